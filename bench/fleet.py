@@ -3,13 +3,17 @@
     python -m bench.fleet [--replicas 1 2 4] [--stores redis postgres] [--sessions 24] [--turns 24] [--json FILE]
 
 Agents that keep no reasoning hold sessions side by side. Each request goes to another gateway than the one before,
-which is the worst case: a gateway's own memory is of little use then. "restored" are turns that came back of those that
-had to. CPU is of the gateways, and of the store's server, for each request; the machine has as many cores as it has.
-"latency" is of the whole answer, at the client, in the middle and for one in twenty, while all ask as fast as they can.
+which is the worst case: a gateway's own memory is of little use then. "restored" are turns that came back, each once
+for every request that had to have it; "missing" are turns that were gone. CPU is of the gateways, and of the store's
+server, for each request. "ms" and "95 %" are the time of the whole answer, at the client, in the middle and for one in
+twenty, while all ask as fast as they can.
 
 Last, one gateway of the largest number is killed (`kill -9`) half way. Whoever was being answered asks the next one
-again, as a load balancer or a client does; "failed" are requests that had no answer at first, "lost" those that never
-got one. Exit status 1 if a turn was lost or a request never answered.
+again, as a client does, and nobody asks the dead one any more, as a balancer sees to; "failed" are requests that had no
+answer at first, "lost" those that never got one. Exit status 1 if a turn was lost or a request never answered.
+
+With `THOUGHTLINE_REPLAY__HOLD_MS` in the environment an answer's end waits longer, or not at all, for its turn's save:
+what `kill -9` can lose is what the client was given before it was saved.
 
 The second table is the store's server alone: its CPU for saving a turn, for a look-up of one key and of twenty, and how
 many of these one core could do; for cleaning, its CPU for each tenant. Servers are the tests' own; Redis writes each
@@ -127,25 +131,27 @@ class Counted:
         self.requests = self.restored = self.missing = self.failed = self.lost = 0
         self.seconds: list[float] = []
 
-    def count(self, answer: Answer, seconds: float) -> None:
+    def count(self, answer: Answer, seconds: float) -> int:
+        """How many turns of the request nobody had."""
         self.requests += 1
         self.seconds.append(seconds)
         said = dict(part.split("=") for part in answer.headers[b"x-thoughtline-replay"].decode().split(", "))
         self.restored += int(said["restored"])
-        self.missing += int(said["blank"]) + int(said["missing"]) + int(said["inherited"])
+        return int(said["blank"]) + int(said["missing"]) + int(said["inherited"])
 
 
 class Agent:
-    """One session, asked turn by turn, each at the next gateway."""
+    """One session, asked turn by turn, each at the next gateway of those that are known to answer."""
 
     def __init__(self, number: int, ports: list[int], counted: Counted) -> None:
         self._session = Session(f"session {number} of {time.time_ns()}", True)
-        self._ports, self._next, self._counted = ports, number, counted
+        self._ports, self._next, self._counted, self._missing = ports, number, counted, 0
         self._connections: dict[int, Connection] = {}
 
     async def hold(self, turns: int) -> None:
         for turn in range(turns):
             await self._ask(post(self._session.request(turn), CHAT_PATH))
+        self._counted.missing += self._missing
         for connection in self._connections.values():
             connection.close()
 
@@ -159,8 +165,11 @@ class Agent:
             except (Failed, OSError):
                 self._connections.pop(port, None)
                 self._counted.failed += 1
+                with contextlib.suppress(ValueError):
+                    self._ports.remove(port)  # for all agents, as a balancer does it
                 continue
-            self._counted.count(answer, time.perf_counter() - began)
+            missing = self._counted.count(answer, time.perf_counter() - began)
+            self._missing = max(self._missing, missing)
             return
         self._counted.lost += 1
 
@@ -179,7 +188,8 @@ async def measure(run: Run, gateways: Gateways, store_pid: int) -> tuple[Counted
     await asyncio.gather(*(Agent(number, gateways.ports, Counted()).hold(WARM_TURNS) for number in range(run.sessions)))
     counted = Counted()
     before, store_before, began = gateways.cpu, cpu_seconds(store_pid), time.monotonic()
-    agents = [Agent(number, gateways.ports, counted) for number in range(run.sessions)]
+    ports = list(gateways.ports)
+    agents = [Agent(number, ports, counted) for number in range(run.sessions)]
     holding = asyncio.gather(*(agent.hold(run.turns) for agent in agents))
     if run.kills:
         while counted.requests < run.sessions * run.turns / 2:

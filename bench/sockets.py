@@ -11,25 +11,23 @@ import json
 import resource
 import sys
 from contextlib import ExitStack
-
-from websockets.sync.client import ClientConnection, connect
+from socket import socket
 
 from bench.load.usage import resident_bytes
 from tests.gateway.driver import started
+from tests.hostile import Target, frame, upgraded
 
-ROW = "{:<44}{:>10.1f} kB a connection\n"
-
-
-def opened(url: str, stack: ExitStack) -> ClientConnection:
-    head = {"authorization": "Bearer a-key", "openai-beta": "responses_websockets=2026-02-06"}
-    return stack.enter_context(connect(url, additional_headers=head, ping_interval=None, compression=None))
+ROW = "{:<30}{:>8.1f} kB a connection\n"
+WARM_UP = 50
 
 
-def prewarm(connection: ClientConnection, size: int) -> None:
+def prewarm(connection: socket, size: int) -> None:
     said = {"type": "message", "role": "user", "content": "x" * size}
-    connection.send(json.dumps({"type": "response.create", "model": "m", "generate": False, "input": [said]}))
-    while json.loads(connection.recv())["type"] != "response.completed":
-        pass
+    asked = {"type": "response.create", "model": "m", "generate": False, "input": [said]}
+    connection.sendall(frame(json.dumps(asked).encode()))
+    heard = b""
+    while b'"response.completed"' not in heard:
+        heard += connection.recv(65536)
 
 
 def main() -> None:
@@ -40,12 +38,13 @@ def main() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(4 * given.connections, most), most))
     with started("memory://", {}) as gateway, ExitStack() as stack:
-        url = gateway.url.replace("http", "ws") + "/openai/v1/responses"
-        with ExitStack() as first:  # what the first ones load is no part of this
-            for _ in range(10):
-                prewarm(opened(url, first), 1000)
+        host, port = gateway.url.removeprefix("http://").split(":")
+        target = Target(host, int(port), "", 30.0)
+        for _ in range(WARM_UP):  # what the first ones load is no part of this
+            with upgraded(target) as connection:
+                prewarm(connection, 1000)
         before = resident_bytes(gateway.pid)
-        connections = [opened(url, stack) for _ in range(given.connections)]
+        connections = [stack.enter_context(upgraded(target)) for _ in range(given.connections)]
         idle = resident_bytes(gateway.pid)
         sys.stdout.write(ROW.format(f"{given.connections} idle", (idle - before) / given.connections / 1000))
         for connection in connections:

@@ -14,9 +14,9 @@ from thoughtline.replay.detection import host_of, resolve
 from thoughtline.values.destination import Destination
 
 NAMES = (
-    "deepseek kimi mimo glm minimax qwen anthropic openai azure code-assist antigravity gemini xai openrouter mistral "
-    "groq cerebras fireworks together siliconflow nebius deepinfra sambanova cohere perplexity bedrock ollama vllm "
-    "lmstudio copilot opencode-go"
+    "deepseek kimi mimo glm minimax qwen anthropic openai azure vertex code-assist antigravity gemini xai openrouter "
+    "mistral groq cerebras fireworks together siliconflow nebius deepinfra sambanova cohere perplexity bedrock ollama "
+    "vllm lmstudio copilot opencode-go"
 )
 LOCAL = {"ollama", "vllm", "lmstudio"}
 PUBLIC = [row for row in PROVIDERS.values() if row.name not in LOCAL and row.base_url]

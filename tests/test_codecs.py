@@ -99,7 +99,7 @@ def said(items: tuple[Thought, ...]) -> list[Thought]:
 
 
 def codec_of(case: WireCase) -> FormatReasoningCodec:
-    return FormatReasoningCodec(case.wire.name, case.dialect)
+    return FormatReasoningCodec(case.format.name, case.dialect)
 
 
 def thinks(case: WireCase) -> bool:

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shlex
-import socket
 import ssl
 import subprocess
 import sys
@@ -203,42 +202,6 @@ def test_a_stream_passes_nginx_as_it_comes(tmp_path: Path) -> None:
             assert b"first" in next(pieces)
             seen.set()
             assert b"[DONE]" in b"".join(pieces)
-
-
-def test_an_upgrade_passes_nginx(tmp_path: Path) -> None:
-    """A WebSocket's handshake arrives as it was sent, and after it bytes go both ways; other requests ask for none."""
-
-    async def answer(got: Got, out: Out) -> None:
-        if got.header("upgrade") is None:
-            await out.whole(200, str(got.header("connection")).encode())
-            return
-        words = f"{got.header('upgrade')} {got.header('connection')} {got.header('sec-websocket-key')}".encode()
-        await out.head(101, ("upgrade", "websocket"), ("connection", "upgrade"))
-        await out.write(words)
-        await out.gone()
-        out.cut()
-
-    with upstream(answer) as up, nginx(tmp_path, up.url) as url:
-        trust = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
-        plain = httpx.get(f"{url}/v1/models", verify=trust, headers={"host": "localhost"})
-        assert plain.text == "None"
-        port = int(url.rpartition(":")[2])
-        with (
-            socket.create_connection(("127.0.0.1", port), 20) as raw,
-            trust.wrap_socket(raw, server_hostname="127.0.0.1") as connection,
-        ):
-            connection.sendall(
-                b"GET /v1/responses HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: Upgrade\r\n"
-                b"sec-websocket-key: abc\r\n\r\n"
-            )
-            got = b""
-            while not got.endswith(b"websocket upgrade abc"):
-                piece = connection.recv(4096)
-                assert piece, got
-                got += piece
-            assert got.startswith(b"HTTP/1.1 101")
-            connection.sendall(b"x")
-        up.wait_until(lambda one: one.open <= 1)
 
 
 def test_a_websocket_passes_nginx(tmp_path: Path) -> None:

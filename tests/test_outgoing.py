@@ -52,6 +52,14 @@ def test_an_address_says_format_and_model(url: str, told: AskedAddress | None) -
     assert read_address("GET", url) is None
 
 
+def test_every_place_on_vertex_is_one_endpoint() -> None:
+    """As the gateway has it, whichever project and location an address names."""
+    place = "https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/us-east5"
+    found = read_address("POST", f"{place}/publishers/anthropic/models/claude-x@1:streamRawPredict")
+    assert found == AskedAddress("anthropic_messages", place, "claude-x@1", is_streaming=True)
+    assert server_of(found) == Server("vertex", PROVIDERS["vertex"].base_url)
+
+
 def test_a_host_that_nobody_lists() -> None:
     """It is called as the gateway calls it, with the base as its endpoint."""
     found = read_address("POST", "https://llm.example/v1/chat/completions")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from thoughtline import providers
-from thoughtline.formats import FORMATS, STREAM_FORMATS, StreamWire, Wire
+from thoughtline.formats import FORMATS, Wire
 from thoughtline.providers import Dialect
 
 ROOT = Path(__file__).parent / "wire"
@@ -35,12 +35,7 @@ class WireCase:
         return f"{self.folder.parent.name}/{self.folder.name}"
 
     @property
-    def format(self) -> StreamWire:
-        return next(row for name, row in STREAM_FORMATS.items() if name == self.folder.parent.name)
-
-    @property
-    def wire(self) -> Wire:
-        """The format of a case that has whole bodies."""
+    def format(self) -> Wire:
         return next(row for name, row in FORMATS.items() if name == self.folder.parent.name)
 
     @property

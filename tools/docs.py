@@ -19,7 +19,7 @@ from msgspec.structs import fields
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.cli import parser
 from thoughtline.clients import CLIENTS, DEFAULT_URL, Client, address_of, fill, lines_of
-from thoughtline.formats import STREAM_FORMATS
+from thoughtline.formats import FORMATS
 from thoughtline.gateway.admin.table import TABLE
 from thoughtline.providers import CONTRACTS, DIALECTS, Contract, host_named
 from thoughtline.providers.knobs import Knob
@@ -174,12 +174,12 @@ def rules() -> str:
 
 def formats() -> str:
     """The wire formats and the dialects of them."""
-    rows = [f"| `{name}` | {_first_line(name)} | `{row.dialect.name}` |" for name, row in STREAM_FORMATS.items()]
+    rows = [f"| `{name}` | {_first_line(name)} | `{row.dialect.name}` |" for name, row in FORMATS.items()]
     names = [f"| `{item.name}` | `{item.carrier}` | `{item.reasoning_format}` |" for item in DIALECTS.values()]
     return "\n".join(
         [
             "A format is a wire API, each a package of `thoughtline.formats` that ends in one value, its `Wire`: all "
-            "that differs between formats. Clients and providers speak all but `ai_sdk_ui`, which is a stream only.\n",
+            "that differs between formats.\n",
             "| format | what it is | dialect if none is named |\n|---|---|---|",
             *rows,
             "\nA dialect is where a server of a format keeps reasoning, and whose reasoning it is.\n",

@@ -48,7 +48,6 @@ MAY_NAME_A_PROVIDER: Reasons = {
     "src/thoughtline/clients/": "what to set in a client that is made for one provider",
     "src/thoughtline/commands/": "examples on the command line",
     "src/thoughtline/demo.py": "the demonstration is of one provider",
-    "src/thoughtline/formats/ai_sdk_ui/metadata.py": "members of the wire have the names of providers",
     "src/thoughtline/formats/openai_chat/message_encoder.py": "a member of the wire has the name of a provider",
     "src/thoughtline/handoff_eval.py": "measures a handoff between two providers",
     "src/thoughtline/items.py": "names of kinds of reasoning, which stores and envelopes hold",

@@ -134,9 +134,10 @@ def address(
         path = wire.published.path(_checked_model(model), action, is_streaming=is_streaming)
         target = _located(base, place) + path
     elif format in provider.paths:
-        target = base + provider.paths[format] + ("/count_tokens" if action == "count_tokens" else "")
-    elif action == "generate":
-        target = wire.upstream_path(base, _checked_model(model), is_streaming)
+        target = base + provider.paths[format] + ("" if action == "generate" else f"/{action}")
+    elif action != "count_tokens":
+        below = "" if action == "generate" else f"/{action}"
+        target = wire.upstream_path(base, _checked_model(model), is_streaming) + below
     elif wire.count_path is None:
         raise AddressError(f"{format} has no address that counts tokens")
     else:

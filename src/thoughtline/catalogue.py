@@ -55,7 +55,7 @@ class Provider(Struct, frozen=True):
     caller's own credential goes up. `contract` names one of `providers.CONTRACTS` that holds whatever the model,
     `dialect` one of `providers.DIALECTS`; both are None where detection decides. `continuity`, `tags` and `content`
     stand over what is set for all. `is_located`: its addresses name a project and a location. `keeps` is what it holds
-    of a conversation for clients that send only what is new.
+    of a conversation for clients that send only what is new, `counts` the formats in which it counts tokens.
     """
 
     name: str
@@ -75,6 +75,7 @@ class Provider(Struct, frozen=True):
     tags: TagMode | None = None
     content: ContentWord | None = None
     keeps: tuple[Held, ...] = ()
+    counts: tuple[FormatName, ...] = ()
     is_located: bool = False
 
     @property
@@ -97,7 +98,8 @@ class Provider(Struct, frozen=True):
 def built_in(row: ProviderRow) -> Provider:
     """A provider as its row has it, with no key of ours."""
     where = {"bases": row.bases, "paths": row.paths, "auth": row.auth, "keeps": row.holds, "is_located": row.is_located}
-    return replace(Provider(row.name, row.base_url, row.formats), websocket=row.has_websocket, **where)
+    made = Provider(row.name, row.base_url, row.formats)
+    return replace(made, websocket=row.has_websocket, counts=row.counts, **where)
 
 
 PROVIDERS: dict[str, Provider] = {row.name: built_in(row) for row in providers.PROVIDERS if row.formats}

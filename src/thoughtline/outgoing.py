@@ -67,7 +67,10 @@ def server_of(address: AskedAddress, providers: Iterable[Provider] = tuple(PROVI
         endpoint = provider.bases.get(address.format, provider.base_url)
         if endpoint and address.format in provider.formats and _compared(endpoint) == asked:
             return Server(provider.name, endpoint)
-    return Server(provider_of(address.base), address.base)
+    name = provider_of(address.base)
+    known = PROVIDERS.get(name)
+    # All places of a located provider are one endpoint, as the gateway has it.
+    return Server(name, known.base_url if known is not None and known.is_located else address.base)
 
 
 def _compared(base: str) -> tuple[str, str]:

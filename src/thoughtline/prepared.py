@@ -18,6 +18,7 @@ from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs, draft
 from thoughtline.replay.plans import NO_PAST, Past, Plan, Policy, Trace
 from thoughtline.replay.refusals import Correction
+from thoughtline.replay.thinking_mode import in_own_mode
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError
 from thoughtline.values.identity import Identity
@@ -125,6 +126,7 @@ def planned(prepared: Prepared, past: Past = NO_PAST) -> Prepared:
     assert transcript is not None
     assert needed is not None
     contract, found, policy = prepared.contract, prepared.found, prepared.policy
+    transcript, changed = in_own_mode(transcript, contract, prepared.destination.model)
     work = draft(transcript, contract, needed, found=found, issuer=prepared.destination, policy=policy, past=past)
     made = work.done()
     applied, quotation = made.apply(transcript), None
@@ -132,6 +134,8 @@ def planned(prepared: Prepared, past: Past = NO_PAST) -> Prepared:
         applied, quotation = prepared.handover.carry_on(applied, prepared.contract)
     body = FORMATS[transcript.format].bodies.encode_request(applied, prepared.contract.dialect)
     body, refused = without_members(body, (*prepared.contract.drops, *prepared.policy.drops))
+    if changed:
+        made = replace(made, findings=(*made.findings, *changed))
     if refused:
         dropped = tuple(Finding("forbidden", one, "a member that this provider refuses", "") for one in refused)
         made = replace(made, findings=(*made.findings, *dropped))

@@ -83,6 +83,15 @@ def _claude_code_on_vertex(place: Place, task: Task) -> dict[str, str]:
     }
 
 
+def _claude_code_that_signs(place: Place, task: Task) -> dict[str, str]:
+    """With AWS credentials of its own: each of its requests is signed, for the address that it is given."""
+    settings = _claude_code_on_bedrock(place, task)
+    for name in ("CLAUDE_CODE_SKIP_BEDROCK_AUTH", "ANTHROPIC_AUTH_TOKEN"):
+        del settings[name]
+    return {**settings, "AWS_ACCESS_KEY_ID": "AKIATHEUSERSOWNEXAMP", "AWS_SECRET_ACCESS_KEY": "the-users-own"}
+
+
+CLAUDE_CODE_SIGNING = CLAUDE_CODE._replace(name="claude-code-signing", settings=_claude_code_that_signs)
 CLAUDE_CODE_VERTEX = CLAUDE_CODE._replace(name="claude-code-vertex", settings=_claude_code_on_vertex)
 CLAUDE_CODE_BEDROCK = CLAUDE_CODE._replace(name="claude-code-bedrock", settings=_claude_code_on_bedrock)
 

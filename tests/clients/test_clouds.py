@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from tests.clients.agents import CLAUDE_CODE_BEDROCK, CLAUDE_CODE_VERTEX
+from tests.clients.agents import CLAUDE_CODE_BEDROCK, CLAUDE_CODE_SIGNING, CLAUDE_CODE_VERTEX
 from tests.clients.apps import ANSWERS, App, BedrockApp, Setup, VertexApp, VertexGenerateApp, Way, converse
 from tests.clients.programs import Place, Program, Task, run
 from tests.clients.upstreams import Upstream, start
@@ -34,12 +34,16 @@ class Cloud(NamedTuple):
 
     @property
     def id(self) -> str:
-        return f"{self.simulator}-{self.profile}"
+        return f"{self.program.name}-{self.profile}"
 
 
 CLOUDS = (
     Cloud(
         *(CLAUDE_CODE_BEDROCK, "bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "classic"),
+        *("aws", (f"{KEY_ID}:{SECRET}",)),
+    ),
+    Cloud(
+        *(CLAUDE_CODE_SIGNING, "bedrock", "us.anthropic.claude-opus-4-8", "adaptive"),
         *("aws", (f"{KEY_ID}:{SECRET}",)),
     ),
     Cloud(CLAUDE_CODE_VERTEX, "vertex", "claude-sonnet-4-5@20250929", "classic"),
@@ -84,7 +88,7 @@ def test_ten_turns_with_tools(cloud: Cloud, place: Place) -> None:
 
 
 THINKS: dict[str, Any] = {"thinking": {"type": "enabled", "budget_tokens": 2048}, "max_tokens": 8000}
-BEDROCK, VERTEX = CLOUDS
+BEDROCK, _, VERTEX = CLOUDS
 SDKS: tuple[tuple[str, Cloud, Callable[[Setup], App]], ...] = (
     ("anthropic-bedrock", BEDROCK, BedrockApp),
     ("anthropic-vertex", VERTEX, VertexApp),

@@ -106,6 +106,10 @@ def test_ten_turns_and_a_resume(row: Row, place: Place, monkeypatch: pytest.Monk
     assert (place.work / "steps.txt").read_text().split() == [str(n) for n in range(STEPS + 1)]
     assert upstream.refusals() == []
     assert upstream.verdicts() == [["whole"] * before for before in range(STEPS + 3)]
+    is_asked_over_one = row.program is not CODEX and row.simulator == "openai"
+    assert {entry["method"] for entry in upstream.watched.app.simulation.log} == {
+        "GET" if is_asked_over_one else "POST"
+    }
     assert len({line["session"] for line in lines}) == 1
     is_socket = row.program is not CODEX
     assert len(opened.sockets) == (2 if is_socket else 0)

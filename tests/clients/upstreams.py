@@ -26,7 +26,7 @@ class Seen(NamedTuple):
 
 
 class Watched:
-    """A simulator that keeps a line on every request, those it has no API for included.
+    """A simulator that keeps a line on every request, those it has no API for included, and its body.
 
     `script` is what its model says, `|` between the lines: most programs can't be told to send a header.
     """
@@ -35,6 +35,7 @@ class Watched:
         self.app = app
         self.script = script
         self.seen: list[Seen] = []
+        self.bodies: list[bytes] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def note(message: MutableMapping[str, Any]) -> None:
@@ -42,9 +43,18 @@ class Watched:
                 self.seen.append(Seen(scope["method"], scope["path"], message["status"]))
             await send(message)
 
-        if self.script and scope["type"] == "http":
+        body: list[bytes] = []
+
+        async def hear() -> MutableMapping[str, Any]:
+            message = await receive()
+            body.append(message.get("body", b""))
+            if message["type"] == "http.request" and not message.get("more_body"):
+                self.bodies.append(b"".join(body))
+            return message
+
+        if self.script and scope["type"] in ("http", "websocket"):
             scope["headers"] = [*scope["headers"], (b"x-sim-script", self.script.encode())]
-        await self.app(scope, receive, note)
+        await self.app(scope, hear, note)
 
 
 class Upstream(NamedTuple):

@@ -233,8 +233,8 @@ def system_of(format: FormatName, body: Json) -> str:
             contents = [one["content"] for one in body["messages"] if one["role"] in ("system", "developer")]
         case "anthropic_messages" | "bedrock_converse":
             contents = [body.get("system", "")]
-        case "gemini_generate":
-            contents = [body.get("systemInstruction", {}).get("parts", [])]
+        case "gemini_generate" | "gemini_code_assist":
+            contents = [body.get("request", body).get("systemInstruction", {}).get("parts", [])]
         case _:
             contents = [body.get("instructions", "")]
     return "\n\n".join(_joined(content) for content in contents)

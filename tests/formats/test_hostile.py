@@ -16,16 +16,15 @@ from hypothesis import strategies as st
 
 from tests.describe import json_of
 from tests.wire_cases import REQUESTS, RESPONSES, STREAMS, WireCase
-from thoughtline.formats import FORMATS, STREAM_FORMATS, StreamWire, Wire
+from thoughtline.formats import FORMATS, Wire
 from thoughtline.formats.aws_event_stream import EventStream
 from thoughtline.formats.framing import JsonArray, JsonLines, ServerSentEvents
 from thoughtline.values.errors import DecodeError, Fault, LimitExceeded
 
-ROWS = list(STREAM_FORMATS.values())
-WITH_BODIES = list(FORMATS.values())
+ROWS = list(FORMATS.values())
 
 
-def by_name(row: StreamWire) -> str:
+def by_name(row: Wire) -> str:
     return row.name
 
 
@@ -49,7 +48,7 @@ def refused_by_name(fault: Fault) -> Iterator[None]:
         assert error.status in (400, 413, 502)
 
 
-def read_stream(row: StreamWire, data: bytes) -> None:
+def read_stream(row: Wire, data: bytes) -> None:
     decoder = row.stream_decoder(row.dialect)
     with refused_by_name(Fault.UPSTREAM):
         decoder.feed(data)
@@ -77,14 +76,14 @@ NOT_JSON = {
 
 
 @pytest.mark.parametrize("problem", NOT_JSON)
-@pytest.mark.parametrize("row", WITH_BODIES, ids=by_name)
+@pytest.mark.parametrize("row", ROWS, ids=by_name)
 def test_bodies_that_are_none(row: Wire, problem: str) -> None:
     """Bytes that are no body of this format give a named error with its place."""
     read_body(row, NOT_JSON[problem])
 
 
 @pytest.mark.parametrize("problem", ["truncated", "truncated escape", "trailing", "NUL", "NaN", "nothing"])
-@pytest.mark.parametrize("row", WITH_BODIES, ids=by_name)
+@pytest.mark.parametrize("row", ROWS, ids=by_name)
 def test_what_is_no_json_names_the_byte(row: Wire, problem: str) -> None:
     """The place of bytes that are no JSON is a byte offset."""
     with pytest.raises(DecodeError) as wrong:
@@ -94,7 +93,7 @@ def test_what_is_no_json_names_the_byte(row: Wire, problem: str) -> None:
 
 @pytest.mark.parametrize("problem", NOT_JSON)
 @pytest.mark.parametrize("row", ROWS, ids=by_name)
-def test_streams_that_are_none(row: StreamWire, problem: str) -> None:
+def test_streams_that_are_none(row: Wire, problem: str) -> None:
     """The same bytes as a stream and as an event of a stream."""
     read_stream(row, NOT_JSON[problem])
     read_stream(row, b"data: " + NOT_JSON[problem] + b"\n\n")
@@ -131,14 +130,14 @@ def spoiled(value: Any) -> list[Any]:
 def test_wrong_types_in_every_place_of_a_request(case: WireCase) -> None:
     """Whatever is replaced by something else: it is read, or refused by name."""
     for body in spoiled(json_of(case.bytes_of("request.json") or b"")):
-        read_body(case.wire, json.dumps(body).encode())
+        read_body(case.format, json.dumps(body).encode())
 
 
 @pytest.mark.parametrize("case", RESPONSES, ids=lambda case: case.name)
 def test_wrong_types_in_every_place_of_a_response(case: WireCase) -> None:
     """Likewise in a response."""
     for body in spoiled(json_of(case.bytes_of("response.json") or b"")):
-        read_body(case.wire, json.dumps(body).encode())
+        read_body(case.format, json.dumps(body).encode())
 
 
 def _payloads(case: WireCase) -> list[bytes]:
@@ -162,7 +161,7 @@ def test_wrong_types_in_every_place_of_a_stream(case: WireCase) -> None:
             read_stream(case.format, head + start + json.dumps(value).encode() + end)
 
 
-@pytest.mark.parametrize("row", WITH_BODIES, ids=by_name)
+@pytest.mark.parametrize("row", ROWS, ids=by_name)
 @settings(max_examples=150, deadline=None)
 @given(data=st.binary(max_size=300))
 @example(b"\xef\xbb\xbf{}")
@@ -191,7 +190,7 @@ likely_values = st.recursive(
 )
 
 
-@pytest.mark.parametrize("row", WITH_BODIES, ids=by_name)
+@pytest.mark.parametrize("row", ROWS, ids=by_name)
 @settings(max_examples=200, deadline=None)
 @given(
     value=st.fixed_dictionaries({}, optional=dict.fromkeys(("messages", "contents", "input", "choices"), likely_values))
@@ -206,7 +205,7 @@ def test_any_json_as_a_body(row: Wire, value: Any) -> None:
 @pytest.mark.parametrize("row", ROWS, ids=by_name)
 @settings(max_examples=200, deadline=None)
 @given(values=st.lists(likely_values | json_values, max_size=4), noise=st.binary(max_size=20))
-def test_any_events_in_a_stream(row: StreamWire, values: list[Any], noise: bytes) -> None:
+def test_any_events_in_a_stream(row: Wire, values: list[Any], noise: bytes) -> None:
     """Fuzz: events of any shape, with noise between them."""
     data = b"".join(b"data: " + json.dumps(value).encode() + b"\n\n" + noise for value in values)
     read_stream(row, data)
@@ -216,7 +215,7 @@ def test_any_events_in_a_stream(row: StreamWire, values: list[Any], noise: bytes
 @pytest.mark.parametrize("row", ROWS, ids=by_name)
 @settings(max_examples=150, deadline=None)
 @given(data=st.binary(max_size=300))
-def test_any_bytes_as_a_stream(row: StreamWire, data: bytes) -> None:
+def test_any_bytes_as_a_stream(row: Wire, data: bytes) -> None:
     """Fuzz: only named errors."""
     read_stream(row, data)
 
@@ -242,7 +241,7 @@ def test_a_binary_message_that_never_ends_is_refused_at_its_head() -> None:
         EventStream().feed(prelude + crc32(prelude).to_bytes(4, "big"))
 
 
-@pytest.mark.parametrize("row", WITH_BODIES, ids=by_name)
+@pytest.mark.parametrize("row", ROWS, ids=by_name)
 def test_a_body_of_64_megabytes_in_one_line(row: Wire) -> None:
     """A huge body is read, or refused by name; memory stays a small multiple of it."""
     body = b'{"messages":[{"role":"user","content":"' + b"a" * (64 * 1024 * 1024) + b'"}],"contents":[],"input":[]}'

@@ -36,7 +36,7 @@ INSIDE = {"gemini_code_assist": "request"}
 
 
 def bodies_of(case: WireCase) -> BodyCodec:
-    return case.wire.bodies
+    return case.format.bodies
 
 
 def request_of(case: WireCase) -> tuple[bytes, Transcript]:

@@ -121,7 +121,7 @@ def kinds(item: Item) -> set[str]:
             named = {"thinking" if item.text else "thinking(empty)", "thinking_chunk", "thought", "reasoningText"}
             named |= {"reasoning", "reasoning_content", "reasoning_text", "inline_think_tag"} if item.text else set()
             named |= {"reasoning_details:reasoning.text.text"} if item.raw else set()
-            named.add("interaction.thought" if item.text else "interaction.thought(empty)")
+            named |= {"interaction.thought(empty)"}  # also where a summary came in pieces beside it
             if item.signature:
                 named |= {"interaction.thought.signature"}
                 named |= {"signature", "reasoningText.signature", "reasoning_details:reasoning.text.signature"}

@@ -18,11 +18,11 @@ from thoughtline.addresses import address
 from thoughtline.auditing import guess_format
 from thoughtline.catalogue import Provider
 from thoughtline.continuity.injection import inject
-from thoughtline.formats import FORMATS, STREAM_FORMATS, Wire
+from thoughtline.formats import FORMATS, Wire
 from thoughtline.formats.paths import by_tail
 from thoughtline.formats.wire import ErrorCodec, IdRule
 from thoughtline.gateway.envelopes import envelope
-from thoughtline.gateway.estimating import estimate_body
+from thoughtline.gateway.estimating import count_body
 from thoughtline.gateway.headers import translated_headers
 from thoughtline.gateway.model_lists import format_for
 from thoughtline.gateway.routing import route_of
@@ -91,7 +91,7 @@ def test_a_new_format_has_its_own_errors_counts_and_lists() -> None:
     """The providers' and ours by the same pair."""
     assert json.loads(envelope(Declined(404, "gone", "No."), NEW, "")) == {"dots": "No.", "status": 404}
     assert json.loads(translate_error(400, b'{"dots":"No."}', NEW, "openai_chat")[1])["error"]["message"] == "No."
-    assert "dots" in json.loads(estimate_body(b"{}", NEW))
+    assert "dots" in json.loads(count_body(7, NEW))
     assert format_for("/models", {b"x-morse": b"1"}).models.encode(("a", "b")) == b"a/b"
 
 
@@ -146,7 +146,7 @@ ALLOWED = {
 
 def test_nobody_else_knows_a_format_by_name() -> None:
     """A second table keyed by format has not drifted yet. Providers say which formats they speak."""
-    words = re.compile("|".join(f'"{name}"' for name in STREAM_FORMATS))
+    words = re.compile("|".join(f'"{name}"' for name in FORMATS))
     naming = {str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if words.search(path.read_text())}
     outside = {name for name in naming if not name.startswith(("formats/", "providers/"))}
     assert outside == ALLOWED.keys()
@@ -155,6 +155,6 @@ def test_nobody_else_knows_a_format_by_name() -> None:
 def test_every_format_is_a_package_and_one_line() -> None:
     """What a new one takes: its package, its name in `FormatName`, its line in the table."""
     table = Path(formats.__file__ or "").read_text()
-    for name in STREAM_FORMATS:
+    for name in FORMATS:
         assert (SOURCE / "formats" / name / "__init__.py").exists()
         assert table.count(f"{name}.WIRE") == 1 + (name == formats.USUAL.name)

@@ -6,11 +6,11 @@ import pytest
 
 from tests.describe import describe_reply, describe_request
 from tests.wire_cases import CASES, REQUESTS, RESPONSES, STREAMS, WireCase, name_of
-from thoughtline.formats import STREAM_FORMATS
+from thoughtline.formats import FORMATS
 from thoughtline.replay.capture import fold
 
 
-@pytest.mark.parametrize("name", STREAM_FORMATS)
+@pytest.mark.parametrize("name", FORMATS)
 def test_each_format_has_its_odd_cases(name: str) -> None:
     """No format goes without at least a dozen cases."""
     assert len([case for case in CASES if case.format.name == name]) >= 12
@@ -19,14 +19,14 @@ def test_each_format_has_its_odd_cases(name: str) -> None:
 @pytest.mark.parametrize("case", REQUESTS, ids=name_of)
 def test_request_says_what_it_says(case: WireCase) -> None:
     """A request decodes to the turns and items that a person reads in it."""
-    transcript = case.wire.bodies.decode_request(case.bytes_of("request.json") or b"", case.dialect)
+    transcript = case.format.bodies.decode_request(case.bytes_of("request.json") or b"", case.dialect)
     assert describe_request(transcript) == case.expected["turns"]
 
 
 @pytest.mark.parametrize("case", RESPONSES, ids=name_of)
 def test_response_says_what_it_says(case: WireCase) -> None:
     """A whole response decodes to the items that a person reads in it."""
-    reply = case.wire.bodies.decode_response(case.bytes_of("response.json") or b"", case.dialect)
+    reply = case.format.bodies.decode_response(case.bytes_of("response.json") or b"", case.dialect)
     assert describe_reply(reply) == case.expected.get("candidates", [])
     assert (reply.error is not None) == case.expected.get("error", False)
 

@@ -12,13 +12,14 @@ import contextlib
 import json
 import ssl
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
 from websockets.sync.client import ClientConnection, connect
 
 from tests.gateway.upstreams import Answer, Got, Out, Upstream, upstream
-from tests.gateway.world import Running, running
+from tests.gateway.world import Running, moved, running
 from thoughtline.settings import Settings
 
 Json = dict[str, Any]
@@ -134,9 +135,18 @@ async def say_hi(got: Got, out: Out) -> None:
 
 @contextlib.contextmanager
 def answering(answer: Answer = say_hi, settings: Settings | None = None) -> Iterator[tuple[Upstream, Running]]:
-    """An upstream that answers so, and a gateway before it."""
-    with upstream(answer) as up, running({"openai": up.url}, settings) as gateway:
+    """An upstream that answers so over HTTP, and a gateway before it."""
+    with upstream(answer) as up, over_http("openai", up.url, settings) as gateway:
         yield up, gateway
+
+
+@contextlib.contextmanager
+def over_http(name: str, url: str, settings: Settings | None = None, **more: Any) -> Iterator[Running]:
+    """A gateway that asks this provider over HTTP alone."""
+    row = replace(moved(name, url), websocket=False, **more)
+    providers = {**(settings or Settings()).providers, name: row}
+    with running({}, replace(settings or Settings(), providers=providers), takes_keys="api_keys" in more) as gateway:
+        yield gateway
 
 
 class Held:
@@ -160,7 +170,12 @@ def begun(talk: Talk) -> None:
     assert json.loads(talk.connection.recv(timeout=30))["type"] == "response.created"
 
 
+async def until(holds: Callable[[], bool]) -> None:
+    """Returns when something is so in the gateway, whose loop this is for."""
+    while not holds():
+        await asyncio.sleep(0.001)
+
+
 async def left(gateway: Running) -> None:
     """Returns when nobody is connected any more."""
-    while gateway.app.connections.held:
-        await asyncio.sleep(0.001)
+    await until(lambda: not gateway.app.connections.held)

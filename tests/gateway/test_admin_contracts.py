@@ -125,7 +125,6 @@ def test_an_alias_is_its_provider(gateway: Managed) -> None:
         ({}, b'{"request": {}, "format": "chat"}', "bad_body"),
         ({}, b'{"request": {}, "provider": 5}', "bad_body"),
         ({"format": "openai_chatt"}, b"{}", "bad_parameter"),
-        ({"format": "ai_sdk_ui"}, b"{}", "bad_parameter"),
         ({}, b"[" * 100_000, "unreadable_request"),
     ],
 )

@@ -59,7 +59,7 @@ def test_a_request_that_needs_nothing_goes_up_as_it_came(case: Case) -> None:
     """Byte for byte, however oddly it is written, with all the reasoning that its client kept."""
     name = provider_of(case)
     dialogue = kept(case)
-    sent = oddly_written(dialogue.body)
+    sent = oddly_written(dialogue.outgoing())
     with upstream(say_hi) as up, running(behind(up, name)) as gateway:
         url = f"{gateway.url}/{name}{dialogue.path()}"
         response = HTTP.post(

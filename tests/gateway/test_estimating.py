@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import anthropic
+import openai
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,9 +27,10 @@ ASKED: dict[str, Any] = {
 CONTENTS: dict[str, Any] = {"contents": [{"role": "user", "parts": [{"text": WORDS}]}]}
 
 
-@pytest.mark.parametrize("provider", ["openai", "gemini", "mistral", "bedrock"])
-def test_messages_counted_for_a_provider_of_another_format(provider: str) -> None:
-    """Claude Code's `/context`: a number that is marked as an estimate, and nobody is asked for it."""
+@pytest.mark.parametrize(("provider", "asked"), [("openai", 2), ("gemini", 2), ("mistral", 0), ("bedrock", 0)])
+def test_messages_counted_for_a_provider_of_another_format(provider: str, asked: int) -> None:
+    """Claude Code's `/context`: a number that is marked as an estimate. Whoever counts itself is asked first; where
+    that fails, and where nobody counts, it is an estimate all the same."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.whole(500, b"{}")
@@ -37,9 +39,61 @@ def test_messages_counted_for_a_provider_of_another_format(provider: str) -> Non
         raw = HTTP.post(f"{gateway.url}/{provider}/v1/messages/count_tokens", json={"model": "some-model", **ASKED})
         sdk = anthropic.Anthropic(base_url=f"{gateway.url}/{provider}", api_key="a-key", max_retries=0)
         assert sdk.messages.count_tokens(model="some-model", **ASKED).input_tokens == raw.json()["input_tokens"]
-        assert up.got == []
+        assert len(up.got) == asked
     assert (raw.status_code, raw.headers["x-thoughtline-estimate"]) == (200, "true")
     assert 400 < raw.json()["input_tokens"] - TOOLS_TOKENS < 800
+
+
+@pytest.mark.parametrize(
+    ("provider", "answer", "target", "counted"),
+    [
+        ("openai", {"object": "response.input_tokens", "input_tokens": 1234}, "/v1/responses/input_tokens", ""),
+        ("gemini", {"totalTokens": 1234}, "/v1beta/models/some-model:countTokens", "generateContentRequest"),
+    ],
+)
+def test_the_providers_own_counter_counts_what_would_be_sent(
+    provider: str, answer: Any, target: str, counted: str
+) -> None:
+    """In its own format, with system prompt and tools and without what says how to answer; no estimate, no capture."""
+
+    async def count(got: Got, out: Out) -> None:
+        await out.whole(200, json.dumps(answer).encode())
+
+    with upstream(count) as up, running({provider: up.url}) as gateway:
+        body = {"model": "some-model", **ASKED}
+        got = HTTP.post(f"{gateway.url}/{provider}/v1/messages/count_tokens", json=body)
+    assert (got.status_code, got.json()) == (200, {"input_tokens": 1234})
+    assert "x-thoughtline-estimate" not in got.headers
+    sent = json.loads(up.got[0].body)
+    sent = sent[counted] if counted else sent
+    assert up.got[0].target == target
+    assert "Be brief." in json.dumps(sent)
+    assert "look" in json.dumps(sent["tools"])
+    assert not {"stream", "store", "include", "max_output_tokens"} & set(sent)
+
+
+def test_a_simulator_counts_what_a_gemini_client_asks() -> None:
+    """Anthropic's counter refuses members that say how to answer: none is sent."""
+    with running({"anthropic": served("anthropic", "classic").url}) as gateway:
+        path = "/anthropic/v1beta/models/claude-sonnet-4-5:countTokens"
+        asked = CONTENTS | {"generationConfig": {"maxOutputTokens": 5}}
+        got = HTTP.post(gateway.url + path, json={"generateContentRequest": asked})
+    assert (got.status_code, got.json()["totalTokens"] > 300) == (200, True)
+    assert "x-thoughtline-estimate" not in got.headers
+
+
+@pytest.mark.parametrize("provider", ["kimi", "anthropic", "openai"])
+def test_a_responses_client_counts(provider: str) -> None:
+    """OpenAI's SDK, at any provider."""
+
+    async def fail(got: Got, out: Out) -> None:
+        await out.whole(404, b"Not Found")
+
+    with upstream(fail) as up, running({provider: up.url}) as gateway:
+        sdk = openai.OpenAI(base_url=f"{gateway.url}/{provider}/v1", api_key="a-key", max_retries=0)
+        found = sdk.responses.input_tokens.count(model="some-model", input=WORDS)
+    assert found.object == "response.input_tokens"
+    assert 400 < found.input_tokens < 700
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai", "deepseek", "ollama"])
@@ -119,6 +173,24 @@ def test_a_routes_first_target_counts() -> None:
         got = HTTP.post(f"{gateway.url}/v1/messages/count_tokens", json={"model": "best", **ASKED})
     assert (got.status_code, got.headers["x-thoughtline-estimate"]) == (200, "true")
     assert got.headers["x-thoughtline-target"] == "openai/gpt-5.1"
+
+
+def test_what_a_model_counts_is_learned() -> None:
+    """Once tokens were asked for, its answers say how it counts: the next estimate is near that, and not below it."""
+    counted = 1500
+
+    async def answer(got: Got, out: Out) -> None:
+        body = {"id": "c1", "model": "m", "usage": {"prompt_tokens": counted, "completion_tokens": 1}}
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Hi."}}
+        await out.whole(200, json.dumps(body | {"choices": [choice]}).encode())
+
+    with upstream(answer) as up, running({"kimi": up.url}) as gateway:
+        path = f"{gateway.url}/kimi/v1beta/models/some-model"
+        before = HTTP.post(f"{path}:countTokens", json=CONTENTS).json()["totalTokens"]
+        assert HTTP.post(f"{path}:generateContent", json=CONTENTS).status_code == 200
+        after = HTTP.post(f"{path}:countTokens", json=CONTENTS).json()["totalTokens"]
+    assert before < 700
+    assert counted <= after < counted * 1.2
 
 
 PICTURE = "iVBORw0KGgo" * 50_000

@@ -255,9 +255,8 @@ def test_what_was_counted_is_of_all(fleet_url: str) -> None:
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_who_goes_takes_its_streams_along(fleet_url: str, is_killed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A gateway that is stopped says so; one that was killed says nothing, and is forgotten after a while."""
-    if is_killed:
-        monkeypatch.setattr(fleet, "HEARTBEAT_SECONDS", 0.2)
-        monkeypatch.setattr(fleet, "SILENT_SECONDS", 1.0)
+    monkeypatch.setattr(fleet, "HEARTBEAT_SECONDS", 0.2)
+    monkeypatch.setattr(fleet, "SILENT_SECONDS", 1.0 if is_killed else 600.0)
     with replicas(fleet_url) as some:
         stays = bus_of(some.start())
         with contextlib.ExitStack() as stack:

@@ -32,7 +32,7 @@ def test_the_turn_says_whose_it_is() -> None:
         **AUTH,
         "session-id": "old",
         "x-openai-subagent": "review",
-        "openai-beta": "responses_websockets=2026-02-06",
+        "openai-beta": "responses_websockets=2026-02-06, responses_multi_agent=v1",
     }
     metadata = {
         "session_id": "new",
@@ -54,7 +54,8 @@ def test_the_turn_says_whose_it_is() -> None:
     assert second.header("traceparent") == "00-1-2-01"
     assert (second.header("x-openai-subagent"), second.header("x-codex-window-id")) == (None, None)
     assert [got.header("authorization") for got in up.got] == ["Bearer a-key"] * 2
-    assert not [name for name, _ in first.headers if name.startswith(("sec-", "openai-beta", "upgrade"))]
+    assert not [name for name, _ in first.headers if name.startswith(("sec-", "upgrade"))]
+    assert first.header("openai-beta") == "responses_multi_agent=v1"
     assert json.loads(second.body)["client_metadata"] == metadata
 
 

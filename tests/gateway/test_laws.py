@@ -26,8 +26,11 @@ IDS = (
     "openai-openai_responses-gpt-5.1",
     "gemini-gemini_generate-gemini-3-pro",
     "gemini-gemini_generate-gemini-3.7",
+    "code-assist-gemini_code_assist-gemini",
+    "gemini-gemini_interactions",
     "ollama-ollama_chat",
     "bedrock-bedrock_converse-us",
+    "bedrock-bedrock_invoke-us",
 )
 STREAMS = [next(case for case in CASES if case.id.startswith(one)) for one in IDS]
 
@@ -113,8 +116,10 @@ def test_the_clients_bytes_are_the_upstreams(
 
 def _answered(dialogue: Dialogue, text: str) -> dict[str, Any]:
     """A turn of the model in the words of the format."""
-    said = dialogue.wire.say(text)
-    return {**said, "role": "model" if dialogue.case.format == "gemini_generate" else "assistant"}
+    said, spoken = dialogue.wire.say(text), dialogue.case.format
+    if spoken == "gemini_interactions":
+        return {**said, "type": "model_output"}
+    return {**said, "role": "model" if spoken in ("gemini_generate", "gemini_code_assist") else "assistant"}
 
 
 @contextlib.contextmanager

@@ -21,8 +21,11 @@ STARTS = (
     "anthropic-bound",
     "openai-openai_responses-gpt-5.1",
     "gemini-gemini_generate-gemini-3-pro",
+    "code-assist-gemini_code_assist-gemini",
+    "gemini-gemini_interactions",
     "ollama-ollama_chat",
     "bedrock-bedrock_converse-us",
+    "bedrock-bedrock_invoke-us",
 )
 LONG = [next(case for case in CASES if case.id.startswith(start)) for start in STARTS]
 

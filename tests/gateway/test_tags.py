@@ -75,7 +75,7 @@ def test_tags(target: Upstream, mode: TagMode) -> None:
             assert " ".join(_visible(talk).split()) == " ".join(SHOWN[done].split()), (client, is_streaming)
             assert ("inner words" in _thought(talk)) is (done == "lift")
             assert talk.step(is_streaming=is_streaming)
-            is_split = target.format == "gemini_generate" and done == "lift"
+            is_split = target.format in ("gemini_generate", "gemini_code_assist") and done == "lift"
             allowed = ("whole", "missing") if is_split else ("whole",)
             assert app.simulation.log[-1]["verdicts"][0] in allowed, (client, is_streaming)
         one.check_answers()

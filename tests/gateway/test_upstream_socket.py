@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,15 +16,16 @@ from msgspec.structs import replace
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.http11 import Request, Response
 
+from tests.gateway.sockets import RESPONSES, Talk, talking
+from tests.gateway.tls_front import certify
 from tests.gateway.world import Running, running
 from tests.sim.faces import HTTP, NO_STORE, TOOLS
 from tests.sim.serving import listening
 from thoughtline.catalogue import PROVIDERS, Timeouts
 from thoughtline.gateway import upstream_socket
-from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.state import with_settings
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
-from thoughtline.gateway.upstream_socket import HELD_SOCKET, HeldSocket
+from thoughtline.gateway.upstream_socket import HeldSocket
 from thoughtline.values.errors import Declined
 from thoughtline_sim.app import simulator_app
 
@@ -109,7 +112,7 @@ async def test_the_rest_of_a_conversation(recorded: tuple[Recorded, str]) -> Non
     held, opening = HeldSocket(), user()
     first = output(await answer(held, url, request(opening)))
     second = await answer(held, url, request(opening, *first, result(first[-1])))
-    await held.close()
+    held.close()
     whole, delta = app.connections[-1]
     assert whole == {"type": "response.create", **json.loads(request(opening))}
     assert delta["input"] == [result(first[-1])]
@@ -137,7 +140,7 @@ async def test_what_differs_goes_up_whole(recorded: tuple[Recorded, str], items:
     given = [*items(opening, first), result(first[-1])]
     response = await ask(held, url, request(*given, **more))
     await response.close()
-    await held.close()
+    held.close()
     assert app.connections[-1][-1]["input"] == given
     assert "previous_response_id" not in app.connections[-1][-1]
 
@@ -215,7 +218,7 @@ async def test_one_at_a_time(recorded: tuple[Recorded, str]) -> None:
     held = HeldSocket()
     response = await ask(held, url, request(user()))
     assert await held.send(OPENAI, url, HEADERS, request(user())) is None
-    await held.close()
+    held.close()
     assert (await response.read_all(2**20))[1]
     await response.close()
     assert await held.send(OPENAI, url, HEADERS, request(user())) is None
@@ -377,7 +380,7 @@ async def test_error_frames(frame: Json, status: int, headers: Json) -> None:
         assert json.loads((await response.read_all(2**20))[0]) == {"error": frame["error"]}
         assert {name: response.header(name) for name in headers} == headers
         await response.close()
-        await held.close()
+        held.close()
 
 
 async def test_an_error_in_the_middle() -> None:
@@ -392,7 +395,7 @@ async def test_an_error_in_the_middle() -> None:
     async with provider(fail) as url:
         held = HeldSocket()
         events = await answer(held, url, request(user()))
-        await held.close()
+        held.close()
     assert [event["type"] for event in events] == ["response.created", "error"]
 
 
@@ -416,7 +419,7 @@ async def test_what_nobody_asked_for() -> None:
         await answer(held, url, request(user()))
         await said.wait()
         assert [event["type"] for event in await answer(held, url, request(user()))] == ["response.completed"]
-        await held.close()
+        held.close()
     assert opened == 2
 
 
@@ -459,8 +462,28 @@ async def test_pings_are_answered() -> None:
             await heard.wait()
         told = (await response.read_all(2**24))[0]
         await response.close()
-        await held.close()
+        held.close()
     assert told.endswith(b'{"id":"resp_1"}}\n\n')
+
+
+async def test_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that nobody vouches for is not spoken with; an authority of the house can be named."""
+    monkeypatch.setattr(upstream_socket, "_tls", upstream_socket._tls.__wrapped__)
+    certify(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "server.pem")
+
+    async def say(socket: ServerConnection) -> None:
+        async for _ in socket:
+            await socket.send('{"type":"response.completed","response":{"id":"resp_1"}}')
+
+    async with provider(say, ssl=context) as plain:
+        url = plain.replace("http:", "https:")
+        assert await HeldSocket().send(OPENAI, url, HEADERS, request(user())) is None
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
+        held = HeldSocket()
+        assert [event["type"] for event in await answer(held, url, request(user()))] == ["response.completed"]
+        held.close()
 
 
 async def test_the_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -483,32 +506,35 @@ async def test_the_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture
-def gateway(recorded: tuple[Recorded, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
-    """All requests are those of one client's connection."""
-    held, served_by = HeldSocket(), Gateway.__call__
-
-    def on_a_connection(self: Gateway, scope: Any, receive: Any, send: Any) -> Awaitable[None]:
-        return served_by(self, {**scope, HELD_SOCKET: held}, receive, send)
-
-    monkeypatch.setattr(Gateway, "__call__", on_a_connection)
+def gateway(recorded: tuple[Recorded, str]) -> Iterator[Running]:
     with running({"openai": recorded[1].removesuffix("/responses")}) as gateway:
         yield gateway
 
 
-def post(gateway: Running, body: bytes) -> list[Json]:
-    response = HTTP.post(gateway.url + "/openai/v1/responses", content=body, headers=dict(HEADERS))
-    assert response.status_code == 200, response.text
-    return [json.loads(line[6:]) for line in response.text.splitlines() if line.startswith("data: ")]
+def talk_to(gateway: Running) -> AbstractContextManager[Talk]:
+    tools = [{"type": "function", "name": name, "parameters": schema} for name, schema in TOOLS.items()]
+    return talking(gateway.url + RESPONSES, tools=tools)
+
+
+def test_a_client_that_goes_on(recorded: tuple[Recorded, str], gateway: Running) -> None:
+    """One connection of the client, one upstream: what is new goes up, and the provider has all of it."""
+    app, opening = recorded[0], user()
+    with talk_to(gateway) as talk:
+        first = talk.ask(input=[opening])
+        second = talk.ask(input=[result(first.output[-1])], previous_response_id=first.id)
+    assert second.said == "It is warm."
+    assert [len(frame["input"]) for frame in app.connections[-1]] == [1, 1]
+    assert app.app.simulation.log[-1]["verdicts"] == ["whole"]
 
 
 def test_what_a_client_lost_is_restored(recorded: tuple[Recorded, str], gateway: Running) -> None:
-    """The client never shows reasoning; the provider, over its connection, has all of it."""
+    """The client never shows reasoning; what is restored is what the provider has, so it need not be sent."""
     app, opening = recorded[0], user()
-    call = output(post(gateway, request(opening)))[-1]
-    said = output(post(gateway, request(opening, call, result(call))))
-    assert said[-1]["content"][0]["text"] == "It is warm."
+    with talk_to(gateway) as talk:
+        call = talk.ask(input=[opening]).output[-1]
+        assert talk.ask(input=[opening, call, result(call)]).said == "It is warm."
+    assert [len(frame["input"]) for frame in app.connections[-1]] == [1, 1]
     assert app.app.simulation.log[-1]["verdicts"] == ["whole"]
-    assert len(app.connections[-1]) == 2
     assert gateway.lines[-1]["restored"] == 1
 
 
@@ -517,17 +543,21 @@ def test_a_refusal_is_healed(recorded: tuple[Recorded, str], gateway: Running) -
     app, opening = recorded[0], user()
     foreign = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAAforeign"}
     told = {"role": "assistant", "content": "Cold.", "type": "message", "id": "msg_1"}
-    events = post(gateway, request(opening, foreign, told, {"role": "user", "content": "Sure?"}))
-    assert events[-1]["type"] == "response.completed"
+    with talk_to(gateway) as talk:
+        answer = talk.ask(input=[opening, foreign, told, {"role": "user", "content": "Sure?"}])
+    assert answer.last["type"] == "response.completed"
     first, second = app.connections[-1]
     assert first["input"][1] == foreign
     assert foreign not in second["input"]
 
 
-def test_it_can_be_switched_off(recorded: tuple[Recorded, str], gateway: Running) -> None:
+def test_it_is_switched_off(recorded: tuple[Recorded, str], gateway: Running) -> None:
+    """Then the client's frames are asked over HTTP; and so is whoever came over HTTP, always."""
     before = len(recorded[0].connections)
+    HTTP.post(gateway.url + RESPONSES, content=request(user()), headers=dict(HEADERS)).raise_for_status()
     providers = gateway.state.settings.providers
     off = {**providers, "openai": replace(providers["openai"], websocket=False)}
     gateway.app.state = with_settings(gateway.state, replace(gateway.state.settings, providers=off))
-    assert post(gateway, request(user()))[-1]["type"] == "response.completed"
+    with talk_to(gateway) as talk:
+        assert talk.ask(input=[user()]).last["type"] == "response.completed"
     assert len(recorded[0].connections) == before

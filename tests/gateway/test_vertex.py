@@ -113,6 +113,17 @@ def test_what_one_surface_sealed_is_not_sent_to_the_other() -> None:
         assert answer.headers["x-thoughtline-replay"].startswith("restored=0")
 
 
+def test_what_other_publishers_serve_passes_unread() -> None:
+    """Their formats, and Vertex's OpenAI endpoint, go up as they came."""
+    upstream = start("vertex")
+    paths = (f"{PLACE}/publishers/mistralai/models/m:rawPredict", f"{PLACE}/endpoints/openapi/chat/completions")
+    with gateway_for(upstream) as gateway:
+        for path in paths:
+            answer = post(gateway, f"/vertex{path}", {"model": "m", "messages": []})
+            assert "unread=1" in answer.headers["x-thoughtline-replay"]
+    assert [seen.path for seen in upstream.watched.seen] == list(paths)
+
+
 def test_a_path_does_not_choose_the_host() -> None:
     with running({}) as gateway:
         for location in ("evil.example", "us@evil", "%2e%2e", "a%2Fb"):

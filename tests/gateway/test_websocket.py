@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
-from msgspec.structs import replace
 from websockets.exceptions import InvalidStatus
 
 from tests.clients.upstreams import Upstream as Simulator
@@ -21,16 +20,18 @@ from tests.gateway.sockets import (
     answering,
     begun,
     left,
+    over_http,
     say_hi,
     talking,
     text_of,
+    until,
 )
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import Running, moved, running
+from tests.gateway.world import Running, running
 from tests.sim.faces import HTTP
 from thoughtline.gateway import websocket
 from thoughtline.gateway.client_keys import ClientKeys
-from thoughtline.settings import RouteSettings, Settings
+from thoughtline.settings import RouteSettings, ServerSettings, Settings
 
 Json = dict[str, Any]
 
@@ -101,7 +102,7 @@ def bodies_of(row: Row, talk: Callable[[Running, Row], str]) -> tuple[str, list[
         await app(scope, note, send)
 
     simulator.watched.app = noting  # type: ignore[assignment]  # it is only called
-    with running({row.simulator: simulator.url}) as gateway:
+    with over_http(row.simulator, simulator.url) as gateway:
         said = talk(gateway, row)
     simulator.watched.app = app
     return said, bodies, simulator
@@ -121,6 +122,16 @@ def test_the_provider_is_asked_as_over_http(row: Row) -> None:
     assert bodies == over_http
 
 
+def test_a_provider_that_has_websockets_is_asked_over_one() -> None:
+    """One is held for the client's own; no request goes over HTTP, and what is restored is whole there too."""
+    simulator = start("openai")
+    with running({"openai": simulator.url}) as gateway:
+        assert by_frames(gateway, ROWS[0]) == "It is cold."
+    assert simulator.refusals() == []
+    assert simulator.verdicts() == [["whole"] * before for before in range(TURNS)]
+    assert simulator.watched.seen == []  # of HTTP
+
+
 def test_at_the_root_and_over_routes() -> None:
     """The model of each frame says whom to ask, as over HTTP."""
     openai, kimi = start("openai"), start("kimi")
@@ -132,7 +143,7 @@ def test_at_the_root_and_over_routes() -> None:
                 assert talk.ask(input=[script], model=model).said == "Hello."
             assert talk.ask(input=[script], model="nobody").error == (404, "unknown_model")
         assert [line["via"] for line in gateway.lines] == ["", "", "best", ""]
-    assert (len(openai.watched.seen), len(kimi.watched.seen)) == (1, 2)
+    assert [len(one.watched.app.simulation.log) for one in (openai, kimi)] == [1, 2]
 
 
 # what a connection knows
@@ -220,7 +231,7 @@ def test_what_is_held_of_all_connections_is_bounded(monkeypatch: pytest.MonkeyPa
             first.ask(input=[USER], previous_response_id=told.id)
             assert json.loads(up.got[3].body)["previous_response_id"] == told.id  # for the provider, who may know
         held = gateway.app.conversations
-        up.wait_until(lambda _: held._bytes == 0)
+        gateway.wait_for(until(lambda: held._bytes == 0))
 
 
 # who may open one
@@ -244,51 +255,67 @@ def test_no_website_opens_one(headers: dict[str, str], status: int, code: str) -
         assert [(line["event"], line["detail"]) for line in gateway.lines] == [("websocket refused", code)]
 
 
-def test_pages_of_this_machine_and_editors_may() -> None:
-    with running({}) as gateway:
-        for origin in ("http://localhost:3000", "vscode-file://vscode-app"):
+def test_pages_of_this_machine_listed_sites_and_editors_may() -> None:
+    with running({}, Settings(server=ServerSettings(cors=("https://app.example",)))) as gateway:
+        for origin in ("http://localhost:3000", "vscode-file://vscode-app", "https://app.example"):
             with talking(gateway.url + RESPONSES, {**AUTH, "origin": origin}):
                 pass
+
+
+def test_a_listed_site_may() -> None:
+    """The same list as over HTTP."""
+    with running({}, Settings(server=ServerSettings(cors=("https://app.example",)))) as gateway:
+        headers = {**AUTH, "origin": "https://app.example", "sec-fetch-site": "cross-site"}
+        with talking(gateway.url + RESPONSES, headers):
+            pass
 
 
 def test_client_keys_at_the_upgrade_and_at_each_frame() -> None:
     """None, a wrong one, and a provider that the gateway has no key for: over HTTP, before the upgrade. A key that is
     taken back holds for the next frame."""
-    with upstream(say_hi) as up:
-        row = replace(moved("openai", up.url), api_keys=("sk-provider",))
-        with running({}, Settings(providers={"openai": row}), takes_keys=True) as gateway:
-            keys = gateway.state.keys
-            assert isinstance(keys, ClientKeys)
-            made = gateway.wait_for(keys.add("me"))
-            key = {"authorization": f"Bearer {made.secret}"}
-            for path, headers, status in (
-                (RESPONSES, {}, 401),
-                (RESPONSES, AUTH, 401),
-                ("/kimi/v1/responses", key, 403),
-            ):
-                with pytest.raises(InvalidStatus) as refusal, talking(gateway.url + path, headers):
-                    pass
-                assert refusal.value.response.status_code == status
-            with talking(gateway.url + RESPONSES, key) as talk:
-                assert talk.ask(input=[USER]).said == "hi"
-                gateway.wait_for(keys.revoke(made.key.id))
-                assert talk.ask(input=[USER]).error == (401, "unknown_key")
+    with upstream(say_hi) as up, over_http("openai", up.url, api_keys=("sk-provider",)) as gateway:
+        keys = gateway.state.keys
+        assert isinstance(keys, ClientKeys)
+        made = gateway.wait_for(keys.add("me"))
+        key = {"authorization": f"Bearer {made.secret}"}
+        for path, headers, status in (
+            (RESPONSES, {}, 401),
+            (RESPONSES, AUTH, 401),
+            ("/kimi/v1/responses", key, 403),
+        ):
+            with pytest.raises(InvalidStatus) as refusal, talking(gateway.url + path, headers):
+                pass
+            assert refusal.value.response.status_code == status
+        with talking(gateway.url + RESPONSES, key) as talk:
+            assert talk.ask(input=[USER]).said == "hi"
+            gateway.wait_for(keys.revoke(made.key.id))
+            assert talk.ask(input=[USER]).error == (401, "unknown_key")
         assert up.got[0].header("authorization") == "Bearer sk-provider"
+
+
+def test_at_the_root_each_frame_says_whom_to_ask() -> None:
+    """A default provider that the gateway has no key for does not stand in the way of others."""
+    settings = Settings(default_provider="kimi", configured=frozenset({"openai"}))
+    with upstream(say_hi) as up, over_http("openai", up.url, settings, api_keys=("sk-provider",)) as gateway:
+        keys = gateway.state.keys
+        assert isinstance(keys, ClientKeys)
+        made = gateway.wait_for(keys.add("me"))
+        with talking(f"{gateway.url}/v1/responses", {"authorization": f"Bearer {made.secret}"}) as talk:
+            assert talk.ask(input=[USER], model="kimi-k2.6").error == (403, "no_provider_key")
+            assert talk.ask(input=[USER], model="openai/gpt-5.1").said == "hi"
 
 
 def test_limits_hold_for_frames() -> None:
     """Each is a request of its key; what is beyond is told with the time to wait."""
-    with upstream(say_hi) as up:
-        row = replace(moved("openai", up.url), api_keys=("sk-provider",))
-        with running({}, Settings(providers={"openai": row}), takes_keys=True) as gateway:
-            keys = gateway.state.keys
-            assert isinstance(keys, ClientKeys)
-            made = gateway.wait_for(keys.add("me", requests_per_minute=2))
-            with talking(gateway.url + RESPONSES, {"authorization": f"Bearer {made.secret}"}) as talk:
-                assert [talk.ask(input=[USER]).said for _ in range(2)] == ["hi", "hi"]
-                told = talk.ask(input=[USER])
-                assert told.error == (429, "too_many_requests")
-                assert int(told.last["headers"]["retry-after"]) > 0
+    with upstream(say_hi) as up, over_http("openai", up.url, api_keys=("sk-provider",)) as gateway:
+        keys = gateway.state.keys
+        assert isinstance(keys, ClientKeys)
+        made = gateway.wait_for(keys.add("me", requests_per_minute=2))
+        with talking(gateway.url + RESPONSES, {"authorization": f"Bearer {made.secret}"}) as talk:
+            assert [talk.ask(input=[USER]).said for _ in range(2)] == ["hi", "hi"]
+            told = talk.ask(input=[USER])
+            assert told.error == (429, "too_many_requests")
+            assert int(told.last["headers"]["retry-after"]) > 0
 
 
 # its end

@@ -24,10 +24,10 @@ from tests.gateway.sockets import (
     answering,
     begun,
     event,
-    left,
     say_hi,
     talking,
     text_of,
+    until,
 )
 from tests.gateway.test_memory import settled
 from tests.gateway.upstreams import Got, Out
@@ -99,8 +99,9 @@ def test_connections_are_counted() -> None:
             host, port = gateway.url.removeprefix("http://").split(":")
             with socket.create_connection((host, int(port)), timeout=PATIENCE) as third:
                 assert third.recv(65536).startswith(b"HTTP/1.1 503")
-        gateway.wait_for(left(gateway))
-        assert "thoughtline_websockets_open 0.0" in gateway.state.metrics.page().decode()
+        metrics = gateway.state.metrics
+        gateway.wait_for(until(lambda: b"thoughtline_websockets_open 0.0" in metrics.page()))
+        assert gateway.app.connections.held == 0
 
 
 def test_binary_and_large_messages_end_it() -> None:
@@ -141,43 +142,45 @@ def frame(opcode: Opcode, data: bytes = b"", *, fin: bool = True) -> bytes:
     return Frame(opcode, data, fin).serialize(mask=True)
 
 
-def code_of(connection: socket.socket) -> int:
-    """The code of the close frame that comes, behind whatever else does."""
+def closed(connection: socket.socket) -> Close:
+    """The close frame that comes, behind whatever else does."""
     heard = b"".join(iter(lambda: connection.recv(65536), b""))
     protocol = ClientProtocol(parse_uri("ws://localhost"), state=State.OPEN)
     protocol.receive_data(heard)
     last = protocol.events_received()[-1]
     assert isinstance(last, Frame)
     assert last.opcode is Opcode.CLOSE
-    return Close.parse(last.data).code
+    return Close.parse(last.data)
 
 
 WHOLE = frame(Opcode.TEXT, b'{"type":"response.create"}' * 100)
 
 
 @pytest.mark.parametrize(
-    ("data", "code"),
+    ("data", "code", "reason"),
     [
-        (WHOLE[:1], 1008),
-        (WHOLE[:9], 1008),
-        (WHOLE[:-1], 1008),
-        (frame(Opcode.TEXT, b"{", fin=False), 1008),
-        (frame(Opcode.TEXT, b"{", fin=False) + frame(Opcode.CONT, fin=False) * 5_000, 1008),
-        (frame(Opcode.PING, b"x" * 125) * 10_001, 1008),
-        (frame(Opcode.CONT, b"{"), 1002),
-        (frame(Opcode.TEXT, b"{", fin=False) + frame(Opcode.TEXT, b"{"), 1002),
-        (Frame(Opcode.TEXT, b"{}").serialize(mask=False), 1002),
-        (b"\xff\xff" + bytes(100), 1002),
-        (b"\x81\xff" + b"\xff" * 8, 1009),
-        (b"\x81\xff" + (2**40).to_bytes(8, "big") + bytes(4), 1009),
-        (frame(Opcode.BINARY, b"{}"), 1003),
+        (WHOLE[:1], 1008, "too slow"),
+        (WHOLE[:9], 1008, "too slow"),
+        (WHOLE[:-1], 1008, "too slow"),
+        (frame(Opcode.TEXT, b"{", fin=False), 1008, "too slow"),
+        (frame(Opcode.TEXT, b"{", fin=False) + frame(Opcode.CONT, fin=False) * 5_000, 1008, "too many fragments"),
+        (frame(Opcode.PING, b"x" * 125) * 10_001, 1008, "too many pings"),
+        (frame(Opcode.CONT, b"{"), 1002, ""),
+        (frame(Opcode.TEXT, b"{", fin=False) + frame(Opcode.TEXT, b"{"), 1002, ""),
+        (Frame(Opcode.TEXT, b"{}").serialize(mask=False), 1002, ""),
+        (b"\xff\xff" + bytes(100), 1002, ""),
+        (b"\x81\xff" + b"\xff" * 8, 1009, ""),
+        (b"\x81\xff" + (2**40).to_bytes(8, "big") + bytes(4), 1009, ""),
+        (frame(Opcode.BINARY, b"{}"), 1003, "text frames only"),
     ],
 )
-def test_what_is_half_or_wrong_ends_it(data: bytes, code: int) -> None:
+def test_what_is_half_or_wrong_ends_it(data: bytes, code: int, reason: str) -> None:
     """Within `body_timeout`, and with a code that says why."""
     with running({}, SHORT) as gateway, upgraded(gateway) as connection:
         connection.sendall(data)
-        assert code_of(connection) == code
+        told = closed(connection)
+    assert told.code == code
+    assert reason in told.reason
 
 
 def test_a_message_in_many_pieces() -> None:
@@ -190,7 +193,7 @@ def test_a_message_in_many_pieces() -> None:
             connection.sendall(data[at : at + 1])
         up.wait_until(lambda up: len(up.got) == 1)
         connection.sendall(frame(Opcode.CLOSE, Close(1000, "").serialize()))
-        assert code_of(connection) == 1000
+        assert closed(connection).code == 1000
     assert json.loads(up.got[0].body)["input"] == [USER]
 
 

@@ -1,11 +1,10 @@
-"""The recipes for frameworks of `docs/library.md`, run as printed; and trio."""
+"""The recipes for frameworks of `docs/library.md`, run as printed."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -82,25 +81,3 @@ def test_litellm(upstream: Upstream, tmp_path: Path) -> None:
     assert answer.choices[0].message.tool_calls
     assert made.line.report.saved == 1
     litellm.callbacks = []
-
-
-def test_trio(upstream: Upstream, tmp_path: Path) -> None:
-    """openai's asynchronous client on a loop of trio, over a line."""
-    trio, openai = pytest.importorskip("trio"), pytest.importorskip("openai")
-    line = Line(f"sqlite:///{tmp_path / 'trio.db'}")
-    client = openai.AsyncOpenAI(http_client=line.async_http_client(), max_retries=0)
-
-    async def run() -> str:
-        history: list[Any] = [{"role": "user", "content": OPENING}]
-        for _ in range(TURNS):
-            answer = await client.chat.completions.create(model=MODEL, messages=history, tools=[TOOL])
-            message = answer.choices[0].message
-            calls = [call.model_dump() for call in message.tool_calls or []]
-            if not calls:
-                await line.aclose()
-                return str(message.content)
-            history.append({"role": "assistant", "content": message.content, "tool_calls": calls})
-            history += [{"role": "tool", "tool_call_id": call["id"], "content": RESULT} for call in calls]
-        raise AssertionError("the model never answered")
-
-    check_whole(upstream, trio.run(run))

@@ -77,16 +77,39 @@ def test_a_chat_model_that_is_made_already(name: str, line: Line) -> None:
     check_whole(upstream, asyncio.run(converse(line.remember(MODELS[name](upstream.url, {})), "invoke")))
 
 
-@pytest.mark.parametrize("is_async", [False, True])
-def test_a_langgraph_agent(is_async: bool, line: Line) -> None:
-    """An agent's own loop over its tools."""
+async def run(agent: Any, way: Way) -> str:
+    """The answer of an agent, whose loop over its tools is its own."""
+    asked: Any = {"messages": [("user", OPENING)]}
+    told: Any = None
+    match way:
+        case "invoke":
+            told = agent.invoke(asked)
+        case "ainvoke":
+            told = await agent.ainvoke(asked)
+        case "stream":
+            for kind, part in agent.stream(asked, stream_mode=["messages", "values"]):
+                told = part if kind == "values" else told
+        case "astream":
+            async for kind, part in agent.astream(asked, stream_mode=["messages", "values"]):
+                told = part if kind == "values" else told
+    return str(told["messages"][-1].content)
+
+
+@pytest.mark.filterwarnings("ignore:create_react_agent")
+@pytest.mark.parametrize("way", WAYS)
+def test_a_langgraph_agent(way: Way, line: Line) -> None:
+    """Refused without a line, whole with it."""
 
     def weather(city: str) -> str:
         """The weather."""
         return RESULT
 
-    upstream = deepseek()
-    agent = prebuilt.create_react_agent(chat_deepseek(upstream.url, line.langchain()), [weather])
-    asked = {"messages": [("user", OPENING)]}
-    told = asyncio.run(agent.ainvoke(asked)) if is_async else agent.invoke(asked)
-    check_whole(upstream, told["messages"][-1].content)
+    bare, upstream = deepseek(), deepseek()
+    agents = [
+        prebuilt.create_react_agent(chat_deepseek(url, doors), [weather])
+        for url, doors in ((bare.url, {}), (upstream.url, line.langchain()))
+    ]
+    with pytest.raises(openai.BadRequestError):
+        asyncio.run(run(agents[0], way))
+    check_refused(bare)
+    check_whole(upstream, asyncio.run(run(agents[1], way)))

@@ -43,7 +43,7 @@ async def converse(prefix: str, url: str, way: Way) -> str:
     raise AssertionError("the model never answered")
 
 
-async def ask(prefix: str, url: str, way: Way, history: list[Any]) -> Any:
+async def ask(prefix: str, url: str, way: Way, history: list[Any], **more: Any) -> Any:
     settings: dict[str, Any] = {
         "model": f"{prefix}/{MODEL}",
         "api_base": f"{url}/v1",
@@ -51,6 +51,7 @@ async def ask(prefix: str, url: str, way: Way, history: list[Any]) -> Any:
         "messages": history,
         "tools": [TOOL],
         "max_retries": 0,
+        **more,
     }
     match way:
         case "completion":
@@ -73,11 +74,12 @@ async def test_the_sdk(prefix: str, way: Way, callback: Any) -> None:
 
 
 @both_names
-async def test_the_sdk_without_the_callback(prefix: str) -> None:
+@pytest.mark.parametrize("way", WAYS)
+async def test_the_sdk_without_the_callback(prefix: str, way: Way) -> None:
     """What DeepSeek says to it."""
     upstream = deepseek()
     with pytest.raises(litellm.BadRequestError):
-        await converse(prefix, upstream.url, "acompletion")
+        await converse(prefix, upstream.url, way)
     check_refused(upstream)
 
 
@@ -92,3 +94,45 @@ async def test_a_turn_that_nobody_has_is_blank_the_first_time(callback: Any) -> 
     ]
     await ask("openai", upstream.url, "acompletion", history)
     assert upstream.refusals() == []
+
+
+async def test_a_stream_that_was_left_is_waited_for_once(callback: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody will ever log it; other conversations don't wait at all."""
+    upstream, waits = deepseek(), list[int]()
+    wait = asyncio.wait
+
+    async def counted(some: Any, **more: Any) -> Any:
+        some = list(some)
+        waits.append(len(some))
+        return await wait(some, timeout=0)
+
+    async for _ in await stream(upstream.url, OPENING):
+        break
+    monkeypatch.setattr(thoughtline_litellm.asyncio, "wait", counted)
+    call = {"id": "call_x", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+    turn: list[Any] = [{"role": "assistant", "content": "", "tool_calls": [call]}]
+    turn += [{"role": "tool", "tool_call_id": "call_x", "content": RESULT}]
+    for opening in ("another question", OPENING, OPENING):
+        await ask("openai", upstream.url, "acompletion", [{"role": "user", "content": opening}, *turn])
+    assert waits == [1]
+
+
+async def stream(url: str, opening: str) -> Any:
+    asked = [{"role": "user", "content": opening}]
+    settings = {"model": f"openai/{MODEL}", "api_base": f"{url}/v1", "api_key": KEY, "tools": [TOOL]}
+    return await litellm.acompletion(**settings, messages=asked, stream=True)
+
+
+@pytest.mark.parametrize("way", ["completion", "acompletion"])
+async def test_tenants_are_virtual_keys(callback: Any, way: Way) -> None:
+    """The proxy tells the hash of the key that a client has shown: nobody else's turns are found."""
+    upstream, history = deepseek(), list[Any]([{"role": "user", "content": OPENING}])
+    message = await ask("openai", upstream.url, way, history, metadata={"user_api_key_hash": "ann"})
+    calls = [call.model_dump(include={"id", "type", "function"}) for call in message.tool_calls]
+    history.append({"role": "assistant", "content": message.content, "tool_calls": calls})
+    history += [{"role": "tool", "tool_call_id": call["id"], "content": RESULT} for call in calls]
+    found = []
+    for who in ("bob", "ann"):
+        await ask("openai", upstream.url, way, history, metadata={"user_api_key_hash": who})
+        found.append(callback.line.report.restored)
+    assert found == [0, 1]

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 
 from tests.clients.upstreams import Upstream
 from tests.examples import blocks
-from tests.library.talking import KEY, MODEL, OPENING, RESULT, TOOL, TURNS, check_whole, deepseek
+from tests.library.talking import KEY, MODEL, OPENING, RESULT, TOOL, TURNS, check_refused, check_whole, deepseek
 
 pytest.importorskip("litellm")
 openai = pytest.importorskip("openai")
@@ -36,7 +37,24 @@ def upstream() -> Upstream:
 
 
 @pytest.fixture(scope="module")
+def bare() -> Upstream:
+    return deepseek()
+
+
+@pytest.fixture(scope="module")
 def proxy(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with listening(upstream, tmp_path_factory.mktemp("proxy"), blocks(language="yaml")["LiteLLM"]) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def bare_proxy(bare: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with listening(bare, tmp_path_factory.mktemp("bare"), "") as url:
+        yield url
+
+
+@contextmanager
+def listening(upstream: Upstream, folder: Path, settings: str) -> Iterator[str]:
     """The address of a proxy that listens."""
     models = [
         {
@@ -45,9 +63,9 @@ def proxy(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Itera
         }
         for prefix in ("openai", "deepseek")
     ]
-    folder, port = tmp_path_factory.mktemp("proxy"), free_port()
+    port = free_port()
     config = folder / "config.yaml"
-    config.write_text(f"model_list: {json.dumps(models)}\n{blocks(language='yaml')['LiteLLM']}")
+    config.write_text(f"model_list: {json.dumps(models)}\n{settings}")
     program = [str(Path(sys.executable).parent / "litellm"), "--config", str(config), "--port", str(port)]
     environment = {
         **os.environ,
@@ -85,6 +103,7 @@ def test_the_proxy(proxy: str, upstream: Upstream, model: str, is_streamed: bool
     client = openai.OpenAI(base_url=proxy, api_key=MASTER_KEY, max_retries=0, timeout=60)
     opening = OPENING.replace("Weather", f"Weather, {model}, {is_streamed}", 1)
     history: list[Any] = [{"role": "user", "content": opening}]
+    upstream.watched.seen.clear()
     for _ in range(TURNS):
         message = ask(client, model, history, is_streamed=is_streamed)
         calls = [call.model_dump(include={"id", "type", "function"}) for call in message.tool_calls or []]
@@ -96,3 +115,17 @@ def test_the_proxy(proxy: str, upstream: Upstream, model: str, is_streamed: bool
         history.append({"role": "assistant", "content": message.content or "", "tool_calls": calls})
         history += [{"role": "tool", "tool_call_id": call["id"], "content": RESULT} for call in calls]
     raise AssertionError("the model never answered")
+
+
+def test_the_proxy_without_the_callback(bare_proxy: str, bare: Upstream) -> None:
+    """What DeepSeek says to it."""
+    client = openai.OpenAI(base_url=bare_proxy, api_key=MASTER_KEY, max_retries=0, timeout=60)
+    call = ask(client, "by-openai", [{"role": "user", "content": OPENING}], is_streamed=False).tool_calls[0]
+    history = [
+        {"role": "user", "content": OPENING},
+        {"role": "assistant", "content": "", "tool_calls": [call.model_dump(include={"id", "type", "function"})]},
+        {"role": "tool", "tool_call_id": call.id, "content": RESULT},
+    ]
+    with pytest.raises(openai.BadRequestError):
+        ask(client, "by-openai", history, is_streamed=False)
+    check_refused(bare)

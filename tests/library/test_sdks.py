@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import pytest
@@ -27,6 +26,13 @@ class Said(NamedTuple):
     shown: list[Any]
     calls: list[tuple[str, str]]
     text: str
+
+
+class Door(NamedTuple):
+    """How a client comes to a line, if it does: given to it, or `remember`."""
+
+    line: Line | None
+    is_remembered: bool = False
 
 
 class ChatApp:
@@ -157,7 +163,7 @@ async def final(stream: Any, name: str) -> Any:
         return getattr(events, name)()
 
 
-APPS: dict[str, tuple[Callable[..., Any], str, str | None]] = {
+APPS: dict[str, tuple[Any, str, str | None]] = {
     "openai-chat": (ChatApp, "deepseek", None),
     "openai-responses": (ResponsesApp, "deepseek", None),
     "anthropic": (MessagesApp, "anthropic", "classic"),
@@ -165,11 +171,14 @@ APPS: dict[str, tuple[Callable[..., Any], str, str | None]] = {
 }
 
 
-def talk(name: str, upstream: Upstream, line: Line | None, *, way: Way, is_async: bool) -> str:
+def talk(name: str, upstream: Upstream, door: Door, *, way: Way, is_async: bool) -> str:
     """The answer, after as many calls as the model wants."""
+    line, is_remembered = door
 
     async def run() -> str:
-        app = APPS[name][0](upstream.url, line, is_async=is_async)
+        app = APPS[name][0](upstream.url, None if is_remembered else line, is_async=is_async)
+        if is_remembered and line is not None:
+            line.remember(app.client)
         for _ in range(TURNS):
             said: Said = await app.say(way)
             if not said.calls:
@@ -185,10 +194,12 @@ def talk(name: str, upstream: Upstream, line: Line | None, *, way: Way, is_async
 @pytest.mark.parametrize("way", ["whole", "streamed"])
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 def test_an_application_that_forgets(name: str, way: Way, is_async: bool, line: Line) -> None:
-    """Refused without a line, whole with it, in ten requests."""
+    """Refused without a line; whole with it, in ten requests, by the SDK's own door and by `remember`."""
     made, simulator, profile = APPS[name]
     bare, upstream = start(simulator, profile), start(simulator, profile)
-    with pytest.raises(Exception, match=made.refusal):  # type: ignore[attr-defined]
-        talk(name, bare, None, way=way, is_async=is_async)
-    check_refused(bare, made.refusal)  # type: ignore[attr-defined]
-    check_whole(upstream, talk(name, upstream, line, way=way, is_async=is_async))
+    with pytest.raises(Exception, match=made.refusal):
+        talk(name, bare, Door(None), way=way, is_async=is_async)
+    check_refused(bare, made.refusal)
+    check_whole(upstream, talk(name, upstream, Door(line), way=way, is_async=is_async))
+    again = start(simulator, profile)
+    check_whole(again, talk(name, again, Door(line, is_remembered=True), way=way, is_async=is_async))

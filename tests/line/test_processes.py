@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx2
@@ -52,6 +53,28 @@ def test_a_fork_goes_on_with_a_store_of_its_own(line: Line) -> None:
     assert restored(server.bodies[-1]) == [THOUGHT]
 
 
+def test_threads_and_loops_on_every_store(shared_url: str) -> None:
+    """A store that has to be waited for is asked by many at once; what they heard, tasks of another line find."""
+    openings = [f"Question {number}?".encode() for number in range(12)]
+
+    def hear(opening: bytes) -> None:
+        body = request().replace(b"How is the weather?", opening)
+        exchange = first.begin_sync("POST", f"https://api.deepseek.com{PATH}", HEADERS, body)
+        exchange.read(whole().replace(THOUGHT.encode(), opening))
+        exchange.end()
+
+    async def find(opening: bytes) -> list[str]:
+        body = NEXT.replace(b"How is the weather?", opening)
+        return restored((await second.begin("POST", f"https://api.deepseek.com{PATH}", HEADERS, body)).body)
+
+    async def find_all() -> list[list[str]]:
+        return await asyncio.gather(*map(find, openings))
+
+    with Line(shared_url) as first, Line(shared_url) as second, ThreadPoolExecutor(6) as pool:
+        list(pool.map(hear, openings))
+        assert asyncio.run(find_all()) == [[opening.decode()] for opening in openings]
+
+
 PROGRAM = """
 import sys, os, httpx2, thoughtline
 client = thoughtline.Line(sys.argv[1]).http_client(httpx2, base_url=sys.argv[2], headers={"authorization": "Bearer k"})
@@ -74,3 +97,21 @@ def test_a_program_that_just_ends(tmp_path: Path, way: str) -> None:
         assert done.stderr == b""
         told.append(done.stdout.partition(b",")[0])
     assert told == [b"restored=0", b"restored=1"]
+
+
+async def test_a_program_that_goes_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store at a relative address stays in the folder that it was opened in: what is written later, too."""
+    homes = [tmp_path / "first", tmp_path / "second"]
+    for home in homes:
+        home.mkdir()
+    monkeypatch.chdir(homes[0])
+    async with Line("sqlite:///thoughts.db") as line:
+        monkeypatch.chdir(homes[1])
+        exchange = await line.begin("POST", f"https://api.deepseek.com{PATH}", HEADERS, request())
+        exchange.read(whole())
+        await exchange.end()
+    assert list(homes[1].iterdir()) == []
+    monkeypatch.chdir(homes[0])
+    async with Line("sqlite:///thoughts.db") as line:
+        following = await line.begin("POST", f"https://api.deepseek.com{PATH}", HEADERS, NEXT)
+    assert restored(following.body) == [THOUGHT]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from thoughtline import Line
 from thoughtline.line.background import is_done, run, wait_for
 from thoughtline.line.shared_loop import SharedLoop
 from thoughtline.replayer import Replayer
+from thoughtline.stores import Saved
+from thoughtline.values.records import Record
 
 URL = f"https://api.deepseek.com{PATH}"
 
@@ -104,6 +107,32 @@ def test_only_one_has_the_place(loop: SharedLoop) -> None:
     assert seen == [False, False]
 
 
+def test_what_was_handed_over_comes_first(loop: SharedLoop) -> None:
+    """A turn that is cut is saved before the line is closed, though somebody was at it then."""
+    begun: list[int] = []
+
+    async def begins(number: int) -> None:
+        begun.append(number)
+
+    def begin(number: int) -> asyncio.Task[None]:
+        return loop.create_task(begins(number))
+
+    async def busy() -> None:
+        for number in range(2):
+            loop.do(partial(begin, number))
+
+    loop.do(lambda: loop.create_task(busy()))
+    over = threading.Event()
+
+    async def last() -> None:
+        begun.append(2)
+        over.set()
+
+    loop.do(lambda: loop.create_task(last()))
+    assert over.wait(30)
+    assert begun == [0, 1, 2]
+
+
 def test_an_interrupt_leaves_the_place(loop: SharedLoop) -> None:
     """Ctrl-C in the middle of it reaches the caller; what else was due is done by the loop."""
     over = threading.Event()
@@ -147,9 +176,9 @@ def test_the_end_is_held_for_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyP
     config.write_text("[replay]\nhold_ms = 20\n")
     gate, save = asyncio.Event(), Replayer.save
 
-    async def slowly(*args: object, **more: object) -> object:
+    async def slowly(replayer: Replayer, records: Sequence[Record], *, learns: bool = False) -> Saved | None:
         await gate.wait()
-        return await save(*args, **more)  # type: ignore[arg-type]
+        return await save(replayer, records, learns=learns)
 
     monkeypatch.setattr(Replayer, "save", slowly)
 

@@ -30,7 +30,9 @@ from tests.line.asking import (
     streamed,
     whole,
 )
-from thoughtline import Line
+from thoughtline import Line, Replayer, Watch
+from thoughtline.line.door import ReplayLine
+from thoughtline.line.exchange import ExchangeState
 
 REPLAY = "x-thoughtline-replay"
 REFUSAL = json.dumps(
@@ -248,3 +250,28 @@ def test_fifty_threads(line: Line) -> None:
     assert len(second) == 50
     assert all(restored(json.dumps(body).encode()) == [body["user"]] for body in second)
     assert sum(thread.name == "thoughtline" for thread in threading.enumerate()) == 1
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *((Replayer, name) for name in ("prepare", "heal", "save")),
+        *((Watch, "take"), (ReplayLine, "_recognised"), (ExchangeState, "answer")),
+    ],
+)
+def test_a_fault_of_ours_is_nobody_elses(
+    line: Line, kind: type, name: str, is_stream: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever breaks in us, the caller sends what it meant to send, and gets what the server said."""
+
+    def breaks(*args: object, **more: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(kind, name, breaks)
+    refused = Answer(REFUSAL, status=400)
+    server = Told(lambda body: refused if b"call_1" in body else streamed() if is_stream else Answer(whole()))
+    with client_of(line, httpx2, server.url) as client:
+        said = b"".join(events()) if is_stream else whole()
+        assert client.post(PATH, content=request(stream=is_stream)).content == said
+        assert client.post(PATH, content=NEXT).content == REFUSAL

@@ -154,7 +154,6 @@ def test_what_the_auditor_quotes_is_read_again(contract: Contract) -> None:
 KNOWING = {
     "codecs.py": "a docstring that shows a call",
     "commands/demo.py": "which simulator is shown",
-    "formats/ai_sdk_ui/metadata.py": "the AI SDK's words for whose metadata it is",
     "formats/anthropic_messages/__init__.py": "a publisher in Vertex's addresses",
     "formats/gemini_generate/__init__.py": "another one",
     "gateway/signing.py": "what AWS calls the service in a signature",

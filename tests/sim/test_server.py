@@ -127,7 +127,7 @@ def test_no_spoiled_conversation_breaks_it(case: Case) -> None:
     simulation = served(case.simulator, case.profile).app.simulation
     dice = random.Random(case.id)
     for turn in range(200):
-        body = copy.deepcopy(dialogue.body)
+        body = copy.deepcopy(dialogue.outgoing())
         for _ in range(2):
             *way, last = dice.choice(list(places_of(body)))
             holder: Any = functools.reduce(lambda value, key: value[key], way, body)
@@ -194,7 +194,7 @@ def test_a_stream_that_breaks_off(case: Case) -> None:
     """The connection ends before the stream does; what came can be read, and has no finish."""
     dialogue = Dialogue(case, "breaks\nscript:\nthink: a long thought, and more of it\nsay: never said\ncut 3\nchunk 4")
     path = (case.stream_path or case.path).replace("{model}", case.model)
-    body = dialogue.body if case.stream_path else {**dialogue.body, "stream": True}
+    body = dialogue.outgoing() if case.stream_path else {**dialogue.outgoing(), "stream": True}
     received: list[bytes] = []
     url = served(case.simulator, case.profile).url + path
     with HTTP.stream("POST", url, json=body) as response, pytest.raises(httpx.RemoteProtocolError):

@@ -49,13 +49,12 @@ def test_it_goes_back_to_its_own_format_as_it_came(client: FormatName, body: Jso
 
 
 @pytest.mark.parametrize("to", FOREIGN["openai_responses"])
-def test_a_sealed_one_alone_is_refused(to: FormatName) -> None:
-    """Without the turns that it stands for the model would know nothing of them: 400, with place and remedy."""
-    with pytest.raises(Untranslatable) as refused:
-        translated("openai_responses", responses(user("Hi"), ITEM), to)
-    assert (refused.value.status, refused.value.place) == (400, "/input/1")
-    assert refused.value.remedy
-    assert SEALED not in str(refused.value)
+@pytest.mark.parametrize("kind", ["compaction", "compaction_summary", "context_compaction"])
+def test_a_sealed_one_alone_stays_behind(to: FormatName, kind: str) -> None:
+    """A session goes on without it, under any of its names; a finding tells."""
+    request = translated("openai_responses", responses(user("Hi"), ITEM | {"type": kind}), to)
+    assert SEALED not in request.transcript.body.decode()
+    assert [finding.place for finding in request.findings] == ["/input/1"]
 
 
 @pytest.mark.parametrize("to", FOREIGN["openai_responses"])

@@ -62,7 +62,7 @@ def test_a_request_with_junk_in_it(upstream: Upstream, data: st.DataObject) -> N
         if places:
             holder, name = data.draw(st.sampled_from(places))
             holder[name] = data.draw(JUNK)
-    carry(case.wire.name, json.dumps(body).encode(), upstream)
+    carry(case.format.name, json.dumps(body).encode(), upstream)
 
 
 MANGLED: list[tuple[FormatName, Any]] = [

@@ -102,7 +102,7 @@ def _custom(transcript: Transcript) -> list[ToolCall]:
 @pytest.mark.parametrize("case", [case for case in REQUESTS if case.format.name in BODY_TYPES], ids=case_name)
 def test_hand_made_requests_say_the_same_everywhere(case: WireCase) -> None:
     """To every upstream: the same words and calls, a body that the SDK's types take, the same bytes each time."""
-    bodies = case.wire.bodies
+    bodies = case.format.bodies
     check_pairs(bodies.decode_request(case.bytes_of("request.json") or b"", case.dialect))
 
 
@@ -222,7 +222,8 @@ def test_system_prompts_find_their_place(to: FormatName) -> None:
     assert sent.index('"a"') < sent.index("Be loud.") < sent.index('"b"')
     request = translated("openai_responses", body, to)
     stands_as_users = any("mid conversation" in finding.message for finding in request.findings)
-    assert stands_as_users == (to in ("anthropic_messages", "bedrock_converse", "gemini_generate"))
+    in_blocks = ("anthropic_messages", "bedrock_converse", "gemini_generate", "gemini_code_assist")
+    assert stands_as_users == (to in in_blocks)
 
 
 def test_a_conversation_that_the_model_opened() -> None:

@@ -91,7 +91,7 @@ def test_openai_itself_takes_free_text_in_chat() -> None:
         ([SEARCH], "bedrock_converse", None),
         ([SEARCH | {"external_web_access": False}], "anthropic_messages", None),
         ([{"type": "local_shell"}], "anthropic_messages", None),
-        ([{"type": "tool_search", "execution": "client"}], "gemini_generate", None),
+        ([{"type": "tool_search", "execution": "server"}], "gemini_generate", None),
     ],
 )
 def test_a_tool_of_the_provider_goes_where_the_other_one_has_it(
@@ -170,7 +170,7 @@ def test_a_choice_never_names_what_is_not_offered(choice: Any, sent: str) -> Non
 
 
 def test_tools_that_stand_in_the_conversation_are_offered_too() -> None:
-    """Codex moves them there, and its search for tools answers with them."""
+    """Codex moves them there, and its search for tools answers with them, offered again or not."""
     history = [
         {"type": "additional_tools", "role": "developer", "tools": [AGENTS]},
         {"role": "user", "content": "hi"},

@@ -82,14 +82,14 @@ UPSTREAMS: tuple[Upstream, ...] = (
     Upstream("openai", "default", "openai", "openai_responses", "gpt-5.1", "/v1/responses"),
     Upstream("anthropic", "classic", "anthropic", "anthropic_messages", "claude-sonnet-4-5", "/v1/messages"),
     Upstream("gemini", "default", "gemini", "gemini_generate", "gemini-3-pro-preview", _GENERATE, _STREAM),
-    Upstream(
-        *("code-assist", "default", "code-assist", "gemini_code_assist", "gemini-3-pro-preview"),
-        *("/v1internal:generateContent", "/v1internal:streamGenerateContent"),
-    ),
     Upstream("ollama", "default", "ollama", "ollama_chat", "qwen3:14b", "/api/chat"),
     Upstream(
         *("bedrock", "classic", "bedrock", "bedrock_converse", "us.anthropic.claude-sonnet-4-5"),
         *(_CONVERSE, _CONVERSE + "-stream"),
+    ),
+    Upstream(
+        *("code-assist", "default", "code-assist", "gemini_code_assist", "gemini-3-pro-preview"),
+        *("/v1internal:generateContent", "/v1internal:streamGenerateContent"),
     ),
 )
 MORE_UPSTREAMS: tuple[Upstream, ...] = (
@@ -118,6 +118,10 @@ MORE_UPSTREAMS: tuple[Upstream, ...] = (
     Upstream("groq", "default", "groq", "openai_chat", "openai/gpt-oss-120b", "/v1/chat/completions"),
     Upstream("cerebras", "default", "cerebras", "openai_chat", "gpt-oss-120b", "/v1/chat/completions"),
     Upstream("copilot", "default", "copilot", "openai_chat", "claude-sonnet-4.5", "/chat/completions"),
+    Upstream(
+        *("bedrock", "classic", "bedrock", "bedrock_invoke", "us.anthropic.claude-sonnet-4-5"),
+        *("/model/{model}/invoke", "/model/{model}/invoke-with-response-stream"),
+    ),
 )
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from thoughtline import providers
 from thoughtline.catalogue import PROVIDERS
-from thoughtline.clients import editors, libraries, open_agents, terminal
+from thoughtline.clients import editors, google, libraries, open_agents, terminal
 from thoughtline.clients.row import CHAT, Client, SetupStep
 from thoughtline.providers import canonical_name
 from thoughtline.replay.detection import resolve
@@ -54,8 +54,8 @@ CLIENTS: tuple[Client, ...] = (
     open_agents.CLINE,
     open_agents.OPENCODE,
     open_agents.KILO,
-    terminal.GEMINI_CLI,
-    terminal.GEMINI_CLI_LOGIN,
+    google.GEMINI_CLI,
+    google.GEMINI_CLI_LOGIN,
     terminal.QWEN_CODE,
     open_agents.CONTINUE,
     open_agents.AIDER,

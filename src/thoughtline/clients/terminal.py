@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from thoughtline.clients.row import (
     CHAT,
-    CODE_ASSIST,
-    GEMINI,
     MESSAGES,
     RESPONSES,
     SHELL,
@@ -138,63 +136,6 @@ export COPILOT_MODEL=<model>
         "npm install --global @github/copilot",
         without=("COPILOT_PROVIDER_BEARER_TOKEN", "COPILOT_PROVIDER_WIRE_API"),
     ),
-)
-
-GEMINI_CLI = Client(
-    "gemini-cli",
-    "Gemini CLI",
-    ("gemini",),
-    formats=(GEMINI,),
-    provider="gemini",
-    steps=(
-        SetupStep(
-            SHELL,
-            "shell",
-            """
-export GOOGLE_GEMINI_BASE_URL=<base>
-export GEMINI_API_KEY=<key>
-export GEMINI_MODEL=<model>
-""",
-            file="~/.gemini/.env",
-        ),
-        SetupStep(
-            "In `~/.gemini/settings.json`:",
-            "json",
-            '{"security": {"auth": {"selectedType": "gemini-api-key"}}}',
-            file="~/.gemini/settings.json",
-            passing=Passing("path", "GEMINI_CLI_SYSTEM_SETTINGS_PATH"),
-        ),
-    ),
-    habit="Keeps signatures and drops thoughts; after `--resume` it sends a sentinel for a signature it once had.",
-    notes=(
-        "No `/v1beta` in the base. Without the setting it stops with `Invalid auth method selected`.",
-        "It may ask for a newer model than the one named.",
-        "Without a person to ask, it stops in a folder it was not told to trust: `--skip-trust`, or "
-        "`GEMINI_CLI_TRUST_WORKSPACE=true`.",
-        '`"privacy": {"usageStatisticsEnabled": false}` in the same file stops telemetry, which goes elsewhere.',
-    ),
-    tried="0.61.0, by `make test-clients`",
-    agents=("geminicli/", "gemini-cli/"),
-    program=Program(
-        "gemini",
-        "npm install --global @google/gemini-cli",
-        without=("GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"),
-    ),
-)
-
-GEMINI_CLI_LOGIN = Client(
-    "gemini-cli-login",
-    "Gemini CLI, logged in with Google",
-    ("code-assist", "gemini-code-assist"),
-    formats=(CODE_ASSIST,),
-    provider="code-assist",
-    steps=(SetupStep(SHELL, "shell", "export CODE_ASSIST_ENDPOINT=<base>"),),
-    habit="As Gemini CLI; sends thoughts, if it has any, as words that end in `[Thought: true]`.",
-    notes=(
-        "Log in as ever (`/auth`): your token goes to Google through the gateway, which needs no key of its own.",
-        "No `/v1internal` in the address. Behind the gateway is Code Assist: use `gemini-cli` for other providers.",
-    ),
-    tried="0.61.0, by `make test-clients`",
 )
 
 QWEN_CODE = Client(

@@ -5,9 +5,9 @@
     stream    bytes ── stream_decoder ──> events ────── stream_encoder ──> bytes
     error     bytes ── read_error ──────> ErrorReply ── write_error ─────> bytes
 
-A format knows typed turns and nothing else: no provider's rules, no other format (`bedrock_invoke` is Anthropic's in
-Amazon's framing). What differs between servers of one
-format is a `Dialect`. Below the formats stand what they share: `wire` (what a format must say of itself), `paths`,
+A format knows typed turns and nothing else: no provider's rules, no other format, unless it is another one's in an
+envelope or framing of its own (`gemini_code_assist`, `bedrock_invoke`). What differs between servers of one format is a
+`Dialect`. Below the formats stand what they share: `wire` (what a format must say of itself), `paths`,
 `errors`, `json_text` (reading JSON with places, splicing it), `conversation` (edited turns back into their body),
 `framing`, `aws_event_stream`, `streaming`, `texts`, `think_tags` and `reasoning_details`.
 """
@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from thoughtline.formats import (
-    ai_sdk_ui,
     anthropic_messages,
     bedrock_converse,
     bedrock_invoke,
@@ -28,10 +27,10 @@ from thoughtline.formats import (
     openai_chat,
     openai_responses,
 )
-from thoughtline.formats.wire import BodyCodec, StreamWire, Wire
-from thoughtline.values.turns import FormatName, StreamName
+from thoughtline.formats.wire import BodyCodec, Wire
+from thoughtline.values.turns import FormatName
 
-__all__ = ["FORMATS", "STREAM_FORMATS", "USUAL", "BodyCodec", "StreamWire", "Wire"]
+__all__ = ["FORMATS", "USUAL", "BodyCodec", "Wire"]
 
 _WIRES = (
     openai_chat.WIRE,
@@ -47,9 +46,6 @@ _WIRES = (
 
 FORMATS: Mapping[FormatName, Wire] = {wire.name: wire for wire in _WIRES}
 """Every format that clients and providers speak."""
-
-STREAM_FORMATS: Mapping[StreamName, StreamWire] = {wire.name: wire for wire in (*_WIRES, ai_sdk_ui.WIRE)}
-"""Every format that a stream can be read and written in."""
 
 USUAL: Wire = openai_chat.WIRE
 """The format of whoever says nothing of it."""

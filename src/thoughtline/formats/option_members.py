@@ -128,6 +128,11 @@ class Reader:
         for name in names:
             self._left.pop(name, None)
 
+    def skip_said(self, name: str, *values: bytes) -> None:
+        """A member that asks for what is done anyway."""
+        if bytes(self._members.get(name, NULL)) in values:
+            self._left.pop(name, None)
+
     @property
     def leftovers(self) -> tuple[str, ...]:
         return tuple(self._place + pointer([name]) for name in self._left if is_given(self._members[name]))

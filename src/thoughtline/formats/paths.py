@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 from urllib.parse import quote, urlsplit
 
-Action = Literal["generate", "count_tokens"]
+Action = Literal["generate", "count_tokens", "compact"]
 
 _VERSION = re.compile(r"v[0-9]+(?:(?:beta|alpha)[0-9]*)?")
 _LEAD = re.compile(r"[\w.~-]+")
@@ -47,7 +47,8 @@ def by_tail(*tails: tuple[Action, str]) -> FindsPath:
         given = without_last_slash(segments)
         for action, tail in known:
             lead = given[: -len(tail)]
-            if given[-len(tail) :] == tail and is_lead(lead):
+            is_vertex = lead[-2:] == ["endpoints", "openapi"]  # for models whose contracts there nobody knows
+            if given[-len(tail) :] == tail and is_lead(lead) and not is_vertex:
                 return ClientPath(lead, action)
         return None
 

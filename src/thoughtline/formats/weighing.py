@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Dialect
-from thoughtline.values.errors import LimitExceeded
+from thoughtline.values.errors import DecodeError, LimitExceeded
 from thoughtline.values.turns import FormatName, Transcript
 
 MAX_TURNS = 25_000
@@ -99,7 +99,10 @@ def check_turns(transcript: Transcript) -> None:
 
 def decode_bounded(body: bytes, format: FormatName, dialect: Dialect) -> Transcript:
     """A request that is small enough to be planned. Raises `LimitExceeded` where it is not."""
+    wire = FORMATS[format]
+    if "shared_address" in wire.quirks and not any(b'"%b"' % name.encode() in body for name in wire.telling_members):
+        raise DecodeError("missing: a body of another format", f"/{wire.telling_members[0]}")
     check_weight(body)
-    transcript = FORMATS[format].bodies.decode_request(body, dialect)
+    transcript = wire.bodies.decode_request(body, dialect)
     check_turns(transcript)
     return transcript

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Raw, Struct
 
+from thoughtline.formats.counting import CountBody
 from thoughtline.formats.json_text import is_given
 from thoughtline.formats.lone_surrogates import reading, writing
 from thoughtline.formats.paths import FindsPath, PublishedMethods
@@ -23,7 +24,7 @@ from thoughtline.values.events import Event
 from thoughtline.values.items import Text, ToolResult, Unknown
 from thoughtline.values.notes import NO_NOTES, Notes
 from thoughtline.values.options import Media, Options, ReadOptions, ResultContent, WrittenOptions, WrittenResult
-from thoughtline.values.turns import FormatName, Reply, StreamName, Transcript
+from thoughtline.values.turns import FormatName, Reply, Transcript
 
 
 class DecodesStream(Protocol):
@@ -189,10 +190,12 @@ Quirk = Literal[
     "one_text",  # a message has one field for all its text and one for all its reasoning
     "seals_on_items",  # signatures stand on calls and text
     "seals_on_request",  # encrypted reasoning comes to those who ask for it
+    "shared_address",  # bodies of others go there too: its own have one of its telling members
     "signed_requests",  # for a host: a server nobody knows is not taken to speak it
     "single_prompt",  # a body with `prompt` is one, and has its system prompt beside it
     "stored_responses",  # an answer has an id by which the next request may name it
     "streamed_by_address",  # the address says whether to stream, not the body
+    "thinking_modes",  # a word says how to think, and some models refuse some of them
     "thoughts_in_pieces",  # clients may send the text of a thought in pieces or not at all: its signatures count
     "tools_needed",  # calls in the history want tools beside them, and nothing says that none is to be called
     "tools_unmixed",  # tools that the provider runs don't stand beside functions
@@ -205,19 +208,13 @@ Quirk = Literal[
 """What some formats do and most don't."""
 
 
-class StreamWire(Struct, frozen=True, kw_only=True):
-    """A format that exists as a stream only."""
-
-    name: StreamName
-    dialect: Dialect
-    stream_decoder: Callable[[Dialect], DecodesStream]
-    stream_encoder: Callable[[Dialect], EncodesStream]
-
-
-class Wire(StreamWire, frozen=True, kw_only=True):
+class Wire(Struct, frozen=True, kw_only=True):
     """A format that clients and providers speak. `dialect` is that of a server nobody knows."""
 
     name: FormatName
+    dialect: Dialect
+    stream_decoder: Callable[[Dialect], DecodesStream]
+    stream_encoder: Callable[[Dialect], EncodesStream]
     bodies: BodyCodec
     stream_type: bytes
     stream_query: str
@@ -243,6 +240,8 @@ class Wire(StreamWire, frozen=True, kw_only=True):
     """Its methods on Vertex."""
     count_path: Callable[[str, str], str] | None
     """Where tokens are counted."""
+    count_body: CountBody | None
+    """What of a request is sent there."""
     count_member: str
     """Where their number stands in the answer."""
     version: str

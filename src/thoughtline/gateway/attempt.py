@@ -10,6 +10,7 @@ import asyncio
 import time
 from typing import NamedTuple
 
+from msgspec import Raw
 from msgspec.structs import replace
 
 from thoughtline.addresses import address, passthrough_address, with_query_key, without_query_key
@@ -23,7 +24,7 @@ from thoughtline.formats import FORMATS, USUAL
 from thoughtline.formats.errors import read_error
 from thoughtline.formats.paths import Action
 from thoughtline.gateway.choosing import Target
-from thoughtline.gateway.estimating import estimate_body, is_uncounted
+from thoughtline.gateway.estimating import count_body, count_of, estimate_tokens, is_uncounted
 from thoughtline.gateway.first_event import failure_at_start
 from thoughtline.gateway.headers import (
     Headers,
@@ -42,11 +43,12 @@ from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.gateway.upstream_socket import HELD_SOCKET, HeldSocket
 from thoughtline.prepared import MemberEdits, Prepared
 from thoughtline.providers import Contract
+from thoughtline.replay.findings import Finding
 from thoughtline.replay.refusals import Correction, classify
 from thoughtline.translation import Sealer
 from thoughtline.translation.tools import NO_NAMES
 from thoughtline.values.destination import Destination
-from thoughtline.values.errors import DecodeError, EncodeError, ThoughtlineError
+from thoughtline.values.errors import Declined, DecodeError, EncodeError, ThoughtlineError
 from thoughtline.values.outcome import Outcome
 from thoughtline.values.turn_notes import NoteChain
 
@@ -81,6 +83,7 @@ class Attempt:
     """A target, a key to ask it with, and what became of it. Without `has_choice` there is no other target or key.
 
     `_is_callers`: what the caller shows may be seen by this target, being no key of ours and no other provider's.
+    `compacts`: its answer is to be one compaction of ours; `retained` is what the user said, where that goes with it.
     `is_signed`: the caller's signature goes up, and so the bytes that it is over.
     What it becomes, and what explains it when somebody asks, begins as nothing. Beyond thirty attributes of its
     own an object takes four times the memory, so what stays as it is is not set.
@@ -110,6 +113,11 @@ class Attempt:
     corrections: tuple[Correction, ...] = ()
     notes: NoteChain | None = None
     was_healed = False
+    is_signed = False
+    found: tuple[Finding, ...] = ()
+    compacts = False
+    guess = 0
+    retained: tuple[Raw, ...] | None = None
 
     def __init__(
         self, incoming: Incoming, target: Target, key: str, *, has_choice: bool = False, is_last: bool = True
@@ -125,8 +133,10 @@ class Attempt:
         self.is_generating = route.action == "generate"
         caller, self.is_translated = incoming.caller, target.format != route.format
         signs = caller.is_signed and not key
-        self._is_callers = target.is_callers and caller.key is None and not (signs and self.is_translated)
-        self.is_signed = signs and self._is_callers
+        is_elsewhere = signs and self.is_translated and route.format is not None
+        self._is_callers = target.is_callers and caller.key is None and not is_elsewhere
+        if signs and self._is_callers:
+            self.is_signed = True
         self._credential = incoming.caller.credential if self._is_callers else ""
         endpoint = provider.bases.get(target.format, provider.base_url)
         self.destination = Destination(provider.name, endpoint, target.model, target.format, self._account())
@@ -186,11 +196,33 @@ class Attempt:
     def take_estimate(self) -> bool:
         """Whether a refusal is that of a provider which counts no tokens: then they are estimated."""
         refusal, prepared = self.refusal, self.prepared
-        if refusal is None or prepared is None or self.is_generating:
+        if refusal is None or prepared is None or self.incoming.route.action != "count_tokens":
             return False
         if is_uncounted(refusal.response.status, refusal.plain, self.target.model):
-            self.estimate = estimate_body(prepared.body, self.client.format)
+            self.estimate = self.estimated(prepared.body)
         return self.estimate is not None
+
+    def estimated(self, body: bytes) -> bytes:
+        """A count for the client, by what is known of how this model counts."""
+        tokens = self.state.caches.ratios.corrected(self.target.health_name, estimate_tokens(body))
+        return count_body(tokens, self.client.format)
+
+    async def count(self) -> bytes | None:
+        """The tokens of a translated request, by the provider's own counter; None where it has none, or fails."""
+        wire, prepared = FORMATS[self.target.format], self.prepared
+        if prepared is None or wire.count_body is None or wire.name not in self.target.provider.counts:
+            return None
+        self.send_instead(replace(prepared, body=wire.count_body(prepared.body, self.target.model)))
+        try:
+            response = await self._send()
+        except Declined:
+            return None
+        try:
+            body, is_whole = await response.read_all(MAX_REFUSAL_BYTES)
+        finally:
+            await response.close()
+        is_answer = response.status == 200 and is_whole
+        return count_of(ErrorResponse(response, body, is_whole).plain, wire, self.client.format) if is_answer else None
 
     def let_go(self) -> None:
         """The answer is on its way to the client: the request need not stay for as long as that takes."""
@@ -251,11 +283,11 @@ class Attempt:
         target, known = self.target, self.state.caches.addresses
         streams = self.is_streaming or target.provider.streams_only
         query = self._query if self.is_translated else self.incoming.query
-        place = self.incoming.route.place
-        asked = (target.provider.name, target.format, target.model, query, streams, self.is_generating, place)
+        route, place = self.incoming.route.action, self.incoming.route.place
+        action: Action = route if not self.is_generating and route in ("count_tokens", "compact") else "generate"
+        asked = (target.provider.name, target.format, target.model, query, streams, action, place)
         found = known.get(asked)
         if found is None:
-            action: Action = "generate" if self.is_generating else "count_tokens"
             found = address(
                 target.provider,
                 target.format,
@@ -285,22 +317,22 @@ class Attempt:
         held: HeldSocket | None = None,
     ) -> UpstreamResponse:
         """Up, as it is."""
+        incoming, state, ups = self.incoming, self.state, self.state.upstreams
         if not self._is_callers:
-            received = without_credentials(received, credentials_of(self.incoming.headers, self.incoming.query))
+            received = without_credentials(received, credentials_of(incoming.headers, incoming.query))
             url = without_query_key(url)
         if key and provider.auth == "query":
             url = with_query_key(url, key)
         headers = request_headers(received, provider, key)
-        check_what_goes_up(provider.name, url, headers, self.state.admin_token, self.state.keys)
-        if self.incoming.trace is not None:
-            headers = self.incoming.trace.carried(headers, self.destination)
-        if self.incoming.encoding:
-            headers.append(("content-encoding", self.incoming.encoding))
+        check_what_goes_up(provider.name, url, headers, state.admin_token, state.keys)
+        if incoming.trace is not None:
+            headers = incoming.trace.carried(headers, self.destination)
+        headers += [("content-encoding", incoming.encoding)] if incoming.encoding else []
         if key and provider.auth == "aws":
-            headers = await self.state.upstreams.signers.sign(key, method, url, headers=headers, body=body)
+            headers = await ups.signers.sign(key, method, url, headers=headers, body=body)
         self.bytes_up += len(body)
         self.sends += 1
-        if self.state.settings.debug.keep_bodies:
+        if state.settings.debug.keep_bodies:
             self._keep(body, key)
         began = time.perf_counter()
         self.started_at = self.started_at or began
@@ -308,8 +340,7 @@ class Attempt:
         try:
             response = await held.send(provider, url, headers, body) if held is not None else None
             if response is None:
-                caller, ups = self.incoming.caller.tenant, self.state.upstreams
-                response = await ups.send(provider, method, url, headers, body, caller=caller)
+                response = await ups.send(provider, method, url, headers, body, caller=incoming.caller.tenant)
             self.status = response.status
             return response
         finally:

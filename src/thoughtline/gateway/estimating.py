@@ -16,7 +16,8 @@ import string
 import msgspec
 
 from thoughtline.formats import FORMATS
-from thoughtline.formats.json_text import encode, members
+from thoughtline.formats.json_text import NULL, encode, members
+from thoughtline.formats.wire import Wire
 from thoughtline.values.turns import FormatName
 
 ESTIMATE_HEADER = (b"x-thoughtline-estimate", b"true")
@@ -49,9 +50,19 @@ def counted_request(body: bytes) -> bytes:
         return body
 
 
-def estimate_body(body: bytes, format: FormatName) -> bytes:
+def count_of(answer: bytes, wire: Wire, format: FormatName) -> bytes | None:
+    """A provider's count, as its client reads one; None if there is none in it."""
+    try:
+        number = msgspec.json.decode(members(answer).get(wire.count_member, NULL), type=int)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return count_body(number, format)
+
+
+def count_body(number: int, format: FormatName) -> bytes:
     """The answer of a counter to a client of this format."""
-    return encode({FORMATS[format].count_member: estimate_tokens(body)})
+    named = {"object": "response.input_tokens"} if "stored_responses" in FORMATS[format].quirks else {}
+    return encode({**named, FORMATS[format].count_member: number})
 
 
 def estimate_tokens(body: bytes) -> int:

@@ -77,7 +77,7 @@ class CreateFrame(Struct, frozen=True, gc=False):
             return {}
 
 
-class HeldConversation(Struct, frozen=True, gc=False):
+class LatestConversation(Struct, frozen=True, gc=False):
     """What a connection knows under a response's id: all that led to it and its own output, as the client saw it.
 
     `marks` are the names of the elements of that output.
@@ -122,7 +122,7 @@ def read_frame(text: bytes) -> CreateFrame:
     return frame
 
 
-def turn_of(frame: CreateFrame, headers: Headers, earlier: HeldConversation | None) -> AskedTurn:
+def turn_of(frame: CreateFrame, headers: Headers, earlier: LatestConversation | None) -> AskedTurn:
     """A frame as a POST, behind what the connection knows of its conversation. `headers` are those of the upgrade."""
     try:
         given = input_of(frame.members)
@@ -148,7 +148,7 @@ def joined(first: bytes, second: bytes) -> bytes:
     return first[:-1] + b"," + second[1:]
 
 
-def _is_whole(given: Sequence[Raw], earlier: HeldConversation) -> bool:
+def _is_whole(given: Sequence[Raw], earlier: LatestConversation) -> bool:
     """Whether an input stands for all that was said: it is compacted, or has what it claims to follow."""
     read = [_element(one) for one in given]
     return any(one.type in _COMPACTED or not earlier.marks.isdisjoint(one.marks) for one in read)
@@ -163,7 +163,14 @@ def turn_headers(headers: Headers, metadata: dict[str, Raw]) -> Headers:
         for name, value in headers
         if name not in _OF_THE_UPGRADE and name not in stale and not name.startswith(b"sec-websocket-")
     ]
+    kept += [(name, betas) for name, value in headers if name == b"openai-beta" and (betas := _other_betas(value))]
     return [*kept, *said.items(), (b"content-type", b"application/json"), (b"accept", b"text/event-stream")]
+
+
+def _other_betas(value: bytes) -> bytes:
+    """Without the one that says how the frames are made."""
+    named = [one.strip() for one in value.split(b",")]
+    return b", ".join(one for one in named if not one.startswith(b"responses_websockets="))
 
 
 def _plain(raw: Raw | None) -> bytes:
@@ -233,11 +240,11 @@ class Answer:
     def finish(self) -> Iterator[bytes]:
         return self._told(frame.payload for frame in self._events.finish())
 
-    def conversation(self, asked: bytes) -> HeldConversation | None:
+    def conversation(self, asked: bytes) -> LatestConversation | None:
         """What the client may go on from, if it has an answer."""
         if not self.response_id or not self._is_read:
             return None
-        return HeldConversation(self.response_id, joined(asked, array(self.output)), marks_of(self.output))
+        return LatestConversation(self.response_id, joined(asked, array(self.output)), marks_of(self.output))
 
     def _told(self, payloads: Iterator[bytes]) -> Iterator[bytes]:
         for payload in payloads:

@@ -65,7 +65,7 @@ class Incoming(Struct):
         if caller.key is not None:
             self.state.limits.admit(caller.key, time.monotonic())
         await self._read()
-        if self.route.action in ("generate", "count_tokens"):
+        if self.route.action in ("generate", "count_tokens", "compact"):
             choices = self.choices = self._chosen()
             if choices.are_several:
                 self.conversation = await conversation_of(choices, self)

@@ -5,8 +5,11 @@ In one format, without tags, an answer is only read beside being passed on.
 
 from __future__ import annotations
 
+from functools import partial
+
 from msgspec import Struct
 
+from thoughtline.continuity.tagged_events import TaggedEvents
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.edits import EditStream, EditWhole
 from thoughtline.gateway.pieces import Stage
@@ -17,6 +20,9 @@ from thoughtline.gateway.renaming import RenamedCalls
 from thoughtline.gateway.tagging import tags_in_body, tags_in_stream
 from thoughtline.gateway.translating import Translate, way_back
 from thoughtline.gateway.upstream import UpstreamResponse
+from thoughtline.translation import Sealing
+from thoughtline.translation.compactions import CompactedEvents, compaction_of
+from thoughtline.translation.replies import EditsEvents
 from thoughtline.values.errors import DecodeError
 from thoughtline.watching import StreamWatch, Watch
 
@@ -56,7 +62,7 @@ def down(attempt: Attempt, response: UpstreamResponse, watch: Watch, *, is_strea
     translation = _translation(attempt, watch, now) if is_rewritten else None
     streams_down = attempt.client.is_streaming if is_rewritten else is_stream
     # The client's bytes may be changed, unless they are compressed.
-    is_edited = attempt.is_plain or attempt.tags != "off" or attempt.names.client
+    is_edited = attempt.is_plain or attempt.tags != "off" or attempt.names.client or attempt.retained is not None
     edits = _edits(attempt, is_stream=streams_down) if is_edited and (is_rewritten or not encoding) else ()
     if translation is None and not edits:
         return Down((*before, reader), reader, starts_at_once=is_stream or not response.tells_length)
@@ -73,7 +79,12 @@ def _translation(attempt: Attempt, watch: Watch, now: float) -> Translate | None
     if attempt.prepared is None or watch.provenance is None:
         return None
     way = way_back(attempt.prepared, attempt.client, attempt.sealer, watch.provenance, now)
-    return Translate(way, attempt.client, attempt.tags)
+    edits: EditsEvents | None = None
+    if attempt.compacts:
+        edits = CompactedEvents(Sealing(attempt.sealer, watch.provenance, created_at=now))
+    elif attempt.tags != "off":
+        edits = TaggedEvents(attempt.tags, way.dialect.reasoning_format)
+    return Translate(way, attempt.client, edits)
 
 
 def _edits(attempt: Attempt, *, is_stream: bool) -> tuple[Stage, ...]:
@@ -87,4 +98,6 @@ def _edits(attempt: Attempt, *, is_stream: bool) -> tuple[Stage, ...]:
     if attempt.names.client:
         calls = RenamedCalls(attempt.names)
         stages.append(EditStream(calls) if is_stream else EditWhole(calls.whole))
+    if attempt.retained is not None:
+        stages.append(EditWhole(partial(compaction_of, attempt.retained)))
     return tuple(stages)

@@ -13,7 +13,7 @@ from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import check_weight, decode_bounded
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.choosing import terms_of
-from thoughtline.gateway.estimating import counted_request, estimate_body
+from thoughtline.gateway.estimating import counted_request, estimate_tokens
 from thoughtline.gateway.held_state import check_held
 from thoughtline.gateway.stored_responses import unfolded
 from thoughtline.prepared import MemberEdits, Prepared, as_signed, with_finding
@@ -23,9 +23,11 @@ from thoughtline.replay.findings import Finding
 from thoughtline.replay.remembering import Cut
 from thoughtline.replayer import Recalls
 from thoughtline.translation import translate_request
+from thoughtline.translation.compactions import may_compact, read_compactions, retained
 from thoughtline.translation.own_format import Adapted, adapt
 from thoughtline.translation.tools import NO_NAMES
 from thoughtline.values.errors import ThoughtlineError
+from thoughtline.values.options import ALL_TOOLS, FUNCTIONS_ONLY
 from thoughtline.values.turns import Transcript
 
 
@@ -34,20 +36,28 @@ async def prepare(attempt: Attempt) -> None:
 
     held state, continuity, stored responses, then translated or restored, and tags: each only where it applies.
     """
-    client, target = FORMATS[attempt.client.format], attempt.target
-    held: tuple[Finding, ...] = ()
+    client, target, incoming = FORMATS[attempt.client.format], attempt.target, attempt.incoming
     if attempt.is_generating:
         if client.held is not None:
-            held = check_held(attempt.incoming.short, target.provider, client.name, is_translated=attempt.is_translated)
-        header = attempt.incoming.headers.get(HEADER)
+            held = check_held(incoming.short, target.provider, client.name, is_translated=attempt.is_translated)
+            if held:
+                attempt.found = held
+        header = incoming.headers.get(HEADER)
         if header or target.terms is not None:
             attempt.terms = terms_of(target, attempt.state.settings, header) if header else target.terms
+    is_stored = attempt.is_translated and "stored_responses" in client.quirks
+    if is_stored:
+        await _with_stored(attempt)
+    if client.tool_shapes == "namespaces" and (incoming.route.action == "compact" or may_compact(attempt.body)):
+        await _compacted(attempt)
     if not attempt.is_translated:
-        await _restored(attempt, held)
+        await _restored(attempt)
     else:
-        if "stored_responses" in client.quirks:
-            await _with_stored(attempt)
         await (_translated(attempt) if attempt.is_generating else _estimated(attempt))
+    ratios = attempt.state.caches.ratios
+    if ratios.targets and attempt.is_generating and attempt.prepared is not None and ratios.wants(target.health_name):
+        body = attempt.prepared.body
+        attempt.guess = await attempt.state.replayer.work_for(body)(partial(estimate_tokens, body))
     is_continued = attempt.terms is not None
     if attempt.prepared is not None and (is_continued or target.tags is not None):
         attempt.tags = tag_mode_for(target.tags, is_continued, attempt.prepared.contract.dialect)
@@ -61,6 +71,24 @@ async def _with_stored(attempt: Attempt) -> None:
     attempt.body = attempt.conversation = await unfolded(state.store, attempt.incoming.caller.tenant, body, work)
 
 
+async def _compacted(attempt: Attempt) -> None:
+    """Without compactions that the server can't read; one that it can't make is asked for in words."""
+    tools = attempt.state.replayer.contract_for(attempt.destination).tools
+    takes = FUNCTIONS_ONLY if attempt.is_translated else tools
+    if attempt.state.settings.translation.missing_tools == "pass_on" and not attempt.is_translated:
+        takes = ALL_TOOLS
+    is_ordered = attempt.incoming.route.action == "compact" and not takes.takes("compaction")
+    work = attempt.state.replayer.work_for(attempt.body)
+    read = await work(partial(read_compactions, attempt.body, attempt.sealer, takes, is_ordered=is_ordered))
+    if is_ordered:
+        attempt.retained = await work(partial(retained, attempt.body))
+    attempt.body = read.body
+    if read.is_ordered:
+        attempt.compacts = attempt.is_generating = True
+    if read.findings:
+        attempt.found = (*attempt.found, *read.findings)
+
+
 async def _estimated(attempt: Attempt) -> None:
     """Tokens that nobody counts in this format: of what would be sent; where that can't be made, of what came."""
     attempt.body = counted_request(attempt.body)
@@ -69,7 +97,7 @@ async def _estimated(attempt: Attempt) -> None:
     except ThoughtlineError:
         attempt.prepared = None
     body = attempt.prepared.body if attempt.prepared is not None else attempt.body
-    attempt.estimate = estimate_body(body, attempt.client.format)
+    attempt.estimate = attempt.estimated(body)
 
 
 async def _translated(attempt: Attempt) -> None:
@@ -92,7 +120,7 @@ async def _translated(attempt: Attempt) -> None:
             missing_tools=attempt.state.settings.translation.missing_tools,
         )
     )
-    carried = Carried(request.records, request.findings, request.call_ids)
+    carried = Carried(request.records, (*attempt.found, *request.findings), request.call_ids)
     recall = _recall(attempt) if attempt.terms is not None else None
     final = _with_members(request.transcript, attempt.member_edits, contract.dialect)
     prepared = await replayer.prepare_translated(
@@ -126,12 +154,13 @@ def _recall(attempt: Attempt) -> Recalls:
     return partial(attempt.state.memory.recall, target=attempt.destination, terms=attempt.terms)
 
 
-async def _restored(attempt: Attempt, held: tuple[Finding, ...]) -> None:
+async def _restored(attempt: Attempt) -> None:
     """In its own format."""
     incoming, state = attempt.incoming, attempt.state
     streams_only, destination = attempt.target.provider.streams_only, attempt.destination
     in_body = "streamed_by_address" not in FORMATS[destination.format].quirks
     cuts, adapted = _adapted(attempt)
+    findings = (*attempt.found, *adapted.findings)
     if adapted.names is not NO_NAMES:
         attempt.names = adapted.names
         attempt.client = replace(attempt.client, tools=adapted.names)
@@ -142,13 +171,15 @@ async def _restored(attempt: Attempt, held: tuple[Finding, ...]) -> None:
         model=attempt.target.model if not incoming.route.model else "",
         edits=((("stream", b"true"),) if streams_only and in_body else ()) + attempt.member_edits,
         recall=_recall(attempt) if attempt.terms is not None else None,
-        carried=Carried(findings=(*held, *adapted.findings)) if held or adapted.findings else NOTHING_CARRIED,
+        carried=Carried(findings=findings) if findings else NOTHING_CARRIED,
         cuts=cuts,
     )
     attempt.send_instead(_as_signed(attempt, prepared) if attempt.is_signed else prepared)
     if prepared.transcript is not None:
         attempt.is_streaming = attempt.is_streaming or prepared.transcript.is_streaming
-        if streams_only and not attempt.is_streaming:
+        if attempt.compacts:
+            attempt.client = replace(attempt.client, is_streaming=attempt.is_streaming)
+        if attempt.compacts or (streams_only and not attempt.is_streaming):
             attempt.is_rewritten = True
 
 
@@ -168,7 +199,8 @@ def _adapted(attempt: Attempt) -> tuple[Sequence[Cut] | None, Adapted]:
     incoming, state, destination = attempt.incoming, attempt.state, attempt.destination
     if attempt.is_signed or FORMATS[attempt.client.format].tool_shapes == "functions":
         return incoming.cuts, Adapted(attempt.body)
-    cut = state.replayer.cut_for(incoming.cuts, destination, incoming.identity) if incoming.cuts else None
+    cuts = incoming.cuts if attempt.body is incoming.body else ()
+    cut = state.replayer.cut_for(cuts, destination, incoming.identity) if cuts else None
     contract, missing = state.replayer.contract_for(destination), state.settings.translation.missing_tools
     change = partial(adapt, format=attempt.client.format, contract=contract, missing=missing)
     if cut is not None and change(cut.short) == Adapted(cut.short):

@@ -132,7 +132,12 @@ class Exchange:
         if not await self._is_prepared(attempt):
             return False
         if attempt.estimate is not None:
-            await self._pass_estimate(attempt.estimate, send)
+            counted = await attempt.count()
+            if counted is not None:
+                self._status = 200
+                await send_json(send, 200, counted, self._own_headers())
+            else:
+                await self._pass_estimate(attempt.estimate, send)
             return True
         if self._state.journal.is_watched:
             self._publish()
@@ -322,6 +327,8 @@ class Exchange:
         """Save the turns that have ended, and an answer that may be named in the next request; how the store is."""
         state = self._state
         records = watch.take(state.clock(), self._outcome()) if watch is not None else ()
+        if self._last is not None and self._last.guess and watch is not None and watch.usage is not None:
+            state.caches.ratios.learn(self._last.target.health_name, self._last.guess, watch.usage.input)
         if records:
             self._captured += len(records)
             saved = await state.replayer.save(records, learns=state.settings.replay.learn)

@@ -10,7 +10,8 @@ from msgspec import Raw, Struct
 
 from thoughtline.formats.framing import EditedStream, Frame, ServerSentEvents
 from thoughtline.formats.json_text import NULL, array, elements, encode, is_given, members, object_of, set_members
-from thoughtline.translation.tools import ToolNames
+from thoughtline.translation.searches import search_call
+from thoughtline.translation.tools import ClientTool, ToolNames
 from thoughtline.values.items import ToolCall
 
 _MARK = b"function_call"
@@ -34,6 +35,7 @@ class _Call(Struct, gc=False):
     type: str = ""
     name: str = ""
     arguments: str = ""
+    call_id: str = ""
 
 
 _event_decoder = msgspec.json.Decoder(_Event)
@@ -47,6 +49,7 @@ class RenamedCalls(EditedStream):
         super().__init__(ServerSentEvents())
         self._names = names
         self._texts: dict[int, ToolCall] = {}
+        self._searches: set[int] = set()
         self._number: int | None = None
 
     def whole(self, body: bytes) -> bytes:
@@ -68,6 +71,8 @@ class RenamedCalls(EditedStream):
         match known.type:
             case "response.output_item.added" | "response.output_item.done":
                 return self._item_event(event, known)
+            case kind if kind in (_GROWS, _GROWN) and known.output_index in self._searches:
+                return b""  # what is searched for stands in the item
             case kind if kind == _GROWS and known.output_index in self._texts:
                 self._number = known.sequence_number
                 return b""  # free text is read when it is whole
@@ -84,6 +89,8 @@ class RenamedCalls(EditedStream):
             return event.raw
         if call.is_custom:
             self._texts[known.output_index] = call
+        if self._names.is_search(call.name):
+            self._searches.add(known.output_index)
         return _with_payload(event, [("item", bytes(item))])
 
     def _grown(self, event: Frame, known: _Event) -> bytes:
@@ -91,7 +98,8 @@ class RenamedCalls(EditedStream):
         if text is None:
             tool = self._names.client.get(known.name)
             return _with_payload(event, [("name", encode(tool.name))]) if tool is not None else event.raw
-        name = next(name for name, tool in self._names.client.items() if tool == (text.name, text.namespace, True))
+        wanted = ClientTool(text.name, text.namespace, True)
+        name = next(name for name, tool in self._names.client.items() if tool == wanted)
         text_input = encode(self._names.called(ToolCall(name, known.arguments)).arguments)
         number = self._number if self._number is not None else known.sequence_number
         here = [("item_id", encode(known.item_id)), ("output_index", encode(known.output_index))]
@@ -118,6 +126,9 @@ class RenamedCalls(EditedStream):
             return raw, None
         if known.type != "function_call" or known.name not in self._names.client:
             return raw, None
+        if self._names.is_search(known.name):
+            call = ToolCall(known.name, known.arguments, known.call_id)
+            return search_call(known.call_id, known.arguments).raw, call
         call = self._names.called(ToolCall(known.name, known.arguments))
         changes: list[tuple[str, bytes | None]] = [("name", encode(call.name))]
         if call.namespace is not None:

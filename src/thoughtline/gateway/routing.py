@@ -17,7 +17,7 @@ from thoughtline.values.turns import FormatName
 MAX_PATH_BYTES = 2 * 2**10
 """The longest that clients ask for have an ARN of AWS in them, and are a tenth of it."""
 
-Action = Literal["generate", "count_tokens", "models", "passthrough"]
+Action = Literal["generate", "count_tokens", "compact", "models", "passthrough"]
 
 
 class Route(NamedTuple):

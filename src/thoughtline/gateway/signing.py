@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeAlias
@@ -37,9 +38,10 @@ class Signers:
 
     async def sign(self, key: str, method: str, url: str, *, headers: UpHeaders, body: bytes) -> UpHeaders:
         """The headers with a signature among them. To find or renew credentials may take a while: not on the loop."""
-        return [*headers, *await asyncio.to_thread(self._signature, key, method, url, dict(headers), body)]
+        signature = partial(self._signature, key, method, url, headers=dict(headers), body=body)
+        return [*headers, *await asyncio.to_thread(signature)]
 
-    def _signature(self, key: str, method: str, url: str, headers: dict[str, str], body: bytes) -> UpHeaders:
+    def _signature(self, key: str, method: str, url: str, *, headers: dict[str, str], body: bytes) -> UpHeaders:
         auth, requests = import_module("botocore.auth"), import_module("botocore.awsrequest")
         logging.getLogger("botocore").setLevel(logging.WARNING)  # below that it tells tokens and signatures
         signed = {name: value for name, value in headers.items() if name == "content-type"}

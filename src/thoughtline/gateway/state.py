@@ -27,6 +27,7 @@ from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import LateSaves
 from thoughtline.gateway.shared_counts import SharedCounts
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
+from thoughtline.gateway.token_ratios import TokenRatios
 from thoughtline.gateway.tracing import Tracing
 from thoughtline.gateway.upstream import Upstreams
 from thoughtline.lessons import Lessons
@@ -53,7 +54,8 @@ class Caches:
         self.visitors: BoundedCache[Head, Visitor] = BoundedCache()
         self.choices: BoundedCache[ChoiceKey, Choices] = BoundedCache()
         self.accounts: BoundedCache[str, str] = BoundedCache()
-        self.addresses: BoundedCache[tuple[str, str, str, str, bool, bool, str], str] = BoundedCache()
+        self.addresses: BoundedCache[tuple[str, str, str, str, bool, str, str], str] = BoundedCache()
+        self.ratios = TokenRatios()
 
 
 class State(NamedTuple):

@@ -10,8 +10,6 @@ import secrets
 
 from msgspec import Struct
 
-from thoughtline.continuity.tagged_events import TaggedEvents
-from thoughtline.continuity.tags import TagMode
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.headers import Headers
 from thoughtline.gateway.pieces import Piece
@@ -29,6 +27,7 @@ from thoughtline.translation import (
     without_deltas,
 )
 from thoughtline.translation.calls import rule_of
+from thoughtline.translation.replies import EditsEvents
 from thoughtline.translation.tools import NO_NAMES, ToolNames
 from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.events import Event
@@ -89,13 +88,13 @@ class Translate:
     `answer` is what a client of Responses may name in its next request, once it is whole.
     """
 
-    def __init__(self, way: ResponseContext, client: ClientFormat, tags: TagMode) -> None:
+    def __init__(self, way: ResponseContext, client: ClientFormat, edits: EditsEvents | None = None) -> None:
         self._way = way
         self._client = client
-        self._tags = TaggedEvents(tags, way.dialect.reasoning_format) if tags != "off" else None
+        self._edits = edits
         self._keeps_answer = "stored_responses" in FORMATS[client.format].quirks and way.source != way.to
         self._translator = (
-            StreamTranslator(way, self._tags, keeps_answer=self._keeps_answer) if client.is_streaming else None
+            StreamTranslator(way, self._edits, keeps_answer=self._keeps_answer) if client.is_streaming else None
         )
         self._events: list[Event] = []
         self._size = 0
@@ -124,7 +123,7 @@ class Translate:
         events = reply_events(piece.reply) if piece.reply is not None else piece.events or []
         piece.data = piece.ending = b""
         if self._translator is None:
-            piece.ending, self._findings = whole_reply([*self._events, *events], self._way, self._tags)
+            piece.ending, self._findings = whole_reply([*self._events, *events], self._way, self._edits)
             self.answer = piece.ending if self._keeps_answer else b""
             return
         data, ending = self._translator.end(events)

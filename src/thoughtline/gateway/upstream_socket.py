@@ -137,7 +137,7 @@ class HeldSocket:
             if response is None:
                 self.release(None)
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """The client has left. A response that is still read is read to its end."""
         self._is_closed = True
         if not self._is_busy:

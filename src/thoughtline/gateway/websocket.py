@@ -15,16 +15,18 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Raw
 
+from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.gateway.asgi import Message, Receive, Scope, Send
 from thoughtline.gateway.choosing import keys_to_ask_with
+from thoughtline.gateway.cors import allowed_origin
 from thoughtline.gateway.disconnect import HAS_LEFT, ON_DISCONNECT, tell_disconnect
 from thoughtline.gateway.door import is_website
 from thoughtline.gateway.envelopes import as_declined, envelope
 from thoughtline.gateway.frames import (
     Answer,
     AskedTurn,
-    HeldConversation,
+    LatestConversation,
     error_frame,
     prewarmed,
     read_frame,
@@ -35,9 +37,9 @@ from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
 from thoughtline.gateway.stored_responses import not_found
+from thoughtline.gateway.upstream_socket import HELD_SOCKET, HeldSocket
 from thoughtline.gateway.websocket_protocol import WebSocket
 from thoughtline.values.errors import Declined, ThoughtlineError
-from thoughtline.values.turns import FormatName
 from thoughtline.watching import log_problem
 
 IDLE_SECONDS = 900.0
@@ -52,24 +54,25 @@ MOST_HELD_BYTES = 128 * 2**20
 MOST_ERROR_BYTES = 2**20
 Result = TypeVar("Result")
 
-_FORMAT: FormatName = "openai_responses"
+_FORMAT = next(name for name, wire in FORMATS.items() if "websocket" in wire.quirks)
+"""The one that is spoken over WebSockets."""
 
 
 class HeldConversations:
     """The latest conversation of each connection; those that were not used for the longest time go first."""
 
     def __init__(self) -> None:
-        self._held: dict[object, HeldConversation] = {}
+        self._held: dict[object, LatestConversation] = {}
         self._bytes = 0
 
-    def hold(self, owner: object, conversation: HeldConversation) -> None:
+    def hold(self, owner: object, conversation: LatestConversation) -> None:
         self.release(owner)
         self._held[owner] = conversation
         self._bytes += len(conversation.input)
         while self._bytes > MOST_HELD_BYTES:
             self.release(next(iter(self._held)))
 
-    def find(self, owner: object, name: str) -> HeldConversation | None:
+    def find(self, owner: object, name: str) -> LatestConversation | None:
         held = self._held.get(owner)
         return held if held is not None and held.id == name else None
 
@@ -99,28 +102,26 @@ async def serve(application: Application, route: Route, socket: WebSocket) -> No
         headers = [(b"content-type", b"application/json")]
         socket.refuse(declined.status, headers, envelope(declined, _FORMAT, ""))
         return
-    if not socket.accept():
-        return
     state.metrics.websocket(1)
     connection = Connection(application, socket)
     try:
-        await connection.run()
+        if socket.accept():
+            await connection.run()
     finally:
         state.metrics.websocket(-1)
-        application.conversations.release(connection)
+        connection.close()
 
 
 async def _check(state: State, route: Route, scope: Scope) -> None:
-    """Who may open one: whoever may ask. No page of another site, which would read the answers: a browser lets it."""
+    """Who may open one: whoever may ask. Of pages those whose site is listed: a browser lets any of them read here."""
     headers = dict(scope["headers"])
     query = scope["query_string"].decode("latin-1")
     incoming = Incoming(state._replace(tracing=None), scope, _nothing, route=route, headers=headers, query=query)
     incoming.caller = incoming.admitted()
-    if is_website(headers):
-        raise Declined(403, "cross_site", "A website may not open a websocket here.", "Ask from its server, or POST.")
-    name = route.provider or state.settings.default_provider
-    if name is not None:
-        await keys_to_ask_with(incoming, state.settings.providers[name])
+    if is_website(headers) and not allowed_origin(headers, state.settings.server):
+        raise Declined(403, "cross_site", "A website may not open a websocket here.", "Add it to cors in [server].")
+    if route.provider is not None:  # elsewhere each frame says whom to ask
+        await keys_to_ask_with(incoming, state.settings.providers[route.provider])
 
 
 async def _nothing() -> Message:
@@ -136,6 +137,7 @@ class Connection:
         self._opened = asyncio.get_running_loop().time()
         self._has_left = False
         self._turn_scope: Scope | None = None
+        self._upstream = HeldSocket()
         socket.on_disconnect = self._leave
 
     async def run(self) -> None:
@@ -157,6 +159,7 @@ class Connection:
             del text  # what was asked does not stay while it is answered
             if turn is not None:
                 await self._told(self._ask(turn))
+            del turn
         await self._tell(_too_old())
         socket.close(1000, "websocket_connection_limit_reached")
 
@@ -190,7 +193,7 @@ class Connection:
             raise not_found(frame.previous)
         # Nobody need be asked. The next frame goes on from what this one brought.
         name = f"resp_prewarm_{random.getrandbits(128):032x}"
-        conversations.hold(self, HeldConversation(name, turn.input))
+        conversations.hold(self, LatestConversation(name, turn.input))
         for told in prewarmed(frame, name, time.time()):
             await self._socket.send(told)
         return None
@@ -204,6 +207,7 @@ class Connection:
             "method": "POST",
             "headers": turn.headers,
             ON_DISCONNECT: HAS_LEFT if self._has_left else None,
+            HELD_SOCKET: self._upstream,
         }
 
         async def receive() -> Message:
@@ -217,6 +221,11 @@ class Connection:
         held = answer.events.conversation(asked) if asked is not None else None
         if held is not None:
             self._application.conversations.hold(self, held)
+
+    def close(self) -> None:
+        """It is over: nothing is held for it any more."""
+        self._application.conversations.release(self)
+        self._upstream.close()
 
     def _leave(self) -> None:
         self._has_left = True

@@ -184,6 +184,7 @@ class WebSocket(asyncio.Protocol):
             self._fail(1003, "text frames only")
         elif frame.opcode is not Opcode.CLOSE:
             self._fragments.append(bytes(frame.data))
+            frame.data = b""  # the parser holds its latest frame until the next one comes
             if frame.fin:
                 self._take_message()
             elif len(self._fragments) >= MOST_FRAGMENTS:

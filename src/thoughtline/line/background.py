@@ -68,8 +68,7 @@ def _loop() -> SharedLoop:
 def run(work: Coroutine[Any, Any, Result]) -> Future[Result]:
     """Have it done: here, as far as it goes without waiting, unless somebody else is at it; the rest on the loop."""
     loop, done = _loop(), Future[Result]()
-    if not loop.do_here(partial(_start, loop, work, done)):
-        loop.call_soon_threadsafe(_start, loop, work, done)
+    loop.do(partial(_start, loop, work, done))
     return done
 
 

@@ -278,8 +278,9 @@ def _address_of(method: str, url: str) -> AskedAddress | None:
 
 
 def _lowered(headers: Headers) -> dict[bytes, bytes]:
-    pairs = headers.items() if isinstance(headers, Mapping) else headers
-    return {_bytes(name).lower(): _bytes(value) for name, value in pairs}
+    if not isinstance(headers, Mapping):
+        return {name.lower(): value for name, value in headers}
+    return {_bytes(name).lower(): _bytes(value) for name, value in headers.items()}
 
 
 def _bytes(text: str | bytes) -> bytes:

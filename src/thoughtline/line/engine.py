@@ -60,6 +60,7 @@ class Engine:
         self.settings = settings
         self.hold_seconds = settings.replay.hold_ms / 1000
         self._opening: asyncio.Task[_Open] | None = None
+        self._opened: _Open | None = None
         self._work = InThreads()
         self._saves: set[asyncio.Task[Any]] = set()
         self._refreshed_at = 0.0
@@ -80,9 +81,11 @@ class Engine:
 
     async def open(self) -> Replayer:
         """Raises what the store says, if it can't be opened."""
-        if self._opening is None:
-            self._opening = asyncio.ensure_future(self._open(self.settings.store_url))
-        return (await asyncio.shield(self._opening)).replayer
+        if self._opened is None:
+            if self._opening is None:
+                self._opening = asyncio.ensure_future(self._open(self.settings.store_url))
+            self._opened = await asyncio.shield(self._opening)
+        return self._opened.replayer
 
     async def _open(self, url: str) -> _Open:
         store = await open_store(url, self.settings.store)
@@ -104,9 +107,9 @@ class Engine:
                 log.error("the store could not be opened, memory goes on alone: %s", self._problem)
                 self._opening = asyncio.ensure_future(self._open("memory://"))
             return await self.open()
-        if time.monotonic() - self._refreshed_at > REFRESH_SECONDS and self._opening is not None:
+        if time.monotonic() - self._refreshed_at > REFRESH_SECONDS and self._opened is not None:
             self._refreshed_at = time.monotonic()
-            await self._opening.result().lessons.refresh()
+            await self._opened.lessons.refresh()
         return replayer
 
     async def prepare(self, body: bytes, destination: Destination, identity: Identity) -> Prepared:
@@ -157,7 +160,7 @@ class Engine:
     async def close(self) -> None:
         self._is_closed = True
         await self.settle()
-        opening, self._opening, self._store = self._opening, None, None
+        opening, self._opening, self._opened, self._store = self._opening, None, None, None
         if opening is not None:
             await (await opening).store.close()
         self._work.close()

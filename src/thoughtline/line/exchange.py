@@ -197,7 +197,10 @@ class SyncExchange(ExchangeState):
         self._save(self._last())
 
     def _save(self, records: tuple[Record, ...]) -> None:
-        if records and wait([run(self._engine.save(records))], self._engine.hold_seconds).not_done:
+        if not records:
+            return
+        done = run(self._engine.save(records))
+        if not done.done() and wait([done], self._engine.hold_seconds).not_done:
             tell(self._engine.count_late)
 
 

@@ -38,6 +38,7 @@ class SharedLoop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         self._place = threading.Lock()
+        self._handed_over: deque[Callable[[], asyncio.Task[Any]]] = deque()
         self._due: deque[asyncio.Handle] | None = None
         self._timers: list[asyncio.TimerHandle] = []
         super().__init__(_Selector(self._place))
@@ -47,10 +48,16 @@ class SharedLoop(asyncio.SelectorEventLoop):
         with self._place:
             super().run_forever()
 
+    def do(self, start: Callable[[], asyncio.Task[Any]]) -> None:
+        """Run what `start` begins: here, or on the loop where somebody else is at it, in the order of asking."""
+        if not self.do_here(start):
+            self._handed_over.append(start)
+            self.call_soon_threadsafe(lambda: self._handed_over.popleft()())
+
     def do_here(self, start: Callable[[], asyncio.Task[Any]]) -> bool:
         """Run what `start` begins in this thread until it has to wait, which it then does on the loop. False, and
-        nothing is done, where somebody else has the place."""
-        if not self._place.acquire(blocking=False):
+        nothing is done, where somebody else has the place, or is to have it first."""
+        if self._handed_over or not self._place.acquire(blocking=False):
             return False
         self._due, self._timers = due, timers = deque[asyncio.Handle](), list[asyncio.TimerHandle]()
         task = None

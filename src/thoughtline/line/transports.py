@@ -16,6 +16,7 @@ from thoughtline.encodings import unpacked
 from thoughtline.line.exchange import AsyncExchange, ExchangeState, SyncExchange
 from thoughtline.outgoing import read_address
 from thoughtline.values.errors import ThoughtlineError
+from thoughtline.watching import log_problem
 
 if TYPE_CHECKING:
     from thoughtline.line.door import ReplayLine
@@ -103,6 +104,13 @@ class _Transport:
 
     def _answer(self, exchange: ExchangeState, response: Any) -> bool:
         """Put our header on the answer, and read it on its way to the caller. Whether it was read already."""
+        try:
+            return self._listen(exchange, response)
+        except Exception as problem:
+            log_problem("an answer could not be read", problem)
+            return False
+
+    def _listen(self, exchange: ExchangeState, response: Any) -> bool:
         for name, value in exchange.headers.items():
             response.headers[name] = value
         if response.is_stream_consumed:

@@ -61,7 +61,6 @@ from thoughtline.providers.copilot import COPILOT as COPILOT
 from thoughtline.providers.deepseek import DEEPSEEK as DEEPSEEK
 from thoughtline.providers.deepseek import DEEPSEEK_ANTHROPIC as DEEPSEEK_ANTHROPIC
 from thoughtline.providers.deepseek import DEEPSEEK_RESPONSES as DEEPSEEK_RESPONSES
-from thoughtline.providers.dialects import AI_SDK as AI_SDK
 from thoughtline.providers.dialects import NO_REASONING as NO_REASONING
 from thoughtline.providers.dialects import REASONING as REASONING
 from thoughtline.providers.dialects import REASONING_CONTENT as REASONING_CONTENT
@@ -87,7 +86,7 @@ from thoughtline.providers.ollama import OLLAMA_TAGS as OLLAMA_TAGS
 from thoughtline.providers.openai import OPENAI_RESPONSES as OPENAI_RESPONSES
 from thoughtline.providers.qwen import QWEN as QWEN
 from thoughtline.providers.refusals import RefusalTemplate as RefusalTemplate
-from thoughtline.providers.row import NOT_OPENAIS
+from thoughtline.providers.row import UNTOLD
 from thoughtline.providers.row import AuthStyle as AuthStyle
 from thoughtline.providers.row import Held as Held
 from thoughtline.providers.row import ModelRow as ModelRow
@@ -165,7 +164,7 @@ def _contracts() -> dict[str, Contract]:
 
 UNKNOWN_IN: dict[FormatName, Contract] = {
     "anthropic_messages": replace(UNKNOWN, format="anthropic_messages", dialect=ANTHROPIC),
-    "openai_responses": replace(UNKNOWN, format="openai_responses", dialect=OPENAI_RESPONSES, tools=NOT_OPENAIS),
+    "openai_responses": replace(UNKNOWN, format="openai_responses", dialect=OPENAI_RESPONSES, tools=UNTOLD),
 }
 """What holds for a model that nobody knows, in formats whose servers all keep reasoning in the same place."""
 

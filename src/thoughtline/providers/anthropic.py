@@ -4,16 +4,19 @@ from msgspec.structs import replace
 
 from thoughtline.providers.contract import Contract, Sampling, Source
 from thoughtline.providers.dialects import Dialect
-from thoughtline.providers.knobs import Knob
+from thoughtline.providers.knobs import CLAUDE_BUDGETS, CLAUDE_EFFORTS, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import ModelRow, ProviderRow
 from thoughtline.values.items import ANTHROPIC_CLAUDE_V1
-from thoughtline.values.options import ALL_TOOLS, Effort
+from thoughtline.values.options import ALL_TOOLS
 
 ANTHROPIC = Dialect("anthropic", "native", ANTHROPIC_CLAUDE_V1)
 
 BOUND_MODELS = r"fable-?5[.-]1|(opus|sonnet|haiku)-?5[.-]5|5[.-]5-(opus|sonnet|haiku)"
 ADAPTIVE_MODELS = r"(opus|sonnet|haiku)-?(4[.-][6-9]|[5-9])|fable|mythos"
+CLASSIC_MODELS = r"claude-3[.-]7|(opus|sonnet|haiku)-4([.@-]|$)"
+"""Models that think by a budget: "adaptive thinking is not supported on this model" (pensarai/apex#890)."""
+
 _THINKING_MODELS = r"(opus|sonnet|haiku)-?5|fable|mythos"
 """Models that think unless told not to: recorded answers of Sonnet 5 have thinking nobody asked for."""
 
@@ -77,8 +80,9 @@ _REFUSALS = (
     says(
         "thinking-mode",
         "adapt_thinking",
-        "{at}`<field:thinking>.type.<disabled|enabled>` is not supported for this model",
+        "{at}`thinking.type.<field:disabled|enabled|adaptive>` is not supported for this model",
     ),
+    says("thinking-mode", "adapt_thinking", "{at}<field:adaptive> thinking is not supported on this model"),
     says(
         "thinking-conflict",
         "pause_thinking",
@@ -94,7 +98,6 @@ _REFUSALS = (
 )
 
 _NEVER_THOUGHT = Knob(r"claude-(2|3-5|3-haiku|3-opus|3-sonnet|instant)", "no_knob")
-_MOST: tuple[Effort, ...] = ("low", "medium", "high", "xhigh", "max")
 
 # Extended thinking, and What's new in Claude 4.7 (sampling parameters removed); refusals as users report them
 # (BerriAI/litellm#15097, UKGovernmentBEIS/inspect_ai#3721). 2026-11.
@@ -121,7 +124,11 @@ CLAUDE = Contract(
     binds_model=True,
     format="anthropic_messages",
     tools=ALL_TOOLS,
-    knobs=(_NEVER_THOUGHT, Knob("", "claude_budget", budgets=(1_024, 128_000))),
+    knobs=(
+        _NEVER_THOUGHT,
+        Knob(CLASSIC_MODELS, "claude_budget", budgets=CLAUDE_BUDGETS, modes=("enabled", "disabled")),
+        Knob("", "claude_budget", budgets=CLAUDE_BUDGETS),
+    ),
     answers=ANSWERS,
     sampling=_SAMPLING,
     forces_no_tool_while_thinking=True,
@@ -138,8 +145,13 @@ ADAPTIVE = replace(
     ladder=(),
     knobs=(
         _NEVER_THOUGHT,
-        Knob(r"4[.-]6", "claude_adaptive", ("low", "medium", "high", "max")),
-        Knob("", "claude_adaptive", _MOST),
+        Knob(
+            r"4[.-]6",
+            "claude_adaptive",
+            ("low", "medium", "high", "max"),
+            modes=("enabled", "adaptive", "disabled"),
+        ),
+        Knob("", "claude_adaptive", CLAUDE_EFFORTS, modes=("adaptive", "disabled")),
     ),
 )
 BOUND = replace(
@@ -152,7 +164,7 @@ BOUND = replace(
     ),
     thinks_by_default=True,
     binds_prefix=True,
-    knobs=(_NEVER_THOUGHT, Knob("", "claude_adaptive", _MOST, can_be_off=False)),
+    knobs=(_NEVER_THOUGHT, Knob("", "claude_adaptive", CLAUDE_EFFORTS, can_be_off=False, modes=("adaptive",))),
 )
 
 ROW = ProviderRow(
@@ -174,6 +186,7 @@ ROW = ProviderRow(
     wanted_models="claude|anthropic/",
     has_documented_field=False,
     makes=(ANTHROPIC_CLAUDE_V1,),
+    counts=("anthropic_messages",),
     holds=("threads",),  # Beta `message-threads-2026-08-12`.
     example_model="claude-opus-5-5",
     most_output=(("claude-3-5", 8_192), ("claude-3-7", 32_000), ("claude-3", 4_096), ("claude-2", 4_096)),

@@ -159,6 +159,7 @@ ROW = ProviderRow(
         ("", {"thinkingBudget": THINKING_TOKENS}),
     ),
     makes=(GOOGLE_GEMINI_V1, GOOGLE_INTERACTIONS_V1),
+    counts=("gemini_generate",),
     holds=("interactions",),
     example_model="gemini-3-pro-preview",
     refusals=_REFUSALS,

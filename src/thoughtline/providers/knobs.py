@@ -24,10 +24,15 @@ Style = Literal[
     "think_level",
     "nova",
 ]
+ThinkingMode = Literal["enabled", "adaptive", "disabled"]
+"""What `thinking.type` says in Anthropic's format."""
+
 Setting = tuple[tuple[str, ...], object]
 """A member of a request by its path, and its value."""
 
 EVERY_EFFORT: tuple[Effort, ...] = EFFORTS[1:]
+CLAUDE_EFFORTS: tuple[Effort, ...] = ("low", "medium", "high", "xhigh", "max")
+CLAUDE_BUDGETS = (1_024, 128_000)
 TO_HIGH: tuple[Effort, ...] = ("low", "medium", "high")
 
 
@@ -35,7 +40,7 @@ class Knob(NamedTuple):
     """What can be said to the models whose names fit.
 
     `efforts` are the words the model knows; `budgets` the bounds of a budget; `keeps` the member that has earlier
-    thinking used at all, where a model wants to be told.
+    thinking used at all, where a model wants to be told. `modes` are those that a Claude takes; none: nobody knows.
     """
 
     models: str
@@ -44,6 +49,7 @@ class Knob(NamedTuple):
     can_be_off: bool = True
     budgets: tuple[int, int] = (1, 1_000_000)
     keeps: tuple[Setting, ...] = ()
+    modes: tuple[ThinkingMode, ...] = ()
 
     def is_for(self, model: str) -> bool:
         return re.search(self.models, model) is not None

@@ -190,6 +190,7 @@ ROW = ProviderRow(
     wanted_models=r"(^|/)(o[1-9]|gpt-[5-9]|gpt-oss|codex)",
     makes=(OPENAI_RESPONSES_V1, BEDROCK_OPENAI_RESPONSES_V1),
     responses_tools=None,
+    counts=("openai_responses",),
     holds=("conversations",),
     has_websocket=True,  # developers.openai.com, guide "WebSocket mode", read 2026-11-16
     example_model="gpt-5.1",

@@ -27,11 +27,14 @@ NOT_OPENAIS = ToolRange(
     lacks=(
         *("namespace", "custom", "tool_search", "web_search", "image_generation"),
         *("local_shell", "shell", "apply_patch", "computer", "computer_use_preview"),
+        *("compaction", "compaction_trigger", "agent_message"),
     )
 )
 """A Responses server that is not OpenAI's: none takes a namespace (openai/codex#32318, coder/coder#28656)."""
 
-SEARCHES = ToolRange(lacks=tuple(kind for kind in NOT_OPENAIS.lacks if kind != "web_search"))
+SEARCHES = NOT_OPENAIS.having("web_search")
+UNTOLD = NOT_OPENAIS.having("compaction")
+"""A server that nobody lists: a compaction that a client has may be its own."""
 
 
 THINKING_TOKENS = 8192
@@ -91,10 +94,11 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     `messages_tools` in Anthropic's, where that is known of the host and not of its models. `owns`: formats in which
     its contracts hold wherever they are spoken. `guests` are makers whose models it serves in a format of theirs, and
     no others in that. `is_located`: its addresses name a project and a location, which says the host too (Vertex).
-    `holds` is what it keeps of a conversation for clients that send only what is new. `has_websocket`: its
-    Responses API can be asked over one. `most_output`: how many tokens its older models write, by a part of their
-    names. `relays`: it passes on what makers say. `traced_as`: what
-    OpenTelemetry calls it, where that is another name (its registry of `gen_ai.provider.name`, read 2026-11-16).
+    `holds` is what it keeps of a conversation for clients that send only what is new. `counts`: the formats in which
+    it counts the tokens of a request for nothing. `has_websocket`: its Responses API can be asked over one.
+    `most_output`: how many tokens its older models write, by a part of their names. `relays`: it passes on what makers
+    say. `traced_as`: what OpenTelemetry calls it, where that is another name (its registry of `gen_ai.provider.name`,
+    read 2026-11-16).
     `key_variables`: where its users have its key in the environment, if not in `NAME_API_KEY`.
     """
 
@@ -124,6 +128,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     guests: dict[str, FormatName] = {}
     is_located: bool = False
     holds: tuple[Held, ...] = ()
+    counts: tuple[FormatName, ...] = ()
     has_websocket: bool = False
     example_model: str = ""
     contexts: tuple[Context, ...] = ()
@@ -147,7 +152,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
 
     def tools_for(self, contract: Contract) -> ToolRange:
         """The tools that it takes under a contract: the host's own, where the contract names none in particular."""
-        if contract.format == "openai_responses" and contract.tools in (ALL_TOOLS, NOT_OPENAIS):
+        if contract.format == "openai_responses" and contract.tools in (ALL_TOOLS, NOT_OPENAIS, UNTOLD):
             return self.responses_tools or contract.tools
         if contract.format == "anthropic_messages" and contract.tools == FUNCTIONS_ONLY:
             return self.messages_tools or contract.tools

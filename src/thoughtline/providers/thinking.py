@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from thoughtline.providers.contract import Contract
 from thoughtline.providers.dialects import REASONING_DETAILS
-from thoughtline.providers.knobs import ANY_EFFORT, EVERY_EFFORT, REASONING_OBJECT, Knob, Setting, Style
+from thoughtline.providers.knobs import ANY_EFFORT, CLAUDE_BUDGETS, EVERY_EFFORT, REASONING_OBJECT, Knob, Setting, Style
 from thoughtline.values.options import EFFORTS, Effort, Thinking
 from thoughtline.values.turns import FormatName
 
@@ -28,7 +28,7 @@ BUDGETS: dict[Effort, int] = {
 
 _USUAL: dict[FormatName, Knob] = {
     "openai_responses": Knob("", "responses", EVERY_EFFORT),
-    "anthropic_messages": Knob("", "claude_budget", budgets=(1_024, 128_000)),
+    "anthropic_messages": Knob("", "claude_budget", budgets=CLAUDE_BUDGETS),
 }
 
 

@@ -29,7 +29,7 @@ _RESPONSES = Contract(
     thinks_by_default=True,
     only_when_thinking=False,
     format="openai_responses",
-    tools=SEARCHES,
+    tools=SEARCHES.having("compaction"),  # docs.x.ai, Context compaction
     knobs=(Knob(r"grok-4\.[1-9]", "responses", (*TO_HIGH, "xhigh"), can_be_off=False), ALWAYS_THINKS),
     answers=(_UNDECIPHERED,),
 )

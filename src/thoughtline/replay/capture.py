@@ -15,10 +15,10 @@ from thoughtline.values.items import Item
 from thoughtline.values.notes import NO_NOTES, Notes
 from thoughtline.values.outcome import Outcome
 from thoughtline.values.records import Record, RecordId, encode_record
-from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, StreamName, Transcript, Turn, Usage
+from thoughtline.values.turns import Candidate, Finish, FormatName, Provenance, Reply, Transcript, Turn, Usage
 
 
-def fold(events: Iterable[Event], format: StreamName) -> Reply:
+def fold(events: Iterable[Event], format: FormatName) -> Reply:
     """The reply that the whole response would have given. A candidate without a finish was cut short."""
     started = Started()
     items: dict[int, list[Item]] = {}

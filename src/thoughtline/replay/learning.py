@@ -15,7 +15,8 @@ from thoughtline import providers as dialects
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Carrier, Contract, Dialect, Rung, written_in
 from thoughtline.providers.contract import PRESENCE
-from thoughtline.providers.knobs import THINKING_TYPE
+from thoughtline.providers.knobs import CLAUDE_BUDGETS, CLAUDE_EFFORTS, THINKING_TYPE, Knob
+from thoughtline.providers.thinking import knob_for
 from thoughtline.replay.refusals import Correction, Evidence
 from thoughtline.values.destination import Destination
 from thoughtline.values.records import Record
@@ -54,7 +55,10 @@ def _with(contract: Contract, correction: Correction) -> Contract:
         case "binds_prefix":
             return replace(contract, binds_prefix=True)
         case "always_thinks":
+            contract = _in_mode(contract, correction) if correction.field == "disabled" else contract
             return replace(contract, thinks_by_default=True, ladder=_without(contract.ladder, "pause_thinking"))
+        case "lacks_mode":
+            return _in_mode(contract, correction)
         case "never_thinks":
             return _unthinking(contract, correction.field)
         case "answers_in":
@@ -68,6 +72,18 @@ def _unthinking(contract: Contract, field: str) -> Contract:
     if field == "encrypted_content":
         return replace(contract, takes="nothing", kind="forbidden", scope="nowhere", ladder=(), never_thinks=True)
     return replace(contract, kind="advisory", scope="nowhere", ladder=(), never_thinks=True)
+
+
+def _in_mode(contract: Contract, correction: Correction) -> Contract:
+    """A Claude that can't be told to think in one way has the other."""
+    known = knob_for(contract, correction.model)
+    if correction.field == "adaptive":
+        knob = Knob("", "claude_budget", budgets=CLAUDE_BUDGETS, modes=("enabled", "disabled"))
+    elif correction.field == "disabled" or not known.can_be_off:
+        knob = Knob("", "claude_adaptive", CLAUDE_EFFORTS, can_be_off=False, modes=("adaptive",))
+    else:
+        knob = Knob("", "claude_adaptive", CLAUDE_EFFORTS, modes=("adaptive", "disabled"))
+    return replace(contract, knobs=(knob,))
 
 
 def _answering(contract: Contract, field: str) -> Contract:

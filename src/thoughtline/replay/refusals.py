@@ -335,6 +335,7 @@ Change = Literal[
     "needs_filler",  # `field` may not be empty or absent
     "binds_prefix",  # a block is valid only behind the prefix it was made behind
     "always_thinks",  # thinking can't be paused, or only be adaptive
+    "lacks_mode",  # `field` is no way for it to think: a Claude that is only adaptive, or only has budgets
     "never_thinks",  # thinking can't be asked for
     "answers_in",  # `field` is where its own answers have reasoning
 ]
@@ -412,4 +413,6 @@ def _change(refusal: Refusal) -> Change | None:
         return None if refusal.field in ("signature", "data") else "requires"
     if refusal.rule == "unpaired":
         return "requires"
+    if refusal.rule == "thinking-mode" and refusal.field in ("enabled", "adaptive"):
+        return "lacks_mode"
     return _PLAIN_CHANGES.get(refusal.rule)

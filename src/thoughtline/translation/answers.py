@@ -19,7 +19,8 @@ from thoughtline.translation.conversation import as_object, refusal_of
 from thoughtline.translation.envelopes import Place, letters_of
 from thoughtline.translation.notebook import NoteBook, find
 from thoughtline.translation.open_items import OpenItem, OpenKind, gathered, rest_of
-from thoughtline.translation.response_context import Held, ResponseContext, Unsealed
+from thoughtline.translation.response_context import Held, ResponseContext, Unsealed, finish_for
+from thoughtline.translation.searches import search_call
 from thoughtline.translation.tools import wrapped_text
 from thoughtline.values.events import CallDelta, Event, ItemDone, Noted, ReasoningDelta, TextDelta, TurnDone
 from thoughtline.values.items import (
@@ -37,7 +38,6 @@ from thoughtline.values.items import (
     readable_text,
 )
 from thoughtline.values.notes import NO_NOTES, Notes
-from thoughtline.values.turns import Finish
 
 _SEALED_LATE = ("reasoning_details", "reasoning_text", "google_extra")
 """Carriers whose seals come at the end of a stream, when the reasoning they are for has long gone out."""
@@ -180,7 +180,7 @@ class AnswerTranslator:
 
     def _is_whole_only(self, event: CallDelta) -> bool:
         """Free text becomes an object, and an object free text, once it is whole."""
-        if self._context.tools.is_text(event.name) or (event.is_custom and not self._to.has_openai_tools):
+        if self._context.tools.is_read_whole(event.name) or (event.is_custom and not self._to.has_openai_tools):
             self._whole_only.add(event.position)
             self._waiting.pop(event.position, None)
         return event.position in self._whole_only
@@ -296,6 +296,9 @@ class AnswerTranslator:
             item = replace(item, arguments=wrapped_text(item.arguments), is_custom=False)
         if source in self._waiting:
             del self._waiting[source]
+        elif self._context.tools.is_search(item.name):
+            self._search_done(source, item)
+            return
         elif self._is_open(source, "call"):
             if self._slot != "call":
                 self._sealed_late(item)
@@ -311,6 +314,16 @@ class AnswerTranslator:
         self._open_call(source, call)
         self._leave(item)
         self._release()
+
+    def _search_done(self, source: int, item: ToolCall) -> None:
+        """A search for tools, which the client knows as an item of its own."""
+        if item.seal is not None:
+            self._seal_alone(replace(item, raw=NO_RAW))
+        name = self._context.ids.outward(item.id, place_in(self._choice, self._calls), item.name)
+        self._enter("call", source)
+        self._open, self._calls = None, self._calls + 1
+        self._closed.add(source)
+        self._give(self._next - 1, search_call(name, item.arguments))
 
     def _sealed_late(self, item: Item) -> None:
         """A call whose seal came when it had gone out."""
@@ -405,15 +418,8 @@ class AnswerTranslator:
             if item is not None and item.seal is not None:
                 self._unsealed.add([self._held(replace(item, raw=NO_RAW))])
             seal = self._unsealed.sealed()
-        call = ToolCall(
-            made.name or "",
-            arguments,
-            made.id,
-            is_custom=made.is_custom,
-            seal=seal,
-            namespace=made.namespace,
-        )
-        self._give(opened.position, call)
+        call = ToolCall(made.name or "", arguments, made.id, is_custom=made.is_custom, seal=seal)
+        self._give(opened.position, replace(call, namespace=made.namespace))
 
     def _end(self, event: TurnDone) -> None:
         self._leave()
@@ -426,7 +432,7 @@ class AnswerTranslator:
             self._next += 1
         if notes := self._book.beside():
             self._events.append(Noted(self._choice, notes))
-        self._events.append(TurnDone(self._choice, self._finish(event.finish)))
+        self._events.append(TurnDone(self._choice, finish_for(self._context, event.finish)))
 
     def _give_late(self) -> None:
         """Seals that came last, in an envelope at the end; but never after the words: some clients take what stands
@@ -439,11 +445,3 @@ class AnswerTranslator:
             opened.held += late
             opened.is_done = True
             self._leave()
-
-    def _finish(self, finish: Finish | None) -> Finish | None:
-        """Why it ended, in words that the client's encoder makes its own."""
-        if finish is None or "claude_finishes" in self._source.quirks & self._to.quirks:
-            return finish
-        if finish.reason == "error" and "no_failed_finish" in self._to.quirks:
-            return Finish("stop", "")
-        return Finish(finish.reason, "")

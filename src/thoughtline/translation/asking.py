@@ -119,7 +119,7 @@ def _body(read: ReadOptions, options: Options, target: Target) -> tuple[bytes, t
     findings += [_finding(read, name, why) for name, why in lost]
     written = FORMATS[to].options.encode_options(options, contract.dialect)
     findings += [_finding(read, name, _why_dropped(name, to)) for name in written.dropped]
-    findings += [Finding("untranslatable", place, "a member nobody here knows", "") for place in read.leftovers]
+    findings += [Finding("untranslatable", place, f"{to} has no member for it", "") for place in read.leftovers]
     is_strict = any(isinstance(tool, FunctionTool) and tool.strict for tool in options.tools)
     if is_strict and not FORMATS[to].has_openai_tools:
         findings.append(_finding(read, "tools", f"{to} has no strict tools"))

@@ -15,11 +15,14 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import NULL, is_given, is_json, members
+from thoughtline.formats.openai_responses.elements import AGENT_MESSAGE, COMPACTIONS, agent_words
+from thoughtline.formats.openai_responses.options import TOOL_ITEMS
 from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding, place_of
 from thoughtline.translation.calls import OutgoingIds, upstream_rule
 from thoughtline.translation.envelopes import NO_SEALER, Opened, Sealer
 from thoughtline.translation.runs import Part, Placed, in_runs
+from thoughtline.translation.searches import CALL, OUTPUT, searched
 from thoughtline.translation.tools import NO_NAMES, ToolNames, wrapped_text
 from thoughtline.values.errors import Untranslatable
 from thoughtline.values.items import (
@@ -129,7 +132,7 @@ class _Work:
         self._results: dict[int, _Result] = {}
         self._was_model = False
         self._has_notes = False
-        self._has_spoken = False
+        self._has_phases = False
         self.findings: list[Finding] = []
 
     @property
@@ -148,13 +151,16 @@ class _Work:
             if not self._was_model:
                 self._ids.begin_turn()
             self._was_model = True
-            return self._model_part(turn)
+            return self._model_parts(turn)
         self._was_model = False
         parts: list[Part] = []
         words: list[Item] = []
         for at, item in enumerate(turn.items):
+            search = searched(item.raw, self._tools) if isinstance(item, Unknown) and item.kind == OUTPUT else None
             if isinstance(item, ToolResult):
                 parts += self._result(turn, item)
+            elif search is not None:
+                parts += self._result(turn, search.result)
             else:
                 words += self._said(turn, at, item)
         role: Role = turn.role if turn.role in ("system", "user") else "user"
@@ -164,6 +170,8 @@ class _Work:
         match item:
             case Text():
                 return [Text(item.text)] if item.text else []
+            case Unknown() if item.kind in TOOL_ITEMS:
+                return []  # what they offer is offered (`tools.offer`)
             case Unknown():
                 return self._media(turn, at, item)
             case _:
@@ -194,24 +202,38 @@ class _Work:
         what = media.kind if media is not None else f"part of kind {item.kind or 'unknown'}"
         self._find(turn, at, f"{self._target} has no place for this {what}")
 
-    def _model_part(self, turn: Turn) -> list[Part]:
+    def _model_parts(self, turn: Turn) -> list[Part]:
+        """What the model said, and between that what other agents told it."""
+        parts: list[Part] = []
+        start = 0
+        for at, item in enumerate(turn.items):
+            if isinstance(item, Unknown) and item.kind == AGENT_MESSAGE:
+                words, is_whole = agent_words(item.raw)
+                if not is_whole:
+                    self._find(turn, at, "what is sealed in an agent's message is not sent: only its maker can read it")
+                parts += [self._model_part(turn, start, at), Part("user", (Text(words),) if words else ())]
+                start = at + 1
+        return [*parts, self._model_part(turn, start, len(turn.items))]
+
+    def _model_part(self, turn: Turn, start: int, end: int) -> Part:
         items: list[Item] = []
         opened: list[Placed] = []
-        for at, item in enumerate(turn.items):
+        for at, item in enumerate(turn.items[start:end], start):
             opened += [Placed((0, 0), held) for held in self._open(turn, at, item)]
             match item:
                 case Text():
-                    self._has_spoken = True
                     self._note(turn, at, item)
                     items += [self._to.encode_words(item.text)] if item.text else []
                 case ToolCall():
-                    self._has_spoken = True
                     items.append(self._call(turn, at, item))
                 case Unknown(kind="refusal"):
                     items.append(self._to.encode_words(refusal_of(item)))
-                case Unknown(kind="additional_tools" | "tool_search_call"):
-                    continue  # what they offer is offered (`tools.offer`)
-                case Unknown(kind="compaction"):
+                case Unknown(kind="additional_tools"):
+                    continue  # what it offers is offered (`tools.offer`)
+                case Unknown() if item.kind == CALL:
+                    search = searched(item.raw, self._tools)
+                    items += [self._call(turn, at, search.call)] if search is not None else []
+                case Unknown() if item.kind in COMPACTIONS:
                     words = self._compacted(turn, at, item)
                     items += [self._to.encode_words(words)] if words else []
                 case Unknown():
@@ -220,28 +242,28 @@ class _Work:
                     self._find(turn, at, "a result among what the model said can't be carried")
                 case _:
                     items += self._reasoning(turn, at, item)
-        return [Part("assistant", tuple(items), tuple(opened))]
+        return Part("assistant", tuple(items), tuple(opened))
 
     def _compacted(self, turn: Turn, at: int, item: Unknown) -> str:
         """A conversation in few words. Anthropic's are in the clear and go on as words; what is sealed only its maker
-        can read: without it, and without the turns that it stands for, the model would know nothing of them."""
+        can read."""
         known = members(item.raw)
         content = known.get("content", NULL)
         if bytes(content)[:1] == b'"':
             self._find(turn, at, "a compaction stands as words; what is sealed in it is not sent")
             return msgspec.json.decode(content, type=str)
-        if is_given(known.get("encrypted_content", NULL)) and not self._has_spoken:
-            problem = "a compacted conversation that only its maker can read"
-            remedy = "send the turns that it stands for, or ask the provider that made it"
-            raise Untranslatable(problem, place_of(self._format, turn, at), remedy)
-        self._find(turn, at, "a compaction is not sent: only its maker can read it; the turns before it are")
+        self._find(turn, at, "a compaction is not sent: only its maker can read it")
         return ""
 
     def _note(self, turn: Turn, at: int, item: Text) -> None:
-        """Notes on what the model said are for the client and stay behind; the first of them is found."""
+        """Notes on what the model said are for the client and stay behind, as does the phase that it was said in; the
+        first of each is found."""
         if not self._has_notes and item.raw and self._from.notes.decode(item):
             self._has_notes = True
             self._find(turn, at, NOTES_STAY)
+        if not self._has_phases and b'"phase"' in bytes(item.raw) and is_given(members(item.raw).get("phase", NULL)):
+            self._has_phases = True
+            self._find(turn, at, f"{self._target} does not tell commentary from answers: the words are sent")
 
     def _open(self, turn: Turn, at: int, item: Item) -> list[Opened]:
         seal = seal_of(item)

@@ -22,9 +22,11 @@ from thoughtline.formats.json_text import (
     object_of,
     set_members,
 )
-from thoughtline.formats.openai_responses.options import TOOL_ITEMS, decode_tools, kind_of
+from thoughtline.formats.openai_responses.elements import AGENT_MESSAGE, agent_words, encode_message
+from thoughtline.formats.openai_responses.options import TOOL_ITEMS, TOOL_SEARCH, decode_tools, kind_of
 from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding
+from thoughtline.translation.searches import CALL, OUTPUT, searched
 from thoughtline.translation.tools import (
     NO_NAMES,
     ToolNames,
@@ -34,6 +36,7 @@ from thoughtline.translation.tools import (
     wrapped_text,
 )
 from thoughtline.values.errors import DecodeError
+from thoughtline.values.items import Text
 from thoughtline.values.options import BuiltInTool, CustomTool, FunctionTool, MissingTools, ToolRange
 from thoughtline.values.turns import FormatName
 
@@ -121,6 +124,8 @@ class _Responses:
         tools = decode_tools((), tuple(offers))
         if takes.takes("namespace"):
             tools = tuple(tool for tool in tools if isinstance(tool, BuiltInTool) or tool.namespace is None)
+        if takes.takes(TOOL_SEARCH):
+            tools = tuple(tool for tool in tools if not (isinstance(tool, FunctionTool) and tool.is_search))
         self._asked = [tool for tool in tools if isinstance(tool, (FunctionTool, CustomTool))]
         self.names = names_for(tools, opens_custom=not takes.takes("custom"))
         self.findings: list[Finding] = []
@@ -137,6 +142,9 @@ class _Responses:
             return [one for at, tool in inner for one in self.tool(f"{place}/tools/{at}", tool, _name(raw))]
         if kind == "custom":
             return [Raw(self._function(raw, namespace))]
+        if kind == TOOL_SEARCH and self.names.search is not None:
+            changes = [("type", b'"function"'), ("execution", None), ("name", encode(self.names.search))]
+            return [Raw(set_members(raw, changes))]
         self.findings.append(left_out(kind, place, self._missing))
         return []
 
@@ -166,8 +174,10 @@ class _Responses:
         kind = kind_of(raw)
         if kind in _CALL_ITEMS:
             return self._call(kind, raw)
-        if kind in TOOL_ITEMS and not self._takes.takes("tool_search"):
-            return None
+        if kind in (CALL, *TOOL_ITEMS) and not self._takes.takes("tool_search"):
+            return self._search(kind, raw)
+        if kind == AGENT_MESSAGE and not self._takes.takes(kind):
+            return self._agent_message(at, raw)
         tool = next((kind.removesuffix(end) for end in _OF_A_TOOL if kind.endswith(end)), "")
         if not tool or self._takes.takes(tool):
             return raw
@@ -175,6 +185,23 @@ class _Responses:
             Finding("untranslatable", f"/input/{at}", f"the upstream knows no {kind}: it is left out", "")
         )
         return None
+
+    def _search(self, kind: str, raw: Raw) -> Raw | None:
+        """A search for tools is a call of the function that stands for it; what was found is offered."""
+        found = searched(raw, self.names) if kind in (CALL, OUTPUT) else None
+        if found is None:
+            return None
+        called = [("type", b'"function_call"'), ("call_id", encode(found.call.id)), ("name", encode(found.call.name))]
+        if kind == CALL:
+            return Raw(object_of([*called, ("arguments", encode(found.call.arguments))]))
+        return Raw(object_of([("type", b'"function_call_output"'), called[1], ("output", found.result.content)]))
+
+    def _agent_message(self, at: int, raw: Raw) -> Raw | None:
+        words, is_whole = agent_words(raw)
+        if not is_whole:
+            problem = "what is sealed in an agent's message is not sent: only its maker can read it"
+            self.findings.append(Finding("untranslatable", f"/input/{at}", problem, ""))
+        return Raw(encode_message("user", (Text(words),), None)) if words else None
 
     def _call(self, kind: str, raw: Raw) -> Raw:
         known = members(raw)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from thoughtline.formats import FORMATS
+from thoughtline.formats import FORMATS, Wire
 from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import walk
@@ -69,9 +69,7 @@ def translate_request(
     if transcript.format == to:
         options = client.options.decode_options(transcript.body).options
         return TranslatedRequest(transcript, (), ids, replace(options, model=model, is_streaming=streams))
-    if "untranslated" in client.quirks | FORMATS[to].quirks:
-        remedy = f"ask in {to}, or a provider that speaks {client.name}"
-        raise Untranslatable(f"{client.name} is not translated to {to}", "", remedy)
+    _refuse_untranslated(client, to)
     target = Target(to, contract, model, is_streaming=streams, missing_tools=missing_tools)
     asked = asked_for(transcript.body, client, target)
     conversation = translate_turns(transcript, to, contract, sealer, asked.offered.names)
@@ -88,6 +86,12 @@ def translate_request(
     return TranslatedRequest(
         final, found, ids._replace(used=used), options=asked.options, records=records, tools=asked.offered.names
     )
+
+
+def _refuse_untranslated(client: Wire, to: FormatName) -> None:
+    if "untranslated" in client.quirks | FORMATS[to].quirks:
+        remedy = f"ask in {to}, or a provider that speaks {client.name}"
+        raise Untranslatable(f"{client.name} is not translated to {to}", "", remedy)
 
 
 def _call_ids(transcript: Transcript) -> CallIds:

@@ -12,7 +12,7 @@ from thoughtline.translation.envelopes import Opened, Place, Sealer
 from thoughtline.translation.tools import NO_NAMES, ToolNames
 from thoughtline.values.items import Item, Seal, Text
 from thoughtline.values.records import Key
-from thoughtline.values.turns import FormatName, Provenance
+from thoughtline.values.turns import Finish, FormatName, Provenance
 
 
 class Held(NamedTuple):
@@ -53,6 +53,16 @@ class ResponseContext(NamedTuple):
     created: int = 0
     name: str = ""
     tools: ToolNames = NO_NAMES
+
+
+def finish_for(context: ResponseContext, finish: Finish | None) -> Finish | None:
+    """Why an answer ended, in words that the client's encoder makes its own."""
+    source, to = FORMATS[context.source], FORMATS[context.to]
+    if finish is None or "claude_finishes" in source.quirks & to.quirks:
+        return finish
+    if finish.reason == "error" and "no_failed_finish" in to.quirks:
+        return Finish("stop", "")
+    return Finish(finish.reason, "")
 
 
 class Unsealed:

@@ -54,6 +54,7 @@ class ClientTool(NamedTuple):
     name: str
     namespace: str | None = None
     is_custom: bool = False
+    is_search: bool = False
 
 
 class ToolNames(Struct, frozen=True):
@@ -81,10 +82,20 @@ class ToolNames(Struct, frozen=True):
         named = replace(call, name=tool.name, namespace=tool.namespace, arguments=arguments)
         return replace(named, is_custom=True) if tool.is_custom else named
 
-    def is_text(self, name: str | None) -> bool:
-        """Whether this function stands for a tool of free text: its calls are read when they are whole."""
+    def is_read_whole(self, name: str | None) -> bool:
+        """Whether this function stands for a tool of free text or a search: its calls are read when they are whole."""
         tool = self.client.get(name or "")
-        return tool is not None and tool.is_custom
+        return tool is not None and (tool.is_custom or tool.is_search)
+
+    def is_search(self, name: str | None) -> bool:
+        """Whether this function stands for the client's own search for tools."""
+        tool = self.client.get(name or "")
+        return tool is not None and tool.is_search
+
+    @property
+    def search(self) -> str | None:
+        """What the upstream knows that search by."""
+        return next((name for name, tool in self.client.items() if tool.is_search), None)
 
 
 NO_NAMES = ToolNames()
@@ -163,7 +174,7 @@ def left_out(kind: str, place: str, missing: MissingTools) -> Finding:
 
 def _custom(tool: CustomTool, names: ToolNames) -> Tool:
     name = names.of_call(tool.name, tool.namespace)
-    if not names.is_text(name):
+    if name not in names.client or not names.client[name].is_custom:
         return replace(tool, name=name, namespace=None)
     return free_text_function(name, tool.description, tool.grammar)
 
@@ -228,8 +239,9 @@ def names_for(tools: tuple[Tool, ...], *, opens_custom: bool) -> ToolNames:
             taken.add(name)
         upstream[tool.namespace, tool.name] = name
         is_text = opens_custom and isinstance(tool, CustomTool)
-        if is_text or tool.namespace is not None:
-            client[name] = ClientTool(tool.name, tool.namespace, isinstance(tool, CustomTool))
+        is_search = isinstance(tool, FunctionTool) and tool.is_search
+        if is_text or is_search or tool.namespace is not None:
+            client[name] = ClientTool(tool.name, tool.namespace, isinstance(tool, CustomTool), is_search)
     return ToolNames(upstream, client)
 
 

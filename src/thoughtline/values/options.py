@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from thoughtline.values.items import ToolResult
 from thoughtline.values.turns import ThinkingSwitch
@@ -19,13 +20,17 @@ EFFORTS: tuple[Effort, ...] = ("none", "minimal", "low", "medium", "high", "xhig
 
 
 class FunctionTool(Struct, frozen=True, gc=False):
-    """A function that the client runs. `parameters` is a JSON schema, `namespace` the group that it stands in."""
+    """A function that the client runs. `parameters` is a JSON schema, `namespace` the group that it stands in.
+
+    `is_search`: it finds more tools, and the client's format has a kind of its own for it.
+    """
 
     name: str
     description: str | None = None
     parameters: Raw | None = None
     strict: bool | None = None
     namespace: str | None = None
+    is_search: bool = False
 
 
 class CustomTool(Struct, frozen=True, gc=False):
@@ -55,13 +60,20 @@ WEB_SEARCH = "web_search"
 
 
 class ToolRange(Struct, frozen=True, gc=False):
-    """Which tools beside functions a server takes, by kind. A name that ends in `_` stands for all of its versions."""
+    """Which tools beside functions a server takes, by kind, and which items of that sort a conversation may have.
+
+    A name that ends in `_` stands for all of its versions.
+    """
 
     has: tuple[str, ...] = ("*",)
     lacks: tuple[str, ...] = ()
 
     def takes(self, kind: str) -> bool:
         return not _is_among(kind, self.lacks) and _is_among(kind, self.has)
+
+    def having(self, kind: str) -> ToolRange:
+        """The same, with one that it lacks."""
+        return replace(self, lacks=tuple(one for one in self.lacks if one != kind))
 
 
 def _is_among(kind: str, names: tuple[str, ...]) -> bool:

@@ -7,7 +7,7 @@ encoding changes the bytes of those turns and no others.
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
@@ -27,9 +27,6 @@ FormatName = Literal[
     "bedrock_invoke",
 ]
 """The names of the formats that clients and providers speak; what each means is its `Wire`."""
-
-StreamName: TypeAlias = FormatName | Literal["ai_sdk_ui"]
-"""The same, with the one that exists as a stream only."""
 
 ThinkingSwitch = Literal["unsaid", "on", "adaptive", "off"]
 """What a request says about thinking; `unsaid` leaves it to the model's default."""
@@ -182,7 +179,7 @@ class Reply(Struct, frozen=True, gc=False):
     `created` is in seconds since the epoch; a reply that came from a wire has it in its body.
     """
 
-    format: StreamName
+    format: FormatName
     candidates: tuple[Candidate, ...]
     body: bytes = b""
     id: str | None = None

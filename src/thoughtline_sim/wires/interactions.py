@@ -96,6 +96,8 @@ def _write(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
 
 
 def _steps(exchange: SimExchange, answer: ModelAnswer) -> Iterator[JsonObject]:
+    if answer.calls and not answer.thoughts:
+        yield _thought(exchange, Think(""))  # as Gemini 3 signs its calls even at minimal thinking
     for number, piece in enumerate(answer.pieces):
         match piece:
             case Think() | Redacted():
@@ -117,7 +119,7 @@ def _steps(exchange: SimExchange, answer: ModelAnswer) -> Iterator[JsonObject]:
 def _thought(exchange: SimExchange, piece: Thought) -> JsonObject:
     """The summary stands in it if asked for."""
     shows = as_object(exchange.body.get("generation_config")).get("thinking_summaries") == "auto"
-    summary = {"summary": [{"type": "text", "text": piece.text}]} if shows else {}
+    summary = {"summary": [{"type": "text", "text": piece.text}]} if shows and piece.text else {}
     return {"type": "thought", "signature": _seal(exchange, piece.text), **summary}
 
 

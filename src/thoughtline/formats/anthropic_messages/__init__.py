@@ -10,6 +10,7 @@ from thoughtline.formats.anthropic_messages import bodies, notes, options
 from thoughtline.formats.anthropic_messages.stream import StreamDecoder
 from thoughtline.formats.anthropic_messages.stream_encoder import StreamEncoder
 from thoughtline.formats.anthropic_messages.texts import TEXTS
+from thoughtline.formats.counting import only
 from thoughtline.formats.errors import read_error, word_for
 from thoughtline.formats.json_text import encode
 from thoughtline.formats.paths import ClientPath, PublishedMethods, by_tail, versioned
@@ -101,6 +102,7 @@ WIRE = Wire(
     upstream_path=lambda base, model, is_streaming: versioned(base, "v1", "/messages"),
     published=_PUBLISHED,
     count_path=lambda base, model: versioned(base, "v1", "/messages/count_tokens"),
+    count_body=only(("model", "messages", "system", "tools", "tool_choice", "thinking")),
     count_member="input_tokens",
     version="v1",
     headers=((b"anthropic-version", b"2023-06-01"),),
@@ -137,5 +139,7 @@ WIRE = Wire(
         remedy="Send the full conversation without `thread`.",
         goes_on=lambda thread: b'"continue"' in bytes(thread),
     ),
-    quirks=frozenset({"claude_finishes", "max_tokens_needed", "not_last", "unsigned_refused", "usual_tier"}),
+    quirks=frozenset(
+        {"claude_finishes", "max_tokens_needed", "not_last", "thinking_modes", "unsigned_refused", "usual_tier"}
+    ),
 )

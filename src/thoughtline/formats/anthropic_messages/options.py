@@ -71,7 +71,7 @@ def decode_options(body: bytes) -> ReadOptions:
     """What a Messages request asks for."""
     reader = Reader(body)
     reader.skip("messages", "system", "cache_control")
-    config = reader.inner("output_config")
+    config, told = reader.inner("output_config"), reader.inner("thinking")
     choice = reader.take(_Choice, "tool_choice")
     user = reader.inner("metadata").take(str, "user", "user_id")
     tools = tuple(decode_tool(raw, f"/tools/{at}") for at, raw in enumerate(reader.elements("tools")))
@@ -84,10 +84,10 @@ def decode_options(body: bytes) -> ReadOptions:
         tool_choice=_typed_choice(choice) if choice is not None else None,
         parallel_tool_calls=None if parallel is None else not parallel,
         output=StructuredOutput(output.schema, strict=True) if output is not None and is_given(output.schema) else None,
-        thinking=_decode_thinking(reader, config.take(str, "thinking", "effort")),
+        thinking=_decode_thinking(reader, told, config.take(str, "thinking", "effort")),
         user=user,
     )
-    return reader.done(options, config)
+    return reader.done(options, config, told)
 
 
 def decode_tool(raw: Raw, place: str) -> Tool:
@@ -103,8 +103,8 @@ def _typed_choice(choice: _Choice) -> ToolChoice:
     return ToolChoice(mode, choice.name if mode == "named" else None)
 
 
-def _decode_thinking(reader: Reader, effort: str | None) -> Thinking:
-    inner = reader.inner("thinking")
+def _decode_thinking(reader: Reader, inner: Reader, effort: str | None) -> Thinking:
+    inner.skip("type")
     switch = reader.switch("thinking")
     display = inner.take(str, "thinking", "display")
     shown = None if switch in ("unsaid", "off") else display != "omitted"

@@ -40,6 +40,7 @@ WIRE = Wire(
     upstream_path=_UPSTREAM_PATH,
     published=None,
     count_path=None,
+    count_body=None,
     count_member="input_tokens",
     version="v1",
     headers=(),

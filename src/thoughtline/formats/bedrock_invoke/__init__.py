@@ -6,8 +6,6 @@ bodies of their own, which are not read. A message of the stream holds one Messa
 
 from __future__ import annotations
 
-import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.formats import anthropic_messages
@@ -18,7 +16,6 @@ from thoughtline.formats.bedrock_invoke.stream import StreamDecoder, StreamEncod
 from thoughtline.formats.openai_shapes import OPENAI_MODELS
 from thoughtline.formats.wire import BodyCodec
 from thoughtline.providers import Dialect
-from thoughtline.values.errors import DecodeError
 from thoughtline.values.options import Options, WrittenOptions
 from thoughtline.values.turns import Reply, Transcript
 
@@ -29,27 +26,8 @@ _CLIENT_PATH, _UPSTREAM_PATH = model_paths("invoke", "invoke-with-response-strea
 _IN_ADDRESS = ("model", "stream")
 
 
-class _Versioned(Struct, gc=False):
-    anthropic_version: str = ""
-
-
-_version_decoder = msgspec.json.Decoder(_Versioned)
-
-
 def _decode_request(body: bytes, dialect: Dialect) -> Transcript:
-    request = _MESSAGES.bodies.decode_request(body, dialect)
-    if not _is_claudes(body):
-        raise DecodeError("missing: not a request of Claude's", "/anthropic_version")
-    return replace(request, format="bedrock_invoke")
-
-
-def _is_claudes(body: bytes) -> bool:
-    if b'"anthropic_version"' not in body:
-        return False
-    try:
-        return bool(_version_decoder.decode(body).anthropic_version)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return True  # a lone surrogate, which the codec reads
+    return replace(_MESSAGES.bodies.decode_request(body, dialect), format="bedrock_invoke")
 
 
 def _decode_response(body: bytes, dialect: Dialect) -> Reply:
@@ -80,7 +58,7 @@ WIRE = replace(
     stream_decoder=StreamDecoder,
     stream_encoder=StreamEncoder,
     stream_type=CONTENT_TYPE.encode(),
-    telling_members=(),
+    telling_members=("anthropic_version",),
     telling_words=(),
     client_path=_CLIENT_PATH,
     upstream_path=_UPSTREAM_PATH,
@@ -93,5 +71,5 @@ WIRE = replace(
     texts=_MESSAGES.texts._replace(framing=None),  # binary, with checksums: written anew
     response_prefix="msg_bdrk_",
     held=None,
-    quirks=_MESSAGES.quirks | {"models_elsewhere", "signed_requests", "streamed_by_address"},
+    quirks=_MESSAGES.quirks | {"models_elsewhere", "shared_address", "signed_requests", "streamed_by_address"},
 )

@@ -39,13 +39,13 @@ WIRE = replace(
     stream_decoder=StreamDecoder,
     stream_encoder=StreamEncoder,
     inside="request",
-    published=None,
     message=MessagePlace(("response", *_GENERATE.message.path), _GENERATE.message.role, _GENERATE.message.content),
     telling_members=("request",),
     client_path=_client_path,
     upstream_path=lambda base, model, is_streaming: _upstream_path(
         base, "streamGenerateContent" if is_streaming else "generateContent"
     ),
+    published=None,
     count_path=lambda base, model: _upstream_path(base, "countTokens"),
     version=_VERSION,
     models=_GENERATE.models._replace(path="(?!)"),

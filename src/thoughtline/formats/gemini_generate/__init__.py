@@ -6,6 +6,7 @@ Reasoning is a part with `thought: true`, or a signature beside the payload of a
 import re
 from urllib.parse import quote
 
+from thoughtline.formats.counting import enclosed
 from thoughtline.formats.gemini_generate import bodies, options
 from thoughtline.formats.gemini_generate.stream import StreamDecoder
 from thoughtline.formats.gemini_generate.stream_encoder import StreamEncoder
@@ -71,6 +72,7 @@ WIRE = Wire(
     ),
     published=_PUBLISHED,
     count_path=lambda base, model: _upstream_path(base, model, "countTokens"),
+    count_body=enclosed,
     count_member="totalTokens",
     version="v1beta",
     headers=(),

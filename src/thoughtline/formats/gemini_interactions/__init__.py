@@ -38,6 +38,7 @@ WIRE = Wire(
     upstream_path=lambda base, model, is_streaming: versioned(base, "v1beta", "/interactions"),
     published=None,
     count_path=None,
+    count_body=None,
     count_member="totalTokens",
     version="v1beta",
     headers=(),

@@ -34,7 +34,12 @@ from thoughtline.values.items import Item, ReasoningText, Text, ToolCall
 MAX_STEPS = 10_000
 """No answer has so many steps; a stream that opens more is not one."""
 
-_KNOWN = ("text", "thought_summary", "thought_signature", "arguments_delta")
+_GROWS: dict[str, type[ReasoningDelta | TextDelta | CallDelta]] = {
+    "thought_summary": ReasoningDelta,
+    "text": TextDelta,
+    "arguments_delta": CallDelta,
+}
+_KNOWN = (*_GROWS, "thought_signature")
 _GROWING = ("thought", "model_output", "function_call")
 
 
@@ -58,6 +63,11 @@ class _Delta(Struct, gc=False):
     content: Content | None = None
     signature: str | None = None
     arguments: str | None = None
+
+    @property
+    def said(self) -> str:
+        """What the step grows by."""
+        return self.text or self.arguments or (self.content.text if self.content is not None else None) or ""
 
 
 _decode_event = msgspec.json.Decoder(_Event).decode
@@ -148,27 +158,11 @@ class StreamDecoder(PayloadStreamDecoder):
             new = [(name, bytes(value)) for name, value in members(event.delta).items() if name != "type"]
             draft.raw = Raw(set_members(draft.raw, new))
             return
-        match delta.type:
-            case "thought_signature":
-                draft.signature = delta.signature or draft.signature
-            case "thought_summary":
-                self._add(draft, (delta.content or Content()).text or "", ReasoningDelta, event.index, events)
-            case "text":
-                self._add(draft, delta.text or "", TextDelta, event.index, events)
-            case _:
-                self._add(draft, delta.arguments or "", CallDelta, event.index, events)
-
-    def _add(
-        self,
-        draft: _Draft,
-        text: str,
-        kind: type[ReasoningDelta | TextDelta | CallDelta],
-        index: int,
-        events: list[Event],
-    ) -> None:
-        if text:
+        if delta.type == "thought_signature":
+            draft.signature = delta.signature or draft.signature
+        elif text := delta.said:
             draft.pieces.append(text)
-            events.append(kind(0, index, text))
+            events.append(_GROWS[delta.type](0, event.index, text))
 
     def _stop(self, index: int, events: list[Event], *, is_whole: bool = True) -> None:
         draft = self._drafts.pop(index, None)

@@ -44,6 +44,7 @@ WIRE = Wire(
     upstream_path=lambda base, model, is_streaming: f"{without_version(base)}/api/chat",
     published=None,
     count_path=None,
+    count_body=None,
     count_member="input_tokens",
     version="v1",
     headers=(),

@@ -38,6 +38,7 @@ WIRE = Wire(
     upstream_path=lambda base, model, is_streaming: below_openai(base, "/chat/completions"),
     published=None,
     count_path=None,
+    count_body=None,
     count_member="input_tokens",
     version="v1",
     headers=(),

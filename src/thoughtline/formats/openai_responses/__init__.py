@@ -6,6 +6,7 @@ by ids.
 
 import re
 
+from thoughtline.formats.counting import only
 from thoughtline.formats.openai_responses import bodies, notes, options
 from thoughtline.formats.openai_responses.stream import StreamDecoder
 from thoughtline.formats.openai_responses.stream_encoder import StreamEncoder
@@ -17,6 +18,14 @@ from thoughtline.formats.wire import HeldConversation, IdRule, MessagePlace, Not
 from thoughtline.providers import OPENAI_RESPONSES
 
 _CALL_IDS = IdRule(re.compile(r".{1,64}", re.DOTALL), is_unique=True)
+
+# OpenAI's API reference, Get input token counts, read 2026-11.
+_COUNTED = only(
+    (
+        *("model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls"),
+        *("reasoning", "text", "truncation", "previous_response_id", "conversation"),
+    )
+)
 
 WIRE = Wire(
     name="openai_responses",
@@ -33,10 +42,13 @@ WIRE = Wire(
     system="text",
     telling_members=("input",),
     telling_words=(),
-    client_path=by_tail(("generate", "responses")),
+    client_path=by_tail(
+        ("generate", "responses"), ("compact", "responses/compact"), ("count_tokens", "responses/input_tokens")
+    ),
     upstream_path=lambda base, model, is_streaming: below_openai(base, "/responses"),
     published=None,
-    count_path=None,
+    count_path=lambda base, model: below_openai(base, "/responses/input_tokens"),
+    count_body=_COUNTED,
     count_member="input_tokens",
     version="v1",
     headers=(),

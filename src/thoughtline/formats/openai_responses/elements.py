@@ -53,6 +53,12 @@ _KNOWN = (
     "function_call_output",
     "custom_tool_call_output",
 )
+COMPACTIONS = ("compaction", "compaction_summary", "context_compaction")
+"""A conversation in few words, sealed; the others are Codex's older and newer names of it (openai/codex
+`protocol/src/models.rs`, 2026-08-22)."""
+
+AGENT_MESSAGE = "agent_message"
+
 _FROM_CLIENT = ("_output", "_response")
 _TEXT_PARTS = ("input_text", "output_text", "text", "refusal")
 
@@ -189,6 +195,26 @@ def _decode_reasoning(element: Element, raw: Raw, dialect: Dialect, index: int) 
         items.append(ReasoningEncrypted(element.encrypted_content, made_by, name, index, raw))
     # Nothing but an id is reasoning too: the provider holds the rest.
     return tuple(items) or (ReasoningSummary("", made_by, name, index, raw),)
+
+
+class _AgentMessage(Struct, gc=False):
+    author: str = ""
+    recipient: str = ""
+    content: list[_Part] = []
+
+
+_agent_message_decoder = msgspec.json.Decoder(_AgentMessage)
+
+
+def agent_words(raw: Raw) -> tuple[str, bool]:
+    """What one of Codex's agents told another, as words of a user's, and whether that is all of it: some is sealed."""
+    try:
+        message = _agent_message_decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return "", False
+    texts = [part.text for part in message.content if part.text is not None]
+    words = f"(Message from {message.author} to {message.recipient}:)\n{''.join(texts)}" if texts else ""
+    return words, len(texts) == len(message.content)
 
 
 # --- items to wire ---------------------------------------------------------------------------------------------------

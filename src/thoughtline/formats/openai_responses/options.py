@@ -78,6 +78,7 @@ class _Tool(Struct, gc=False):
     format: Raw = NULL
     tools: list[Raw] | None = None
     external_web_access: bool | None = None
+    execution: str | None = None
 
 
 class _Format(Struct, gc=False):
@@ -99,6 +100,7 @@ class _Kind(Struct, gc=False):
     type: str = ""
 
 
+TOOL_SEARCH = "tool_search"
 TOOL_ITEMS = ("additional_tools", "tool_search_output")
 """Elements of a conversation that offer more tools."""
 
@@ -112,7 +114,7 @@ def decode_options(body: bytes) -> ReadOptions:
     """What a Responses request asks for."""
     reader = _Reader(body)
     reader.skip("input", "instructions")
-    text = reader.inner("text")
+    text, reasoning = reader.inner("text"), reader.inner("reasoning")
     tools = decode_tools(reader.elements("tools"), reader.later_tools())
     include = reader.names("include")
     if _LOGPROBS in include:
@@ -124,11 +126,11 @@ def decode_options(body: bytes) -> ReadOptions:
         tools=tools,
         tool_choice=_decode_choice(reader.raw("tool_choice")),
         output=_decode_output(text.take(_Format, "output", "format")),
-        thinking=_decode_thinking(reader),
+        thinking=_decode_thinking(reader, reasoning),
         verbosity=text.take(str, "verbosity"),
         include=tuple(name for name in include if name not in _ASKED_ANYWAY),
     )
-    return reader.done(options, text)
+    return reader.done(options, text, reasoning)
 
 
 class _Reader(Reader):
@@ -178,6 +180,8 @@ def decode_tool(raw: Raw, place: str, namespace: str | None = None) -> list[Tool
             inner = [(f"{place}/tools/{at}", one) for at, one in enumerate(tool.tools or ())]
             found = [one for where, raw in inner for one in decode_tool(raw, where, tool.name or "")]
             return _introduced(found, tool.name or "", tool.description)
+        case "tool_search" if tool.execution == "client":
+            return [FunctionTool(TOOL_SEARCH, tool.description, given(tool.parameters), is_search=True)]
         case kind:
             is_cached = tool.external_web_access is False
             return [BuiltInTool(_SHARED_BUILT_IN.get(kind, kind), raw, place, is_cached)]
@@ -210,8 +214,10 @@ def _decode_output(output: _Format | None) -> StructuredOutput | None:
     return StructuredOutput(given(output.schema), output.name, output.description, output.strict)
 
 
-def _decode_thinking(reader: Reader) -> Thinking:
-    inner = reader.inner("reasoning")
+def _decode_thinking(reader: Reader, inner: Reader) -> Thinking:
+    inner.skip("enabled")
+    inner.skip_said("context", b'"all_turns"', b'"auto"')
+    inner.skip_said("mode", b'"standard"')
     switch = reader.switch("reasoning")
     told = inner.take(str, "thinking", "effort")
     shown = inner.take(str, "thinking", "summary") or inner.take(str, "thinking", "generate_summary")

@@ -1,0 +1,68 @@
+"""A client that tells a Claude to think in a way that it lacks: it is answered, and hears what was changed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.clients.upstreams import start
+from tests.gateway.upstreams import Got, Out, upstream
+from tests.gateway.world import Json, Running, running
+
+USER = [{"role": "user", "content": "Hi"}]
+BUDGET: Json = {"type": "enabled", "budget_tokens": 10_000}
+ADAPTIVE: Json = {"type": "adaptive"}
+
+
+def ask(gateway: Running, model: str, thinking: Json) -> httpx.Response:
+    body = {"model": model, "max_tokens": 32_000, "messages": USER, "thinking": thinking}
+    return httpx.post(f"{gateway.url}/anthropic/v1/messages", json=body, headers={"x-api-key": "a-key"}, timeout=30)
+
+
+@pytest.mark.parametrize("thinking", [BUDGET, {"type": "disabled"}])
+def test_a_model_that_is_known(thinking: Json) -> None:
+    """The strict simulator has nothing to refuse; a finding says what was changed."""
+    simulator = start("anthropic", "bound")
+    with running({"anthropic": simulator.url}) as gateway:
+        response = ask(gateway, "claude-opus-5-5", thinking)
+    assert (response.status_code, simulator.refusals()) == (200, [])
+    assert response.headers["x-thoughtline-findings"] == "forbidden=1"
+
+
+def refusing(mode: str, sentence: str) -> Any:
+    """A server that refuses one way to think."""
+
+    async def answer(got: Got, out: Out) -> None:
+        if json.loads(got.body)["thinking"]["type"] == mode:
+            error = {"type": "error", "error": {"type": "invalid_request_error", "message": sentence}}
+            await out.whole(400, json.dumps(error).encode())
+            return
+        said = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn"}
+        await out.whole(200, json.dumps(said | {"content": [{"type": "text", "text": "Hi."}]}).encode())
+
+    return answer
+
+
+USE = 'Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.'
+
+
+@pytest.mark.parametrize(
+    ("thinking", "sentence", "sent"),
+    [
+        (BUDGET, f'"thinking.type.enabled" is not supported for this model. {USE}', "adaptive"),
+        ({"type": "disabled"}, f'"thinking.type.disabled" is not supported for this model. {USE}', "adaptive"),
+        (ADAPTIVE, "adaptive thinking is not supported on this model", "enabled"),
+    ],
+)
+def test_a_model_that_nobody_knows(thinking: Json, sentence: str, sent: str) -> None:
+    """Its refusal is healed before the client hears of it, and known from then on."""
+    with upstream(refusing(thinking["type"], sentence)) as up, running({"anthropic": up.url}) as gateway:
+        first, second = ask(gateway, "mine", thinking), ask(gateway, "mine", thinking)
+    assert [first.status_code, second.status_code] == [200, 200]
+    assert "healed=1" in first.headers["x-thoughtline-replay"]
+    assert [json.loads(got.body)["thinking"]["type"] for got in up.got] == [thinking["type"], sent, sent]
+    if thinking is BUDGET:
+        assert json.loads(up.got[-1].body)["output_config"] == {"effort": "high"}
