@@ -60,7 +60,7 @@ def lines_of(page: Path) -> Iterator[Line]:
     for block in BLOCK.finditer(page.read_text()):
         text = (block[1] or re.sub("^    ", "", block[0], flags=re.MULTILINE)).replace("\\\n", " ")
         for line in text.splitlines():
-            command = re.split(r" {2,}(?![ '\"-])", line.removeprefix("$ "))[0].strip()
+            command = re.split(r" {2,}(?![ '\"-])", line.strip().removeprefix("$ "))[0].strip()
             if COMMAND.match(command) and "…" not in command:
                 yield Line(page.name, command)
 
