@@ -203,11 +203,11 @@ def test_commands_within_sentences_are_commands(text: str) -> None:
     subcommands = next(action for action in root._actions if action.dest == "command")
     assert words[0] in (subcommands.choices or ()) or words[0].startswith("-"), text
     if not words[0].startswith("-"):
-        known = subcommands.choices[words[0]].format_help()  # type: ignore[index]
+        known = subcommands.choices[words[0]].format_help()  # type: ignore[index]  # a mapping
         before = words[: words.index("--")] if "--" in words else words
         nested = [word for word in before[1:2] if re.search(rf"^    {word}\b", known, re.MULTILINE)]
         if nested:
-            actions = next(a for a in subcommands.choices[words[0]]._actions if a.dest == "action")  # type: ignore[index]
+            actions = next(a for a in subcommands.choices[words[0]]._actions if a.dest == "action")  # type: ignore[index]  # a mapping
             known = actions.choices[nested[0]].format_help()
         for option in (word.partition("=")[0] for word in before if word.startswith("--")):
             assert option in known, text

@@ -35,6 +35,8 @@ def checked(settings: Settings, keys: KnowsKeys, running: Settings | None = None
 
 async def check_start(settings: Settings, mark: KeyMark) -> None:
     """The same before anything runs, with the keys of the store. Raises also where the store can't be used as it is."""
+    if problems := _store_problems(settings):
+        raise SettingsError(problems)
     _check_folder(settings.store_url)
     store = await open_store(settings.store_url, settings.store)
     try:
