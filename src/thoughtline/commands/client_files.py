@@ -1,7 +1,7 @@
 """Files of clients, changed and put back.
 
     steps of a row, files as they are ── changes_for ──▶ changes
-    changes ── ClientRecord.write ──▶ files, and the record of them ── ClientRecord.undo ──▶ files byte for byte as before
+    changes ── ClientRecord.write ──▶ files, and the record of them ── ClientRecord.undo ──▶ files as they were
 
 The record stands in our own data directory: what each file held before, and a digest of what was written. Files that
 somebody has changed since are left alone.

@@ -73,7 +73,8 @@ def _store_problems(settings: Settings) -> list[InputProblem]:
     try:
         durable_store(settings.store_url, settings.store, time.time)
     except StoreError as error:
-        return [InputProblem("settings", "store", str(error), "fix url or encryption_key in [store], or THOUGHTLINE_STORE, THOUGHTLINE_ENCRYPTION_KEY")]
+        remedy = "fix url or encryption_key in [store], or THOUGHTLINE_STORE, THOUGHTLINE_ENCRYPTION_KEY"
+        return [InputProblem("settings", "store", str(error), remedy)]
     return []
 
 
