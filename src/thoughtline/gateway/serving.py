@@ -197,8 +197,9 @@ def listen(settings: Settings) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
-        remedy = _LISTEN_REMEDIES.get(error.errno or 0, "Choose an address of this machine with --host.")
-        why = os.strerror(error.errno) if (error.errno or 0) > 0 else error.strerror
+        number = error.errno or 0
+        remedy = _LISTEN_REMEDIES.get(number, "Choose an address of this machine with --host.")
+        why = os.strerror(number) if number > 0 else error.strerror
         problem = f"{host}:{port} can't be listened on: {why}."
         raise Declined(500, "address_in_use", problem, remedy) from None
 
