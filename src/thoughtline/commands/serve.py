@@ -79,7 +79,7 @@ def show_banner(console: Console, settings: Settings, url: str, code: str, token
         ("dashboard", _login(console, settings, url, code=code, token_file=token_file)),
         *([("bodies", KEEPS_BODIES)] if settings.debug.keep_bodies else []),
         ("", ""),
-        *_ways_in(settings.default_provider or "deepseek", url),
+        *_ways_in(settings.default_provider or next(iter(settings.providers)), url),
     ]
     console.print("[bold]thoughtline[/bold] remembers what models thought, and puts it back", highlight=False)
     for name, text in rows:
