@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from thoughtline.commands.file_edits.merging import lines_in
@@ -16,9 +15,15 @@ def edited_env(text: str, variables: Mapping[str, str]) -> str:
         lines[-1] += newline
     for name, value in variables.items():
         line = f"{name}={value}{newline}"
-        places = [at for at, each in enumerate(lines) if re.match(rf"\s*(?:export\s+)?{re.escape(name)}\s*=", each)]
+        places = [at for at, each in enumerate(lines) if _name(each) == name]
         if places:
             lines[places[-1]] = line
         else:
             lines.append(line)
     return "".join(lines)
+
+
+def _name(line: str) -> str:
+    """Which variable a line sets; empty if none."""
+    before, equals, _ = line.partition("=")
+    return before.strip().removeprefix("export ").strip() if equals else ""

@@ -11,6 +11,7 @@ from thoughtline.commands.file_edits.merging import Uneditable
 _SKIPPED = re.compile(r"(?:[ \t\r\n]|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _TEXT = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _WORD = re.compile(r"-?[0-9][0-9.eE+-]*|true|false|null")
+_COMMENT = re.compile(r"[ \t]*(?://[^\n]*?(?=\r?\n|$)|/\*[^\n]*?\*/(?=[ \t]*\r?\n))")
 _DEEPEST = 200
 
 
@@ -44,7 +45,7 @@ def read_tree(text: str) -> Node:
 
 def end_of_line_comment(text: str, at: int) -> int:
     """Where a comment that begins behind this place, on the same line, ends; the place itself if there is none."""
-    found = re.compile(r"[ \t]*(?://[^\n]*?(?=\r?\n|$)|/\*[^\n]*?\*/(?=[ \t]*\r?\n))").match(text, at)
+    found = _COMMENT.match(text, at)
     return found.end() if found else at
 
 

@@ -12,8 +12,8 @@ from thoughtline.commands.file_edits.merging import NAMES, Uneditable, lines_in
 
 _KEY = re.compile(r"(?P<key>[A-Za-z_][\w-]*):(?:[ ](?P<value>.*))?$")
 _ITEM = re.compile(r"(?P<indent> *)- ")
-_NAME = re.compile(rf" *(?:- )?(?:{'|'.join(NAMES)}): +(?P<quote>[\"']?)(?P<name>[^\"'#]+?)(?P=quote) *(?:#.*)?$")
-_SCALAR = re.compile(r"(?P<value>[^#\[{&*!|>%@`\"'][^#]*?|\"[^\"\\]*\"|'[^']*')?(?P<comment> +#.*)?$")
+_NAME = re.compile(rf" *(?:- )?(?:{'|'.join(NAMES)}): (?P<value>.*)")
+_NOT_PLAIN = tuple("[{&*!|>%@`")
 
 
 class YamlEntry(NamedTuple):
@@ -69,10 +69,23 @@ def _rest(lines: list[str]) -> list[str]:
 
 def _with_value(lines: list[str], added: list[str]) -> list[str]:
     rest = _rest(lines)
-    value = _SCALAR.match(_KEY.match(lines[0])["value"] or "")  # type: ignore[index]  # an entry begins with its key
-    if value is None or len(lines) - len(rest) > 1:
+    plain = _parted(_KEY.match(lines[0])["value"] or "")  # type: ignore[index]  # an entry begins with its key
+    if plain is None or len(lines) - len(rest) > 1:
         raise Uneditable(f"{lines[0].partition(':')[0]} has no plain value")
-    return [added[0] + (value["comment"] or ""), *rest]
+    return [added[0] + plain[1], *rest]
+
+
+def _parted(value: str) -> tuple[str, str] | None:
+    """A value on its line without quotes, and the comment behind it; None if it is not a plain one."""
+    quote = value[:1]
+    if value.startswith(_NOT_PLAIN):
+        return None
+    if quote in ('"', "'"):
+        text, closing, rest = value[1:].partition(quote)
+        is_plain = closing and "\\" not in text and (not rest.strip() or rest.startswith(" #"))
+        return (text, rest.rstrip()) if is_plain else None
+    text, mark, comment = f" {value}".partition(" #")
+    return text.strip(), f"{mark}{comment}".rstrip()
 
 
 def _with_items(lines: list[str], added: list[str]) -> list[str]:
@@ -133,6 +146,7 @@ def _name(item: list[str]) -> str | None:
     for line in item:
         at = len(line) - len(line.lstrip(" -")) if line == start else len(line) - len(line.lstrip())
         found = _NAME.match(line)
-        if found and at == level:
-            return found["name"]
+        plain = _parted(found["value"].strip()) if found and at == level else None
+        if plain is not None:
+            return plain[0]
     return None
