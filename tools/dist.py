@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
 WANTED = ("Name", "Version", "Summary", "Author", "License-Expression", "Requires-Python", "Keywords", "Classifier")
-STRANGE = re.compile(r"(^|/)(\.|__pycache__)|\.(pyc|db|log)$")
+STRANGE = re.compile(r"(^|/)(\.(?!gitignore$)|__pycache__)|\.(pyc|log)$")
 LINK = re.compile(r"\]\((?!https?://|#)([^)\s]+)\)")
 
 
@@ -36,12 +36,12 @@ def main() -> int:
     for path in (wheel, source):
         print(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1e6:.1f} MB, {len(names_in(path))} files")
     problems = [*check_metadata(metadata_of(wheel)), *check_names(wheel), *check_names(source)]
-    if problems:
-        print("\n".join(problems), file=sys.stderr)
-        return 1
-    print("metadata: complete, every link works")
-    with tempfile.TemporaryDirectory() as folder:
-        return tried(wheel, Path(folder))
+    if not problems:
+        print("metadata: complete, every link works")
+        with tempfile.TemporaryDirectory() as folder:
+            problems = check_commands(installed(wheel, Path(folder)), Path(folder))
+    print("\n".join(problems or ["demo and serve --sim deepseek: work as printed"]))
+    return 1 if problems else 0
 
 
 def built() -> tuple[Path, Path]:
@@ -92,40 +92,36 @@ def check_names(path: Path) -> Iterator[str]:
     yield from (f"{path.name}: {name} does not belong there" for name in parts if STRANGE.search(name))
 
 
-def tried(wheel: Path, folder: Path) -> int:
-    """In an environment of its own, in an empty folder, with an empty home."""
-    subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
+def installed(wheel: Path, folder: Path) -> str:
+    """With what it asks for, in an environment of its own; gives the command."""
+    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
     pip = [str(folder / "venv" / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, str(wheel)], check=True)
-    command = str(folder / "venv" / "bin" / "thoughtline")
+    return str(folder / "venv" / "bin" / "thoughtline")
+
+
+def check_commands(command: str, folder: Path) -> list[str]:
+    """What a stranger tries first, with an empty home and nothing in the environment."""
     home = folder / "home"
     home.mkdir()
     environment = {"PATH": os.environ["PATH"], "HOME": str(home)}
-    print(_said([command, "version"], home, environment).strip())
-    if "The same client, the same provider." not in _said([command, "demo"], home, environment):
-        print("thoughtline demo: the session did not go on", file=sys.stderr)
-        return 1
-    print("thoughtline demo: works")
-    return _served(command, home, environment)
+    demo = subprocess.run([command, "demo"], cwd=home, env=environment, capture_output=True, text=True)
+    problems = [] if "The same client, the same provider." in demo.stdout else [f"demo: {demo.stdout}{demo.stderr}"]
+    answers = pasted([command, "serve", "--sim", "deepseek", "--port", "0"], home, environment)
+    if len(answers) != 2 or "x-thoughtline-replay: restored=1" not in answers[1]:
+        problems.append(f"serve --sim deepseek: nothing restored in {answers}")
+    return problems
 
 
-def _said(command: list[str], home: Path, environment: dict[str, str]) -> str:
-    return subprocess.run(command, cwd=home, env=environment, check=True, capture_output=True, text=True).stdout
-
-
-def _served(command: str, home: Path, environment: dict[str, str]) -> int:
-    words = [command, "serve", "--sim", "deepseek", "--port", "0"]
-    with subprocess.Popen(words, cwd=home, env=environment, stderr=subprocess.PIPE, text=True) as server:
+def pasted(command: list[str], home: Path, environment: dict[str, str]) -> list[str]:
+    """What is answered to the requests that a server prints for pasting."""
+    with subprocess.Popen(command, cwd=home, env=environment, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         printed = list(itertools.islice((line for line in server.stderr if line.startswith("curl ")), 2))
-        threading.Thread(target=server.stderr.read, daemon=True).start()
+        threading.Thread(target=server.stderr.read, daemon=True).start()  # it goes on, and must not wait for us
         answers = [subprocess.run(line, shell=True, capture_output=True, text=True).stdout for line in printed]
         server.terminate()
-    if not answers or "x-thoughtline-replay: restored=1" not in answers[-1]:
-        print("thoughtline serve --sim deepseek: the second request was not restored", file=sys.stderr)
-        return 1
-    print("thoughtline serve --sim deepseek: both requests as printed, restored=1")
-    return 0
+    return answers
 
 
 if __name__ == "__main__":

@@ -85,13 +85,27 @@ def clients() -> str:
     """What to set in each client."""
     names = [f"| `{row.name}` | {_spoken(row)} | {row.habit} | {row.tried} |" for row in CLIENTS]
     text = (
-        "`thoughtline connect CLIENT --provider P --model M --url U` prints this for your provider, model and address. "
+        "Three ways to point a client at the gateway:\n\n"
+        f"- `thoughtline run CLIENT --provider P --model M -- ARGS` starts it with everything set: {_started()}. "
+        "Its own files stay as they are, its exit status is yours. The key is `$THOUGHTLINE_KEY`, else the provider's "
+        "usual variable. `--serve` starts a gateway too, for as long as the client runs.\n"
+        f"- `thoughtline connect CLIENT --write` changes its own file and shows how: {_written()}. What else is in the "
+        "file stays, comments too; `--undo` puts it back byte for byte, unless somebody changed it since.\n"
+        "- `thoughtline connect CLIENT --provider P --model M --url U` prints what stands below, for you to set.\n\n"
         "Under `/{provider}` a model has the provider's own name; at the gateway's root it is `provider/model`.\n"
         "\nThe last column says which version held a conversation with tools through the gateway, against the strict "
         "simulators, with these settings. Of the others the settings were read, or the habits seen without a gateway.\n"
     )
     head = "| client | speaks | what it does to reasoning | run as |\n|---|---|---|---|"
     return "\n".join([f"{NOTE}\n# Clients\n", text, head, *names, "", *(_client(row) for row in CLIENTS)])
+
+
+def _started() -> str:
+    return ", ".join(f"`{row.name}`" for row in CLIENTS if row.program is not None)
+
+
+def _written() -> str:
+    return ", ".join(f"`{row.name}`" for row in CLIENTS if any(step.file for step in row.steps))
 
 
 def _spoken(row: Client) -> str:

@@ -41,11 +41,11 @@ def _audit(options: argparse.Namespace) -> int:
 def _add_sim_arguments(parser: argparse.ArgumentParser) -> None:
     from thoughtline.commands.options import add_log_options
 
-    parser.add_argument("name", nargs="?", metavar="NAME", help="which provider; --list names them")
-    parser.add_argument("--list", action="store_true", help="name the simulators, their profiles and what they are")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="which provider; --list shows all")
+    parser.add_argument("--list", action="store_true", help="list the simulators and their profiles")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8700, help="port to listen on (default: 8700)")
-    parser.add_argument("--profile", help="which of the provider's contracts; the first one listed if not given")
+    parser.add_argument("--profile", help="which of the provider's contracts (default: the first one listed)")
     add_log_options(parser)
 
 
@@ -81,7 +81,9 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
     from thoughtline.commands.options import add_log_options, add_server_options
 
     add_server_options(parser)
-    parser.add_argument("--sim", metavar="NAME", help="play the provider, strictly, instead of asking a real one")
+    parser.add_argument(
+        "--sim", metavar="NAME", help="use a strict simulator in place of a real provider; no key is needed"
+    )
     parser.add_argument("--while-parent-lives", action="store_true", help=argparse.SUPPRESS)  # for `run --serve`
     add_log_options(parser)
 
@@ -223,8 +225,8 @@ def _version() -> str:
 
 COMMANDS: tuple[Command, ...] = (
     Command("serve", "run the gateway", _serve_arguments, _serve),
-    Command("demo", "show a session that breaks, and the same one that doesn't", _no_arguments, _run_demo),
-    Command("audit", "say what a provider would refuse in a request, where and why", _audit_arguments, _audit),
+    Command("demo", "show a session that breaks, and the same one through the gateway", _no_arguments, _run_demo),
+    Command("audit", "list what a provider would refuse in a request, where and why", _audit_arguments, _audit),
     Command("run", "start a client so that it uses the gateway", _add_run_arguments, _run_client),
     Command(
         "connect",
@@ -234,19 +236,17 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "doctor",
-        "look at settings, store and upstreams: what is wrong and how to mend it",
+        "check settings, store and upstreams, and say how to fix what is wrong",
         _add_doctor_arguments,
         _run_doctor,
     ),
-    Command("explain", "say what happened to a request, and why", _explain_arguments, _explain),
-    Command("cache", "look at what is remembered, or forget it", _cache_arguments, _cache),
-    Command(
-        "keys", "make, list and revoke the gateway's own client keys, or do without", _add_keys_arguments, _run_keys
-    ),
+    Command("explain", "show what happened to a request, and why", _explain_arguments, _explain),
+    Command("cache", "show what is remembered, or delete it", _cache_arguments, _cache),
+    Command("keys", "manage the gateway's own client keys", _add_keys_arguments, _run_keys),
     Command("eval", "measure what checkpoints do for a model that takes over", _add_eval_arguments, _run_eval),
-    Command("sim", "answer as a strict provider would, on loopback", _add_sim_arguments, _run_sim),
-    Command("init", "write a settings file in which every setting is explained", _add_init_arguments, _run_init),
-    Command("completion", "print what completes commands in your shell", _add_completion_arguments, _run_completion),
+    Command("sim", "run a strict provider simulator on loopback", _add_sim_arguments, _run_sim),
+    Command("init", "write a settings file with every setting explained", _add_init_arguments, _run_init),
+    Command("completion", "print a completion script for your shell", _add_completion_arguments, _run_completion),
     Command("version", "print the version", _no_arguments, _run_version),
 )
 

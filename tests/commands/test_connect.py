@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from thoughtline.cli import main
 from thoughtline.clients import CLIENTS, DEFAULT_URL, Client, address_of
-from thoughtline.commands.client_files import Record, changes_for, file_of
+from thoughtline.commands.client_files import ClientRecord, changes_for, file_of
 
 WRITTEN = [client for client in CLIENTS if any(step.file for step in client.steps)]
 every_written = pytest.mark.parametrize("client", WRITTEN, ids=[client.name for client in WRITTEN])
@@ -63,10 +63,10 @@ def test_any_file_comes_back(
     """Byte for byte and with its mode, however often and for whomever it was written between."""
     (client,) = (client for client in CLIENTS if client.name == "opencode")
     file = tmp_path / "opencode.json"
-    text = (json.dumps(held, indent=indent) + end).encode()  # type: ignore[arg-type]
+    text = (json.dumps(held, indent=indent) + end).encode()  # type: ignore[arg-type]  # a number or a text
     file.write_bytes(text)
     file.chmod(0o640)
-    record = Record(tmp_path / "data", client)
+    record = ClientRecord(tmp_path / "data", client)
     for provider in providers:
         record.write(changes_for(client, address_of(client, DEFAULT_URL, provider), KEY, file=file, home=tmp_path))
     assert file.read_bytes() != text

@@ -103,7 +103,7 @@ def test_a_gateway_of_its_own(tmp_path: Path) -> None:
             "No gateway answers at http://127.0.0.1:9. Start one in another shell",
         ),
         (["codex"], "no program codex in PATH; install it: npm install --global @openai/codex"),
-        (["pi"], "pi can't be set by flags or variables. Change its own settings: thoughtline connect pi --write"),
+        (["zed"], "Zed can't be set by flags or variables. Change its own settings: thoughtline connect zed --write"),
         (["cursor"], "Cursor can't be set by flags or variables. What to set in it: thoughtline connect cursor"),
         (["cluade"], "no client cluade; did you mean claude-code?"),
         (["claude", "--provider", "depseek"], "no provider depseek; did you mean deepseek?"),

@@ -132,8 +132,21 @@ def test_a_limit_is_one_for_all(fleet_url: str) -> None:
 
 def _heard(gateway: Running) -> int:
     """How many requests of others a gateway knows of."""
-    others = bus_of(gateway).key_counts._others.values()
-    return sum(count for workers in others for taken in workers.values() for _, count in taken.entries)
+
+    async def count() -> int:
+        others = bus_of(gateway).key_counts._others.values()
+        return sum(count for workers in others for taken in workers.values() for _, count in taken.entries)
+
+    return gateway.wait_for(count())
+
+
+def _held_elsewhere(gateway: Running) -> int:
+    """How many streams of others it knows of."""
+
+    async def count() -> int:
+        return sum(sum(workers.values()) for workers in bus_of(gateway).key_counts._held.values())
+
+    return gateway.wait_for(count())
 
 
 def test_streams_are_counted_by_all(fleet_url: str) -> None:
@@ -157,12 +170,11 @@ def test_streams_are_counted_by_all(fleet_url: str) -> None:
         asked = httpx.stream("POST", f"{one.url}/v1/chat/completions", json=body, headers=headers, timeout=60)
         response = leaving.enter_context(asked)
         assert response.status_code == 200
-        held = bus_of(other).key_counts._held
-        until(lambda: any(sum(workers.values()) == 1 for workers in held.values()))
+        until(lambda: _held_elsewhere(other) == 1)
         assert send(other, key, stream=True).json()["error"]["code"] == "too_many_streams"
         go_on.append("now")
         response.read()
-        until(lambda: not any(sum(workers.values()) for workers in bus_of(other).key_counts._held.values()))
+        until(lambda: _held_elsewhere(other) == 0)
         assert send(other, key, stream=True).status_code == 200
 
 
@@ -258,15 +270,15 @@ def test_who_goes_takes_its_streams_along(fleet_url: str, is_killed: bool, monke
     monkeypatch.setattr(fleet, "HEARTBEAT_SECONDS", 0.2)
     monkeypatch.setattr(fleet, "SILENT_SECONDS", 1.0 if is_killed else 600.0)
     with replicas(fleet_url) as some:
-        stays = bus_of(some.start())
+        first = some.start()
+        stays = bus_of(first)
         with contextlib.ExitStack() as stack:
             goes = some.start(stack)
             goes.loop.call_soon_threadsafe(bus_of(goes).key_counts.begin, "k", 5)
-            until(lambda: sum(stays.key_counts._held.get("k", {}).values()) == 1)
+            until(lambda: _held_elsewhere(first) == 1)
             if is_killed:
                 goes.wait_for(_fall_silent(bus_of(goes)))
-        until(lambda: stays.others == 0)
-        assert sum(stays.key_counts._held.get("k", {}).values()) == 0
+        until(lambda: stays.others == 0 and _held_elsewhere(first) == 0)
 
 
 async def _fall_silent(bus: Fleet) -> None:
@@ -279,8 +291,7 @@ def test_without_the_store_each_takes_its_share(caplog: pytest.LogCaptureFixture
     again, also what was let in meanwhile."""
     server = Valkey()
     with replicas(server.url) as some:
-        quick = StoreSettings(timeout_seconds=0.2)
-        one, other = some.start(takes_keys=True, store=quick), some.start(takes_keys=True, store=quick)
+        one, other = some.start(takes_keys=True), some.start(takes_keys=True)
         key = new_key(one, requests_per_minute=6)
         other.refresh()
         server.stop()

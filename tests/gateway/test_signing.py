@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -226,6 +227,28 @@ def test_a_signed_request_to_any_other_address_keeps_its_signature(upstream: Ups
         HTTP.send(request)
     assert seen[-1][b"authorization"].decode() == request.headers["authorization"]
     assert seen[-1][b"accept-encoding"] == b"gzip, deflate, zstd, exi"
+
+
+def test_a_signed_body_that_is_packed_stays_packed(upstream: Upstream) -> None:
+    """Its signature is over these bytes."""
+    got, seen = bytearray(), list[dict[bytes, bytes]]()
+
+    async def note(scope: Any, receive: Any, send: Any) -> None:
+        async def kept() -> Any:
+            message = await receive()
+            got.extend(message.get("body", b""))
+            return message
+
+        seen.append(dict(scope.get("headers", ())))
+        await upstream.watched(scope, kept, send)
+
+    packed = gzip.compress(json.dumps(BODY).encode())
+    with running({}, Settings(providers={"bedrock": moved("bedrock", listening(note))})) as gateway:
+        request = signed(f"{gateway.url}/bedrock{path()}", packed, host="127.0.0.1")
+        request.headers["content-encoding"] = "gzip"
+        HTTP.send(request)
+    assert bytes(got) == packed
+    assert seen[-1][b"content-encoding"] == b"gzip"
 
 
 def test_a_signature_is_no_other_providers_business() -> None:

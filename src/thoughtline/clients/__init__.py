@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from thoughtline import providers
 from thoughtline.catalogue import PROVIDERS
-from thoughtline.clients import editors, google, libraries, terminal
+from thoughtline.clients import editors, google, libraries, open_agents, terminal
 from thoughtline.clients.row import CHAT, Client, SetupStep
 from thoughtline.providers import canonical_name
 from thoughtline.replay.detection import resolve
@@ -51,15 +51,15 @@ CLIENTS: tuple[Client, ...] = (
     editors.CURSOR,
     editors.VSCODE,
     terminal.COPILOT_CLI,
-    terminal.CLINE,
-    terminal.OPENCODE,
-    terminal.KILO,
+    open_agents.CLINE,
+    open_agents.OPENCODE,
+    open_agents.KILO,
     google.GEMINI_CLI,
     google.GEMINI_CLI_LOGIN,
     terminal.QWEN_CODE,
-    terminal.CONTINUE,
-    terminal.AIDER,
-    terminal.PI,
+    open_agents.CONTINUE,
+    open_agents.AIDER,
+    open_agents.PI,
     editors.ZED,
     libraries.OPENAI_SDK,
     libraries.ANTHROPIC_SDK,

@@ -73,6 +73,8 @@ def _pass(launch: Launch, passing: Passing, lines: str, suffix: str) -> None:
             launch.arguments.extend((passing.name, setting))
     elif passing.kind == "content":
         launch.variables[passing.name] = msgspec.json.encode(msgspec.json.decode(lines)).decode()
+    elif passing.script:
+        launch.files.append(OwnFile(passing.name, "js", passing.script.replace("<lines>", lines)))
     else:
         launch.files.append(OwnFile(passing.name, suffix, f"{lines}\n"))
 

@@ -21,11 +21,12 @@ class Passing(NamedTuple):
     """How `thoughtline run` hands a program the lines of a step while its own file stays as it is.
 
     `flags`: each value as `name key=value`; `content`: the text in the variable `name`; `path`: a file of its own,
-    which the variable or the flag `name` names.
+    which the variable or the flag `name` names, with the lines as they are or as `script` has them.
     """
 
     kind: Literal["flags", "content", "path"]
     name: str
+    script: str = ""
 
 
 class SetupStep(NamedTuple):

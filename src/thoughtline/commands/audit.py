@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
 
 def check_provider(options: argparse.Namespace) -> None:
     """Raises for a provider that is neither built in nor in the settings."""
-    if options.provider is None or canonical_name(options.provider) in PROVIDERS:
+    if not options.provider or canonical_name(options.provider) in PROVIDERS:
         return
     known = load_settings(options.config, os.environ, Flags(), home_folder()).providers
     if canonical_name(options.provider) not in known:

@@ -35,9 +35,9 @@ class Key(NamedTuple):
 
 
 def add_client_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--provider", type=_setting, help="whose models it is to use (default: what it is made for)")
+    parser.add_argument("--provider", type=_setting, help="whose models to use (default: the provider it is made for)")
     parser.add_argument("--model", type=_setting, help="the model; without --provider it may be PROVIDER/MODEL")
-    parser.add_argument("--context", type=_tokens, metavar="TOKENS", help="how many tokens the model takes")
+    parser.add_argument("--context", type=_tokens, metavar="TOKENS", help="the model's context size")
     parser.add_argument("--url", type=_setting, help="the gateway (default: the one of the settings)")
     add_config_option(parser)
 

@@ -1,7 +1,7 @@
 """Files of clients, changed and put back.
 
-    steps of a row, files as they are ── changes_for ──▶ changes ── Record.write ──▶ files, and the record of them
-                                                       the record ── Record.undo ──▶ files as they were, byte for byte
+    steps of a row, files as they are ── changes_for ──▶ changes
+    changes ── ClientRecord.write ──▶ files, and the record of them ── ClientRecord.undo ──▶ files as they were
 
 The record stands in our own data directory: what each file held before, and a digest of what was written. Files that
 somebody has changed since are left alone.
@@ -49,7 +49,7 @@ class KeptFile(msgspec.Struct):
     digest: str
 
 
-class Record:
+class ClientRecord:
     """What was changed for one client, in one file of the data directory."""
 
     def __init__(self, folder: Path, client: Client) -> None:

@@ -13,12 +13,12 @@ from thoughtline import clients
 from thoughtline.clients import Client
 from thoughtline.clients.launching import shell_lines
 from thoughtline.commands.chosen_client import ChosenClient, Key, add_client_options, chosen_client, key_for
-from thoughtline.commands.client_files import Change, Record, changes_for
+from thoughtline.commands.client_files import Change, ClientRecord, changes_for
 from thoughtline.settings import data_directory, home_folder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("client", nargs="?", metavar="CLIENT", help="which client; without it, all are named")
+    parser.add_argument("client", nargs="?", metavar="CLIENT", help="which client; without it, all are listed")
     add_client_options(parser)
     doing = parser.add_mutually_exclusive_group()
     doing.add_argument("--write", action="store_true", help="change the client's own file, and show how")
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
             _say(f"{each.name:16}{each.title}: {', '.join(each.formats)}")
         return 0
     chosen = chosen_client(options)
-    record = Record(data_directory(os.environ, home_folder()), chosen.client)
+    record = ClientRecord(data_directory(os.environ, home_folder()), chosen.client)
     if options.undo:
         for path in record.undo():
             _say(f"{path} is as it was before")
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _write(chosen: ChosenClient, record: Record, file: Path | None) -> None:
+def _write(chosen: ChosenClient, record: ClientRecord, file: Path | None) -> None:
     key = key_for(chosen.address, os.environ)
     changes = changes_for(chosen.client, chosen.address, key.value, file, home_folder())
     for change in changes:

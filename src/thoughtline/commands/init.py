@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", nargs="?", type=Path, metavar="FILE", help=f"default: ~/.config/thoughtline/{FILE_NAME}"
     )
-    parser.add_argument("--print", action="store_true", help="print it, and write nothing")
+    parser.add_argument("--print", action="store_true", help="print it instead of writing it")
 
 
 def run(chosen: argparse.Namespace) -> int:

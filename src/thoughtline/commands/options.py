@@ -40,18 +40,22 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, help="port to listen on; 0 lets the system choose (default: 8642)")
     parser.add_argument("--upstream", metavar="URL", help="make the provider at this address the default")
-    parser.add_argument("--provider", metavar="NAME", help="which provider --upstream is; told by its host if known")
-    parser.add_argument("--workers", type=int, metavar="N", help="processes on the one port (default: 1)")
+    parser.add_argument(
+        "--provider", metavar="NAME", help="which provider --upstream is (default: recognized by its host)"
+    )
+    parser.add_argument("--workers", type=int, metavar="N", help="worker processes (default: 1)")
 
 
 def add_log_options(parser: argparse.ArgumentParser) -> None:
     """How it says what it does."""
     parser.add_argument(
-        "--log", choices=get_args(LogFormat), help="words for people or lines of JSON (default: words on a terminal)"
+        "--log",
+        choices=get_args(LogFormat),
+        help="text for people, or JSON lines (default: text on a terminal, else json)",
     )
     level = parser.add_mutually_exclusive_group()
     level.add_argument("--quiet", action="store_true", help="log only what goes wrong")
-    level.add_argument("--verbose", action="store_true", help="words with more: sizes, sessions, findings")
+    level.add_argument("--verbose", action="store_true", help="log more: sizes, sessions, findings")
 
 
 def log_options(chosen: argparse.Namespace) -> LogOptions:
@@ -77,21 +81,21 @@ def add_key_actions(parser: argparse.ArgumentParser) -> None:
     add.add_argument(
         "name", metavar="NAME", type=_name, help="whose it is; beside a good key of that name, the same caller"
     )
-    add.add_argument(
-        "--requests-per-minute", type=_count, metavar="N", help="requests a minute, by all workers together"
-    )
-    add.add_argument("--streams", type=_count, metavar="N", help="answers at once, by all workers together")
-    add.add_argument("--expires", type=_duration, metavar="30d", help="how long it is good")
+    add.add_argument("--requests-per-minute", type=_count, metavar="N", help="requests per minute, over all workers")
+    add.add_argument("--streams", type=_count, metavar="N", help="concurrent responses, over all workers")
+    add.add_argument("--expires", type=_duration, metavar="30d", help="how long it is valid")
     add.add_argument(
         "--plain-content",
         action="store_true",
         help="its chat answers have text in `content`, and thoughts in `reasoning_content`, also from Mistral",
     )
-    listing = actions.add_parser("list", help="all keys, without the keys", description="all keys, without the keys")
+    listing = actions.add_parser(
+        "list", help="list all keys, without their secrets", description="list all keys, without their secrets"
+    )
     listing.add_argument("--json", action="store_true", help="as JSON, one object")
-    revoke = actions.add_parser("revoke", help="end a key at once", description="end a key at once")
+    revoke = actions.add_parser("revoke", help="revoke a key at once", description="revoke a key at once")
     revoke.add_argument("name", metavar="NAME|ID", help="all keys of a name, or the key of an id")
-    about = "take all keys off the record, so that nobody needs one"
+    about = "delete all keys, so that nobody needs one"
     opening = actions.add_parser("open", help=about, description=f"{about}; says what that means, and asks")
     opening.add_argument("--yes", action="store_true", help="don't ask")
     for action in (add, listing, revoke, opening):

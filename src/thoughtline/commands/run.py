@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("client", metavar="CLIENT", help="which client; `thoughtline connect` names them")
     add_client_options(parser)
     parser.add_argument("--serve", action="store_true", help="start a gateway for as long as the client runs")
-    parser.add_argument("arguments", nargs="*", metavar="-- ARGS", help="what the client itself is to be told")
+    parser.add_argument("arguments", nargs="*", metavar="-- ARGS", help="arguments for the client itself")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from thoughtline.addresses import server_url
+from thoughtline.catalogue import PROVIDERS
 from thoughtline.clients import DEFAULT_URL, MODELS, Address, key_variables
 from thoughtline.commands.background import end_with_parent
 from thoughtline.commands.options import flags_of, log_options
@@ -79,7 +80,7 @@ def show_banner(console: Console, settings: Settings, url: str, code: str, token
         ("dashboard", _login(console, settings, url, code=code, token_file=token_file)),
         *([("bodies", KEEPS_BODIES)] if settings.debug.keep_bodies else []),
         ("", ""),
-        *_ways_in(settings.default_provider or "deepseek", url),
+        *_ways_in(settings.default_provider or next(iter(PROVIDERS)), url),
     ]
     console.print("[bold]thoughtline[/bold] remembers what models thought, and puts it back", highlight=False)
     for name, text in rows:

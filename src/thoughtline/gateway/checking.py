@@ -11,7 +11,7 @@ from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.gateway.key_mark import KeyMark
 from thoughtline.gateway.signing import can_sign
 from thoughtline.settings import Settings, check_exposure
-from thoughtline.stores import durable_store, open_store
+from thoughtline.stores import durable_store, open_store, sqlite_folder
 from thoughtline.values.errors import InputProblem, SettingsError, StoreError
 
 
@@ -35,11 +35,27 @@ def checked(settings: Settings, keys: KnowsKeys, running: Settings | None = None
 
 async def check_start(settings: Settings, mark: KeyMark) -> None:
     """The same before anything runs, with the keys of the store. Raises also where the store can't be used as it is."""
+    if problems := _store_problems(settings):
+        raise SettingsError(problems)
+    _check_folder(settings.store_url)
     store = await open_store(settings.store_url, settings.store)
     try:
         checked(settings, await ClientKeys.load(store, mark=mark))
     finally:
         await store.close()
+
+
+def _check_folder(url: str) -> None:
+    """A file that can never be made is a mistake in its address; a server that is down is not."""
+    folder = sqlite_folder(url)
+    if folder is None:
+        return
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        remedy = "name another with --store sqlite:///PATH, or keep nothing on disk with --store memory://"
+        problem = InputProblem(str(folder), "store.url", f"this folder can't be made: {error.strerror}", remedy)
+        raise SettingsError([problem]) from None
 
 
 def _kept(settings: Settings, running: Settings) -> Settings:
@@ -57,7 +73,8 @@ def _store_problems(settings: Settings) -> list[InputProblem]:
     try:
         durable_store(settings.store_url, settings.store, time.time)
     except StoreError as error:
-        return [InputProblem("settings", "store", str(error), "mend url or encryption_key in [store]")]
+        remedy = "fix url or encryption_key in [store], or THOUGHTLINE_STORE, THOUGHTLINE_ENCRYPTION_KEY"
+        return [InputProblem("settings", "store", str(error), remedy)]
     return []
 
 

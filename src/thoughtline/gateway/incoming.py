@@ -85,7 +85,9 @@ class Incoming(Struct):
         if self.route.action == "passthrough" or self.route.format is None:
             self.encoding = encoding
             return
-        if encoding:
+        if encoding and self.caller.is_signed:
+            self.encoding = encoding  # its signature is over these bytes
+        elif encoding:
             body = self.body = await replayer.work_for(body)(partial(unpacked, body, encoding, limit))
         self.cuts = replayer.cuts(body, self.route.format, self.caller.tenant)
         short = self.short = self.cuts[0].short if self.cuts else body

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import errno
 import gc
 import os
 import signal
@@ -39,6 +40,11 @@ GRACE_SECONDS = 30
 """How long streams may go on after a stop was asked for."""
 
 KEEP_ALIVE_SECONDS = 75
+
+_LISTEN_REMEDIES = {
+    errno.EADDRINUSE: "Is a gateway running there? Choose another with --port.",
+    errno.EACCES: "Choose a port from 1024 on with --port.",
+}
 
 COLLECT_AFTER = 10_000
 """Objects made and not yet gone before the garbage among them is looked for: a few hundred open requests."""
@@ -191,12 +197,11 @@ def listen(settings: Settings) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
-        raise Declined(
-            500,
-            "address_in_use",
-            f"{host}:{port} can't be listened on: {error.strerror}.",
-            "Is a gateway running there? Choose another with --port.",
-        ) from None
+        number = error.errno or 0
+        remedy = _LISTEN_REMEDIES.get(number, "Choose an address of this machine with --host.")
+        why = os.strerror(number) if number > 0 else error.strerror
+        problem = f"{host}:{port} can't be listened on: {why}."
+        raise Declined(500, "address_in_use", problem, remedy) from None
 
 
 def serve(

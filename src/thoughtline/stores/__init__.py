@@ -71,10 +71,17 @@ __all__ = [
     "is_shared",
     "keys_from_environment",
     "open_store",
+    "sqlite_folder",
 ]
 
 Maker: TypeAlias = Callable[[str, StoreSettings, Clock, Packer], Store]
 ChannelMaker: TypeAlias = Callable[[str, StoreSettings], Channel]
+
+
+def sqlite_folder(url: str) -> Path | None:
+    """Where the file of a SQLite address is to be; None for other addresses."""
+    path = url.removeprefix("sqlite:///").partition("?")[0]
+    return Path(path).absolute().parent if url.startswith("sqlite:///") and path else None
 
 
 def _sqlite(url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> Store:

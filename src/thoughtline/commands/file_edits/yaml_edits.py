@@ -16,7 +16,7 @@ _NAME = re.compile(rf" *(?:- )?(?:{'|'.join(NAMES)}): +(?P<quote>[\"']?)(?P<name
 _SCALAR = re.compile(r"(?P<value>[^#\[{&*!|>%@`\"'][^#]*?|\"[^\"\\]*\"|'[^']*')?(?P<comment> +#.*)?$")
 
 
-class Entry(NamedTuple):
+class YamlEntry(NamedTuple):
     """A key at the margin with all that belongs to it; without a key, what stands above the first."""
 
     key: str
@@ -34,20 +34,20 @@ def edited_yaml(text: str, lines: str, kept: tuple[str, ...] = ()) -> str:
             entries.append(added)
         elif added.key not in kept:
             joined = _with_items if len(added.lines) > 1 else _with_value
-            entries[at] = Entry(added.key, joined(entries[at].lines, added.lines))
+            entries[at] = YamlEntry(added.key, joined(entries[at].lines, added.lines))
     result = [line for entry in entries for line in entry.lines]
     return text if result == present else "".join(f"{line}{newline}" for line in result)
 
 
-def _entries(lines: list[str]) -> list[Entry]:
+def _entries(lines: list[str]) -> list[YamlEntry]:
     """Split at the margin."""
-    entries = [Entry("", [])]
+    entries = [YamlEntry("", [])]
     for line in lines:
         found = _KEY.match(line)
         if found:
             if any(entry.key == found["key"] for entry in entries):
                 raise Uneditable(f"{found['key']} stands there twice")
-            entries.append(Entry(found["key"], [line]))
+            entries.append(YamlEntry(found["key"], [line]))
         elif "\t" in line or not (line[:1] in ("", " ", "#") or line.startswith("- ") or line == "---"):
             raise Uneditable("it is not written in plain lines")
         elif line == "---" and entries[-1].key:
@@ -76,7 +76,7 @@ def _with_value(lines: list[str], added: list[str]) -> list[str]:
 
 
 def _with_items(lines: list[str], added: list[str]) -> list[str]:
-    value = _KEY.match(lines[0])["value"] or ""  # type: ignore[index]
+    value = _KEY.match(lines[0])["value"] or ""  # type: ignore[index]  # likewise
     body, rest = lines[1 : len(lines) - len(_rest(lines))], _rest(lines)
     head = lines[0]
     if value.strip() == "[]" and not body:

@@ -1,0 +1,261 @@
+"""Coding agents of the terminal that were made for any provider.
+
+Settings and habits were seen of the running programs, or read in their makers' documentation, on 2026-11-15.
+"""
+
+from __future__ import annotations
+
+from thoughtline.clients.row import (
+    CHAT,
+    GEMINI,
+    MESSAGES,
+    RESPONSES,
+    Client,
+    Passing,
+    Program,
+    SetupStep,
+)
+
+CLINE = Client(
+    "cline",
+    "Cline",
+    ("cline-cli", "roo-code", "roo"),
+    formats=(CHAT, RESPONSES, MESSAGES, GEMINI),
+    provider="deepseek",
+    steps=(
+        SetupStep(
+            "In `~/.cline/data/settings/providers.json`:",
+            "json",
+            """
+{
+  "version": 1,
+  "lastUsedProvider": "openai-compatible",
+  "providers": {
+    "openai-compatible": {
+      "settings": {
+        "provider": "openai-compatible",
+        "apiKey": "<key>",
+        "model": "<model>",
+        "baseUrl": "<base>/v1"
+      },
+      "updatedAt": "2026-11-16T00:00:00.000Z",
+      "tokenSource": "manual"
+    }
+  }
+}
+""",
+            file="~/.cline/data/settings/providers.json",
+            passing=Passing("path", "CLINE_PROVIDER_SETTINGS_PATH"),
+        ),
+        SetupStep("Or in a shell:", "shell", "cline auth openai -k <key> -m <model> -b <base>/v1"),
+        SetupStep(
+            "Or in the settings of the extension:",
+            "words",
+            """
+API Provider    OpenAI Compatible
+Base URL        <base>/v1
+API Key         <key>
+Model ID        <model>
+""",
+        ),
+    ),
+    habit="Keeps reasoning on chat and Gemini; strips it on Anthropic and on Responses.",
+    notes=(
+        "The command sets a base for OpenAI's kinds only; others: `baseUrl` in "
+        "`~/.cline/data/settings/providers.json`.",
+    ),
+    tried="3.0.65, by `make test-clients`",
+    agents=("cline/",),
+    program=Program("cline", "npm install --global cline"),
+)
+
+_OPENCODE_LINES = """
+{
+  "provider": {
+    "thoughtline": {
+      "npm": "@ai-sdk/openai-compatible",
+      "name": "thoughtline",
+      "options": {"baseURL": "<base>/v1", "apiKey": "<key>"},
+      "models": {
+        "<model>": {
+          "limit": {"context": <context>, "output": 32000},
+          "name": "<model>"
+        }
+      }
+    }
+  },
+  "model": "thoughtline/<model>"
+}
+"""
+_OPENCODE_FORMATS = (CHAT, RESPONSES, MESSAGES, GEMINI)
+_OPENCODE_NOTES = (
+    "A second, small model writes titles, on the same provider.",
+    "With `@ai-sdk/anthropic` or `@ai-sdk/openai` the base ends in `/v1` too, with `@ai-sdk/google` in `/v1beta`.",
+)
+
+OPENCODE = Client(
+    "opencode",
+    "opencode",
+    (),
+    formats=_OPENCODE_FORMATS,
+    provider="deepseek",
+    steps=(
+        SetupStep(
+            "In `~/.config/opencode/opencode.json`, or `opencode.json` of the project:",
+            "json",
+            _OPENCODE_LINES,
+            file="~/.config/opencode/opencode.json",
+            passing=Passing("content", "OPENCODE_CONFIG_CONTENT"),
+        ),
+    ),
+    habit="Keeps reasoning; after a switch of the model it sends it as visible text.",
+    notes=(
+        *_OPENCODE_NOTES,
+        "`OPENCODE_DISABLE_MODELS_FETCH=1` keeps it from models.opencode.ai; packages it asks of npm even so.",
+    ),
+    tried="1.18.33, by `make test-clients`",
+    agents=("opencode/",),
+    program=Program("opencode", "npm install --global opencode-ai"),
+)
+
+KILO = Client(
+    "kilo",
+    "Kilo",
+    ("kilo-code", "kilo-cli"),
+    formats=_OPENCODE_FORMATS,
+    provider="deepseek",
+    steps=(
+        SetupStep(
+            "In `~/.config/kilo/kilo.json`, or `kilo.json` of the project:",
+            "json",
+            _OPENCODE_LINES,
+            file="~/.config/kilo/kilo.json",
+            passing=Passing("content", "KILO_CONFIG_CONTENT"),
+        ),
+    ),
+    habit="Keeps reasoning.",
+    notes=_OPENCODE_NOTES,
+    tried="7.7.9, by hand on 2026-11-15",
+    agents=("kilo-code/", "kilocode/", "kilo/"),
+    program=Program("kilo", "npm install --global @kilocode/cli"),
+)
+
+CONTINUE = Client(
+    "continue",
+    "Continue",
+    ("continue-dev", "continue-cli"),
+    formats=(CHAT, MESSAGES),
+    provider="deepseek",
+    steps=(
+        SetupStep(
+            "In `~/.continue/config.yaml`, for the terminal and for editors:",
+            "yaml",
+            """
+name: thoughtline
+version: 0.0.1
+schema: v1
+models:
+  - name: <model>
+    provider: openai
+    model: <model>
+    apiBase: <base>/v1
+    apiKey: <key>
+    roles: [chat, edit, apply]
+""",
+            file="~/.continue/config.yaml",
+            passing=Passing("path", "--config"),
+            kept=("name", "version", "schema"),
+        ),
+    ),
+    habit="Strips all reasoning.",
+    notes=("Without `apiBase` the key goes to OpenAI.",),
+    tried="1.5.47, by `make test-clients`",
+    agents=("continue/",),
+    program=Program("cn", "npm install --global @continuedev/cli"),
+)
+
+AIDER = Client(
+    "aider",
+    "aider",
+    (),
+    formats=(CHAT,),
+    provider="deepseek",
+    steps=(
+        SetupStep(
+            "In `~/.aider.conf.yml`:",
+            "yaml",
+            """
+model: openai/<model>
+openai-api-base: <base>/v1
+openai-api-key: <key>
+""",
+            file="~/.aider.conf.yml",
+        ),
+        SetupStep(
+            "Or in the shell that starts it:",
+            "shell",
+            """
+export OPENAI_API_BASE=<base>/v1
+export OPENAI_API_KEY=<key>
+aider --model openai/<model>
+""",
+        ),
+    ),
+    habit="Strips reasoning; after a restart it sends some of it as visible text. It calls no tools.",
+    agents=("aider/",),
+    program=Program("aider", "python -m pip install aider-install && aider-install"),
+)
+
+# https://github.com/badlogic/pi-mono, packages/coding-agent/docs/custom-provider.md, as of 0.73.1
+_PI_EXTENSION = """\
+export default (pi) => Object.entries((<lines>).providers).forEach(([name, row]) => pi.registerProvider(name, row));
+"""
+
+PI = Client(
+    "pi",
+    "pi",
+    ("pi-coding-agent",),
+    formats=(CHAT, RESPONSES, MESSAGES, GEMINI),
+    provider="deepseek",
+    steps=(
+        SetupStep(
+            "In `~/.pi/agent/models.json`:",
+            "json",
+            """
+{
+  "providers": {
+    "thoughtline": {
+      "baseUrl": "<base>/v1",
+      "api": "openai-completions",
+      "apiKey": "<key>",
+      "models": [
+        {
+          "id": "<model>",
+          "name": "<model>",
+          "reasoning": true,
+          "input": ["text"],
+          "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0},
+          "contextWindow": <context>,
+          "maxTokens": 32000
+        }
+      ]
+    }
+  }
+}
+""",
+            file="~/.pi/agent/models.json",
+            passing=Passing("path", "--extension", script=_PI_EXTENSION),
+        ),
+        SetupStep("Then:", "shell", "pi --provider thoughtline --model <model>"),
+    ),
+    habit="Keeps reasoning; drops a signed block whose text is empty, and sends it as text after a switch of the "
+    "model.",
+    notes=(
+        "`api` may be `openai-responses`, `anthropic-messages` (no `/v1`) or `google-generative-ai` (`/v1beta`).",
+        "With `anthropic-messages` it asks Claude models that it does not know for a budget of thinking, which the "
+        "newest refuse; with `openai-completions` the gateway asks as they want it.",
+    ),
+    tried="0.73.1, by `make test-clients`",
+    agents=("pi/", "pi-coding-agent/"),
+    program=Program("pi", "npm install --global @mariozechner/pi-coding-agent"),
+)
