@@ -18,6 +18,7 @@ from thoughtline.settings import (
     Settings,
     check_exposure,
     data_directory,
+    home_folder,
     is_loopback,
     load_settings,
     overlooked_file,
@@ -587,3 +588,14 @@ def test_keys_in_headers_are_not_laid_open_either(write: Path, headers: str, is_
 def test_the_data_directory() -> None:
     """The folder of the embedded store."""
     assert data_directory({"XDG_DATA_HOME": "/data"}, HOME) == Path("/data/thoughtline")
+
+
+def test_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a container a user may have none: then nothing of it is read, and nothing can be written there."""
+
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nowhere)
+    assert home_folder() == Path("/nonexistent")
+    assert settings_file({}, home_folder()) is None

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from thoughtline.commands.loopback import gateway_before, listening
+from thoughtline.terminal import counted
 from thoughtline_sim.app import simulator_app
 
 Json: TypeAlias = dict[str, Any]
@@ -70,7 +71,7 @@ def _continued(message: Json) -> list[Json]:
 
 def _step(status: int, history: list[Json], answer: Json, header: str) -> DemoRequest:
     turns = sum(1 for message in history if message["role"] == "assistant")
-    sent = f"messages: {len(history)}, of the model: {turns}"
+    sent = f"{counted(len(history), 'message')}, {turns} from the model"
     if status != 200:
         return DemoRequest(status, sent, answer["error"]["message"], "")
     message = answer["choices"][0]["message"]

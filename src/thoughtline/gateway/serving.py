@@ -34,7 +34,7 @@ from thoughtline.gateway.tracing import TracesUnavailable, open_tracing
 from thoughtline.settings import Flags, Settings, data_directory, home_folder, load_settings
 from thoughtline.stores import open_store
 from thoughtline.terminal import LogOptions, counted, duration
-from thoughtline.values.errors import Declined, ThoughtlineError
+from thoughtline.values.errors import Declined, InputProblem, SettingsError, ThoughtlineError
 
 GRACE_SECONDS = 30
 """How long streams may go on after a stop was asked for."""
@@ -219,7 +219,7 @@ def serve(
             raise app.failure
         return server.started
     began, journal = time.monotonic(), options.journal()
-    with tempfile.TemporaryDirectory(prefix="thoughtline-") as folder:
+    with _temporary_folder() as folder:
         counts = os.environ.setdefault(FOLDER_VARIABLE, folder)
         before = totals_of_workers(counts)
         bus = Path(folder) / "bus"
@@ -230,6 +230,16 @@ def serve(
         Supervisor(config, listener, reload, journal, on_up=on_up).run()
         journal.say(*goodbye(totals_of_workers(counts) - before, time.monotonic() - began))
     return True
+
+
+def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    """Where workers meet."""
+    try:
+        return tempfile.TemporaryDirectory(prefix="thoughtline-")
+    except OSError:
+        remedy = "set TMPDIR to a folder that can be written, or serve with --workers 1, which needs none"
+        problem = InputProblem("settings", "server.workers", "there is no folder for temporary files", remedy)
+        raise SettingsError([problem]) from None
 
 
 def _worker_config(options: ServeOptions, settings: Settings) -> uvicorn.Config:
