@@ -178,6 +178,27 @@ def test_a_threshold_where_nobody_compacts(provider: str) -> None:
     assert response.headers["x-thoughtline-findings"] == "untranslatable=1"
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"model": "m", "input": [{"type": "compaction", "encrypted_content": 5}]}',
+        b'{"model": "m", "input": [{"type": "compaction", "encrypted_content": "TLT1nonsense"}, 7, null]}',
+        b'{"model": "m", "input": [{"type": "compaction", "x": ' + b"[" * 5000 + b"]" * 5000 + b"}]}",
+        b'{"model": "m", "input": {"type": "compaction_trigger"}}',
+        b'{"model": "m", "input": [{"type": "compaction", "x": "\xff"}]}',
+        b'{"model": "m", "compaction',
+    ],
+)
+@pytest.mark.parametrize("provider", ["deepseek", "kimi", "openai"])
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1/responses/compact"])
+def test_what_looks_like_one(provider: str, path: str, body: bytes) -> None:
+    """Nonsense is the provider's to judge, or a mistake of the client's: nothing here fails at it."""
+    with upstream(refuse_nothing) as up, running({provider: up.url}) as gateway:
+        response = httpx.post(f"{gateway.url}/{provider}{path}", content=body)
+    assert response.status_code in (200, 400, 413, 502)
+    assert response.status_code != 502 or "no summary" in response.text or "read" in response.text
+
+
 def test_passing_on() -> None:
     """`missing_tools = "pass_on"` leaves it to a server of the client's own format."""
     settings = Settings(translation=TranslationSettings(missing_tools="pass_on"))

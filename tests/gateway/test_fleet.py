@@ -236,6 +236,16 @@ def test_a_key_that_was_put_aside_is_for_all(fleet_url: str) -> None:
         until(lambda: not other.state.health.keys.aside)
 
 
+def test_much_is_told_in_parts(fleet_url: str) -> None:
+    """More than one message holds: who comes later hears all of it."""
+    with replicas(fleet_url) as some:
+        one = some.start()
+        for number in range(500):
+            one.loop.call_soon_threadsafe(one.state.health.keys.adopt, f"two:{number:032x}", some.clock() + 60)
+        other = some.start()
+        until(lambda: len(other.state.health.keys.aside) == 500)
+
+
 def test_an_event_is_heard_at_all(fleet_url: str) -> None:
     """Who listens at one hears the requests of the other as they go; when nobody listens, nobody tells."""
     with replicas(fleet_url) as some:

@@ -215,7 +215,7 @@ except TracesUnavailable as problem:
 def test_names_of_the_registry(name: str) -> None:
     """Providers that OpenTelemetry calls otherwise."""
     row = next(row for row in PROVIDERS if row.name == name)
-    known = {"azure.ai.openai", "aws.bedrock", "gcp.gemini", "mistral_ai", "moonshot_ai", "x_ai"}
+    known = {"azure.ai.openai", "aws.bedrock", "gcp.gemini", "gcp.vertex_ai", "mistral_ai", "moonshot_ai", "x_ai"}
     assert row.traced_as in known
 
 

@@ -26,7 +26,7 @@ PATHS = [
     ("PUT", "/v1/anything/at/all", b"body"),
     ("PATCH", "/v1/things/1", b"{}"),
     ("OPTIONS", "/v1/chat/completions", b""),
-    ("POST", "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fus.x/invoke", b"{}"),
+    ("POST", "/guardrail/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aguardrail%2Fx/version/1/apply", b"{}"),
     ("GET", "/v1/files/a%252Fb", b""),
 ]
 

@@ -325,7 +325,8 @@ def told(client: FormatName, body: Json, to: str) -> Told:
     contract = target.contract if target is not None else resolve(DEEPSEEK)
     if client == "openai_responses":
         takes = FUNCTIONS_ONLY if target is not None else contract.tools
-        raw, _, found = read_compactions(raw, SEALER, takes)
+        read = read_compactions(raw, SEALER, takes)
+        raw, found = read.body, read.findings
     if target is None:
         adapted = adapt(raw, client, contract, "leave_out")
         return Told(adapted.body.decode(), (*found, *adapted.findings))

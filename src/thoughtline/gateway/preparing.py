@@ -23,7 +23,7 @@ from thoughtline.replay.findings import Finding
 from thoughtline.replay.remembering import Cut
 from thoughtline.replayer import Recalls
 from thoughtline.translation import translate_request
-from thoughtline.translation.compactions import may_compact, read_compactions, retained
+from thoughtline.translation.compactions import may_compact, read_compactions
 from thoughtline.translation.own_format import Adapted, adapt
 from thoughtline.translation.tools import NO_NAMES
 from thoughtline.values.errors import ThoughtlineError
@@ -83,7 +83,7 @@ async def _compacted(attempt: Attempt) -> None:
     work = attempt.state.replayer.work_for(attempt.body)
     read = await work(partial(read_compactions, attempt.body, attempt.sealer, takes, is_ordered=is_ordered))
     if is_ordered:
-        attempt.retained = await work(partial(retained, attempt.body))
+        attempt.retained = read.users
     attempt.body = read.body
     if read.is_ordered:
         attempt.compacts = attempt.is_generating = True

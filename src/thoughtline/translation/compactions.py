@@ -50,11 +50,13 @@ _MISSING = "(An earlier part of this conversation was compacted elsewhere and ca
 
 
 class Compacted(NamedTuple):
-    """A request without compactions that its server can't read. `is_ordered`: it asks for a new one."""
+    """A request without compactions that its server can't read. `is_ordered`: it asks for a new one; `users` is what
+    the user said in it."""
 
     body: bytes
     is_ordered: bool = False
     findings: tuple[Finding, ...] = ()
+    users: tuple[Raw, ...] = ()
 
 
 def may_compact(body: bytes) -> bool:
@@ -65,23 +67,29 @@ def may_compact(body: bytes) -> bool:
 def read_compactions(body: bytes, sealer: Sealer, takes: ToolRange, *, is_ordered: bool = False) -> Compacted:
     """The request as its server takes it. `is_ordered`: the address asks for a compaction."""
     try:
-        known = members(body)
-        given = _elements(known.get("input", NULL))
+        return _read(body, sealer, takes, is_ordered=is_ordered)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return Compacted(body)  # whoever reads the whole body says what is wrong
+        return Compacted(body, is_ordered)  # whoever reads the whole body says what is wrong
+
+
+def _read(body: bytes, sealer: Sealer, takes: ToolRange, *, is_ordered: bool) -> Compacted:
+    known = members(body)
+    given = _elements(known.get("input", NULL))
     work = _Reading(sealer, takes, is_ordered=is_ordered)
     items = [one for at, raw in enumerate(given) for one in work.element(at, raw, is_last=at == len(given) - 1)]
     changes: list[tuple[str, bytes | None]] = []
     if work.is_ordered:
         items.append(_message(_ASK))
-        changes += [("tool_choice", b'"none"')] if is_given(known.get("tools", NULL)) else []
+        changes.append(("tool_choice", b'"none"'))
         work.find("/input", "the upstream compacts no conversations: its model sums this one up")
     if is_given(known.get("context_management", NULL)) and not takes.takes("compaction"):
         changes.append(("context_management", None))
         work.find("/context_management", "the upstream compacts no conversations by itself")
     if len(items) != len(given) or any(one is not raw for one, raw in zip(items, given, strict=True)):
         changes.append(("input", array(items)))
-    return Compacted(set_members(body, changes) if changes else body, work.is_ordered, tuple(work.findings))
+    users = tuple(one for one in given if kind_of(one) in ("", "message") and b'"user"' in bytes(one))
+    changed = set_members(body, changes) if changes else body
+    return Compacted(changed, work.is_ordered, tuple(work.findings), users if work.is_ordered else ())
 
 
 def _elements(given: Raw) -> list[Raw]:
@@ -183,14 +191,8 @@ class CompactedEvents:
         ]
 
 
-def retained(body: bytes) -> tuple[Raw, ...]:
-    """What the user said in a request that is compacted: it goes back to the client beside the compaction."""
-    given = _elements(members(body).get("input", NULL))
-    return tuple(one for one in given if kind_of(one) in ("", "message") and b'"user"' in bytes(one))
-
-
 def compaction_of(users: Sequence[Raw], response: bytes) -> bytes:
-    """The answer of `POST …/compact`, from a response with one compaction in it; an error as it came."""
+    """The answer of `POST …/compact`, from a response with one compaction in it: what the user said goes before it."""
     known = members(response)
     if not is_given(known.get("output", NULL)):
         return response
