@@ -227,7 +227,7 @@ def test_client_keys_in_a_store_that_is_down(tmp_path: Path) -> None:
     """Whether there are any is not known: the gateway starts, lets nobody in, and says that it is not ready."""
     file = tmp_path / "thoughtline.toml"
     file.write_text('[server]\nhost = "0.0.0.0"\n[providers.deepseek]\napi_key = "k"\n')
-    with serving(tmp_path, "--config", str(file), "--store", "sqlite:////dev/null/nowhere.db") as gateway:
+    with serving(tmp_path, "--config", str(file), "--store", "redis://127.0.0.1:9/0") as gateway:
         ready = httpx.get(f"{gateway.url}/readyz", timeout=WAIT_SECONDS)
         assert (ready.status_code, ready.json()["status"]) == (503, "not_ready")
         assert "not known" in ready.json()["detail"]
