@@ -9,11 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from tests.stores.places import SETTINGS, START, TRUST, Clock, found, lineage, sqlite_url, turn, visible
-from thoughtline.stores import Filter, Found, LayeredStore, Note, Saved, Store, durable_store, sqlite
+from thoughtline.stores import Filter, Found, LayeredStore, Note, Saved, Store, durable_store, open_store, sqlite
 from thoughtline.stores.background import Periodic
 from thoughtline.stores.base import PERIOD
 from thoughtline.stores.layered import PROBE
@@ -535,3 +536,22 @@ async def test_a_slow_file_is_read_aside(tmp_path: Path, monkeypatch: pytest.Mon
     answer = await store.find("tenant", [visible("ok"), lineage(1)])
     assert [len(answer[key]) for key in (visible("ok"), lineage(1))] == [3, 1]
     await store.close()
+
+
+async def test_a_record_is_encoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For memory, which bounds its bytes, and for the durable store, which writes them."""
+    encoded: list[object] = []
+    encode = msgspec.json.encode
+
+    def note(value: object) -> bytes:
+        encoded.append(value)
+        return encode(value)
+
+    store = await open_store(sqlite_url(tmp_path), SETTINGS)
+    try:
+        monkeypatch.setattr(msgspec.json, "encode", note)
+        await store.save([turn(1)])
+        assert [value for value in encoded if isinstance(value, Record)] == [turn(1)]
+    finally:
+        monkeypatch.undo()
+        await store.close()

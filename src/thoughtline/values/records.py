@@ -6,7 +6,7 @@ tagged with what they are made of; several records may share one of the weaker o
 
 from __future__ import annotations
 
-from typing import NewType, assert_never
+from typing import NamedTuple, NewType, assert_never
 
 import msgspec
 from msgspec import Struct
@@ -90,9 +90,22 @@ def _reasoning_chars(item: Reasoning) -> int:
 _decoder = msgspec.json.Decoder(Record)
 
 
+class _Encoded(NamedTuple):
+    record: Record | None
+    data: bytes
+
+
+_latest = _Encoded(None, b"")
+
+
 def encode_record(record: Record) -> bytes:
-    """A record as bytes, for keeping."""
-    return msgspec.json.encode(record)
+    """A record as bytes, for keeping. Those who weigh it and those who write it ask one after the other: the latest one
+    is encoded once for all of them."""
+    global _latest
+    known = _latest
+    if known.record is not record:
+        known = _latest = _Encoded(record, msgspec.json.encode(record))
+    return known.data
 
 
 def decode_record(data: bytes) -> Record:
