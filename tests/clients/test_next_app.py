@@ -12,6 +12,8 @@ from tests.clients.apps import ANSWERS, OPENING, SECOND
 from tests.clients.programs import INSTALLED, TIMEOUT_SECONDS
 from tests.clients.upstreams import Upstream, reach, start
 
+pytestmark = pytest.mark.programs
+
 SCRIPT = INSTALLED.parent.parent / "tests/clients/next_app.mjs"
 PROVIDERS = ("@ai-sdk/openai", "@ai-sdk/anthropic", "@ai-sdk/google", "@ai-sdk/openai-compatible")
 THINKING = {"anthropic": {"thinking": {"type": "enabled", "budgetTokens": 2048}}}
