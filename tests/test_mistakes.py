@@ -234,8 +234,10 @@ def test_what_is_printed(
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(serving, "serve", lambda *given, **named: pytest.fail("it started"))  # and would never end
-    monkeypatch.setitem(sys.modules, "redis", None)
-    monkeypatch.setitem(sys.modules, "redis.asyncio", None)
+    for name in ("redis", "redis.asyncio"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for name in [name for name in sys.modules if name.startswith("thoughtline.stores.redis")]:
+        monkeypatch.delitem(sys.modules, name)  # what other tests have loaded already
     with socket.create_server(("127.0.0.1", 0)) as taken:
         names = {
             "TAKEN": str(taken.getsockname()[1]),
