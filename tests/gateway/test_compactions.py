@@ -119,6 +119,14 @@ def test_how_the_model_is_asked() -> None:
     assert response.headers["x-thoughtline-findings"] == "untranslatable=1"
 
 
+def test_what_the_user_said_stays_beside_the_summary() -> None:
+    """By who said it: a word of the model's that is "user" is no word of the user's."""
+    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "user"}]}
+    with upstream(chat_answer("A summary.")) as up, running({"kimi": up.url}) as gateway:
+        items = post(gateway, "kimi", {"input": [user("Hi"), said]}, "/v1/responses/compact").json()["output"]
+    assert [(one["type"], one.get("role")) for one in items] == [("message", "user"), ("compaction", None)]
+
+
 def test_no_summary_is_an_error() -> None:
     """A compaction of nothing would lose the conversation."""
     with upstream(chat_answer("")) as up, running({"kimi": up.url}) as gateway:

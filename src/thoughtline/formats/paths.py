@@ -57,7 +57,8 @@ def by_tail(*tails: tuple[Action, str]) -> FindsPath:
 
 class PublishedMethods(NamedTuple):
     """What a format's methods are called on Vertex, and whose models they are of. `counted` is a model's name that
-    stands for all where tokens are counted. `version` is a member of bodies whose address names the model.
+    stands for all where tokens are counted. `version` is a member, with its value, of
+    bodies whose address names the model.
 
     https://cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude, read 2026-11.
     """
@@ -67,7 +68,14 @@ class PublishedMethods(NamedTuple):
     stream: str
     counting: str
     counted: str = ""
-    version: str = ""
+    version: tuple[str, str] | None = None
+
+    def members(self, *, names_model: bool) -> tuple[tuple[str, bytes | None], ...]:
+        """What a body needs that was made for another address: a version, and no model where the address has it."""
+        if self.version is None:
+            return ()
+        member, value = self.version
+        return ((member, f'"{value}"'.encode()), *([("model", None)] if names_model else []))
 
     def find(self, segments: list[str]) -> ClientPath | None:
         """`…/publishers/PUBLISHER/models/MODEL:METHOD`."""

@@ -83,6 +83,7 @@ class Attempt:
     """A target, a key to ask it with, and what became of it. Without `has_choice` there is no other target or key.
 
     `_is_callers`: what the caller shows may be seen by this target, being no key of ours and no other provider's.
+    `uncounted` is a request whose tokens are asked for, in a format that its provider does not count in.
     `compacts`: its answer is to be one compaction of ours; `retained` is what the user said, where that goes with it.
     `is_signed`: the caller's signature goes up, and so the bytes that it is over.
     What it becomes, and what explains it when somebody asks, begins as nothing. Beyond thirty attributes of its
@@ -98,7 +99,7 @@ class Attempt:
     problem: DecodeError | EncodeError | None = None
     refusal: ErrorResponse | None = None
     is_rewritten = False
-    estimate: bytes | None = None
+    uncounted: bytes | None = None
     upstream_seconds = 0.0
     bytes_up = 0
     _due = 0.0
@@ -167,13 +168,12 @@ class Attempt:
 
     @property
     def member_edits(self) -> MemberEdits:
-        """What a body needs that was made for another address: on Vertex, Claude's has a version and no model."""
+        """What a body needs that was made for another address than one with a project and a location."""
         published = FORMATS[self.target.format].published
         is_at_home = self.incoming.route.place and not self.is_translated
-        if not self.target.provider.is_located or published is None or not published.version or is_at_home:
+        if not self.target.provider.is_located or published is None or is_at_home:
             return ()
-        version = ("anthropic_version", f'"{published.version}"'.encode())
-        return (version, ("model", None)) if self.is_generating else (version,)
+        return published.members(names_model=self.is_generating)
 
     @property
     def is_mended(self) -> bool:
@@ -193,14 +193,13 @@ class Attempt:
         """Whether the client gets an answer as soon as it begins: from then on nobody else can be asked."""
         return not self.is_rewritten or (is_stream and self.client.is_streaming)
 
-    def take_estimate(self) -> bool:
-        """Whether a refusal is that of a provider which counts no tokens: then they are estimated."""
+    def estimate(self) -> bytes | None:
+        """A count, where a refusal is that of a provider which counts no tokens."""
         refusal, prepared = self.refusal, self.prepared
         if refusal is None or prepared is None or self.incoming.route.action != "count_tokens":
-            return False
-        if is_uncounted(refusal.response.status, refusal.plain, self.target.model):
-            self.estimate = self.estimated(prepared.body)
-        return self.estimate is not None
+            return None
+        is_ours = is_uncounted(refusal.response.status, refusal.plain, self.target.model)
+        return self.estimated(prepared.body) if is_ours else None
 
     def estimated(self, body: bytes) -> bytes:
         """A count for the client, by what is known of how this model counts."""

@@ -98,8 +98,7 @@ async def _estimated(attempt: Attempt) -> None:
         await _translated(attempt)
     except ThoughtlineError:
         attempt.prepared = None
-    body = attempt.prepared.body if attempt.prepared is not None else attempt.body
-    attempt.estimate = attempt.estimated(body)
+    attempt.uncounted = attempt.prepared.body if attempt.prepared is not None else attempt.body
 
 
 async def _translated(attempt: Attempt) -> None:

@@ -131,13 +131,13 @@ class Exchange:
         """Ask one target with one key; whether the client has its answer."""
         if not await self._is_prepared(attempt):
             return False
-        if attempt.estimate is not None:
+        if attempt.uncounted is not None:
             counted = await attempt.count()
             if counted is not None:
                 self._status = 200
                 await send_json(send, 200, counted, self._own_headers())
             else:
-                await self._pass_estimate(attempt.estimate, send)
+                await self._pass_estimate(attempt.estimated(attempt.uncounted), send)
             return True
         if self._state.journal.is_watched:
             self._publish()
@@ -174,9 +174,9 @@ class Exchange:
             self._attempts.pop()  # why it was asked at all is what the client should hear
             self._last = before
             return False
-        if attempt.is_streaming and attempt.estimate is None and not self._holds_stream:
+        if attempt.is_streaming and attempt.uncounted is None and not self._holds_stream:
             self._holds_stream = state.limits.begin_stream(self._incoming.caller.key)
-        if attempt.estimate is None:
+        if attempt.uncounted is None:
             state.health.asked(attempt.target.health_name, state.clock())
         return True
 
@@ -234,8 +234,8 @@ class Exchange:
     async def _pass_refusal(self, attempt: Attempt, send: Send) -> None:
         """The provider's own error, untouched; in the client's words where it speaks another format."""
         assert attempt.refusal is not None
-        if attempt.take_estimate():
-            await self._pass_estimate(attempt.estimate or b"", send)
+        if (estimate := attempt.estimate()) is not None:
+            await self._pass_estimate(estimate, send)
             return
         first, body, is_whole = attempt.refusal
         if attempt.is_translated:

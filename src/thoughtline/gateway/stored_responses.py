@@ -16,8 +16,9 @@ from functools import partial
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.json_text import array, elements, is_array, is_given, members, object_of, set_members
+from thoughtline.formats.json_text import array, elements, is_given, members, object_of, set_members
 from thoughtline.formats.lone_surrogates import readable
+from thoughtline.formats.openai_responses.elements import input_elements
 from thoughtline.stores import Store
 from thoughtline.values.digests import digest
 from thoughtline.values.errors import Declined, StoreError
@@ -158,10 +159,7 @@ def _decoded(one: Raw) -> _Element:
 
 
 def input_of(request: dict[str, Raw]) -> list[Raw]:
-    given = request.get("input", _NOTHING)
-    if is_array(given):
-        return elements(given)
-    return [Raw(object_of([("role", b'"user"'), ("content", given)]))] if is_given(given) else []
+    return input_elements(request.get("input", _NOTHING))
 
 
 def name_of(raw: Raw) -> str:

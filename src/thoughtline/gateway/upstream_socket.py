@@ -11,7 +11,8 @@ import asyncio
 import contextlib
 import logging
 import ssl
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from hashlib import blake2b
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -24,6 +25,7 @@ from websockets.protocol import State
 
 from thoughtline.catalogue import Provider
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse, broken_off, late
+from thoughtline.working import Work, at_once
 
 HELD_SOCKET = "held_socket"
 """The key of a request's scope under which a client's connection keeps its `HeldSocket`."""
@@ -107,9 +109,11 @@ def _tls() -> ssl.SSLContext:
 
 
 class HeldSocket:
-    """One connection, to whoever was asked last, with one response on it at a time."""
+    """One connection, to whoever was asked last, with one response on it at a time. `work_for` is how a body is read:
+    a long one not on the loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, work_for: Callable[[bytes], Work] = lambda _: at_once) -> None:
+        self._work_for = work_for
         self._socket: ClientConnection | None = None
         self._whose: tuple[str, tuple[tuple[str, str], ...]] | None = None
         self._refused_by = ""
@@ -125,8 +129,12 @@ class HeldSocket:
         `Declined` as HTTP does."""
         if self._is_busy or self._is_closed or self._refused_by == url or len(body) >= MAX_FRAME_BYTES - _FRAME_EXTRA:
             return None
-        asked = _read(body)
-        if asked is None:
+        self._is_busy = True
+        try:
+            asked = await self._work_for(body)(partial(_read, body))
+        finally:
+            self.release(self._known)
+        if asked is None or self._is_closed:
             return None
         self._is_busy, response = True, None
         try:

@@ -137,7 +137,7 @@ class Connection:
         self._opened = asyncio.get_running_loop().time()
         self._has_left = False
         self._turn_scope: Scope | None = None
-        self._upstream = HeldSocket()
+        self._upstream = HeldSocket(application.state.replayer.work_for)
         socket.on_disconnect = self._leave
 
     async def run(self) -> None:

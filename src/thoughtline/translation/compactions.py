@@ -20,13 +20,12 @@ from thoughtline.formats.json_text import (
     array,
     elements,
     encode,
-    is_array,
     is_given,
     members,
     object_of,
     set_members,
 )
-from thoughtline.formats.openai_responses.elements import COMPACTIONS, encode_message
+from thoughtline.formats.openai_responses.elements import COMPACTIONS, encode_message, input_elements
 from thoughtline.formats.openai_responses.options import kind_of
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.envelopes import Sealer
@@ -74,7 +73,7 @@ def read_compactions(body: bytes, sealer: Sealer, takes: ToolRange, *, is_ordere
 
 def _read(body: bytes, sealer: Sealer, takes: ToolRange, *, is_ordered: bool) -> Compacted:
     known = members(body)
-    given = _elements(known.get("input", NULL))
+    given = input_elements(known.get("input", NULL))
     work = _Reading(sealer, takes, is_ordered=is_ordered)
     items = [one for at, raw in enumerate(given) for one in work.element(at, raw, is_last=at == len(given) - 1)]
     changes: list[tuple[str, bytes | None]] = []
@@ -87,15 +86,26 @@ def _read(body: bytes, sealer: Sealer, takes: ToolRange, *, is_ordered: bool) ->
         work.find("/context_management", "the upstream compacts no conversations by itself")
     if len(items) != len(given) or any(one is not raw for one, raw in zip(items, given, strict=True)):
         changes.append(("input", array(items)))
-    users = tuple(one for one in given if kind_of(one) in ("", "message") and b'"user"' in bytes(one))
+    users = tuple(one for one in given if _is_users(one)) if work.is_ordered else ()
     changed = set_members(body, changes) if changes else body
-    return Compacted(changed, work.is_ordered, tuple(work.findings), users if work.is_ordered else ())
+    return Compacted(changed, work.is_ordered, tuple(work.findings), users)
 
 
-def _elements(given: Raw) -> list[Raw]:
-    if is_array(given):
-        return elements(given)
-    return [Raw(object_of([("role", b'"user"'), ("content", given)]))] if is_given(given) else []
+class _Speaker(Struct, gc=False):
+    type: str = ""
+    role: str = ""
+
+
+_speaker = msgspec.json.Decoder(_Speaker)
+
+
+def _is_users(element: Raw) -> bool:
+    """Whether it is a message of the user's."""
+    try:
+        said = _speaker.decode(element)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return said.type in ("", "message") and said.role == "user"
 
 
 class _Compaction(Struct, gc=False):

@@ -38,7 +38,7 @@ _PUBLISHED = PublishedMethods(
     stream="streamRawPredict",
     counting="rawPredict",
     counted="count-tokens",
-    version="vertex-2023-10-16",
+    version=("anthropic_version", "vertex-2023-10-16"),
 )
 
 

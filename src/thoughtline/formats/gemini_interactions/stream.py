@@ -79,8 +79,9 @@ class _Draft(Struct):
 
     raw: Raw
     step: Step
-    pieces: list[str]
+    pieces: list[str] = []
     signature: str = ""
+    more: dict[str, bytes] = {}
 
     def item(self, dialect: Dialect, *, is_whole: bool) -> Item:
         """The step as an item. One that was cut has no signature."""
@@ -96,7 +97,8 @@ class _Draft(Struct):
                 arguments = text or (given.decode() if is_given(self.step.arguments) else "{}")
                 return ToolCall(self.step.name or "", arguments, self.step.id)
             case _:
-                return decode_step(self.raw, dialect)[1][0]
+                whole = set_members(self.raw, list(self.more.items())) if self.more else self.raw
+                return decode_step(Raw(whole), dialect)[1][0]
 
 
 class StreamDecoder(PayloadStreamDecoder):
@@ -144,7 +146,7 @@ class StreamDecoder(PayloadStreamDecoder):
             raise LimitExceeded(f"more than {MAX_STEPS} steps in one answer")
         self._start(NULL, events)
         step = decode_kind(step_decoder, event.step, _GROWING, "/step")
-        draft = _Draft(event.step.copy(), step if isinstance(step, Step) else Step(step), [])
+        draft = _Draft(event.step.copy(), step if isinstance(step, Step) else Step(step))
         self._drafts[event.index] = draft
         if draft.step.type == "function_call":
             events.append(CallDelta(0, event.index, "", draft.step.id, draft.step.name))
@@ -155,8 +157,7 @@ class StreamDecoder(PayloadStreamDecoder):
             return
         delta = decode_kind(_delta_decoder, event.delta, _KNOWN, "/delta")
         if isinstance(delta, str) or delta.type not in _KNOWN:
-            new = [(name, bytes(value)) for name, value in members(event.delta).items() if name != "type"]
-            draft.raw = Raw(set_members(draft.raw, new))
+            draft.more |= {name: bytes(value) for name, value in members(event.delta).items() if name != "type"}
             return
         if delta.type == "thought_signature":
             draft.signature = delta.signature or draft.signature

@@ -18,7 +18,9 @@ from thoughtline.formats.json_text import (
     decode,
     decode_content,
     decode_kind,
+    elements,
     encode,
+    is_array,
     is_given,
     members,
     object_of,
@@ -98,6 +100,13 @@ _pieces_decoder = msgspec.json.Decoder(list[_Piece])
 
 
 # --- wire to items ---------------------------------------------------------------------------------------------------
+
+
+def input_elements(given: Raw) -> list[Raw]:
+    """The elements of a request's `input`: a text alone is a message of the user's."""
+    if is_array(given):
+        return elements(given)
+    return [Raw(object_of([("role", b'"user"'), ("content", given)]))] if is_given(given) else []
 
 
 def role_of(element: Element) -> Role:
