@@ -78,7 +78,8 @@ _word = msgspec.json.Decoder(str)
 
 def who_asks(tenant: str, headers: Mapping[bytes, bytes], body: bytes) -> tuple[Identity, str]:
     """Who asks, and for which model: the session is what the headers name, else what the body names."""
-    agent = next((_name(headers[name].decode("latin-1")) for name in _AGENTS if name in headers), None)
+    shown = headers.get(_AGENTS[0]) or headers.get(_AGENTS[1])
+    agent = _name(shown.decode("latin-1")) if shown else None
     session, model = _in_headers(headers), first_model(body)
     if session and model:
         return Identity(tenant, session, agent), model
