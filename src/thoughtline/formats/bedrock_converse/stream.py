@@ -15,7 +15,7 @@ from thoughtline.formats.json_text import NULL, array, encode, is_given, is_json
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
 from thoughtline.formats.texts import Json, Texts, TextSpot, inner, objects
 from thoughtline.providers import BEDROCK_CLAUDE, Dialect
-from thoughtline.values.errors import DecodeError, LimitExceeded
+from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.events import (
     CallDelta,
     Event,
@@ -140,15 +140,6 @@ class StreamDecoder(PayloadStreamDecoder):
         self._order = IndexOrder()
         self._is_started = False
         self._is_done = False
-
-    def feed_event(self, name: str, payload: bytes) -> list[Event]:
-        """The same for an event that somebody else has taken out of its frame."""
-        events: list[Event] = []
-        try:
-            self._take(object_of([(name, payload)]), events)
-        except msgspec.DecodeError as error:
-            raise DecodeError(str(error).replace("`", ""), name).from_upstream() from None
-        return events
 
     def _take(self, payload: bytes, events: list[Event]) -> None:
         event = _decode_event(payload)
