@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from thoughtline.providers import Contract, Rung
 from thoughtline.providers.refusals import RuleCode
-from thoughtline.replay.call_names import unrepeated
 from thoughtline.replay.keys import ModelStep
 from thoughtline.replay.matching import (
     Ambiguous,
@@ -34,7 +33,7 @@ from thoughtline.replay.restoring import (
     without_thoughts,
 )
 from thoughtline.replay.scopes import after_last_user
-from thoughtline.replay.turn_plans import MOVABLE, TurnPlans, is_misplaced, why_unsendable
+from thoughtline.replay.turn_plans import MOVABLE, TurnPlans, is_misplaced, unrepeated, why_unsendable
 from thoughtline.replay.weaving import (
     as_text,
     filler_of,
