@@ -24,7 +24,7 @@ from tests.sim.faces import HTTP
 from thoughtline.formats import weighing
 from thoughtline.gateway import disconnect, relay
 from thoughtline.gateway import upstream as upward
-from thoughtline.gateway.disconnect import Abandoned, Disconnect
+from thoughtline.gateway.connections import Abandoned, Disconnect
 
 Result = TypeVar("Result")
 MANY = b'{"model":"m","messages":[' + b"{}," * 110_000 + b"{}]}"

@@ -17,9 +17,18 @@ from thoughtline.replay.findings import Finding
 from thoughtline.translation.calls import place_in
 from thoughtline.translation.conversation import as_object, refusal_of
 from thoughtline.translation.envelopes import Place, letters_of
-from thoughtline.translation.notebook import NoteBook, find
-from thoughtline.translation.open_items import OpenItem, OpenKind, gathered, rest_of
-from thoughtline.translation.response_context import Held, ResponseContext, Unsealed, finish_for
+from thoughtline.translation.response_context import (
+    Held,
+    NoteBook,
+    OpenItem,
+    OpenKind,
+    ResponseContext,
+    Unsealed,
+    find,
+    finish_for,
+    gathered,
+    rest_of,
+)
 from thoughtline.translation.searches import search_call
 from thoughtline.translation.tools import wrapped_text
 from thoughtline.values.events import CallDelta, Event, ItemDone, Noted, ReasoningDelta, TextDelta, TurnDone
