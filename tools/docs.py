@@ -180,12 +180,12 @@ def formats() -> str:
     names = [f"| `{item.name}` | `{item.carrier}` | `{item.reasoning_format}` |" for item in DIALECTS.values()]
     return "\n".join(
         [
-            "A format is a wire API, each a package of `thoughtline.formats` that ends in one value, its `Wire`: all "
-            "that differs between formats.\n",
-            "| format | what it is | dialect if none is named |\n|---|---|---|",
+            "A format is a wire API. Each is a package of `thoughtline.formats` that ends in one value, its `Wire`, "
+            "which holds all that differs between formats.\n",
+            "| format | what it is | default dialect |\n|---|---|---|",
             *rows,
-            "\nA dialect is where a server of a format keeps reasoning, and whose reasoning it is.\n",
-            "| dialect | reasoning stands in | made by |\n|---|---|---|",
+            "\nA dialect says where a server of a format keeps reasoning, and who made that reasoning.\n",
+            "| dialect | reasoning is in | made by |\n|---|---|---|",
             *names,
             "",
         ]
