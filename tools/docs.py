@@ -197,7 +197,7 @@ def settings() -> str:
     pages = [_table_page(name, keys) for name, keys in TABLES.items()]
     rows = _plain_rows(PROVIDER)
     rows += [f"| `{name}` | a table | {meaning} |" for name, meaning in PROVIDER_TABLES.items()]
-    head = "| key | what it is | meaning |\n|---|---|---|"
+    head = "| key | type | meaning |\n|---|---|---|"
     return "\n".join(
         [
             f"{NOTE}\n# Settings\n",
@@ -206,13 +206,14 @@ def settings() -> str:
             f"## [continuity.models]\n\n{_MODELS}\n",
             f"## [providers.NAME]\n\n{_PROVIDERS}\n",
             "\n".join([head, *rows, ""]),
-            "The built-in ones:\n\n| name | also | address | formats | key shown as |\n|---|---|---|---|---|",
+            "The built-in providers:\n\n| name | aliases | address | formats | key sent as |\n|---|---|---|---|---|",
             *[_provider_row(name) for name in PROVIDERS],
             "\n## [routes.NAME]\n",
-            "A model's name that stands for several, tried in order.\n",
+            "A model alias with several targets, tried in order.\n",
             "\n".join([head, *_plain_rows(ROUTE), ""]),
             '## [contracts."NAME"]\n',
-            "Changes a row of [contracts](contracts.md); `[replay.on_miss]` gives one, by its name, another ladder.\n",
+            "Changes a row of [contracts](contracts.md). `[replay.on_miss]` changes a contract's ladder only, by name."
+            "\n",
             "\n".join([head, *_plain_rows(CONTRACT), ""]),
             f"## All of it\n\n```toml\n{example_settings()}```\n",
         ]
@@ -220,31 +221,40 @@ def settings() -> str:
 
 
 _SETTINGS = f"""\
-No file is needed. `--config FILE` names one, else `{FILE_VARIABLE}`; else `{FILE_NAME}` in your own configuration
-folder is read: `$XDG_CONFIG_HOME/thoughtline` (`~/.config/thoughtline`), on macOS also
-`~/Library/Application Support/thoughtline`, on Windows first `%APPDATA%\\thoughtline`. A `{FILE_NAME}` in the working
-directory is **not** read unless you name it, since a strange checkout may hold one that sends your keys elsewhere;
-every command warns of it and says how to use it. The environment goes over the file, flags go over both. An unknown
-key, a wrong value, a variable that is not set: nothing starts, and all of it is said, with lines and remedies.
+No settings file is needed. If there is one, it is the first of:
 
-`${{NAME}}` in any text is the environment's; `${{NAME:-default}}` where it may be unset or empty; `$$` is a dollar
-sign.
+- the file named by `--config FILE`;
+- the file named by `{FILE_VARIABLE}`;
+- `{FILE_NAME}` in your configuration folder: `$XDG_CONFIG_HOME/thoughtline` (`~/.config/thoughtline`), on macOS also
+  `~/Library/Application Support/thoughtline`, on Windows first `%APPDATA%\\thoughtline`.
 
-Every value below that is no table is also a variable: `{variable("server", "max_body")}`, and for providers
-`{PREFIX}PROVIDERS__NAME__API_KEY` with `_` for a dash. The shorter names are in the tables. Lists have commas.
+A `{FILE_NAME}` in the working directory is **not** read unless you name it, because a repository you have cloned may
+contain one that sends your keys elsewhere. Every command warns about it and says how to use it.
+
+The environment overrides the file, and flags override both. If there is an unknown key, a wrong value or an unset
+variable, nothing starts, and all mistakes are listed with their lines and remedies.
+
+`${{NAME}}` in any text is replaced by that environment variable. Write `${{NAME:-default}}` if it may be unset or
+empty, and `$$` for a dollar sign.
+
+Every value below, except tables, can also be set by a variable: `{variable("server", "max_body")}`, and for providers
+`{PREFIX}PROVIDERS__NAME__API_KEY`, with `_` for a dash. The tables list the shorter names. Separate the items of a list
+by commas.
 """
 
 _MODELS = f"""\
-Checkpoints for some models, by `"PROVIDER/MODEL"`, where `*` stands for any letters: {CONTINUITY_WORDS.expected}.
-A name without `*` stands over one with it, a name with more letters over one with fewer. They stand over the provider's
-`continuity` and over `[continuity]`; a route's own, and a request's header, stand over them."""
+Checkpoints for some models, by `"PROVIDER/MODEL"`, where `*` matches any characters: {CONTINUITY_WORDS.expected}. A
+name without `*` beats one with it, and a longer name beats a shorter one. These settings override the provider's
+`continuity` and `[continuity]`; a route's own `continuity` and a request's header override them."""
 
 _PROVIDERS = """\
-A table changes a built-in provider or adds one. An address without a path gets the version of each format (`/v1`,
-`/v1beta`), one with a path or a version is taken as it is, and no version is doubled. When the address of a built-in
-provider is set, its other faces are expected beside the new one as they were beside the old; name them under `bases`
-where that is not so. An address together with `formats` is the address of all of these. An upstream of which only the
-address is known is taken to speak what clients speak: OpenAI's two, Anthropic's, Google's and Ollama's formats."""
+A table changes a built-in provider or adds one.
+
+An address without a path gets the version of each format (`/v1`, `/v1beta`). One with a path or a version is used as it
+is, and no version is doubled. If you change the address of a built-in provider, the addresses of its other formats are
+expected in the same places relative to the new one; name them under `bases` if they are not. An address together with
+`formats` is the address of all these formats. If only the address of an upstream is known, it is assumed to speak what
+clients speak: OpenAI's two formats, Anthropic's, Google's and Ollama's."""
 
 _ELSEWHERE = {
     "dialect": "one of those in [formats](translation.md#formats-and-dialects)",
@@ -253,7 +263,7 @@ _ELSEWHERE = {
 
 
 def _table_page(name: str, keys: tuple[Key, ...]) -> str:
-    head = "| key | what it is | if unset | variable | meaning |\n|---|---|---|---|---|"
+    head = "| key | type | default | variable | meaning |\n|---|---|---|---|---|"
     rows = [
         f"| `{key.name}` | {key.kind.expected} | {_default(name, key)} | {_variable(name, key)} | {key.meaning} |"
         for key in keys

@@ -194,6 +194,12 @@ def test_the_plain_tables(write: Path) -> None:
     assert settings.replay.on_miss == {"kimi": ("inherit", "blank"), "glm": ()}
 
 
+@pytest.mark.parametrize("zero", ["0", '"0"', '"0MiB"'])
+def test_no_conversation_need_be_remembered(write: Path, zero: str) -> None:
+    """`0` is a size there, and nowhere else."""
+    assert loaded(write, f"[replay]\nremembered_size = {zero}").replay.remembered_bytes == 0
+
+
 def test_a_provider_is_changed(write: Path) -> None:
     """A table under any of a provider's names changes its row, and leaves the rest of it as it was."""
     settings = loaded(

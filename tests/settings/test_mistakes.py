@@ -29,9 +29,11 @@ MISTAKES = [
     ("[server]\nport = true", "2: server.port: found true or false (expected a whole number from 0 to 65,535)"),
     ("[server]\nadmin_token = 'short'", "2: server.admin_token: found text (expected at least 16 characters"),
     ('[server]\nmax_body = "32 MiB of it"', '2: server.max_body: found text (expected a size, such as "500kB"'),
-    ('[store]\nttl = "7 days"', "2: store.ttl: found text (expected a length of time"),
-    ("[store]\nttl = '0s'", "2: store.ttl: found text (expected a length of time"),
-    (f"[store]\nttl = '{'9' * 400}w'", "2: store.ttl: found text (expected a length of time"),
+    ('[server]\nmax_body = "0"', '2: server.max_body: found text (expected a size, such as "500kB"'),
+    ("[replay]\nremembered_size = -1", "2: replay.remembered_size: found a whole number (expected a size, such as"),
+    ('[store]\nttl = "7 days"', "2: store.ttl: found text (expected a duration"),
+    ("[store]\nttl = '0s'", "2: store.ttl: found text (expected a duration"),
+    (f"[store]\nttl = '{'9' * 400}w'", "2: store.ttl: found text (expected a duration"),
     (f"[store]\nmax_size = '{'9' * 400}GB'", "2: store.max_size: found text (expected a size"),
     ('[store]\nurl = "mysql://x"', "2: store.url: there is no such store (begin it with one of memory, sqlite"),
     ('[continuity]\nmode = "hand-off"', "2: continuity.mode: there is no such word (did you mean handoff?)"),
@@ -71,7 +73,7 @@ MISTAKES = [
     ("[providers.kimi]\napi_key = 1", "2: providers.kimi.api_key: found a whole number (expected a key, or a list"),
     ("[providers.kimi]\napi_key = ['a', 1]", "2: providers.kimi.api_key: found a list (expected a key, or a list"),
     ('[providers.kimi]\napi_key = "a\\nb"', "2: providers.kimi.api_key: found text (expected a key, or a list"),
-    ("[providers.kimi]\ntimeout = 30", "2: providers.kimi.timeout: found a whole number (expected a length of time"),
+    ("[providers.kimi]\ntimeout = 30", "2: providers.kimi.timeout: found a whole number (expected a duration"),
     (
         "[providers.kimi.timeout]\nconect = '1s'",
         "2: providers.kimi.timeout.conect: there is no such key (did you mean connect",
@@ -138,8 +140,8 @@ def test_addresses_that_are_none(write: Path, address: str) -> None:
     """An address has http or https, a host, perhaps a port and a path, and nothing else."""
     said = refused(write, f"[providers.kimi]\nbase_url = '{address}'")
     assert said == [
-        "thoughtline.toml:2: providers.kimi.base_url: found text (expected an address, http://HOST or https://HOST, "
-        "with nothing but a path behind it)"
+        "thoughtline.toml:2: providers.kimi.base_url: found text (expected a URL, http://HOST or https://HOST, "
+        "with an optional path and nothing else)"
     ]
 
 
