@@ -73,7 +73,7 @@ def simulators() -> str:
         [
             "| name | what it is | formats | profiles |\n|---|---|---|---|",
             *rows,
-            "\nThe words of a script, one a line; `---` begins the next turn.\n",
+            "\nThe words of a script, one per line; `---` begins the next turn.\n",
             "| word | example | meaning |\n|---|---|---|",
             *words,
             "",
