@@ -262,7 +262,7 @@ _ROWS = (
     ),
     Simulator(
         "bedrock",
-        "Bedrock: Converse, and InvokeModel for Claude, signed or not; Nova and DeepSeek-R1, which want no reasoning back",
+        "Bedrock: Converse, and InvokeModel for Claude, signed or not; Nova and DeepSeek-R1, which want none back",
         ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "us.amazon.nova-2-lite-v1:0", "openai.gpt-oss-120b-1:0"),
         reject=refusals.bedrock_error,
         apis=(_CONVERSE_API, _INVOKE_API),
