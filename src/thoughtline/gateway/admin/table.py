@@ -352,7 +352,7 @@ TABLE: tuple[Row, ...] = (
         "POST",
         "/api/audit",
         _audit,
-        summary="What a provider would refuse in a request: wrapped in an object, or as the body itself with parameters.",
+        summary="What a provider would refuse in a request: wrapped in an object, or the body itself with parameters.",
         answer=answers.Audit,
         query=AuditQuery,
         body=AuditBody,
