@@ -138,7 +138,7 @@ def _parameters(query: type[Struct]) -> str:
 def contracts() -> str:
     """What each provider demands back."""
     head = (
-        "| contract | kind | which turns | when thinking | takes | stands in | on a miss | source |\n"
+        "| contract | kind | which turns | when thinking | accepts | reasoning is in | on a miss | source |\n"
         + "|---" * 8
         + "|"
     )
@@ -148,14 +148,17 @@ def contracts() -> str:
         for row in CONTRACTS.values()
     ]
     text = (
-        "A contract is what a provider and its model demand back. Presence: a field must be there, its text is not "
-        "checked. Authenticity: what is sent is checked. Advisory: nothing is refused. Forbidden: sending it is the "
-        "error. The provider's name, its host or the model's name decide which holds (`thoughtline.replay.detection`); "
-        "each stands in its provider's file (`thoughtline.providers`), with the page it rests on and the day that was "
-        "read. "
-        "Where a chat server is not the model's maker (vLLM, LM Studio, aggregators, servers that nobody lists), the "
-        "member that its own answers have reasoning in is the one it gets back, whatever stands in this table; and "
-        "what a client keeps stays where it is."
+        "A contract says what a provider and its model demand back:\n\n"
+        "- presence: a field must be present, but its text is not checked;\n"
+        "- authenticity: what is sent is checked;\n"
+        "- advisory: nothing is refused;\n"
+        "- forbidden: sending reasoning is the error.\n\n"
+        "The provider's name, its host or the model's name decide which contract applies "
+        "(`thoughtline.replay.detection`). Each is in its provider's file (`thoughtline.providers`), with its source "
+        "and the day that was read.\n\n"
+        "If a chat server is not the model's maker (vLLM, LM Studio, aggregators, unlisted servers), reasoning goes "
+        "back in the member that the server's own answers use, whatever this table says. What a client keeps stays "
+        "where it is."
     )
     return "\n".join([f"{NOTE}\n# Contracts\n", text, "", head, *rows, efforts()])
 
@@ -304,11 +307,12 @@ def efforts() -> str:
         for knob, names in _knobs().items()
     ]
     text = (
-        "What a client says of thinking, in one table for all ways to say it. A word becomes tokens, and tokens the "
-        "lowest word that covers them; a word that a model does not know becomes the nearest below, else its lowest. "
-        "A budget that stands for a word leaves a fifth of `max_tokens` to the answer; one that the client gave stays "
-        "below `max_tokens`. What was not said stays unsaid. A Claude that can't think in the way that a request of "
-        "its own format says (`modes`) is told to in one that it has: a finding (`forbidden`, at `/thinking`).\n"
+        "Clients ask for thinking by an effort or a budget, and models accept one or the other. An effort becomes "
+        "tokens, and tokens become the lowest effort that covers them. An effort that a model does not know becomes "
+        "the nearest lower one, otherwise the model's lowest. A budget made from an effort leaves a fifth of "
+        "`max_tokens` to the answer; a client's own budget stays below `max_tokens`. If the client asks for nothing, "
+        "nothing is sent. If a Claude model does not accept the mode of thinking that a Messages request asks for "
+        "(`modes`), the request gets one that it accepts, with a finding (`forbidden`, at `/thinking`).\n"
     )
     return "\n".join(
         [
@@ -316,9 +320,9 @@ def efforts() -> str:
             text,
             "| effort | tokens |\n|---|---|",
             *words,
-            "\nThe knob of a model: of its contract, the first row that fits. `keeps` is the switch that has earlier "
-            "thinking used.\n",
-            "| contract | model | knob | words | budget | off | keeps | modes |\n" + "|---" * 8 + "|",
+            "\nThe first row of its contract that matches a model says how its thinking is set. `keeps` is the switch "
+            "that makes the model use earlier thinking.\n",
+            "| contract | model | set by | efforts | budget | off | keeps | modes |\n" + "|---" * 8 + "|",
             *rows,
             "",
         ]
