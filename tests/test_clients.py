@@ -179,4 +179,4 @@ def test_the_command_refuses_what_would_break_a_file(model: str) -> None:
     """A value that needs escaping somewhere is no value of a setting."""
     result = run("connect", "codex", "--model", model)
     assert result.returncode == 2
-    assert "can't stand in a settings file" in result.stderr
+    assert "can't be written into a settings file" in result.stderr

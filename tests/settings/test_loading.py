@@ -557,7 +557,7 @@ def test_a_default_provider_by_name(write: Path) -> None:
     ],
 )
 def test_loopback(host: str, is_local: bool) -> None:
-    """Whether only this machine reaches it; a name that could be anything is not local."""
+    """Whether only this machine can reach it; a name that could be anything is not local."""
     assert is_loopback(host) is is_local
 
 
