@@ -50,7 +50,7 @@ async def add_key(state: State, body: bytes) -> KeyMade:
     keys, asked = _kept(state), _decoded(body)
     name = asked.name.strip()
     if not name or not name.isprintable():
-        raise Declined(400, "bad_body", "A name is 1 to 100 characters that can be printed.", "")
+        raise Declined(400, "bad_body", "A name has 1 to 100 printable characters.", "")
     is_first = keys.is_empty
     secret, key = await keys.add(
         name,
