@@ -76,14 +76,14 @@ TYPED = [
         "a store",
         "serve --store mysql://x",
         {},
-        "serve: --store: store.url: there is no such store (begin it with one of memory, sqlite, redis",
+        "serve: --store: store.url: there is no such store (it begins with one of memory, sqlite, redis",
         "",
     ),
     (
         "a store's folder",
         "serve --store sqlite:////dev/null/x/y.db",
         {},
-        "serve: /dev/null/x: store.url: this folder can't be made: Not a directory",
+        "serve: /dev/null/x: store.url: this folder can't be created: Not a directory",
         "--store memory://",
     ),
     (

@@ -438,7 +438,7 @@ def test_a_variable_that_is_not_set(write: Path) -> None:
     assert said == [
         "thoughtline.toml:2: providers.kimi.api_key: the variable ONE is not set (set ONE, or write ${ONE:-default})",
         "thoughtline.toml:2: providers.kimi.api_key: the variable TWO is not set (set TWO, or write ${TWO:-default})",
-        "thoughtline.toml:6: providers.kimi.auth: a variable has a name (write ${NAME}, ${NAME:-default}, $$ for $)",
+        "thoughtline.toml:6: providers.kimi.auth: a variable needs a name (write ${NAME}, ${NAME:-default}, $$ for $)",
         "thoughtline.toml:6: providers.kimi.auth: there is no such word (known: bearer, x-api-key, x-goog-api-key, "
         "api-key, query, aws, none)",
     ]

@@ -209,7 +209,7 @@ def _check_store(url: str, tree: Table, problems: Problems) -> None:
     if colon and scheme in known:
         return
     place = table_at(tree, "store", Problems()).members.get("url", tree).place
-    problems.add(place, "store.url", "there is no such store", f"begin it with one of {', '.join(known)} and a colon")
+    problems.add(place, "store.url", "there is no such store", f"it begins with one of {', '.join(known)} and a colon")
 
 
 def _in_order(problem: InputProblem) -> tuple[bool, str, int]:
