@@ -251,7 +251,7 @@ def test_what_a_gateway_can_not_give(capsys: pytest.CaptureFixture[str]) -> None
         long = sent(gateway, "x" * 600_000)
         for name, token, words in [
             (ID, TOKEN, f"No request {ID} is remembered"),
-            (long, TOKEN, "longer than what is kept"),
+            (long, TOKEN, "The kept body is cut short"),
             (long, "other", "--token"),
         ]:
             status, told = by_id(name, gateway.url, capsys, token)
