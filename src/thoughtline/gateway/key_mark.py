@@ -11,7 +11,7 @@ from pathlib import Path
 log = logging.getLogger(__name__)
 
 FILE_NAME = "client-keys-required"
-_TEXT = "Client keys were made for this gateway: without one nobody gets in. `thoughtline keys open` takes that back.\n"
+_TEXT = "Client keys were made for this gateway: without one nobody gets in. `thoughtline keys open` undoes that.\n"
 
 
 class KeyMark:

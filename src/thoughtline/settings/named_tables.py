@@ -60,9 +60,9 @@ def read_routes(table: Table, providers: Collection[str], problems: Problems) ->
         targets = _targets(path, row, given(values, "targets", ()), providers, problems)
         weights: tuple[int, ...] = given(values, "weights", ())
         if not name.strip() or not name.isprintable() or "/" in name:
-            problems.add(row.place, path, "this can't be a model's name of its own", "name it without a slash")
+            problems.add(row.place, path, "this can't be the name of a route", "name it without a slash")
         elif weights and len(weights) != len(targets):
-            problems.add(row.place, f"{path}.weights", "there is not one for each target", f"write {len(targets)}")
+            problems.add(row.place, f"{path}.weights", "there must be one for each target", f"write {len(targets)}")
         elif targets:
             found[name] = (targets, weights, given(values, "continuity", None))
     return found
@@ -76,7 +76,7 @@ def read_models(table: Table, providers: Collection[str], problems: Problems) ->
         word = read_value(path, node, CONTINUITY_WORDS, problems)
         model = _model(path, node.place, name, providers, problems)
         if model is not None and model.lower() in map(str.lower, found):
-            problems.add(node.place, path, f"this is {model} again", "say it once")
+            problems.add(node.place, path, f"{model} is set twice", "set it once")
         elif model is not None and word is not None:
             found[model] = cast(ContinuityWord, word)
     return found
@@ -90,7 +90,7 @@ def _targets(
         _model(f"{path}.targets[{index}]", place, target, providers, problems) for index, target in enumerate(targets)
     ]
     if not targets:
-        problems.add(place, f"{path}.targets", "a route leads somewhere", 'write targets = ["provider/model"]')
+        problems.add(place, f"{path}.targets", "a route needs targets", 'write targets = ["provider/model"]')
     return tuple(target for target in found if target is not None)
 
 
@@ -98,7 +98,7 @@ def _model(path: str, place: str, name: str, providers: Collection[str], problem
     """`provider/model` under the provider's own name; None if that is no known provider's, which is a problem."""
     provider, _, model = name.partition("/")
     if not model.strip() or not name.isprintable():
-        problems.add(place, path, "this is no provider's model", 'write "provider/model"')
+        problems.add(place, path, "this is not a provider and its model", 'write "provider/model"')
         return None
     if canonical_name(provider) not in providers:
         problems.add(place, path, "there is no such provider", did_you_mean(provider, providers))

@@ -35,9 +35,9 @@ def read_providers(table: Table, problems: Problems) -> dict[str, Provider]:
     for name, row in tables_of(table, "providers", problems).items():
         path, canonical = f"providers.{name}", canonical_name(name)
         if not _NAME.fullmatch(canonical) or canonical in RESERVED:
-            problems.add(row.place, path, "no address can hold this name", "letters, digits, dots and dashes")
+            problems.add(row.place, path, "this name can't be part of an address", "letters, digits, dots and dashes")
         elif canonical in found:
-            problems.add(row.place, path, f"this is {canonical} again", "put all of it into one table")
+            problems.add(row.place, path, f"{canonical} is set twice", "use one table")
         else:
             provider = _read_provider(path, canonical, row, problems)
             if provider is not None:
@@ -53,7 +53,7 @@ def _read_provider(path: str, name: str, table: Table, problems: Problems) -> Pr
     values = read_table(path, table, PROVIDER, problems, tuple(PROVIDER_TABLES))
     row = PROVIDERS.get(name)
     if row is None and "base_url" not in table.members:
-        remedy = f"set base_url; or, of the built-in ones, {did_you_mean(name, _names())}"
+        remedy = f"set base_url; or, for a built-in one: {did_you_mean(name, _names())}"
         problems.add(table.place, path, "a provider that is not built in needs an address", remedy)
         return None
     row = row or Provider(name, "", (USUAL.name,))
@@ -101,7 +101,7 @@ def _keys(path: str, row: Provider, values: dict[str, object], *, table: Table, 
         return keys
     if not all(_AWS_KEY.fullmatch(key) for key in keys):
         remedy = "ACCESS_KEY_ID:SECRET_ACCESS_KEY, or profile:NAME, or chain"
-        problems.add(table.place, f"{path}.api_key", "these are no AWS credentials", remedy)
+        problems.add(table.place, f"{path}.api_key", "these are not AWS credentials", remedy)
     return keys or ("chain",)
 
 

@@ -31,7 +31,7 @@ def read_table(
 def read_value(path: str, node: Given | Table, kind: Kind, problems: Problems) -> object | None:
     """A value of a kind; None if it is not of it, which is a problem, or if nothing was meant."""
     if isinstance(node, Table):
-        problems.add(node.place, path, "a table stands where a value should", f"expected {kind.expected}")
+        problems.add(node.place, path, "found a table instead of a value", f"expected {kind.expected}")
         return None
     try:
         return kind.convert(node.value, node.is_text)
@@ -45,7 +45,7 @@ def table_at(table: Table, name: str, problems: Problems, path: str = "") -> Tab
     node = table.members.get(name, Table({}, table.place))
     if isinstance(node, Table):
         return node
-    problems.add(node.place, f"{path}{name}", "a value stands where a table should", f"begin it with [{path}{name}]")
+    problems.add(node.place, f"{path}{name}", "found a value instead of a table", f"begin it with [{path}{name}]")
     return Table({}, node.place)
 
 
