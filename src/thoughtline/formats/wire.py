@@ -228,10 +228,14 @@ class Wire(Struct, frozen=True, kw_only=True):
     message: MessagePlace
     system: Literal["messages", "blocks", "text"]
     """The system prompt: messages at the head of the list, or a member beside it, of blocks or of one text."""
+    system_members: tuple[str, ...]
+    """How that member may be spelled."""
     telling_members: tuple[str, ...]
     """Top-level members of a request that few other formats have: the format with most of its own is the likeliest."""
     telling_words: tuple[bytes, ...]
     """Words in its list that no other format has."""
+    telling_element: str | None
+    """A member of the list's elements that few other formats have."""
 
     client_path: FindsPath
     upstream_path: Callable[[str, str, bool], str]

@@ -64,8 +64,10 @@ WIRE = Wire(
     item_member="parts",
     message=MessagePlace(("candidates", 0, "content"), "model", "parts"),
     system="blocks",
+    system_members=("systemInstruction", "system_instruction"),
     telling_members=("contents",),
     telling_words=(),
+    telling_element="parts",
     client_path=_client_path,
     upstream_path=lambda base, model, is_streaming: _upstream_path(
         base, model, "streamGenerateContent" if is_streaming else "generateContent"

@@ -40,8 +40,10 @@ WIRE = Wire(
     item_member="",
     message=MessagePlace(("output",), "", ""),
     system="text",
+    system_members=("instructions",),
     telling_members=("input",),
     telling_words=(),
+    telling_element="type",
     client_path=by_tail(
         ("generate", "responses"), ("compact", "responses/compact"), ("count_tokens", "responses/input_tokens")
     ),
