@@ -66,7 +66,7 @@ def morse(monkeypatch: pytest.MonkeyPatch) -> Wire:
         count_member="dots",
         headers=((b"x-morse", b"1844"),),
         models=chat.models._replace(header=b"x-morse", encode=lambda names: "/".join(names).encode()),
-        errors=ErrorCodec(_read_error, lambda error: {"dots": error.message}, _write_error),
+        errors=ErrorCodec(_read_error, lambda error: {"dots": error.message}, _write_error, failures={}),
         call_ids=IdRule(re.compile(r"[.-]{1,9}")),
         response_prefix="morse_",
     )

@@ -7,7 +7,7 @@ format does something asks its `Wire`; nobody compares names.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Raw, Struct
@@ -19,7 +19,7 @@ from thoughtline.formats.paths import FindsPath, PublishedMethods
 from thoughtline.formats.texts import Texts
 from thoughtline.formats.thinking import MemberEdit
 from thoughtline.providers import Dialect
-from thoughtline.values.errors import ErrorReply
+from thoughtline.values.errors import ErrorReply, FailureKind
 from thoughtline.values.events import Event
 from thoughtline.values.items import Text, ToolResult, Unknown
 from thoughtline.values.notes import NO_NOTES, Notes
@@ -154,11 +154,15 @@ class HeldConversation(NamedTuple):
 
 
 class ErrorCodec(NamedTuple):
-    """Errors read and written, the provider's and ours. `object` is the error itself, as it stands in an event."""
+    """Errors read and written, the provider's and ours. `object` is the error itself, as it stands in an event.
+
+    `failures` are words of its errors, in lower case, that speak against the server and not against the request.
+    """
 
     read: Callable[[int, bytes], ErrorReply]
     object: Callable[[ErrorReply], object]
     write: Callable[[ErrorReply], bytes]
+    failures: Mapping[str, FailureKind]
 
 
 class ModelList(NamedTuple):

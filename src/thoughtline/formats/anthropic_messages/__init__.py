@@ -26,7 +26,7 @@ from thoughtline.formats.wire import (
     body_codec,
 )
 from thoughtline.providers import ANTHROPIC
-from thoughtline.values.errors import ErrorReply
+from thoughtline.values.errors import ErrorReply, FailureKind
 from thoughtline.values.items import Text
 
 _CALL_IDS = IdRule(re.compile(r"[a-zA-Z0-9_-]{1,64}"), is_unique=True)
@@ -58,6 +58,12 @@ _TYPES = {
     500: "api_error",
     504: "timeout_error",
     529: "overloaded_error",
+}
+_FAILURES: dict[str, FailureKind] = {
+    "overloaded_error": "overloaded",
+    "rate_limit_error": "busy",
+    "timeout_error": "late",
+    "api_error": "broken",
 }
 
 
@@ -110,7 +116,7 @@ WIRE = Wire(
     headers=((b"anthropic-version", b"2023-06-01"),),
     # 20 a page if nothing is said.
     models=ModelList(encode=_models, query="limit=1000", path="", header=b"anthropic-version"),
-    errors=ErrorCodec(read_error, _error, _write_error),
+    errors=ErrorCodec(read_error, _error, _write_error, failures=_FAILURES),
     options=options,
     has_openai_tools=False,
     built_in_tools=frozenset({"web_search"}),

@@ -51,7 +51,7 @@ WIRE = Wire(
     version="v1",
     headers=(),
     models=OPENAI_MODELS,
-    errors=ErrorCodec(read_error, lambda error: error.message, _write_error),
+    errors=ErrorCodec(read_error, lambda error: error.message, _write_error, failures={}),
     options=options,
     has_openai_tools=False,
     built_in_tools=frozenset(),
