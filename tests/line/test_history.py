@@ -13,6 +13,7 @@ import pytest
 from tests.clients.upstreams import start
 from tests.line.asking import CALL, HEADERS, MESSAGE, PATH, RESULT, THOUGHT, USER, request, whole
 from thoughtline import Line
+from thoughtline.catalogue import PROVIDERS
 from thoughtline.formats import FORMATS
 from thoughtline.lessons import Lessons
 from thoughtline.line.history import body_of, destination_of, translated
@@ -187,7 +188,7 @@ async def _calls(history: list[Any], to: str) -> int:
     store = await open_store("memory://", settings.store)
     lessons = Lessons(store, time.time)
     replayer = Replayer(store, lessons, contract_book(settings, lessons), time.time)
-    destination, who = destination_of(to, settings.providers, None), Identity("somebody")
+    destination, who = destination_of(to, PROVIDERS, None), Identity("somebody")
     with cProfile.Profile() as profile:
         await translated(replayer, store, settings, body=body_of(history), to=destination, who=who)
     await store.close()
@@ -195,6 +196,6 @@ async def _calls(history: list[Any], to: str) -> int:
 
 
 @pytest.mark.parametrize("to", ["anthropic/claude-opus-4-8", "deepseek/deepseek-v4-pro"])
-async def test_a_long_history_costs_as_much_a_message_as_a_short_one(to: str) -> None:
+async def test_a_message_of_a_long_history_costs_no_more(to: str) -> None:
     """What was said before a turn is not gone through again for each turn."""
     assert await _calls(_long(1000), to) <= 11 * await _calls(_long(100), to)
