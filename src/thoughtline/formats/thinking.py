@@ -6,16 +6,27 @@ Only what the request says: what a model does by default is its contract's busin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Raw
 
 from thoughtline.formats.json_text import NULL
+from thoughtline.providers.knobs import ThinkingMode
 from thoughtline.values.turns import ThinkingSwitch
 
 MemberEdit: TypeAlias = tuple[str, bytes | None]
 """A top-level member of a request and its JSON; None takes it out."""
+
+
+class ThinkingModes(NamedTuple):
+    """The words that say how to think, at `switch`. `told` are the edits that say these settings, by their paths,
+    instead of what a request says."""
+
+    words: Mapping[ThinkingSwitch, ThinkingMode]
+    switch: tuple[str, ...]
+    told: Callable[[bytes, Mapping[tuple[str, ...], object]], list[MemberEdit]]
+
 
 _OFF_WORDS = ("none", "off", "disabled", "false", "disable")
 _NESTED = ("type", "enabled", "effort", "thinkingConfig", "thinking_config", "thinking", "enable_thinking")

@@ -17,7 +17,7 @@ from thoughtline.formats.json_text import is_given
 from thoughtline.formats.lone_surrogates import reading, writing
 from thoughtline.formats.paths import FindsPath, PublishedMethods
 from thoughtline.formats.texts import Texts
-from thoughtline.formats.thinking import MemberEdit
+from thoughtline.formats.thinking import MemberEdit, ThinkingModes
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import ErrorReply, FailureKind
 from thoughtline.values.events import Event
@@ -199,7 +199,6 @@ Quirk = Literal[
     "single_prompt",  # a body with `prompt` is one, and has its system prompt beside it
     "stored_responses",  # an answer has an id by which the next request may name it
     "streamed_by_address",  # the address says whether to stream, not the body
-    "thinking_modes",  # a word says how to think, and some models refuse some of them
     "thoughts_in_pieces",  # clients may send the text of a thought in pieces or not at all: its signatures count
     "tools_needed",  # calls in the history want tools beside them, and nothing says that none is to be called
     "tools_unmixed",  # tools that the provider runs don't stand beside functions
@@ -267,6 +266,8 @@ class Wire(Struct, frozen=True, kw_only=True):
 
     unasked: Callable[[bytes], list[MemberEdit]]
     """What to change in a request so that nothing asks the model to think."""
+    thinking_modes: ThinkingModes | None
+    """Words that say how to think, where some models refuse some of them."""
     call_ids: IdRule
     upstream_call_ids: IdRule
     """What a server nobody knows takes."""

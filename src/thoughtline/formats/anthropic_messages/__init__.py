@@ -10,6 +10,7 @@ from thoughtline.formats.anthropic_messages import bodies, notes, options
 from thoughtline.formats.anthropic_messages.stream import StreamDecoder
 from thoughtline.formats.anthropic_messages.stream_encoder import StreamEncoder
 from thoughtline.formats.anthropic_messages.texts import TEXTS
+from thoughtline.formats.anthropic_messages.thinking import MODES
 from thoughtline.formats.counting import only
 from thoughtline.formats.errors import read_error, word_for
 from thoughtline.formats.json_text import encode
@@ -122,6 +123,7 @@ WIRE = Wire(
     built_in_tools=frozenset({"web_search"}),
     tool_shapes="typed",
     unasked=without("thinking"),
+    thinking_modes=MODES,
     call_ids=_CALL_IDS,
     upstream_call_ids=_CALL_IDS,
     has_turns_of_blocks=True,
@@ -147,7 +149,5 @@ WIRE = Wire(
         remedy="Send the full conversation without `thread`.",
         goes_on=lambda thread: b'"continue"' in bytes(thread),
     ),
-    quirks=frozenset(
-        {"claude_finishes", "max_tokens_needed", "not_last", "thinking_modes", "unsigned_refused", "usual_tier"}
-    ),
+    quirks=frozenset({"claude_finishes", "max_tokens_needed", "not_last", "unsigned_refused", "usual_tier"}),
 )

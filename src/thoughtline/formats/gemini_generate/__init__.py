@@ -85,6 +85,7 @@ WIRE = Wire(
     built_in_tools=frozenset({"web_search"}),
     tool_shapes="functions",
     unasked=options.unasked,
+    thinking_modes=None,
     call_ids=_CALL_IDS,
     upstream_call_ids=_CALL_IDS,
     has_turns_of_blocks=True,

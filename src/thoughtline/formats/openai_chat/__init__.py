@@ -51,6 +51,7 @@ WIRE = Wire(
     built_in_tools=frozenset(),
     tool_shapes="functions",
     unasked=without(*_ASKING),
+    thinking_modes=None,
     call_ids=IdRule(re.compile(r".{1,40}", re.DOTALL)),
     # vLLM's have 46 characters; nobody but OpenAI, and who passes on to it, is known to count them.
     upstream_call_ids=IdRule(re.compile(r".{1,256}", re.DOTALL)),

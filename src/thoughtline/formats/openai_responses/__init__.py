@@ -61,6 +61,7 @@ WIRE = Wire(
     built_in_tools=frozenset({"web_search"}),
     tool_shapes="namespaces",
     unasked=without("reasoning"),
+    thinking_modes=None,
     call_ids=_CALL_IDS,
     upstream_call_ids=_CALL_IDS,
     has_turns_of_blocks=False,
