@@ -17,7 +17,7 @@ from thoughtline.formats.json_text import is_given
 from thoughtline.formats.lone_surrogates import reading, writing
 from thoughtline.formats.paths import FindsPath, PublishedMethods
 from thoughtline.formats.texts import Texts
-from thoughtline.formats.thinking import MemberEdit, ThinkingModes
+from thoughtline.formats.thinking import MemberEdit, SettingPlace, ThinkingModes
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import ErrorReply, FailureKind
 from thoughtline.values.events import Event
@@ -153,6 +153,13 @@ class HeldConversation(NamedTuple):
     goes_on: Callable[[Raw], bool] = is_given
 
 
+class Inclusion(NamedTuple):
+    """A member that asks for more than the answer, and its word for encrypted reasoning."""
+
+    member: str
+    seals: str
+
+
 class ErrorCodec(NamedTuple):
     """Errors read and written, the provider's and ours. `object` is the error itself, as it stands in an event.
 
@@ -193,7 +200,6 @@ Quirk = Literal[
     "not_last",  # no turn may end in reasoning
     "one_text",  # a message has one field for all its text and one for all its reasoning
     "seals_on_items",  # signatures stand on calls and text
-    "seals_on_request",  # encrypted reasoning comes to those who ask for it
     "shared_address",  # bodies of others go there too: its own have one of its telling members
     "signed_requests",  # for a host: a server nobody knows is not taken to speak it
     "single_prompt",  # a body with `prompt` is one, and has its system prompt beside it
@@ -266,8 +272,12 @@ class Wire(Struct, frozen=True, kw_only=True):
 
     unasked: Callable[[bytes], list[MemberEdit]]
     """What to change in a request so that nothing asks the model to think."""
+    thinking: SettingPlace
+    """How what switches thinking is written."""
     thinking_modes: ThinkingModes | None
     """Words that say how to think, where some models refuse some of them."""
+    inclusion: Inclusion | None
+    """How encrypted reasoning is asked for; None where it comes by itself, or never."""
     call_ids: IdRule
     upstream_call_ids: IdRule
     """What a server nobody knows takes."""

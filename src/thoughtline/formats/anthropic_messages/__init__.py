@@ -15,7 +15,7 @@ from thoughtline.formats.counting import only
 from thoughtline.formats.errors import read_error, word_for
 from thoughtline.formats.json_text import encode
 from thoughtline.formats.paths import ClientPath, PublishedMethods, by_tail, versioned
-from thoughtline.formats.thinking import without
+from thoughtline.formats.thinking import SettingPlace, without
 from thoughtline.formats.wire import (
     ErrorCodec,
     HeldConversation,
@@ -123,7 +123,9 @@ WIRE = Wire(
     built_in_tools=frozenset({"web_search"}),
     tool_shapes="typed",
     unasked=without("thinking"),
+    thinking=SettingPlace(replaced=("thinking",)),
     thinking_modes=MODES,
+    inclusion=None,
     call_ids=_CALL_IDS,
     upstream_call_ids=_CALL_IDS,
     has_turns_of_blocks=True,

@@ -13,6 +13,7 @@ from thoughtline.formats.bedrock_converse.stream import StreamDecoder
 from thoughtline.formats.bedrock_converse.stream_encoder import StreamEncoder
 from thoughtline.formats.bedrock_converse.texts import TEXTS
 from thoughtline.formats.openai_shapes import OPENAI_MODELS
+from thoughtline.formats.thinking import SettingPlace
 from thoughtline.formats.wire import IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import BEDROCK_CLAUDE
 from thoughtline.values.items import Text
@@ -53,7 +54,9 @@ WIRE = Wire(
     built_in_tools=frozenset(),
     tool_shapes="functions",
     unasked=options.unasked,
+    thinking=SettingPlace(),
     thinking_modes=None,
+    inclusion=None,
     call_ids=_CALL_IDS,
     upstream_call_ids=_CALL_IDS,
     has_turns_of_blocks=True,

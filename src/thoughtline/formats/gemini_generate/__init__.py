@@ -13,6 +13,7 @@ from thoughtline.formats.gemini_generate.stream_encoder import StreamEncoder
 from thoughtline.formats.gemini_generate.texts import TEXTS
 from thoughtline.formats.google_shapes import GOOGLE_ERRORS, GOOGLE_MODELS
 from thoughtline.formats.paths import Action, ClientPath, PublishedMethods, is_lead, versioned
+from thoughtline.formats.thinking import SettingPlace
 from thoughtline.formats.wire import IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import GEMINI
 from thoughtline.values.items import Text
@@ -85,7 +86,9 @@ WIRE = Wire(
     built_in_tools=frozenset({"web_search"}),
     tool_shapes="functions",
     unasked=options.unasked,
+    thinking=SettingPlace(spellings=options.CONFIGS, stale=("thinking_config",)),
     thinking_modes=None,
+    inclusion=None,
     call_ids=_CALL_IDS,
     upstream_call_ids=_CALL_IDS,
     has_turns_of_blocks=True,

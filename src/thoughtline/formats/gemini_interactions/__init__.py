@@ -13,6 +13,7 @@ from thoughtline.formats.gemini_interactions.stream_encoder import StreamEncoder
 from thoughtline.formats.gemini_interactions.texts import TEXTS
 from thoughtline.formats.google_shapes import GOOGLE_ERRORS, GOOGLE_MODELS
 from thoughtline.formats.paths import by_tail, versioned
+from thoughtline.formats.thinking import SettingPlace
 from thoughtline.formats.wire import HeldConversation, IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import INTERACTIONS
 from thoughtline.values.items import Text
@@ -51,7 +52,9 @@ WIRE = Wire(
     built_in_tools=frozenset({"web_search"}),
     tool_shapes="functions",
     unasked=options.unasked,
+    thinking=SettingPlace(),
     thinking_modes=None,
+    inclusion=None,
     call_ids=_CALL_IDS,
     upstream_call_ids=_CALL_IDS,
     has_turns_of_blocks=False,

@@ -12,7 +12,7 @@ from thoughtline.formats.ollama_chat.stream import StreamDecoder, StreamEncoder
 from thoughtline.formats.ollama_chat.texts import TEXTS
 from thoughtline.formats.openai_shapes import OPENAI_MODELS
 from thoughtline.formats.paths import by_tail, without_version
-from thoughtline.formats.thinking import without
+from thoughtline.formats.thinking import SettingPlace, without
 from thoughtline.formats.wire import ErrorCodec, IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import OLLAMA
 from thoughtline.values.errors import ErrorReply
@@ -57,7 +57,9 @@ WIRE = Wire(
     built_in_tools=frozenset(),
     tool_shapes="functions",
     unasked=without("think"),
+    thinking=SettingPlace(),
     thinking_modes=None,
+    inclusion=None,
     call_ids=_CALL_IDS,
     upstream_call_ids=_CALL_IDS,
     has_turns_of_blocks=False,

@@ -12,7 +12,7 @@ from thoughtline.formats.openai_chat.stream_encoder import StreamEncoder
 from thoughtline.formats.openai_chat.texts import TEXTS
 from thoughtline.formats.openai_shapes import OPENAI_ERRORS, OPENAI_MODELS
 from thoughtline.formats.paths import below_openai, by_tail
-from thoughtline.formats.thinking import without
+from thoughtline.formats.thinking import SettingPlace, without
 from thoughtline.formats.wire import IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import REASONING_CONTENT
 from thoughtline.values.items import Text
@@ -51,7 +51,9 @@ WIRE = Wire(
     built_in_tools=frozenset(),
     tool_shapes="functions",
     unasked=without(*_ASKING),
+    thinking=SettingPlace(replaced=("thinking",)),
     thinking_modes=None,
+    inclusion=None,
     call_ids=IdRule(re.compile(r".{1,40}", re.DOTALL)),
     # vLLM's have 46 characters; nobody but OpenAI, and who passes on to it, is known to count them.
     upstream_call_ids=IdRule(re.compile(r".{1,256}", re.DOTALL)),

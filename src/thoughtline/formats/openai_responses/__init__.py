@@ -13,8 +13,8 @@ from thoughtline.formats.openai_responses.stream_encoder import StreamEncoder
 from thoughtline.formats.openai_responses.texts import TEXTS
 from thoughtline.formats.openai_shapes import OPENAI_ERRORS, OPENAI_MODELS
 from thoughtline.formats.paths import below_openai, by_tail
-from thoughtline.formats.thinking import without
-from thoughtline.formats.wire import HeldConversation, IdRule, MessagePlace, NotePlace, Wire, body_codec
+from thoughtline.formats.thinking import SettingPlace, without
+from thoughtline.formats.wire import HeldConversation, IdRule, Inclusion, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import OPENAI_RESPONSES
 
 _CALL_IDS = IdRule(re.compile(r".{1,64}", re.DOTALL), is_unique=True)
@@ -61,7 +61,9 @@ WIRE = Wire(
     built_in_tools=frozenset({"web_search"}),
     tool_shapes="namespaces",
     unasked=without("reasoning"),
+    thinking=SettingPlace(stale=("max_tokens",)),
     thinking_modes=None,
+    inclusion=Inclusion("include", "reasoning.encrypted_content"),
     call_ids=_CALL_IDS,
     upstream_call_ids=_CALL_IDS,
     has_turns_of_blocks=False,
@@ -90,7 +92,6 @@ WIRE = Wire(
             "bearer_key",
             "items_are_elements",
             "not_last",
-            "seals_on_request",
             "stored_responses",
             "usual_tier",
             "websocket",
