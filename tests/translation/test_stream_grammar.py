@@ -19,7 +19,7 @@ from tests.translation.test_streams import ANSWER, STREAM, TOOL_CALLS, USAGE, cl
 from tests.translation.world import NOW
 from thoughtline.formats import FORMATS
 from thoughtline.translation import ResponseContext
-from thoughtline.translation.response_translator import ResponseTranslator
+from thoughtline.translation.replies import ResponseTranslator
 from thoughtline.values.events import (
     CallDelta,
     Event,
