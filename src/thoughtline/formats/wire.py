@@ -253,6 +253,10 @@ class Wire(Struct, frozen=True, kw_only=True):
     """What of a request is sent there."""
     count_member: str
     """Where their number stands in the answer."""
+    count_beside: Mapping[str, str]
+    """What else stands there."""
+    count_inside: str
+    """The member that a request to be counted may stand in; empty where it is the body."""
     version: str
     headers: tuple[tuple[bytes, bytes], ...]
     """Headers that every request must have."""

@@ -112,6 +112,8 @@ WIRE = Wire(
     count_path=lambda base, model: versioned(base, "v1", "/messages/count_tokens"),
     count_body=only(("model", "messages", "system", "tools", "tool_choice", "thinking")),
     count_member="input_tokens",
+    count_beside={},
+    count_inside="",
     version="v1",
     headers=((b"anthropic-version", b"2023-06-01"),),
     # 20 a page if nothing is said.

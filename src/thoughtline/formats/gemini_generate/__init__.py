@@ -6,7 +6,7 @@ Reasoning is a part with `thought: true`, or a signature beside the payload of a
 import re
 from urllib.parse import quote
 
-from thoughtline.formats.counting import enclosed
+from thoughtline.formats.counting import ENCLOSED, enclosed
 from thoughtline.formats.gemini_generate import bodies, options
 from thoughtline.formats.gemini_generate.stream import TEXTS, StreamDecoder
 from thoughtline.formats.gemini_generate.stream_encoder import StreamEncoder
@@ -76,6 +76,8 @@ WIRE = Wire(
     count_path=lambda base, model: _upstream_path(base, model, "countTokens"),
     count_body=enclosed,
     count_member="totalTokens",
+    count_beside={},
+    count_inside=ENCLOSED,
     version="v1beta",
     headers=(),
     models=GOOGLE_MODELS,

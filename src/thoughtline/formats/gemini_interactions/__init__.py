@@ -42,6 +42,8 @@ WIRE = Wire(
     count_path=None,
     count_body=None,
     count_member="totalTokens",
+    count_beside={},
+    count_inside="",
     version="v1beta",
     headers=(),
     models=GOOGLE_MODELS._replace(path="(?!)"),
