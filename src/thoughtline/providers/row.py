@@ -110,7 +110,8 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     members of an error's `metadata` that say why input was flagged. `relays`: it passes on what makers
     say. `traced_as`: what OpenTelemetry calls it, where that is another name (its registry of `gen_ai.provider.name`,
     read 2026-11-16).
-    `key_variables`: where its users have its key in the environment, if not in `NAME_API_KEY`.
+    `key_variables`: where its users have its key in the environment, if not in `NAME_API_KEY`. `key_prefixes`: how its
+    keys begin, so that they are known wherever they stand.
     """
 
     name: str
@@ -150,6 +151,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     relays: RelayedMaker | None = None
     traced_as: str = ""
     key_variables: tuple[str, ...] = ()
+    key_prefixes: tuple[str, ...] = ()
 
     def row_for(self, model: str, format: FormatName, *, is_maker: bool = True) -> Contract | None:
         """What is demanded for a model; at its maker's, one that no row names goes by the last."""

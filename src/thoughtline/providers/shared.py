@@ -126,6 +126,7 @@ UNLISTED = ProviderRow(
     makes=(META_RESPONSES_V1, UNKNOWN_FORMAT),
     refusals=_OTHERS,
     failures=_FAILURES,
+    key_prefixes=("nvapi-", "hf_"),
 )
 """A host that nobody lists."""
 
