@@ -20,7 +20,7 @@ from thoughtline.commands.doctor.server import look_at_exposure, look_at_port, l
 from thoughtline.commands.doctor.store import StoreReport, look_at_store
 from thoughtline.commands.doctor.upstreams import look_at_clock, look_at_upstreams
 from thoughtline.commands.options import flags_of
-from thoughtline.gateway.key_mark import KeyMark
+from thoughtline.gateway.client_keys import KeyMark
 from thoughtline.settings import Flags, Settings, data_directory, home_folder, load_settings, settings_file
 from thoughtline.stores import Clock
 from thoughtline.values.errors import SettingsError

@@ -31,8 +31,7 @@ from thoughtline.gateway.admin.connecting import ConnectQuery
 from thoughtline.gateway.admin.contracts import ContractsFilter
 from thoughtline.gateway.admin.keys import KeyBody, KeyFilter
 from thoughtline.gateway.admin.recent import RequestsQuery
-from thoughtline.gateway.admin.requests import MAX_PARAMETER_CHARS, AdminRequest, Stream, Whole, decode_query
-from thoughtline.gateway.admin.rows import Row
+from thoughtline.gateway.admin.requests import MAX_PARAMETER_CHARS, AdminRequest, Row, Stream, Whole, decode_query
 from thoughtline.gateway.admin.sessions import SessionQuery, SessionsQuery
 from thoughtline.gateway.metrics import CONTENT_TYPE as METRICS_TYPE
 from thoughtline.gateway.shared_settings import SettingsPatch
