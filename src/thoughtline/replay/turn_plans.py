@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
 
@@ -119,9 +118,9 @@ class TurnPlans:
             edits.append((position, turn.with_reasoning_moved() if position in self._moved else turn))
         past, found, noted = self._past, sorted(self._findings, key=itemgetter(0)), self._notes.by_position
         fillers = [*self._fillers.values(), *([] if past.filler is None else [past.filler])]
-        counts = Counter([what for _, what in self._counted])
-        if past is not NO_PAST:
-            counts.update(past.counts.counted)
+        counts = dict(past.counts.counted) if past is not NO_PAST else {}
+        for _, what in self._counted:
+            counts[what] = counts.get(what, 0) + 1
         return Plan(
             tuple(edits),
             tuple(self._members),
