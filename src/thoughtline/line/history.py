@@ -20,10 +20,9 @@ from thoughtline.continuity.memory import Memory
 from thoughtline.continuity.terms import Terms
 from thoughtline.formats import FORMATS
 from thoughtline.line.decoded import json_of
-from thoughtline.prepared import Prepared
+from thoughtline.prepared import Carried, Prepared
 from thoughtline.providers import canonical_name
 from thoughtline.replay.capture import capture
-from thoughtline.replay.carrying import Carried
 from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
 from thoughtline.stores import Store
