@@ -151,8 +151,10 @@ class FormatReasoningCodec(Struct, frozen=True):
         own = _items_of(transcript)
         if not items or tuple(self._thoughts(own)) == tuple(items):
             return message
-        said = [item for item in own if not isinstance(item, REASONING_KINDS) and not is_strange_reasoning(item)]
-        visible = [_sealed(item, None) for item in said] if self._lifts_seals else said
+        visible: list[Item] = [item for item in own if not isinstance(item, REASONING_KINDS)]
+        visible = [item for item in visible if not is_strange_reasoning(item)]
+        if self._lifts_seals:
+            visible = [_sealed(item, None) for item in visible]
         standing = self._put_seals(visible, items) if self._lifts_seals else list(items)
         has_content = bool(self._wire.message.content)
         written = tuple(_woven(visible, standing) if self._is_in_order else [*standing, *visible])
