@@ -6,7 +6,6 @@ Reasoning takes the shape the client has for it, and its seals go into our envel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -130,7 +129,7 @@ class AnswerTranslator:
 
     def _text(self, event: TextDelta) -> None:
         opened = self._open
-        if opened is not None and self._joins(opened):
+        if opened is not None and self._slot == "element" and opened.kind == "text" and opened.is_done:
             opened.source, opened.base, opened.is_done = event.position, len(opened.text), False
         elif opened is None or not self._is_open(event.position, "text"):
             opened = self._enter("text", event.position)
@@ -263,9 +262,6 @@ class AnswerTranslator:
         if self._slot != "element":
             self._leave()
 
-    def _joins(self, opened: OpenItem) -> bool:
-        return self._slot == "element" and opened.kind == "text" and opened.is_done
-
     def _reasoning_done(self, source: int, item: Reasoning) -> None:
         """A piece of reasoning is whole. It stays open until something else comes: its ciphertext may follow."""
         if item in self._sealed:
@@ -385,7 +381,8 @@ class AnswerTranslator:
         if self._slot == "call":
             self._unsealed.add(opened.held)
             return [ReasoningText(text, None, ours)] if text else []
-        token = self._token(opened.held) if self._slot != "none" else None
+        sealing = self._context.sealing if self._slot != "none" else None
+        token = sealing.token(opened.held) if sealing is not None else None
         match self._slot:
             case "block":
                 return [ReasoningText(text, token or "", ours)] if text or token else []
@@ -409,10 +406,6 @@ class AnswerTranslator:
 
     def _held(self, item: Item) -> Held:
         return Held(self._place, item)
-
-    def _token(self, held: Sequence[Held]) -> str | None:
-        sealing = self._context.sealing
-        return sealing.token(held) if sealing is not None else None
 
     def _leave_call(self, opened: OpenItem, item: ToolCall | None) -> None:
         made = opened.call
