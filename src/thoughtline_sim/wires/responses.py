@@ -228,7 +228,7 @@ def _events(whole: JsonObject, chunk_chars: int, announces_ciphertext: bool) -> 
 
 
 def _opened(item: JsonObject, announces_ciphertext: bool) -> JsonObject:
-    """An item as it is announced. Its ciphertext there is not the final one and opens nowhere (contracts.md §12.1)."""
+    """An item as it is announced. Its ciphertext there is not the final one and opens nowhere."""
     empty = {"status": "in_progress", "content": [], "summary": [], "arguments": ""}
     opened = {key: empty.get(key, value) for key, value in item.items() if key != "encrypted_content"}
     if item.get("encrypted_content") and announces_ciphertext:
