@@ -41,9 +41,7 @@ def run(options: argparse.Namespace) -> int:
     return WELL if is_well(checks) else ILL
 
 
-async def examine(
-    file: Path | None, environment: Mapping[str, str], flags: Flags, home: Path, clock: Clock = time.time
-) -> list[Check]:
+async def examine(file: Path | None, environment: Mapping[str, str], flags: Flags, home: Path) -> list[Check]:
     """Look at everything. With settings that can't be read there is nothing else to look at."""
     try:
         settings = load_settings(file, environment, flags, home)
@@ -51,7 +49,7 @@ async def examine(
         return [Check("settings", "fail", problem.told, problem.remedy) for problem in error.problems]
     chosen = file or settings_file(environment, home)
     told = f"read from {chosen}" if chosen else "no config file: using defaults"
-    return [Check("settings", "ok", told), *await _look(settings, data_directory(environment, home), clock)]
+    return [Check("settings", "ok", told), *await _look(settings, data_directory(environment, home), time.time)]
 
 
 async def _look(settings: Settings, data_dir: Path, clock: Clock) -> list[Check]:
