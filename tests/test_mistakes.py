@@ -19,7 +19,7 @@ from tests.gateway.world import running
 from thoughtline.cli import main
 from thoughtline.commands import serve as serving
 from thoughtline.gateway.admin.table import TABLE
-from thoughtline.gateway.meant import CLIENT_PATHS, MANAGEMENT_PATHS
+from thoughtline.gateway.choosing import CLIENT_PATHS, MANAGEMENT_PATHS
 from thoughtline.settings import ServerSettings, Settings
 
 ROOT = Path(__file__).parents[1]

@@ -88,7 +88,10 @@ MISTAKES = [
     ),
     ("[routes.a]\ntargets = []", "2: routes.a.targets: a route needs targets"),
     ("[routes.a]", "1: routes.a.targets: a route needs targets"),
-    ("[routes.a]\ntargets = ['kimi']", '2: routes.a.targets[0]: this is not a provider and its model (write "provider/model")'),
+    (
+        "[routes.a]\ntargets = ['kimi']",
+        '2: routes.a.targets[0]: this is not a provider and its model (write "provider/model")',
+    ),
     (
         "[routes.a]\ntargets = ['x/y', 'kim/y']",
         "2: routes.a.targets[1]: there is no such provider (did you mean kimi?)",

@@ -119,9 +119,9 @@ def changes_for(client: Client, address: Address, key: str, file: Path | None, h
     return changes
 
 
-def file_of(step: SetupStep, home: Path, platform: str = sys.platform) -> Path:
+def file_of(step: SetupStep, home: Path) -> Path:
     """Where a client has its file. One with comments is taken in place of one without, as programs do."""
-    there = step.file.replace(*_USER_FOLDERS.get(platform, ("", "")))
+    there = step.file.replace(*_USER_FOLDERS.get(sys.platform, ("", "")))
     path = home / there.removeprefix("~/")
     commented = path.with_suffix(".jsonc")
     return commented if path.suffix == ".json" and commented.exists() else path

@@ -19,8 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from thoughtline.commands.options import flags_of
-from thoughtline.gateway.client_keys import ClientKey, ClientKeys
-from thoughtline.gateway.key_mark import KeyMark
+from thoughtline.gateway.client_keys import ClientKey, ClientKeys, KeyMark
 from thoughtline.settings import Settings, check_exposure, data_directory, home_folder, load_settings
 from thoughtline.stores import durable_store
 from thoughtline.values.errors import StoreRefused

@@ -22,9 +22,8 @@ from msgspec.structs import replace
 from thoughtline.gateway import shared_counts
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.checking import checked
-from thoughtline.gateway.client_keys import ClientKeys
+from thoughtline.gateway.client_keys import ClientKeys, KeyMark
 from thoughtline.gateway.journal import Journal, standard_log
-from thoughtline.gateway.key_mark import KeyMark
 from thoughtline.gateway.log_styles import style_of
 from thoughtline.gateway.metrics import FOLDER_VARIABLE, Totals, totals_of_workers
 from thoughtline.gateway.protocol import BoundedProtocol

@@ -16,9 +16,7 @@ from thoughtline.catalogue import PROVIDERS
 from thoughtline.providers import canonical_name, host_at
 from thoughtline.settings.keys import NAMED_TABLES, TABLES
 from thoughtline.settings.kinds import TEXT, URL
-from thoughtline.settings.named_tables import read_contracts, read_ladders, read_models, read_routes
 from thoughtline.settings.overlay import lay, lay_environment, spelled
-from thoughtline.settings.provider_tables import ANY_CLIENT, read_providers
 from thoughtline.settings.structs import (
     ContinuitySettings,
     DebugSettings,
@@ -29,7 +27,18 @@ from thoughtline.settings.structs import (
     Settings,
     TranslationSettings,
 )
-from thoughtline.settings.tables import given, read_table, read_value, table_at
+from thoughtline.settings.tables import (
+    ANY_CLIENT,
+    given,
+    read_contracts,
+    read_ladders,
+    read_models,
+    read_providers,
+    read_routes,
+    read_table,
+    read_value,
+    table_at,
+)
 from thoughtline.settings.tree import Given, Problems, Table, read_file
 from thoughtline.stores import DURABLE
 from thoughtline.stores.settings import StoreSettings, default_url

@@ -27,7 +27,7 @@ _HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 async def require_admin(request: AdminRequest) -> None:
     """Raises 401 without saying why, or 403 for a key that is good for something else."""
-    credential = credential_of(request.headers, "")
+    credential = credential_of(request.headers)
     if credential:
         await _require_token(request, credential)
         return
@@ -122,7 +122,7 @@ def is_same_origin(request: AdminRequest) -> bool:
 
 def who_asks(request: AdminRequest) -> str:
     """For the log: how somebody is known, without what they showed."""
-    state, credential = request.state, credential_of(request.headers, "")
+    state, credential = request.state, credential_of(request.headers)
     cookie = cookie_of(request)
     if credential and is_token_right(state, credential):
         return "token"

@@ -14,8 +14,7 @@ from urllib.parse import unquote
 from thoughtline.encodings import unpacked
 from thoughtline.gateway.admin.access import require_admin, require_metrics_reader
 from thoughtline.gateway.admin.answers import Failure, Problem
-from thoughtline.gateway.admin.requests import AdminRequest, Stream, Whole, decode_query
-from thoughtline.gateway.admin.rows import Nothing, Row
+from thoughtline.gateway.admin.requests import AdminRequest, Nothing, Row, Stream, Whole, decode_query
 from thoughtline.gateway.admin.table import TABLE
 from thoughtline.gateway.admin.trail import record
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_whole

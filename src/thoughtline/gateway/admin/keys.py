@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from thoughtline.gateway.admin import recent
 from thoughtline.gateway.admin.answers import moment
+from thoughtline.gateway.admin.requests import AdminRequest, Whole
 from thoughtline.gateway.admin.status_answers import KeyMade, KeysRevoked, KeysView, KeyView
 from thoughtline.gateway.client_keys import ClientKey, ClientKeys
 from thoughtline.gateway.state import State
@@ -39,11 +40,12 @@ class KeyBody(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     plain_content: bool = False
 
 
-async def keys_view(state: State) -> KeysView:
+async def keys_view(request: AdminRequest) -> Whole:
+    state = request.state
     keys = state.keys.listed() if isinstance(state.keys, ClientKeys) else ()
     can_change = isinstance(state.keys, ClientKeys) and state.is_durable
     note = _UNKEPT if not can_change else _note(state, is_first=not keys)
-    return KeysView(await _views(state, keys), bool(state.keys.are_required), can_change, note)
+    return Whole(KeysView(await _views(state, keys), bool(state.keys.are_required), can_change, note))
 
 
 async def add_key(state: State, body: bytes) -> KeyMade:

@@ -31,8 +31,7 @@ from thoughtline.gateway.admin.connecting import ConnectQuery
 from thoughtline.gateway.admin.contracts import ContractsFilter
 from thoughtline.gateway.admin.keys import KeyBody, KeyFilter
 from thoughtline.gateway.admin.recent import RequestsQuery
-from thoughtline.gateway.admin.requests import MAX_PARAMETER_CHARS, AdminRequest, Stream, Whole, decode_query
-from thoughtline.gateway.admin.rows import Row
+from thoughtline.gateway.admin.requests import MAX_PARAMETER_CHARS, AdminRequest, Row, Stream, Whole, decode_query
 from thoughtline.gateway.admin.sessions import SessionQuery, SessionsQuery
 from thoughtline.gateway.metrics import CONTENT_TYPE as METRICS_TYPE
 from thoughtline.gateway.shared_settings import SettingsPatch
@@ -51,27 +50,10 @@ class LoginForm(Struct, frozen=True, forbid_unknown_fields=True):
     token: Annotated[str, Meta(max_length=MAX_PARAMETER_CHARS, pattern=r"^[^\u0000]*$")]
 
 
-async def _cache(request: AdminRequest) -> Whole:
-    return Whole(await cache.cache_page(request.state, decode_query(request.query, CacheQuery)))
-
-
 async def _forget(request: AdminRequest) -> Whole:
     where = decode_query(request.query, CacheFilter).where
     deleted = await cache.forget(request.state, where)
     return Whole(answers.Deleted(deleted), done=f"{deleted} turns deleted")
-
-
-async def _sessions(request: AdminRequest) -> Whole:
-    return Whole(await sessions.sessions_page(request.state, decode_query(request.query, SessionsQuery)))
-
-
-async def _session(request: AdminRequest) -> Whole:
-    query = decode_query(request.query, SessionQuery)
-    return Whole(await sessions.session_view(request.state, request.names["id"], query))
-
-
-async def _handoffs(request: AdminRequest) -> Whole:
-    return Whole(await handoffs.handoff_report(request.state))
 
 
 async def _settings(request: AdminRequest) -> Whole:
@@ -83,18 +65,10 @@ async def _change_settings(request: AdminRequest) -> Whole:
     return Whole(changed, done=request.body.decode("utf-8", "replace"))
 
 
-async def _contracts(request: AdminRequest) -> Whole:
-    return Whole(await contracts.contracts_view(request.state))
-
-
 async def _unlearn(request: AdminRequest) -> Whole:
     key = decode_query(request.query, ContractsFilter).key
     deleted = await request.state.lessons.forget(key)
     return Whole(answers.Deleted(deleted), done=f"{deleted} lessons deleted")
-
-
-async def _audit(request: AdminRequest) -> Whole:
-    return Whole(await audits.audited(request.body, decode_query(request.query, AuditQuery)))
 
 
 async def _events(request: AdminRequest) -> Stream:
@@ -102,20 +76,8 @@ async def _events(request: AdminRequest) -> Stream:
     return Stream(events.events(request.state.journal), "text/event-stream")
 
 
-async def _requests(request: AdminRequest) -> Whole:
-    return Whole(await recent.requests_page(request.state, decode_query(request.query, RequestsQuery)))
-
-
 async def _request(request: AdminRequest) -> Whole:
     return Whole(await recent.request_view(request.state, request.names["id"]))
-
-
-async def _series(request: AdminRequest) -> Whole:
-    return Whole(await recent.series_view(request.state))
-
-
-async def _keys(request: AdminRequest) -> Whole:
-    return Whole(await keys.keys_view(request.state))
 
 
 async def _add_key(request: AdminRequest) -> Whole:
@@ -126,18 +88,6 @@ async def _add_key(request: AdminRequest) -> Whole:
 async def _revoke_key(request: AdminRequest) -> Whole:
     gone = await keys.revoke_key(request.state, decode_query(request.query, KeyFilter).id)
     return Whole(gone, done=f"{len(gone.revoked)} client keys revoked")
-
-
-async def _routes(request: AdminRequest) -> Whole:
-    return Whole(routes.routes_view(request.state))
-
-
-async def _providers(request: AdminRequest) -> Whole:
-    return Whole(routes.providers_view(request.state))
-
-
-async def _connect(request: AdminRequest) -> Whole:
-    return Whole(await connecting.connect_view(request, decode_query(request.query, ConnectQuery)))
 
 
 async def _openapi(request: AdminRequest) -> Whole:
@@ -242,7 +192,14 @@ TABLE: tuple[Row, ...] = (
         access="metrics",
         content_type=METRICS_TYPE,
     ),
-    Row("GET", _CACHE, _cache, summary="What is remembered, newest first.", answer=answers.CachePage, query=CacheQuery),
+    Row(
+        "GET",
+        _CACHE,
+        cache.cache_page,
+        summary="What is remembered, newest first.",
+        answer=answers.CachePage,
+        query=CacheQuery,
+    ),
     Row(
         "DELETE",
         _CACHE,
@@ -251,11 +208,18 @@ TABLE: tuple[Row, ...] = (
         answer=answers.Deleted,
         query=CacheFilter,
     ),
-    Row("GET", "/api/sessions", _sessions, summary="Sessions.", answer=answers.SessionPage, query=SessionsQuery),
+    Row(
+        "GET",
+        "/api/sessions",
+        sessions.sessions_page,
+        summary="Sessions.",
+        answer=answers.SessionPage,
+        query=SessionsQuery,
+    ),
     Row(
         "GET",
         "/api/sessions/{id}",
-        _session,
+        sessions.session_view,
         summary="The turns of a session in order, and what happened to each.",
         answer=answers.SessionView,
         query=SessionQuery,
@@ -264,7 +228,7 @@ TABLE: tuple[Row, ...] = (
     Row(
         "GET",
         "/api/requests",
-        _requests,
+        recent.requests_page,
         summary="The last requests and their results, newest first.",
         answer=request_answers.RequestPage,
         query=RequestsQuery,
@@ -277,8 +241,16 @@ TABLE: tuple[Row, ...] = (
         answer=request_answers.RequestView,
         refusals=(404,),
     ),
-    Row("GET", "/api/series", _series, summary="Figures of the last 24 hours.", answer=status_answers.Series),
-    Row("GET", "/api/handoffs", _handoffs, summary="How handoffs went, by route.", answer=answers.HandoffReport),
+    Row(
+        "GET", "/api/series", recent.series_view, summary="Figures of the last 24 hours.", answer=status_answers.Series
+    ),
+    Row(
+        "GET",
+        "/api/handoffs",
+        handoffs.handoff_report,
+        summary="How handoffs went, by route.",
+        answer=answers.HandoffReport,
+    ),
     Row("GET", _SETTINGS, _settings, summary="The settings in force, without secrets.", answer=answers.SettingsView),
     Row(
         "PATCH",
@@ -293,7 +265,7 @@ TABLE: tuple[Row, ...] = (
     Row(
         "GET",
         _CONTRACTS,
-        _contracts,
+        contracts.contracts_view,
         summary="What providers demand, and what was learned.",
         answer=answers.ContractsView,
     ),
@@ -305,7 +277,9 @@ TABLE: tuple[Row, ...] = (
         answer=answers.Deleted,
         query=ContractsFilter,
     ),
-    Row("GET", _KEYS, _keys, summary="The client keys, without their secrets.", answer=status_answers.KeysView),
+    Row(
+        "GET", _KEYS, keys.keys_view, summary="The client keys, without their secrets.", answer=status_answers.KeysView
+    ),
     Row(
         "POST",
         _KEYS,
@@ -328,21 +302,21 @@ TABLE: tuple[Row, ...] = (
     Row(
         "GET",
         "/api/routes",
-        _routes,
+        routes.routes_view,
         summary="Routes, and the state of their targets.",
         answer=status_answers.RoutesView,
     ),
     Row(
         "GET",
         "/api/providers",
-        _providers,
+        routes.providers_view,
         summary="The providers that can be asked.",
         answer=status_answers.ProvidersView,
     ),
     Row(
         "GET",
         "/api/connect",
-        _connect,
+        connecting.connect_view,
         summary="The clients, when each was last seen, and how to set one up.",
         answer=status_answers.ConnectView,
         query=ConnectQuery,
@@ -351,7 +325,7 @@ TABLE: tuple[Row, ...] = (
     Row(
         "POST",
         "/api/audit",
-        _audit,
+        audits.audited,
         summary="What a provider would refuse in a request: wrapped in an object, or the body itself with parameters.",
         answer=answers.Audit,
         query=AuditQuery,

@@ -36,10 +36,8 @@ class Asset(NamedTuple):
 
 
 def is_view(scope: Mapping[str, Any], providers: Container[str]) -> bool:
-    """Whether a browser asks for a view. What programs ask at such an address may be meant for a default provider, and
-    a provider of that name comes first."""
-    if scope["method"] not in ("GET", "HEAD"):
-        return False
+    """Whether it is a view that is read here. What programs ask at such an address may be meant for a default provider,
+    and a provider of that name comes first."""
     first = scope["path"].lstrip("/").partition("/")[0]
     if first not in VIEWS or canonical_name(first) in providers:
         return False
