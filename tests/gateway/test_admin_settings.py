@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.managing import TOKEN, Json, Managed, managed
+from tests.gateway.managed_gateways import TOKEN, Json, Managed, managed
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.gateway.masking import masked_url
 from thoughtline.gateway.shared_settings import ContinuityPatch, SettingsPatch, keep

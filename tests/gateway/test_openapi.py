@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from schemathesis import Case
 from schemathesis.checks import positive_data_acceptance
 
-from tests.gateway.managing import TOKEN, Managed, managed
+from tests.gateway.managed_gateways import TOKEN, Managed, managed
 from thoughtline.gateway.admin.answers import Failure
 from thoughtline.gateway.admin.openapi import document
 from thoughtline.gateway.admin.rows import Row
