@@ -22,7 +22,7 @@ from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.recent import Recent
 from thoughtline.gateway.state import State, make_state
-from thoughtline.replay.noting import NotesOfTurns
+from thoughtline.replay.turn_plans import NotesOfTurns
 from thoughtline.settings import Settings
 from thoughtline.stores import open_store
 

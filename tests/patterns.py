@@ -135,8 +135,8 @@ def _tables() -> dict[tuple[str, str], list[str]]:
         ("thoughtline.providers", "row.wanted_models"): [row.wanted_models for row in rows],
         ("thoughtline.preserver", "models"): [models for row in rows for models, _ in row.asks],
         ("thoughtline.providers.row", "row.models"): [one.models for row in rows for one in row.rows],
-        ("thoughtline.translation.sampling", "rules.never"): [one.sampling.never for one in contracts],
-        ("thoughtline.translation.sampling", "rules.takes_both"): [one.sampling.takes_both for one in contracts],
+        ("thoughtline.translation.asking", "rules.never"): [one.sampling.never for one in contracts],
+        ("thoughtline.translation.asking", "rules.takes_both"): [one.sampling.takes_both for one in contracts],
         ("thoughtline.providers.knobs", "self.models"): [knob.models for one in contracts for knob in one.knobs],
         ("thoughtline.gateway.model_lists", "wire.models.path"): [wire.models.path for wire in FORMATS.values()],
         # A test of its author's own against his own models.

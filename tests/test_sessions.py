@@ -7,7 +7,7 @@ import json
 import pytest
 
 from thoughtline.formats import FORMATS
-from thoughtline.sessions import identity_of, unnamed_session
+from thoughtline.sessions import unnamed_session, who_asks
 from thoughtline.values.identity import Identity
 from thoughtline.values.turns import UNNAMED_SESSION, Provenance, Transcript
 
@@ -50,24 +50,24 @@ BODIES = [
 @pytest.mark.parametrize(("headers", "expected"), HEADERS)
 def test_headers_name_a_session(headers: dict[bytes, bytes], expected: Identity) -> None:
     """The headers of the clients that were seen, and none that name a person or a single request."""
-    assert identity_of("t", headers, b"{}") == expected
+    assert who_asks("t", headers, b"{}")[0] == expected
 
 
 @pytest.mark.parametrize(("body", "expected"), BODIES)
 def test_bodies_name_a_session(body: dict[str, object], expected: str | None) -> None:
     """Members that name a session, in the order that gateways have settled on; of another type they say nothing."""
-    assert identity_of("t", {}, json.dumps(body).encode()).session == expected
+    assert who_asks("t", {}, json.dumps(body).encode())[0].session == expected
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b'{"metadata": {"user_id": "{"}}', b"[" * 100_000])
 def test_a_body_that_can_not_be_read_names_none(body: bytes) -> None:
     """Finding no session is never an error."""
-    assert identity_of("t", {}, body) == Identity("t", None, None)
+    assert who_asks("t", {}, body)[0] == Identity("t", None, None)
 
 
 def test_a_long_name_is_told_by_its_digest() -> None:
     """Names are bounded, and two long ones stay apart."""
-    one, other = (identity_of("t", {b"x-session-id": (b"x" * 10_000) + end}, b"{}").session for end in (b"1", b"2"))
+    one, other = (who_asks("t", {b"x-session-id": (b"x" * 10_000) + end}, b"{}")[0].session for end in (b"1", b"2"))
     assert one is not None
     assert len(one) <= 64
     assert one != other
@@ -94,3 +94,20 @@ def test_a_name_of_ours_is_never_taken_for_the_clients() -> None:
     made = Provenance("t", "p", "e", "a", "m", "m", "openai_chat", "d", unnamed_session(_transcript(("user", "x"))))
     assert made.named_session is None
     assert Provenance("t", "p", "e", "a", "m", "m", "openai_chat", "d", "told").named_session == "told"
+
+
+@pytest.mark.parametrize("headers", [{}, {b"x-session-id": b"one"}])
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b'{"model": "kimi-k2", "messages": []}', "kimi-k2"),
+        (b'{"messages": [{"model": "inner"}], "model": "kimi-k2"}', "kimi-k2"),
+        (b'{"messages": [], "model": "kimi\\u002dk2", "session_id": "two"}', "kimi-k2"),
+        (b'{"messages": [], "model": 3}', ""),
+        (b'{"messages": []}', ""),
+        (b"no body", ""),
+    ],
+)
+def test_the_model_is_found_wherever_it_stands(headers: dict[bytes, bytes], body: bytes, expected: str) -> None:
+    """SDKs that sort their members write it behind the conversation."""
+    assert who_asks("t", headers, body)[1] == expected

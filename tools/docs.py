@@ -87,16 +87,18 @@ def clients() -> str:
     text = (
         "Three ways to point a client at the gateway:\n\n"
         f"- `thoughtline run CLIENT --provider P --model M -- ARGS` starts it with everything set: {_started()}. "
-        "Its own files stay as they are, its exit status is yours. The key is `$THOUGHTLINE_KEY`, else the provider's "
-        "usual variable. `--serve` starts a gateway too, for as long as the client runs.\n"
-        f"- `thoughtline connect CLIENT --write` changes its own file and shows how: {_written()}. What else is in the "
-        "file stays, comments too; `--undo` puts it back byte for byte, unless somebody changed it since.\n"
-        "- `thoughtline connect CLIENT --provider P --model M --url U` prints what stands below, for you to set.\n\n"
-        "Under `/{provider}` a model has the provider's own name; at the gateway's root it is `provider/model`.\n"
-        "\nThe last column says which version held a conversation with tools through the gateway, against the strict "
-        "simulators, with these settings. Of the others the settings were read, or the habits seen without a gateway.\n"
+        "Its own files are not changed, and its exit status becomes yours. The key is `$THOUGHTLINE_KEY`, else the "
+        "provider's usual variable. `--serve` also starts a gateway for as long as the client runs.\n"
+        f"- `thoughtline connect CLIENT --write` edits the client's own file and shows the change: {_written()}. "
+        "Everything else in the file stays, comments included. `--undo` restores it byte for byte, unless it has been "
+        "changed since.\n"
+        "- `thoughtline connect CLIENT --provider P --model M --url U` prints the settings below, for you to make.\n\n"
+        "Under `/{provider}`, use the provider's own model name; at the gateway's root, use `provider/model`.\n"
+        "\nThe last column names the versions that held a conversation with tools through the gateway, against the "
+        "strict simulators, with these settings. For the other clients, settings come from documentation and habits "
+        "from reports, or from running them without a gateway.\n"
     )
-    head = "| client | speaks | what it does to reasoning | run as |\n|---|---|---|---|"
+    head = "| client | speaks | what it does to reasoning | tested |\n|---|---|---|---|"
     return "\n".join([f"{NOTE}\n# Clients\n", text, head, *names, "", *(_client(row) for row in CLIENTS)])
 
 
@@ -178,12 +180,12 @@ def formats() -> str:
     names = [f"| `{item.name}` | `{item.carrier}` | `{item.reasoning_format}` |" for item in DIALECTS.values()]
     return "\n".join(
         [
-            "A format is a wire API, each a package of `thoughtline.formats` that ends in one value, its `Wire`: all "
-            "that differs between formats.\n",
-            "| format | what it is | dialect if none is named |\n|---|---|---|",
+            "A format is a wire API. Each is a package of `thoughtline.formats` that ends in one value, its `Wire`, "
+            "which holds all that differs between formats.\n",
+            "| format | what it is | default dialect |\n|---|---|---|",
             *rows,
-            "\nA dialect is where a server of a format keeps reasoning, and whose reasoning it is.\n",
-            "| dialect | reasoning stands in | made by |\n|---|---|---|",
+            "\nA dialect says where a server of a format keeps reasoning, and who made that reasoning.\n",
+            "| dialect | reasoning is in | made by |\n|---|---|---|",
             *names,
             "",
         ]

@@ -8,8 +8,8 @@ from thoughtline.formats import FORMATS
 from thoughtline.lessons import Lessons
 from thoughtline.providers import CONTRACTS, UNKNOWN, Contract, Dialect, Rung
 from thoughtline.replay.detection import host_of, resolve, with_tools
-from thoughtline.replay.inherit import inheriting
 from thoughtline.replay.plans import Policy
+from thoughtline.replay.restoring import inheriting
 from thoughtline.values.destination import Destination
 from thoughtline.values.turns import FormatName
 

@@ -17,10 +17,10 @@ from typing import Any, TypeAlias, TypedDict, overload
 from msgspec import Raw
 
 from thoughtline.formats.json_text import element_spans, encode, members, set_members, span_at
-from thoughtline.formats.openai_chat.requests import decode_request
+from thoughtline.formats.openai_chat.bodies import decode_request
 from thoughtline.formats.reasoning_details import DetailsMerger
 from thoughtline.providers import host_named, is_wanted_back
-from thoughtline.replay.inherit import inherit
+from thoughtline.replay.restoring import inherit
 from thoughtline.values.errors import DecodeError
 
 JsonObject: TypeAlias = dict[str, Any]

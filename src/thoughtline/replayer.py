@@ -10,18 +10,14 @@ What can't be read is sent as it came: the provider will say what is wrong with 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeAlias
 
-import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.contract_book import ContractBook
 from thoughtline.formats import FORMATS
-from thoughtline.formats.lone_surrogates import peek
 from thoughtline.formats.weighing import decode_bounded, is_light, is_light_conversation
 from thoughtline.healing import Healed, Sent, heal
 from thoughtline.lessons import TTL_SECONDS, Lessons
@@ -36,6 +32,7 @@ from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs, needs
 from thoughtline.replay.remembering import Conversations, Cut, premises_of, still_holds
 from thoughtline.resuming import begun, conversation, gone_on, is_worth_remembering
+from thoughtline.sessions import first_model
 from thoughtline.stores import Clock, Saved, Store
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError, LimitExceeded, StoreError
@@ -50,7 +47,6 @@ REMEMBERED_BYTES = 64 * 2**20
 
 _KEYS_AT_ONCE = 500
 """Looked for in one go: a store that answers on the loop takes a few milliseconds for so many."""
-_MODEL = re.compile(rb'\A\s*\{\s*"model"\s*:\s*"([^"\\]{1,200})"')
 
 
 Whole: TypeAlias = Callable[[], Awaitable[Prepared]]
@@ -61,27 +57,6 @@ class Recalls(Protocol):
     """Fetches what other models thought, for a request whose records were found."""
 
     def __call__(self, needed: Needs, found: Found, transcript: Transcript, *, work: Work) -> Awaitable[HandsOver]: ...
-
-
-def first_model(body: bytes) -> str:
-    """The model that a body asks for, if it stands first, as most clients write it."""
-    found = _MODEL.match(body, 0, 256)
-    return found[1].decode("utf-8", "replace") if found is not None else ""
-
-
-def guess_model(body: bytes) -> str:
-    """The model that a body asks for, wherever it stands."""
-    if first := first_model(body):
-        return first
-    named = peek(_named, body)
-    return named.model if named is not None else ""
-
-
-class _Named(Struct, gc=False):
-    model: str = ""
-
-
-_named = msgspec.json.Decoder(_Named)
 
 
 class Replayer:

@@ -1,4 +1,4 @@
-"""Which session a request belongs to, by what clients say of it.
+"""Which session a request belongs to, by what clients say of it, and which model it names.
 
 A session only narrows a search: one id may cover sub-agents, title calls and several conversations, so it is never
 taken for a conversation. Clients that say nothing get a name made of how their conversation began, for people to look
@@ -45,11 +45,13 @@ _HEADERS = (
 _KNOWN_HEADERS = frozenset(_HEADERS)
 _AGENTS = (b"x-thoughtline-agent", b"x-claude-code-agent-id")
 _IN_USER_ID = re.compile(r"_session_([0-9a-fA-F-]{36})\Z")
+_MODEL = re.compile(rb'\A\s*\{\s*"model"\s*:\s*"([^"\\]{1,200})"')
 
 
 class _Members(Struct, gc=False):
-    """The members of a body that may name a session. Raw: none of them is ours to find fault with."""
+    """The members of a body that may name a session, and the model. Raw: none of them is ours to find fault with."""
 
+    model: Raw = Raw(b"")
     metadata: Raw = Raw(b"")
     session_id: Raw = Raw(b"")
     litellm_session_id: Raw = Raw(b"")
@@ -74,24 +76,27 @@ _inner = msgspec.json.Decoder(_Inner)
 _word = msgspec.json.Decoder(str)
 
 
-def identity_of(tenant: str, headers: Mapping[bytes, bytes], body: bytes) -> Identity:
-    """Who asks: the session is what the headers name, else what the body names."""
-    agent = None
-    for name in _AGENTS:
-        if name in headers:
-            agent = _name(headers[name].decode("latin-1"))
-            break
-    if not _KNOWN_HEADERS.isdisjoint(headers):
-        for name in _HEADERS:
-            named = headers.get(name)
-            if named and named.strip():
-                return Identity(tenant, _name(named.decode("latin-1")), agent)
-    return Identity(tenant, _in_body(body), agent)
+def who_asks(tenant: str, headers: Mapping[bytes, bytes], body: bytes) -> tuple[Identity, str]:
+    """Who asks, and for which model: the session is what the headers name, else what the body names."""
+    shown = headers.get(_AGENTS[0]) or headers.get(_AGENTS[1])
+    agent = _name(shown.decode("latin-1")) if shown else None
+    session, model = _in_headers(headers), first_model(body)
+    if session and model:
+        return Identity(tenant, session, agent), model
+    members = peek(_members, body) or _NOTHING
+    session = session or _first_named(members)
+    return Identity(tenant, session, agent), model or _string(members.model)
+
+
+def first_model(body: bytes) -> str:
+    """The model that a body asks for, if it stands first, as most clients write it."""
+    found = _MODEL.match(body, 0, 256)
+    return found[1].decode("utf-8", "replace") if found is not None else ""
 
 
 def session_of(headers: Mapping[bytes, bytes], body: bytes) -> str | None:
     """The session that a request names: in its headers, lower case as HTTP/2 has them, or in its body."""
-    return identity_of("", headers, body).session
+    return who_asks("", headers, body)[0].session
 
 
 def unnamed_session(transcript: Transcript) -> str:
@@ -111,12 +116,19 @@ def _name(text: str) -> str | None:
     return text.lstrip(UNNAMED_SESSION) or None
 
 
-def _in_body(body: bytes) -> str | None:
-    members = peek(_members, body)
-    return None if members is None or members == _NOTHING else _first_named(members)
+def _in_headers(headers: Mapping[bytes, bytes]) -> str | None:
+    if _KNOWN_HEADERS.isdisjoint(headers):
+        return None
+    for name in _HEADERS:
+        named = headers.get(name)
+        if named and named.strip():
+            return _name(named.decode("latin-1"))
+    return None
 
 
 def _first_named(members: _Members) -> str | None:
+    if members == _Members(members.model):
+        return None
     metadata = _object(members.metadata)
     names = (
         _in_user_id(metadata.user_id),

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from thoughtline.formats import FORMATS, Wire
 from thoughtline.formats.lone_surrogates import MOST_ESCAPES, as_sent, readable
-from thoughtline.replayer import guess_model
-from thoughtline.sessions import identity_of
+from thoughtline.sessions import who_asks
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.items import Text
 
@@ -130,5 +129,5 @@ def test_what_is_broken_otherwise_is_still_refused() -> None:
 def test_model_and_session_are_found() -> None:
     """Whoever looks at a body for one member finds it beside a lone surrogate."""
     body = rb'{"messages":[{"role":"user","content":"\ud83d"}],"model":"kimi-k2","session_id":"one"}'
-    assert guess_model(body) == "kimi-k2"
-    assert identity_of("t", {}, body).session == "one"
+    who, model = who_asks("t", {}, body)
+    assert (who.session, model) == ("one", "kimi-k2")

@@ -30,8 +30,8 @@ from thoughtline.replay.detection import resolve
 from thoughtline.replay.findings import place_of
 from thoughtline.translation import translate_error, translate_request
 from thoughtline.translation.calls import CallIds, rule_of
+from thoughtline.translation.replies import ResponseTranslator
 from thoughtline.translation.response_context import ResponseContext
-from thoughtline.translation.response_translator import ResponseTranslator
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import Declined, ErrorReply
 from thoughtline.values.events import Started

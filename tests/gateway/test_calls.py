@@ -7,7 +7,7 @@ from bench.calls import counted
 
 def test_a_request_with_nothing_to_restore() -> None:
     """4 kB of chat, answered whole."""
-    assert counted(turns=0).total() <= 370
+    assert counted(turns=0).total() <= 350
 
 
 def test_restored_turns() -> None:

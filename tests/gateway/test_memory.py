@@ -22,7 +22,7 @@ from tests.gateway.test_bytes import behind
 from tests.gateway.test_faults import CHAT, event
 from tests.gateway.upstreams import EVENTS, Got, Out, upstream
 from tests.sim.faces import HTTP
-from thoughtline.gateway import caching, recent
+from thoughtline.gateway import recent, state
 from thoughtline.stores import LayeredStore, MemoryStore, Saved, StoreSettings
 from thoughtline.values.errors import StoreUnavailable
 from thoughtline.values.records import Record
@@ -203,7 +203,7 @@ async def allocated_blocks() -> int:
 def test_nothing_stays_of_what_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is bounded is full after two rounds. Later requests leave fewer objects than a line of the log has."""
     monkeypatch.setattr(recent, "MAX_REQUESTS", 20)
-    monkeypatch.setattr(caching, "MOST_ENTRIES", 1)
+    monkeypatch.setattr(state, "MOST_ENTRIES", 1)
     durable = Breakable(FEW, time.time)
     counts = []
     with upstream(thinks) as up, running(behind(up), store=LayeredStore(durable, FEW, time.time)) as gateway:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from thoughtline.replay.inherit import inherit
+from thoughtline.replay.restoring import inherit
 from thoughtline.values.items import (
     ANTHROPIC_CLAUDE_V1,
     DEEPSEEK_V1,

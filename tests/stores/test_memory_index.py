@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.stores.places import START, lineage, turn, visible
 from thoughtline.stores import Filter
 from thoughtline.stores.base import MAX_PER_KEY
-from thoughtline.stores.memory_index import MemoryIndex
+from thoughtline.stores.memory import MemoryIndex
 from thoughtline.values.records import Record
 
 TTL = 100.0

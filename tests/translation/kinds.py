@@ -125,8 +125,8 @@ RESPONSES = (
             },
         ),
     ),
-    Kind("`compaction` of ours", ({"type": "compaction", "encrypted_content": "OWN:MARK"},)),
-    Kind("`compaction` of another maker", ({"type": "compaction", "id": "cmp_MARK", "encrypted_content": "MARK"},)),
+    Kind("our own `compaction`", ({"type": "compaction", "encrypted_content": "OWN:MARK"},)),
+    Kind("another maker's `compaction`", ({"type": "compaction", "id": "cmp_MARK", "encrypted_content": "MARK"},)),
     Kind("`context_compaction`", ({"type": "context_compaction", "encrypted_content": "MARK"},)),
     Kind(
         "`additional_tools`",
@@ -151,7 +151,7 @@ RESPONSES = (
             },
         ),
     ),
-    Kind("a kind that nobody knows", ({"type": "brand_new", "text": "MARK"},)),
+    Kind("an unknown kind", ({"type": "brand_new", "text": "MARK"},)),
     Kind("tool `function`", tools=({"type": "function", "name": "fMARK", "parameters": SCHEMA},)),
     Kind(
         "tool `namespace`",
@@ -352,8 +352,8 @@ WRAPPED = ("gemini_code_assist", "gemini_interactions", "bedrock_invoke")
 """They hold what another column says."""
 
 TITLES: dict[FormatName, str] = {
-    "openai_responses": "Of a Responses client",
-    "anthropic_messages": "Of a Messages client",
+    "openai_responses": "From a Responses client",
+    "anthropic_messages": "From a Messages client",
 }
 
 

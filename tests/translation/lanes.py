@@ -281,7 +281,6 @@ THINKS: dict[str, Json] = {
     "gemini_generate": {"generationConfig": {"thinkingConfig": {"thinkingBudget": 4000, "includeThoughts": True}}},
     "ollama_chat": {"think": True},
 }
-UNTHINKING: dict[str, Json] = {"anthropic_messages": {"max_tokens": 8000}}
 
 
 @dataclass

@@ -19,7 +19,7 @@ from tests.translation.sdk_types import check_stream, payloads
 from tests.translation.test_streams import ANSWER, STREAM, TOOL_CALLS, USAGE, clients, translated, way_to
 from thoughtline.formats import FORMATS
 from thoughtline.translation import ResponseContext
-from thoughtline.translation.response_translator import ResponseTranslator
+from thoughtline.translation.replies import ResponseTranslator
 from thoughtline.values.events import (
     CallDelta,
     Event,

@@ -23,7 +23,7 @@ from thoughtline.translation import (
     whole_reply,
 )
 from thoughtline.translation.calls import CallIds, rule_of
-from thoughtline.translation.response_translator import ResponseTranslator
+from thoughtline.translation.replies import ResponseTranslator
 from thoughtline.values.events import CallDelta, Event, ItemDone, Other, Started, TextDelta, TurnDone
 from thoughtline.values.items import DEEPSEEK_V1, REASONING_KINDS, Item, ReasoningText, Text, ToolCall, Unknown
 from thoughtline.values.turns import Candidate, Finish, FormatName, Reply, Turn, Usage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from thoughtline.values.turn_notes import NoteChain, TurnNote, chained
+from thoughtline.values.outcome import NoteChain, TurnNote, chained
 
 
 def test_a_chain_is_all_that_was_put_into_it_in_order() -> None:

@@ -73,9 +73,9 @@ MODELS: dict[str, str] = dict(sorted((row.name, row.example_model) for row in pr
 """A model of each provider, for a user who names none."""
 
 _LISTS = (
-    "The answers of this provider have a list in `content`. A client that stops at it, or shows `[object Object]`, "
-    "gets text and `reasoning_content` with a key of `thoughtline keys add NAME --plain-content`, with the header "
-    '`x-thoughtline-content: plain`, or for all clients with `[content] mode = "plain"`.'
+    "This provider's answers have a list in `content`. If a client stops there, or shows `[object Object]`, have it "
+    "sent text and `reasoning_content`: give it a key made by `thoughtline keys add NAME --plain-content`, send the "
+    'header `x-thoughtline-content: plain`, or set `[content] mode = "plain"` for all clients.'
 )
 
 

@@ -1,4 +1,4 @@
-"""Editors. None of them was run: settings were read in documentation, habits in reports of users, on 2026-11-15."""
+"""Editors. None of them was run: settings come from documentation, habits from users' reports, as of 2026-11-15."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Add model                   <model>
 """,
         ),
     ),
-    habit="Strips reasoning, by report.",
+    habit="Strips reasoning, according to reports.",
     notes=(
-        "Requests come from Cursor's own servers: the gateway needs a public HTTPS address, or a tunnel. Loopback and "
-        "private networks are refused.",
-        "A model with the name of a built-in one does not go to your address.",
+        "Requests come from Cursor's own servers, so the gateway needs a public HTTPS address or a tunnel. Cursor "
+        "refuses loopback and private addresses.",
+        "A model that shares its name with a built-in one does not go to your address.",
     ),
     agents=("cursor/",),
 )
@@ -64,11 +64,11 @@ VSCODE = Client(
             file="~/.config/Code/User/chatLanguageModels.json",
         ),
     ),
-    habit="Writes call ids anew for some models, by report.",
+    habit="Gives calls new ids for some models, according to reports.",
     notes=(
-        "`url` is the full address of the endpoint: with `responses` or `messages` as `apiType` it ends in "
+        "`url` is the full address of the endpoint. With `apiType` `responses` or `messages` it ends in "
         "`/v1/responses` or `/v1/messages`.",
-        "VS Code 1.122 or newer. A key typed into the dialog stays out of the file.",
+        "You need VS Code 1.122 or newer. A key that you type into the dialog stays out of the file.",
     ),
     agents=("githubcopilotchat/", "vscode/"),
 )
@@ -98,14 +98,14 @@ ZED = Client(
             file="~/.config/zed/settings.json",
         ),
         SetupStep(
-            "The key in Agent Settings, LLM Providers; or, before Zed starts:",
+            "Enter the key in Agent Settings, LLM Providers; or, before Zed starts:",
             "shell",
             "export THOUGHTLINE_API_KEY=<key>",
         ),
     ),
-    habit="Strips reasoning, by report.",
+    habit="Strips reasoning, according to reports.",
     notes=(
-        "The variable's name comes from the provider's. An editor that was not started in that shell doesn't see it.",
+        "Zed derives the variable's name from the provider's. Start it in that shell, or it does not see the variable.",
     ),
     agents=("zed/",),
 )

@@ -29,13 +29,13 @@ export GEMINI_MODEL=<model>
             passing=Passing("path", "GEMINI_CLI_SYSTEM_SETTINGS_PATH"),
         ),
     ),
-    habit="Keeps signatures and drops thoughts; after `--resume` it sends a sentinel for a signature it once had.",
+    habit="Keeps signatures and drops thoughts; after `--resume`, sends a sentinel in place of a signature.",
     notes=(
-        "No `/v1beta` in the base. Without the setting it stops with `Invalid auth method selected`.",
-        "It may ask for a newer model than the one named.",
-        "Without a person to ask, it stops in a folder it was not told to trust: `--skip-trust`, or "
+        "The base URL has no `/v1beta`. Without the setting it stops with `Invalid auth method selected`.",
+        "It may ask for a newer model than the one you name.",
+        "Run headless, it stops in a folder that is not trusted. Pass `--skip-trust`, or set "
         "`GEMINI_CLI_TRUST_WORKSPACE=true`.",
-        '`"privacy": {"usageStatisticsEnabled": false}` in the same file stops telemetry, which goes elsewhere.',
+        '`"privacy": {"usageStatisticsEnabled": false}` in the same file stops telemetry, which bypasses the gateway.',
     ),
     tried="0.61.0, by `make test-clients`",
     agents=("geminicli/", "gemini-cli/"),
@@ -63,11 +63,11 @@ export GEMINI_MODEL=<model>
             file="~/.gemini/.env",
         ),
     ),
-    habit="As Gemini CLI; sends thoughts, if it has any, as words that end in `[Thought: true]`.",
+    habit="Like Gemini CLI; sends thoughts, if it has any, as text that ends in `[Thought: true]`.",
     notes=(
-        "Log in as ever (`/auth`): your token goes to Google through the gateway, which needs no key of its own.",
-        "A gateway with client keys takes those in place of a login: use one without, on your own machine.",
-        "No `/v1internal` in the address. Behind the gateway is Code Assist: use `gemini-cli` for other providers.",
+        "Log in as usual (`/auth`). Your token goes to Google through the gateway, which needs no key of its own.",
+        "A gateway with client keys accepts those instead of a login, so use one without, on your own machine.",
+        "The address has no `/v1internal`. It leads to Code Assist only: use `gemini-cli` for other providers.",
     ),
     tried="0.61.0, by `make test-clients`",
 )

@@ -1,6 +1,6 @@
 """SDKs, and servers that stand between a user and a provider.
 
-Settings and habits were seen of the running programs, or read in their makers' documentation, on 2026-11-15.
+Settings and habits come from running the programs, or from their makers' documentation, as of 2026-11-15.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ print(answer.choices[0].message.content)
 """,
         ),
     ),
-    habit="Gives `reasoning_content` as an extra field; whether it goes back is up to your code.",
-    notes=("Or `OPENAI_BASE_URL` and `OPENAI_API_KEY` in the environment.",),
+    habit="Returns `reasoning_content` as an extra field; your code decides whether to send it back.",
+    notes=("Or set `OPENAI_BASE_URL` and `OPENAI_API_KEY` in the environment.",),
     tried="as locked, by `make test`",
     agents=("openai/", "asyncopenai/"),
 )
@@ -52,8 +52,8 @@ print(answer.content[-1].text)
 """,
         ),
     ),
-    habit="Gives thinking blocks; whether they go back is up to your code.",
-    notes=("No `/v1` in the base. Or `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY` in the environment.",),
+    habit="Returns thinking blocks; your code decides whether to send them back.",
+    notes=("The base URL has no `/v1`. Or set `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY` in the environment.",),
     tried="as locked, by `make test`",
     agents=("anthropic/", "asyncanthropic/"),
 )
@@ -78,8 +78,8 @@ print(answer.text)
 """,
         ),
     ),
-    habit="Gives signatures, and sends them back in URL-safe base64.",
-    notes=("No `/v1beta` in the base.",),
+    habit="Returns signatures, and sends them back in URL-safe base64.",
+    notes=("The base URL has no `/v1beta`.",),
     tried="as locked, by `make test`",
     agents=("google-genai-sdk/",),
 )
@@ -115,7 +115,7 @@ print(answer.choices[0].message.content)
 """,
         ),
     ),
-    habit="Keeps reasoning on chat, with a field of its own beside it; moves Anthropic's thinking to the front.",
+    habit="Keeps reasoning in chat, and adds a field of its own; moves Anthropic's thinking to the front.",
     agents=("litellm/",),
 )
 
@@ -131,7 +131,7 @@ OPEN_WEBUI = Client(
         ),
         SetupStep("Later, in Admin Settings, Connections, OpenAI API:", "words", "URL    <base>/v1\nKey    <key>"),
     ),
-    habit="Sends reasoning back as visible text, by report.",
-    notes=("In a container, 127.0.0.1 is the container: give the address of the host.",),
+    habit="Sends reasoning back as visible text, according to reports.",
+    notes=("In a container, 127.0.0.1 is the container itself: use the address of the host.",),
     agents=("open webui", "open-webui/"),
 )

@@ -1,6 +1,6 @@
 """Coding agents of the terminal that were made for any provider.
 
-Settings and habits were seen of the running programs, or read in their makers' documentation, on 2026-11-15.
+Settings and habits come from running the programs, or from their makers' documentation, as of 2026-11-15.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ Model ID        <model>
 """,
         ),
     ),
-    habit="Keeps reasoning on chat and Gemini; strips it on Anthropic and on Responses.",
+    habit="Keeps reasoning in chat and Gemini; strips it in Messages and Responses.",
     notes=(
-        "The command sets a base for OpenAI's kinds only; others: `baseUrl` in "
+        "The command sets a base URL only for providers of OpenAI's kind. For others, set `baseUrl` in "
         "`~/.cline/data/settings/providers.json`.",
     ),
     tried="3.0.65, by `make test-clients`",
@@ -89,8 +89,9 @@ _OPENCODE_LINES = """
 """
 _OPENCODE_FORMATS = (CHAT, RESPONSES, MESSAGES, GEMINI)
 _OPENCODE_NOTES = (
-    "A second, small model writes titles, on the same provider.",
-    "With `@ai-sdk/anthropic` or `@ai-sdk/openai` the base ends in `/v1` too, with `@ai-sdk/google` in `/v1beta`.",
+    "It writes titles with a second, small model of the same provider.",
+    "The base URL ends in `/v1` with `@ai-sdk/anthropic` and `@ai-sdk/openai` too, and in `/v1beta` with "
+    "`@ai-sdk/google`.",
 )
 
 OPENCODE = Client(
@@ -101,17 +102,18 @@ OPENCODE = Client(
     provider="deepseek",
     steps=(
         SetupStep(
-            "In `~/.config/opencode/opencode.json`, or `opencode.json` of the project:",
+            "In `~/.config/opencode/opencode.json`, or the project's `opencode.json`:",
             "json",
             _OPENCODE_LINES,
             file="~/.config/opencode/opencode.json",
             passing=Passing("content", "OPENCODE_CONFIG_CONTENT"),
         ),
     ),
-    habit="Keeps reasoning; after a switch of the model it sends it as visible text.",
+    habit="Keeps reasoning; after a model switch, sends it as visible text.",
     notes=(
         *_OPENCODE_NOTES,
-        "`OPENCODE_DISABLE_MODELS_FETCH=1` keeps it from models.opencode.ai; packages it asks of npm even so.",
+        "`OPENCODE_DISABLE_MODELS_FETCH=1` stops it from contacting models.opencode.ai; it still fetches packages "
+        "from npm.",
     ),
     tried="1.18.33, by `make test-clients`",
     agents=("opencode/",),
@@ -126,7 +128,7 @@ KILO = Client(
     provider="deepseek",
     steps=(
         SetupStep(
-            "In `~/.config/kilo/kilo.json`, or `kilo.json` of the project:",
+            "In `~/.config/kilo/kilo.json`, or the project's `kilo.json`:",
             "json",
             _OPENCODE_LINES,
             file="~/.config/kilo/kilo.json",
@@ -201,7 +203,7 @@ aider --model openai/<model>
 """,
         ),
     ),
-    habit="Strips reasoning; after a restart it sends some of it as visible text. It calls no tools.",
+    habit="Strips reasoning; after a restart, sends some of it as visible text. It calls no tools.",
     agents=("aider/",),
     program=Program("aider", "python -m pip install aider-install && aider-install"),
 )
@@ -248,12 +250,11 @@ PI = Client(
         ),
         SetupStep("Then:", "shell", "pi --provider thoughtline --model <model>"),
     ),
-    habit="Keeps reasoning; drops a signed block whose text is empty, and sends it as text after a switch of the "
-    "model.",
+    habit="Keeps reasoning; drops signed blocks without text, and after a model switch sends reasoning as text.",
     notes=(
-        "`api` may be `openai-responses`, `anthropic-messages` (no `/v1`) or `google-generative-ai` (`/v1beta`).",
-        "With `anthropic-messages` it asks Claude models that it does not know for a budget of thinking, which the "
-        "newest refuse; with `openai-completions` the gateway asks as they want it.",
+        "`api` can also be `openai-responses`, `anthropic-messages` (no `/v1`) or `google-generative-ai` (`/v1beta`).",
+        "With `anthropic-messages` it sends a thinking budget to Claude models it does not know, and the newest "
+        "refuse that. With `openai-completions` the gateway asks in the way each model accepts.",
     ),
     tried="0.73.1, by `make test-clients`",
     agents=("pi/", "pi-coding-agent/"),

@@ -1,6 +1,6 @@
 """Coding agents of the terminal that were made for one provider.
 
-Settings and habits were seen of the running programs, or read in their makers' documentation, on 2026-11-15.
+Settings and habits come from running the programs, or from their makers' documentation, as of 2026-11-15.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ export ANTHROPIC_DEFAULT_HAIKU_MODEL=<model>
 """,
         ),
     ),
-    habit="Keeps all thinking, but moves blocks that stood between calls, and drops all of it when the model changes.",
+    habit="Keeps all thinking, but moves blocks that were between calls, and drops everything when the model changes.",
     notes=(
-        "No `/v1` in the base. The same names work in the `env` block of `~/.claude/settings.json`.",
-        "`ANTHROPIC_AUTH_TOKEN` in place of `ANTHROPIC_API_KEY` sends a bearer token, and needs no approval.",
-        "It also asks for models of its own choice, for titles and checks. `ANTHROPIC_DEFAULT_OPUS_MODEL`, "
-        "`ANTHROPIC_DEFAULT_SONNET_MODEL` and `ANTHROPIC_DEFAULT_HAIKU_MODEL` name others where those don't exist.",
-        "For a model that it does not know it assumes a context of a million tokens, and compacts too late. "
-        "`CLAUDE_CODE_MAX_CONTEXT_TOKENS` says the real size; `--context` puts it here.",
-        "`CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1` stops telemetry and updates, which go elsewhere.",
-        "Its modes for Bedrock and Vertex: [what to set](gateway.md#bedrock-and-vertex).",
+        "The base URL has no `/v1`. The same names work in the `env` block of `~/.claude/settings.json`.",
+        "`ANTHROPIC_AUTH_TOKEN` instead of `ANTHROPIC_API_KEY` sends a bearer token, and needs no approval.",
+        "It also asks for models of its own choice, for titles and checks. Where those don't exist, name others with "
+        "`ANTHROPIC_DEFAULT_OPUS_MODEL`, `ANTHROPIC_DEFAULT_SONNET_MODEL` and `ANTHROPIC_DEFAULT_HAIKU_MODEL`.",
+        "It assumes a context of a million tokens for models it does not know, and so compacts too late. Set the real "
+        "size with `CLAUDE_CODE_MAX_CONTEXT_TOKENS`; `--context` adds that line.",
+        "`CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1` stops telemetry and updates, which bypass the gateway.",
+        "For its Bedrock and Vertex modes, see [what to set](gateway.md#bedrock-and-vertex).",
     ),
     tried="2.1.325, by `make test-clients`",
     agents=("claude-cli/", "claude-code/"),
@@ -92,14 +92,14 @@ wire_api = "responses"
         ),
         SetupStep(SHELL, "shell", "export THOUGHTLINE_KEY=<key>"),
     ),
-    habit="Keeps all reasoning items, encrypted and plain, also over a resume.",
+    habit="Keeps all reasoning items, encrypted and plain, even after a resume.",
     notes=(
-        'It speaks Responses only: `wire_api = "chat"` is refused at start.',
-        "Without `model_reasoning_effort` it asks models that it does not know for no effort at all.",
-        "Where a provider knows function tools only, as DeepSeek does, the gateway leaves `web_search` out.",
-        "With `supports_websockets = true` it asks over a WebSocket and sends only what is new; the built-in provider, "
-        "told by `openai_base_url`, does so by itself.",
-        "It warns that it has no metadata for the model; that is no error.",
+        'It speaks Responses only, and refuses to start with `wire_api = "chat"`.',
+        "Without `model_reasoning_effort` it asks for no effort at all from models it does not know.",
+        "The gateway leaves `web_search` out for providers that know function tools only, such as DeepSeek.",
+        "With `supports_websockets = true` it uses a WebSocket and sends only what is new. The built-in provider does "
+        "so by default when `openai_base_url` points it here.",
+        "It warns that it has no metadata for the model; this is not an error.",
     ),
     tried="0.166.0, by `make test-clients`",
     agents=("codex_", "codex-", "codex/"),
@@ -124,10 +124,11 @@ export COPILOT_MODEL=<model>
 """,
         ),
     ),
-    habit="Keeps all reasoning in order; writes new ids on Responses items.",
+    habit="Keeps all reasoning, in order; gives Responses items new ids.",
     notes=(
-        "`COPILOT_PROVIDER_WIRE_API=responses` for Responses. With `COPILOT_PROVIDER_TYPE=anthropic`: no `/v1`.",
-        "`COPILOT_OFFLINE=true` keeps it from GitHub.",
+        "For Responses, set `COPILOT_PROVIDER_WIRE_API=responses`. With `COPILOT_PROVIDER_TYPE=anthropic`, the base "
+        "URL has no `/v1`.",
+        "`COPILOT_OFFLINE=true` stops it from contacting GitHub.",
     ),
     tried="1.0.102, by `make test-clients`",
     agents=("copilot/", "githubcopilotcli/", "copilot-cli/"),
@@ -157,10 +158,10 @@ qwen --auth-type openai
             file="~/.qwen/.env",
         ),
     ),
-    habit="Keeps reasoning, but cuts blanks off its end.",
+    habit="Keeps reasoning, but trims white space at its end.",
     notes=(
-        "From 0.24 on it needs Node 22; 0.15, which npm installs beside an older Node, asks the proxy of the "
-        "environment for the gateway too, whatever `NO_PROXY` says.",
+        "0.24 and newer need Node 22. With an older Node, npm installs 0.15, which goes through the proxy of the "
+        "environment even to the gateway, whatever `NO_PROXY` says.",
         '`{"privacy": {"usageStatisticsEnabled": false}}` in `~/.qwen/settings.json` stops telemetry.',
     ),
     tried="0.24.4, by `make test-clients`; 0.15.10, by hand on 2026-11-15",

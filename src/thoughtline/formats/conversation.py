@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from msgspec import Raw
 from msgspec.structs import replace
 
 from thoughtline.formats.json_text import (
@@ -21,7 +22,9 @@ from thoughtline.formats.json_text import (
     members,
     set_members,
 )
-from thoughtline.values.items import Item, Text, Unknown
+from thoughtline.providers import Dialect
+from thoughtline.values.errors import DecodeError, ForeignSeal
+from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall, Unknown
 from thoughtline.values.turns import SYSTEM_MEMBER, Transcript, Turn
 
 EncodeTurn = Callable[[Turn, Sequence[bytes]], list[bytes]]
@@ -136,3 +139,32 @@ def text_member(transcript: Transcript, name: str, others: str = "") -> Transcri
 
 def _all_unknown(items: Sequence[Item]) -> bool:
     return all(isinstance(item, Unknown) for item in items)
+
+
+# --- what every encoder asks of an item: does its JSON still say it, may its seal go where it is sent -----------------
+
+
+Decode = Callable[[Raw, Dialect], Item]
+
+
+def as_it_came(item: Item, decode: Decode, dialect: Dialect) -> Item | None:
+    """The item that its JSON is in this format; None if it has none, or that of another format."""
+    if not item.raw:
+        return None
+    try:
+        return decode(item.raw, dialect)
+    except DecodeError:
+        return None
+
+
+def require_own(item: Item, dialect: Dialect) -> None:
+    """Raises `ForeignSeal` for an item with a seal that the server can't read."""
+    match item:
+        case ReasoningText(signature=str()) | ReasoningEncrypted():
+            made_by = item.format
+        case Text() | ToolCall() | Unknown() if item.seal is not None:
+            made_by = item.seal.format
+        case _:
+            return
+    if made_by != dialect.reasoning_format:
+        raise ForeignSeal(f"{made_by} reasoning can't go to a server that reads {dialect.reasoning_format}")

@@ -52,29 +52,25 @@ class BodyCodec(NamedTuple):
     encode_response: Callable[[Reply, Dialect], bytes]
 
 
-class RequestModule(Protocol):
-    """A module that reads and writes requests."""
+class BodyModule(Protocol):
+    """A module that reads and writes requests and responses."""
 
     def decode_request(self, body: bytes, dialect: Dialect, /) -> Transcript: ...
 
     def encode_request(self, transcript: Transcript, dialect: Dialect, /) -> bytes: ...
-
-
-class ResponseModule(Protocol):
-    """A module that reads and writes responses."""
 
     def decode_response(self, body: bytes, dialect: Dialect, /) -> Reply: ...
 
     def encode_response(self, reply: Reply, dialect: Dialect, /) -> bytes: ...
 
 
-def body_codec(requests: RequestModule, responses: ResponseModule) -> BodyCodec:
-    """The codec of these modules, which reads requests with lone surrogates too."""
+def body_codec(module: BodyModule) -> BodyCodec:
+    """The codec of a module, which reads requests with lone surrogates too."""
     return BodyCodec(
-        reading(requests.decode_request),
-        writing(requests.encode_request),
-        responses.decode_response,
-        responses.encode_response,
+        reading(module.decode_request),
+        writing(module.encode_request),
+        module.decode_response,
+        module.encode_response,
     )
 
 

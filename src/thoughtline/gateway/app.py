@@ -17,9 +17,9 @@ from thoughtline.gateway import cors, shared_settings, websocket
 from thoughtline.gateway.admin import recent
 from thoughtline.gateway.admin.dispatch import is_managed
 from thoughtline.gateway.admin.dispatch import serve as serve_managed
-from thoughtline.gateway.admission import Connections
 from thoughtline.gateway.asgi import Receive, Scope, Send, send_json
 from thoughtline.gateway.checking import checked
+from thoughtline.gateway.connections import Connections
 from thoughtline.gateway.dashboard import is_view
 from thoughtline.gateway.envelope_key import envelope_key
 from thoughtline.gateway.envelopes import envelope

@@ -23,6 +23,7 @@ from thoughtline.failover.failures import TargetFailure, failure_of
 from thoughtline.formats import FORMATS, USUAL
 from thoughtline.formats.errors import read_error
 from thoughtline.formats.paths import Action
+from thoughtline.gateway.access import check_what_goes_up
 from thoughtline.gateway.choosing import Target
 from thoughtline.gateway.estimating import count_body, count_of, estimate_tokens, is_uncounted
 from thoughtline.gateway.first_event import failure_at_start
@@ -36,7 +37,6 @@ from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.masking import MASK
 from thoughtline.gateway.plain_content import HEADER as CONTENT_HEADER
 from thoughtline.gateway.plain_content import is_plain
-from thoughtline.gateway.secrecy import check_what_goes_up
 from thoughtline.gateway.served import KeptBodies, RefusalNote, kept_bodies
 from thoughtline.gateway.translating import ClientFormat
 from thoughtline.gateway.upstream import UpstreamResponse
@@ -49,8 +49,7 @@ from thoughtline.translation import Sealer
 from thoughtline.translation.tools import NO_NAMES
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import Declined, DecodeError, EncodeError, ThoughtlineError
-from thoughtline.values.outcome import Outcome
-from thoughtline.values.turn_notes import NoteChain
+from thoughtline.values.outcome import NoteChain, Outcome
 
 MAX_REFUSAL_BYTES = 4 * 2**20
 """An error that is looked at: some providers repeat the refused input in it. A longer one is passed on unread."""

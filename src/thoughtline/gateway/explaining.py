@@ -23,7 +23,7 @@ from thoughtline.gateway.masking import masked_body, masked_url, masked_words
 from thoughtline.gateway.meanings import COUNTED_AS, meaning_of, words_of
 from thoughtline.gateway.served import AttemptNote, KeptBodies, RefusalNote, Served
 from thoughtline.replay.refusals import Correction
-from thoughtline.values.turn_notes import TurnNote
+from thoughtline.values.outcome import TurnNote
 
 WORDS = 500
 """Characters of what a provider says that are shown."""

@@ -17,8 +17,7 @@ from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
 from thoughtline.gateway.tracing import ExchangeTrace
 from thoughtline.replay.remembering import Cut
-from thoughtline.replayer import first_model, guess_model
-from thoughtline.sessions import identity_of
+from thoughtline.sessions import first_model, who_asks
 from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.identity import Identity
 
@@ -101,14 +100,15 @@ class Incoming(Struct):
 
     def _peek(self, body: bytes) -> None:
         """The session and the model that it names."""
-        self.identity, self.model = identity_of(self.caller.tenant, self.headers, body), guess_model(body)
+        self.identity, self.model = who_asks(self.caller.tenant, self.headers, body)
 
     def _peek_if_bounded(self, body: bytes) -> None:
         """Of a body that is too much to read, only what is seen at once."""
         try:
             check_weight(body)
         except LimitExceeded:
-            self.identity, self.model = identity_of(self.caller.tenant, self.headers, b""), first_model(self.body)
+            self.identity, _ = who_asks(self.caller.tenant, self.headers, b"")
+            self.model = first_model(self.body)
             return
         self._peek(body)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from thoughtline.providers.refusals import Remedy, Rule
 from thoughtline.replay.refusals import Refusal
-from thoughtline.values.turn_notes import Deed, Reason
+from thoughtline.values.outcome import Deed, Reason
 
 COUNTED_AS = (
     ("restored", "restored"),

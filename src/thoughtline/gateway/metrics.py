@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metr
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from thoughtline.gateway.journal import Line
-from thoughtline.gateway.processes import is_alive
+from thoughtline.gateway.shared_counts import is_alive
 from thoughtline.lessons import Lessons
 from thoughtline.stores import LayeredStore, Store
 from thoughtline.stores.base import StoreHealth

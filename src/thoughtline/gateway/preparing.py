@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from functools import partial
 from urllib.parse import urlsplit
 
+import msgspec
+from msgspec import Raw
 from msgspec.structs import replace
 
+from thoughtline.catalogue import PROVIDERS, Provider
 from thoughtline.continuity.terms import HEADER, tag_mode_for
 from thoughtline.formats import FORMATS
+from thoughtline.formats.json_text import NULL, is_given, members
 from thoughtline.formats.weighing import check_weight, decode_bounded
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.choosing import terms_of
 from thoughtline.gateway.estimating import counted_request, estimate_tokens
-from thoughtline.gateway.held_state import check_held
 from thoughtline.gateway.stored_responses import unfolded
 from thoughtline.prepared import MemberEdits, Prepared, as_signed, with_finding
 from thoughtline.providers import Dialect
@@ -26,9 +29,9 @@ from thoughtline.translation import translate_request
 from thoughtline.translation.compactions import may_compact, read_compactions
 from thoughtline.translation.own_format import Adapted, adapt
 from thoughtline.translation.tools import NO_NAMES
-from thoughtline.values.errors import ThoughtlineError
+from thoughtline.values.errors import Declined, ThoughtlineError
 from thoughtline.values.options import ALL_TOOLS, FUNCTIONS_ONLY
-from thoughtline.values.turns import Transcript
+from thoughtline.values.turns import FormatName, Transcript
 
 
 async def prepare(attempt: Attempt) -> None:
@@ -207,3 +210,36 @@ def _adapted(attempt: Attempt) -> tuple[Sequence[Cut] | None, Adapted]:
     if cut is not None and change(cut.short) == Adapted(cut.short):
         return [cut], Adapted(attempt.body)
     return None, change(attempt.body)
+
+
+# --- conversations that a client leaves at its provider ---------------------------------------------------------------
+#
+#   Messages       "thread": {"type": "create"}, then {"type": "continue", "previous_message_id": …} with what is new
+#   Responses      "conversation": "conv_…"
+#   Interactions   "previous_interaction_id": "v1_…"
+#
+# A provider that ignores one would answer from the end of a conversation alone, with a 200. `thread` is refused as
+# Anthropic refuses one that it can't keep: its SDK's tool runner and Claude Code then send the whole conversation.
+
+
+def check_held(body: bytes, provider: Provider, format: FormatName, *, is_translated: bool) -> tuple[Finding, ...]:
+    """Raises if a request counts on messages that its provider does not have; tells of one that it has."""
+    held = FORMATS[format].held
+    if held is None or f'"{held.member}"'.encode() not in body:
+        return ()
+    named = _named(body, held.member)
+    if not is_given(named):
+        return ()
+    is_kept = held.kept_as in provider.keeps or (held.is_usual and provider.name not in PROVIDERS)
+    if is_translated or not is_kept:
+        raise Declined(400, held.code, f"{provider.name} keeps no {held.title}.", held.remedy)
+    if not held.goes_on(named):
+        return ()
+    return (Finding("held-state", f"/{held.member}", f"earlier turns are at the provider, in its {held.title}", ""),)
+
+
+def _named(body: bytes, member: str) -> Raw:
+    try:
+        return members(body).get(member, NULL)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return NULL  # whoever reads the whole body says what is wrong

@@ -18,7 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.asgi import Scope
-from thoughtline.gateway.disconnect import ON_DISCONNECT, tell_disconnect
+from thoughtline.gateway.connections import ON_DISCONNECT, tell_disconnect
 from thoughtline.gateway.door import authority_of
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.websocket_protocol import WebSocket

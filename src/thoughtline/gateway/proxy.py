@@ -24,7 +24,7 @@ from thoughtline.formats import USUAL
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, send_json, send_whole
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.choosing import Target, keys_to_ask_with, named_provider
-from thoughtline.gateway.disconnect import DRAIN_SECONDS, Disconnect
+from thoughtline.gateway.connections import DRAIN_SECONDS, Disconnect
 from thoughtline.gateway.envelopes import as_declined, envelope
 from thoughtline.gateway.estimating import ESTIMATE_HEADER
 from thoughtline.gateway.explaining import row_of

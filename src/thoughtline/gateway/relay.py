@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from thoughtline.gateway.asgi import Send
-from thoughtline.gateway.disconnect import Disconnect
+from thoughtline.gateway.connections import Disconnect
 from thoughtline.gateway.headers import Headers, with_findings, with_store
 from thoughtline.gateway.pieces import Piece
 from thoughtline.gateway.pipeline import Down

@@ -15,7 +15,7 @@ from thoughtline.gateway.journal import Line
 from thoughtline.gateway.masking import MASK
 from thoughtline.providers import Contract
 from thoughtline.replay.refusals import Correction, Refusal
-from thoughtline.values.turn_notes import NoteChain
+from thoughtline.values.outcome import NoteChain
 
 MAX_BODY = 512 * 2**10
 """Bytes of a body that are kept, where bodies are."""

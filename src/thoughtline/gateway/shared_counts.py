@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from thoughtline.gateway.limits import WINDOW_SECONDS, OwnCounts
-from thoughtline.gateway.processes import is_alive
 
 log = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -116,3 +115,14 @@ def _take(connection: sqlite3.Connection, key: str, per_minute: int, now: float)
     connection.execute("REPLACE INTO requests VALUES (?, ?, ?)", (key, place, now))
     connection.execute("REPLACE INTO asked VALUES (?, ?)", (key, count + 1))
     return 0.0
+
+
+def is_alive(process: int) -> bool:
+    """Whether a process of this machine is there."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # there, and not ours to ask
+    return True

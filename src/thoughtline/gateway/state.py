@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from thoughtline.continuity.memory import Memory
 from thoughtline.contract_book import ContractBook
 from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.access import KnowsKeys, Visitor
 from thoughtline.gateway.bus import Bus
-from thoughtline.gateway.caching import BoundedCache
 from thoughtline.gateway.choosing import ChoiceKey, Choices
-from thoughtline.gateway.disconnect import Abandoned
+from thoughtline.gateway.connections import Abandoned
 from thoughtline.gateway.door import Head
 from thoughtline.gateway.fleet import Fleet
 from thoughtline.gateway.guard import Guard
@@ -37,6 +36,25 @@ from thoughtline.settings import Settings
 from thoughtline.stores import Clock, LayeredStore, Store, channel_at, is_shared
 from thoughtline.stores.packing import Packer
 from thoughtline.working import InThreads
+
+Raw = TypeVar("Raw")
+Value = TypeVar("Value")
+
+MOST_ENTRIES = 1024
+MAX_ENTRY_BYTES = 4 * 2**10
+"""What is made of longer values is made each time."""
+
+
+class BoundedCache(dict[Raw, Value]):
+    """What was worked out before from the same raw values: a dict that is emptied when it is full."""
+
+    def keep(self, raw: Raw, value: Value, size: int = 0) -> Value:
+        """Keep what was made of raw values of this size, and give it back."""
+        if size <= MAX_ENTRY_BYTES:
+            if len(self) >= MOST_ENTRIES:
+                self.clear()
+            self[raw] = value
+        return value
 
 
 class Signals(NamedTuple):

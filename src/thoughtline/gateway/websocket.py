@@ -19,8 +19,8 @@ from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.gateway.asgi import Message, Receive, Scope, Send
 from thoughtline.gateway.choosing import keys_to_ask_with
+from thoughtline.gateway.connections import HAS_LEFT, ON_DISCONNECT, tell_disconnect
 from thoughtline.gateway.cors import allowed_origin
-from thoughtline.gateway.disconnect import HAS_LEFT, ON_DISCONNECT, tell_disconnect
 from thoughtline.gateway.door import is_website
 from thoughtline.gateway.envelopes import as_declined, envelope
 from thoughtline.gateway.frames import (

@@ -21,8 +21,7 @@ from thoughtline.line.history import body_of, destination_of
 from thoughtline.line.middleware import middleware_of
 from thoughtline.line.transports import loaded_library, wrap
 from thoughtline.outgoing import AskedAddress, Server, read_address, server_of
-from thoughtline.replayer import first_model, guess_model
-from thoughtline.sessions import identity_of
+from thoughtline.sessions import first_model, who_asks
 from thoughtline.settings import Flags, home_folder, load_settings
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import LimitExceeded
@@ -142,12 +141,14 @@ class ReplayLine:
             headers[b"x-thoughtline-session"] = session.encode("latin-1", "replace")
         try:
             check_weight(body)
-            identity, model = identity_of(tenant, headers, body), address.model or guess_model(body)
+            identity, model = who_asks(tenant, headers, body)
         except LimitExceeded:
-            identity, model = identity_of(tenant, headers, b""), address.model or first_model(body)
+            identity, model = who_asks(tenant, headers, b"")[0], first_model(body)
         server = self._server_of(address)
         account = account_of(shown[0] if shown else "")
-        return _Asked(address, Destination(server.provider, server.endpoint, model, address.format, account), identity)
+        model = address.model or model
+        destination = Destination(server.provider, server.endpoint, model, address.format, account)
+        return _Asked(address, destination, identity)
 
     def _server_of(self, address: AskedAddress) -> Server:
         key = (address.base, address.format)

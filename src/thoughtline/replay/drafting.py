@@ -8,9 +8,6 @@ from msgspec.structs import replace
 
 from thoughtline.providers import Contract, Rung
 from thoughtline.providers.refusals import RuleCode
-from thoughtline.replay.call_names import unrepeated
-from thoughtline.replay.carriers import MOVABLE, is_misplaced
-from thoughtline.replay.inherit import inherit
 from thoughtline.replay.keys import ModelStep
 from thoughtline.replay.matching import (
     Ambiguous,
@@ -21,14 +18,22 @@ from thoughtline.replay.matching import (
     match_merged,
     records_of_seals,
 )
-from thoughtline.replay.noting import why_unsendable
 from thoughtline.replay.pairing import is_named, unnamed
 from thoughtline.replay.pausing import paused, unasked, wanting_ciphertext, without_ciphertext
 from thoughtline.replay.plans import NO_PAST, Past, Policy, is_issued_by
-from thoughtline.replay.restoring import are_said_in, is_good, is_unsigned, restored, without_thoughts
+from thoughtline.replay.restoring import (
+    are_said_in,
+    inherit,
+    is_good,
+    is_refused,
+    is_unsigned,
+    restored,
+    without_record,
+    without_refused,
+    without_thoughts,
+)
 from thoughtline.replay.scopes import after_last_user
-from thoughtline.replay.stripping import is_refused, without_record, without_refused
-from thoughtline.replay.turn_plans import TurnPlans
+from thoughtline.replay.turn_plans import MOVABLE, TurnPlans, is_misplaced, unrepeated, why_unsendable
 from thoughtline.replay.weaving import (
     as_text,
     filler_of,
@@ -49,8 +54,8 @@ from thoughtline.values.items import (
     ToolCall,
     reasoning_of,
 )
+from thoughtline.values.outcome import Deed, Reason
 from thoughtline.values.records import Record
-from thoughtline.values.turn_notes import Deed, Reason
 from thoughtline.values.turns import Transcript
 
 _PAIRS = (Text, ToolCall)

@@ -41,8 +41,8 @@ from thoughtline.replay.visible import (
 from thoughtline.values.digests import digest, digest_of
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Item, Text, ToolCall, ToolResult, plain_token, seal_of
+from thoughtline.values.outcome import Evidence
 from thoughtline.values.records import Key, Record
-from thoughtline.values.turn_notes import Evidence
 from thoughtline.values.turns import Transcript, Turn
 
 EVIDENCE: dict[str, Evidence] = {name: name for name in get_args(Evidence)}

@@ -34,8 +34,8 @@ from thoughtline.values.items import (
     reasoning_of,
     seal_of,
 )
+from thoughtline.values.outcome import Evidence
 from thoughtline.values.records import Key, Record
-from thoughtline.values.turn_notes import Evidence
 
 Found = Mapping[Key, Sequence[Record]]
 Rank = tuple[int, ...]

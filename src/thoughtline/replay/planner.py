@@ -107,7 +107,7 @@ def draft(
         work.strip_everything()
         work.amend()
         return work
-    if may_restore(transcript, contract):
+    if needed.steps and may_restore(transcript, contract):
         spoken_for = proven(needed.steps, found, needed.identity)
         work.believed |= spoken_for
         settled = needed.settled if needed.settled is not None else needed.by_lineage(found)

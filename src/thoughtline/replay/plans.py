@@ -8,9 +8,8 @@ from msgspec.structs import replace
 from thoughtline.providers import Contract, Rung
 from thoughtline.replay.findings import Finding
 from thoughtline.values.destination import Destination
-from thoughtline.values.outcome import Counts
+from thoughtline.values.outcome import Counts, NoteChain, TurnNote
 from thoughtline.values.records import Key, Record
-from thoughtline.values.turn_notes import NoteChain, TurnNote
 from thoughtline.values.turns import Transcript, Turn
 
 

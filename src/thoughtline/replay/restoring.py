@@ -1,18 +1,33 @@
-"""What the turns of a step should be, given its record, and whether what the client sent is good as it is."""
+"""What the turns of a step should be, given its record, and whether what the client sent is good as it is; what must be
+taken out of a turn, and what it may borrow from others."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence, Set
 from itertools import groupby
 
+from msgspec.structs import replace
+
 from thoughtline.formats import FORMATS
-from thoughtline.providers import Contract
+from thoughtline.providers import Contract, Rung
+from thoughtline.replay.keys import seal_key
 from thoughtline.replay.pairing import named_as_shown, paired
 from thoughtline.replay.visible import visible_of
 from thoughtline.replay.weaving import same_reasoning, spread, weave
-from thoughtline.values.items import REASONING_KINDS, Item, ReasoningText, Text, ToolCall, seal_of
-from thoughtline.values.records import Record
-from thoughtline.values.turns import FormatName
+from thoughtline.values.items import (
+    REASONING_KINDS,
+    Item,
+    ReasoningText,
+    Text,
+    ToolCall,
+    Unknown,
+    is_envelope,
+    plain_token,
+    reasoning_of,
+    seal_of,
+)
+from thoughtline.values.records import Key, Record
+from thoughtline.values.turns import FormatName, Turn
 
 Items = tuple[Item, ...]
 
@@ -88,3 +103,96 @@ def are_said_in(items: Items, records: Sequence[Record]) -> bool:
     """Whether a turn has the words and calls of these records, one after the other, and no others."""
     made = [item for record in records for item in record.items if isinstance(item, (Text, ToolCall))]
     return visible_of(made) == visible_of([item for item in items if isinstance(item, (Text, ToolCall))])
+
+
+# --- taking out what must not go up: a record's reasoning, seals that were refused ------------------------------------
+
+
+def without_record(items: Sequence[Item], record: Record) -> tuple[Item, ...]:
+    """The items without what they have of a record."""
+    known = {plain_token(seal.data) for item in record.items if (seal := seal_of(item)) is not None}
+    texts = {item.text.strip() for item in record.items if isinstance(item, ReasoningText)}
+    return tuple(bare for item in items if (bare := _without_seal(item, known, texts, record)) is not None)
+
+
+def _without_seal(item: Item, known: set[str], texts: set[str], record: Record) -> Item | None:
+    """The item without what it has of a record; None if it was nothing else. Of a turn cut short nothing is good."""
+    if isinstance(item, REASONING_KINDS):
+        seal = seal_of(item)
+        is_known = seal is not None and plain_token(seal.data) in known
+        is_text = isinstance(item, ReasoningText) and item.text.strip() in texts
+        is_named = item.id is not None and any(item.id == own.id for own in reasoning_of(record.items))
+        return None if is_known or is_text or is_named or not record.is_complete else item
+    seal = seal_of(item)
+    if seal is None or plain_token(seal.data) not in known:
+        return item
+    return replace(item, seal=None) if isinstance(item, (Text, ToolCall, Unknown)) else item
+
+
+def is_refused(item: Item, refused: Set[Key]) -> bool:
+    """Also what we have sealed ourselves, for a client of another format than its maker's: nobody else reads it."""
+    seal = seal_of(item)
+    if seal is None:
+        return False
+    return is_envelope(seal.data) or (bool(refused) and seal_key(seal.data) in refused)
+
+
+def without_refused(items: tuple[Item, ...], refused: Set[Key]) -> tuple[Item, ...]:
+    return tuple(bare for item in items if (bare := _unless_refused(item, refused)) is not None)
+
+
+def _unless_refused(item: Item, refused: Set[Key]) -> Item | None:
+    if not is_refused(item, refused):
+        return item
+    return replace(item, seal=None) if isinstance(item, (Text, ToolCall, Unknown)) else None
+
+
+# --- what a turn without reasoning may borrow from the turns before it ------------------------------------------------
+# Only real reasoning is borrowed, never made up: the latest that is not empty. An empty one, or a blank that somebody
+# put in its place, never covers a real one; where all that was ever there is empty, empty is what is borrowed; where
+# nothing was ever there, nothing is.
+
+
+def inheriting(ladder: tuple[Rung, ...]) -> tuple[Rung, ...]:
+    """A ladder with inheritance on it: before a blank, after what is known to have been empty."""
+    rest = tuple(rung for rung in ladder if rung not in ("empty", "inherit"))
+    return (*(rung for rung in ladder if rung == "empty"), "inherit", *rest)
+
+
+def inherit(turns: Sequence[Turn], blank_at: Collection[int] = ()) -> dict[int, ReasoningText]:
+    """Which assistant turns that call tools and lack reasoning get which, by position.
+
+    `blank_at` names turns whose wire says "none" where reasoning would stand (`null`), which typed items can't show:
+    reasoning was looked for there and found empty, and the turn still lacks it.
+    """
+    latest: ReasoningText | None = None
+    given: dict[int, ReasoningText] = {}
+    for position, turn in enumerate(turns):
+        if turn.role != "assistant":
+            continue
+        own = _thought_of(turn) or (ReasoningText("") if position in blank_at else None)
+        if own is not None and (own.text.strip() or latest is None):
+            latest = own
+        if latest is not None and _calls_tools(turn) and not _has_reasoning(turn):
+            given[position] = latest
+    return given
+
+
+def _thought_of(turn: Turn) -> ReasoningText | None:
+    """All that a turn thought in the clear, as one text that no wire has seen.
+
+    A signature stays where it is: it vouches for its own turn and for no other.
+    """
+    texts = [item for item in turn.items if isinstance(item, ReasoningText)]
+    return ReasoningText("".join(item.text for item in texts), format=texts[0].format) if texts else None
+
+
+def _calls_tools(turn: Turn) -> bool:
+    return any(isinstance(item, ToolCall) for item in turn.items)
+
+
+def _has_reasoning(turn: Turn) -> bool:
+    """In either placement, readable or not, and also of a kind we don't know."""
+    sealed = any(seal_of(item) is not None for item in turn.items)
+    strange = any(isinstance(item, Unknown) and item.kind.startswith("reasoning.") for item in turn.items)
+    return sealed or strange or bool(reasoning_of(turn.items))

@@ -117,7 +117,7 @@ def _kind_of(item: Item) -> str:
 
 
 def misplaced(case: Case) -> Iterator[Finding]:
-    """Reasoning stands where its provider does not look for it, or must not stand.
+    """Reasoning is where its provider does not look for it, or where it must not be.
 
     Why: Gemini reads the first call of a step only; Anthropic refuses a turn that ends in thinking; Responses wants
     reasoning before what it led to.
@@ -142,7 +142,7 @@ def misplaced(case: Case) -> Iterator[Finding]:
 
 
 def reordered(case: Case) -> Iterator[Finding]:
-    """The reasoning of the latest turn is all there, in another order than the model gave it.
+    """The reasoning of the latest turn is complete, but not in the order in which the model gave it.
 
     Why: Anthropic compares the blocks of the latest assistant turn with the original, order included.
     Example: `thinking, text, tool_use, thinking, tool_use` sent back with both thinking blocks first.
@@ -173,7 +173,7 @@ def _order(items: tuple[Item, ...]) -> list[str]:
 def altered(case: Case) -> Iterator[Finding]:
     """Reasoning came back, but not as the model gave it.
 
-    Why: signed reasoning is refused, plain reasoning costs the prompt cache and misleads the model.
+    Why: altered signed reasoning is refused; altered plain reasoning misses the prompt cache and misleads the model.
     Example: trailing white space trimmed from a thinking block.
     Source: Anthropic's and Gemini's refusals; DeepSeek's cache.
     """
@@ -195,7 +195,7 @@ def _first_id(items: tuple[Item, ...]) -> str:
 def foreign(case: Case) -> Iterator[Finding]:
     """A seal that another provider, account or model made.
 
-    Why: only its maker can read it; anybody else refuses it or drops it silently.
+    Why: only its maker can read it; others refuse it or drop it silently.
     Example: a thinking block of one Claude model sent to another after a switch.
     Source: refusals of Anthropic, Gemini, OpenAI and xAI.
     """
@@ -212,9 +212,9 @@ def foreign(case: Case) -> Iterator[Finding]:
 
 
 def truncated(case: Case) -> Iterator[Finding]:
-    """A seal that is empty, cut short or no token at all.
+    """A seal that is empty, cut short or not a token at all.
 
-    Why: a client that was interrupted keeps half a signature, and its conversation fails for good.
+    Why: a client that was interrupted may keep half a signature, and every later request then fails.
     Example: `"signature": ""`, or a few characters of one.
     Source: Anthropic's "Invalid `signature`", Gemini's "Corrupted thought signature".
     """
@@ -236,7 +236,7 @@ def _is_whole(data: str) -> bool:
 
 
 def unpaired(case: Case) -> Iterator[Finding]:
-    """An element names its partner by id, and the partner is not there or has lost its own.
+    """An element names its partner by id, but the partner is missing or has lost its id.
 
     Why: OpenAI pairs reasoning with what it led to by id; half a pair is refused, no ids at all are fine.
     Example: `rs_…` followed by a message without its `msg_…`.
@@ -253,10 +253,10 @@ def unpaired(case: Case) -> Iterator[Finding]:
 
 
 def duplicated(case: Case) -> Iterator[Finding]:
-    """The same sealed reasoning stands twice.
+    """The same sealed reasoning occurs twice.
 
     Why: splitting one turn into several messages repeats its blocks; providers refuse the repetition.
-    Example: one signed thinking block before each of two calls that were made in parallel.
+    Example: one signed thinking block, repeated before each of two parallel calls.
     Source: Anthropic's "cannot be modified", OpenAI's "Duplicate item found with id".
     """
     if case.contract.takes != "own":
@@ -276,7 +276,7 @@ def duplicated(case: Case) -> Iterator[Finding]:
 def forbidden(case: Case) -> Iterator[Finding]:
     """Reasoning in a field that this provider refuses.
 
-    Why: strict servers answer 400 or 422 to a field they don't know, or to reasoning at all.
+    Why: strict servers answer 400 or 422 to a field they don't know, or to any reasoning.
     Example: `reasoning_content` sent to Groq, to Mistral, or to OpenAI's chat endpoint.
     Source: the contract's own.
     """
@@ -292,9 +292,9 @@ def forbidden(case: Case) -> Iterator[Finding]:
 
 
 def stale_id(case: Case) -> Iterator[Finding]:
-    """Reasoning by id alone, in a request that does not store.
+    """Reasoning referred to by id alone, in a request that does not store.
 
-    Why: with `store: false` the provider keeps nothing under that id.
+    Why: with `store: false` the provider stores nothing under that id.
     Example: `{"type":"reasoning","id":"rs_…","summary":[]}` without `encrypted_content`.
     Source: OpenAI's "Items are not persisted when `store` is set to false".
     """
@@ -311,7 +311,7 @@ def stale_id(case: Case) -> Iterator[Finding]:
 def sentinel(case: Case) -> Iterator[Finding]:
     """A call that carries a skip value instead of its signature.
 
-    Why: it is accepted and costs quality: the model does not know what it thought.
+    Why: it is accepted but costs quality, since the model does not know what it thought.
     Example: `skip_thought_signature_validator`.
     Source: Gemini docs, Thought signatures, FAQ.
     """
@@ -322,10 +322,10 @@ def sentinel(case: Case) -> Iterator[Finding]:
 
 
 def bound_prefix_changed(case: Case) -> Iterator[Finding]:
-    """A block that is bound to everything before it, and something before it was changed.
+    """A block is bound to everything before it, and something before it was changed.
 
-    Why: from Claude Fable 5.1 on a block is valid only behind the system prompt, tools and messages it was made after.
-    Example: thinking kept after a compaction replaced the first message.
+    Why: from Claude Fable 5.1 on, a block is valid only after the system prompt, tools and messages it was made after.
+    Example: thinking that is kept although a compaction has replaced the first message.
     Source: Anthropic docs, Preserved thinking.
     """
     if not case.contract.binds_prefix:

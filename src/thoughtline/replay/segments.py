@@ -24,8 +24,7 @@ from thoughtline.replay.plans import NO_PAST, Past, Trace
 from thoughtline.replay.remembering import Lookups, Segment, Span, list_span
 from thoughtline.replay.scopes import is_said_by_user
 from thoughtline.values.items import reasoning_of
-from thoughtline.values.outcome import Counts
-from thoughtline.values.turn_notes import chained
+from thoughtline.values.outcome import Counts, chained
 from thoughtline.values.turns import Transcript
 
 T = TypeVar("T")

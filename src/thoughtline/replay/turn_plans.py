@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 
 from msgspec.structs import replace
@@ -10,18 +10,30 @@ from msgspec.structs import replace
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Contract
 from thoughtline.providers.refusals import RuleCode
-from thoughtline.replay.call_names import CallNames
-from thoughtline.replay.carriers import Carriers
 from thoughtline.replay.findings import Finding, place_of
-from thoughtline.replay.noting import NotesOfTurns
-from thoughtline.replay.plans import NO_PAST, Past, Plan, Policy, Trace
+from thoughtline.replay.keys import ModelStep
+from thoughtline.replay.matching import Found, looks_of
+from thoughtline.replay.plans import NO_PAST, Past, Plan, Policy, Trace, is_issued_by
 from thoughtline.replay.scopes import DEPEND_ON_THE_END, after_last_user, has_calls, required_turns
+from thoughtline.replay.visible import is_same_call
 from thoughtline.replay.weaving import filler_of, is_filler
 from thoughtline.values.destination import Destination
-from thoughtline.values.items import REASONING_KINDS, Item, ReasoningEncrypted, ReasoningText, ToolCall
-from thoughtline.values.outcome import Counts
-from thoughtline.values.turn_notes import chained
-from thoughtline.values.turns import Transcript
+from thoughtline.values.identity import Identity
+from thoughtline.values.items import (
+    REASONING_KINDS,
+    Item,
+    ReasoningEncrypted,
+    ReasoningText,
+    ToolCall,
+    ToolResult,
+    is_reasoning,
+)
+from thoughtline.values.outcome import Counts, Deed, Reason, TurnNote, chained
+from thoughtline.values.records import Record
+from thoughtline.values.turns import Transcript, Turn
+
+_SMUGGLED = "__thought__"
+"""LiteLLM hides Gemini's signature in the id of a call, behind this."""
 
 
 class TurnPlans:
@@ -106,9 +118,9 @@ class TurnPlans:
             edits.append((position, turn.with_reasoning_moved() if position in self._moved else turn))
         past, found, noted = self._past, sorted(self._findings, key=itemgetter(0)), self._notes.by_position
         fillers = [*self._fillers.values(), *([] if past.filler is None else [past.filler])]
-        counts = Counter([what for _, what in self._counted])
-        if past is not NO_PAST:
-            counts.update(past.counts.counted)
+        counts = dict(past.counts.counted) if past is not NO_PAST else {}
+        for _, what in self._counted:
+            counts[what] = counts.get(what, 0) + 1
         return Plan(
             tuple(edits),
             tuple(self._members),
@@ -149,3 +161,221 @@ class TurnPlans:
         items = self._now(position)
         is_settled = position in self._covered or self._carries(position, items)
         return not is_settled or filler_of(items) is not None
+
+
+# --- what is noted about each turn: what was done, by which evidence, or why it could not be --------------------------
+
+
+_STRIPPED: dict[RuleCode, Reason] = {
+    "foreign": "foreign_seal",
+    "truncated": "unsigned",
+    "forbidden": "forbidden",
+    "stale-id": "stale_id",
+    "bound-prefix-changed": "prefix_changed",
+}
+
+
+class NotesOfTurns:
+    """By position; the last word about a turn counts."""
+
+    def __init__(self, turns: Sequence[Turn], elements: int = 0) -> None:
+        """`elements` stand before these turns in the wire's list."""
+        self._turns = turns
+        self._elements = elements
+        self.by_position: dict[int, TurnNote] = {}
+        self._lost: dict[int, Reason] = {}
+        self._unfound: dict[int, ModelStep] = {}
+
+    def put(self, position: int, deed: Deed, why: Reason, record: str = "") -> None:
+        self.by_position[position] = TurnNote(self._turns[position].at + self._elements, deed, why, record)
+
+    def keep(self, position: int, items: Sequence[Item], evidence: Reason, record: str) -> None:
+        """What the client sent is as its model gave it."""
+        if any(is_reasoning(item) and not is_filler(item) for item in items):
+            self.put(position, "kept", evidence, record)
+
+    def put_stripped(self, position: int, rule: RuleCode) -> None:
+        self.put(position, "stripped", self._lost.get(position) or _STRIPPED.get(rule, ""))
+
+    def put_unrestored(self, position: int, deed: Deed, found: Found, identity: Identity) -> None:
+        """A turn that must have reasoning, and can't have its own."""
+        step = self._unfound.get(position)
+        why = self._lost.get(position) or ("no_record" if step is None else why_unfound(step, found, identity))
+        self.put(position, deed, why, step.lineage or "" if step is not None and why == "no_record" else "")
+
+    def lose(self, positions: Iterable[int], why: Reason) -> None:
+        """Why these turns can't have their own back, should they need it."""
+        for position in positions:
+            self._lost[position] = why
+
+    def not_find(self, step: ModelStep) -> None:
+        """Nobody has this step's record: why, is looked into only if it is needed. What the client sent goes up."""
+        for position in step.positions:
+            self._unfound[position] = step
+            if not step.is_bare and position not in self.by_position:
+                self.keep(position, self._turns[position].items, "", "")
+
+
+def why_unfound(step: ModelStep, found: Found, identity: Identity) -> Reason:
+    """Why none of the records that share a key with a step is its own."""
+    if looks_of(step, found, identity):
+        return "unproven"
+    known = (record for one in step.keys for record in found.get(one, ()))
+    return "text_differs" if any(record.provenance.tenant == identity.tenant for record in known) else "no_record"
+
+
+def why_unsendable(record: Record, issuer: Destination, contract: Contract, *, rule: RuleCode) -> Reason:
+    """Why a record that was found may not go where the request goes."""
+    if rule == "bound-prefix-changed":
+        return "prefix_changed"
+    made = record.provenance
+    if is_issued_by(record, issuer, contract):
+        return "seal_refused" if record.is_complete else "cut_short"
+    if (made.provider, made.endpoint) == (issuer.provider, issuer.endpoint) and made.account != issuer.account:
+        return "other_account"
+    return "other_maker"
+
+
+# --- which member of a chat message reasoning is written in, where the server's own answers say it --------------------
+# Servers that nobody lists, and those that serve everybody's models, each have a member of their own for reasoning; a
+# model's name does not tell which. So a turn goes back in the member that it came in, and what never came from there, a
+# blank for instance, in the one that this server used last.
+
+
+MOVABLE = frozenset(
+    {"reasoning_content", "reasoning", "reasoning_text", "thinking", "think_tags", "mistral_chunks", "cohere_chunks"}
+)
+"""Where plain text can stand."""
+
+_TWINS = frozenset(("reasoning_content", "reasoning"))
+_SEALED = ("reasoning_details", "reasoning_text")
+"""Members that hold seals, and go back as they came or not at all."""
+
+
+def is_misplaced(turn: Turn, contract: Contract) -> bool:
+    """Whether a turn's reasoning stands in a member that the provider does not read, or refuses.
+
+    A second copy of it is left alone, as ruby_llm 1.16 writes one, but where the row says that it is refused.
+    """
+    carrier = contract.dialect.carrier
+    if carrier not in MOVABLE or contract.follows_answers or contract.may_seal:
+        return False
+    copies = _TWINS if carrier in _TWINS and not contract.refuses_other_fields else frozenset((carrier,))
+    return bool(turn.carriers) and not (carrier in turn.carriers and copies.issuperset(turn.carriers))
+
+
+class Carriers:
+    """The members for the turns of one request."""
+
+    def __init__(self, contract: Contract, issuer: Destination, last: str = "") -> None:
+        self._contract = contract
+        self._issuer = issuer
+        self.by_position: dict[int, str] = {}
+        self._last = last
+
+    def of(self, record: Record) -> str:
+        """The member that a record's reasoning came in, if it was this server that chose it."""
+        made, here = record.provenance, self._issuer
+        if not self._contract.follows_answers or (made.provider, made.endpoint) != (here.provider, here.endpoint):
+            return ""
+        is_google = self._contract.dialect.carrier == "google_extra" and _has_sealed_call(record.items)
+        return "" if is_google else made.carrier
+
+    def keeps_seals(self, record: Record) -> bool:
+        """Whether a record's seals go back as they came: to their maker, for the same account and model."""
+        made, here = record.provenance, self._issuer
+        is_own = made.account == here.account and here.model in (made.model_asked, made.model_answered)
+        return self.of(record) in _SEALED and record.is_complete and is_own
+
+    def use(self, position: int, record: Record) -> bool:
+        """A turn gets its reasoning from this record; whether that is all that its server wants of it."""
+        carrier = self.of(record)
+        self.by_position[position] = carrier
+        self._last = carrier or self._last
+        return bool(carrier)
+
+    def at(self, position: int, items: tuple[Item, ...] = ()) -> str:
+        """The member for a turn. A seal on a call stands where the dialect has it, whatever other turns say."""
+        own = self.by_position.get(position)
+        here = own or ("" if _has_sealed_call(items) else self._last)
+        return here or self._contract.dialect.carrier
+
+    def is_borrowed(self, position: int, items: tuple[Item, ...]) -> bool:
+        """Whether another turn's record decides on the member for a turn."""
+        return self._contract.follows_answers and not self.by_position.get(position) and not _has_sealed_call(items)
+
+
+def _has_sealed_call(items: tuple[Item, ...]) -> bool:
+    return any(isinstance(item, ToolCall) and item.seal is not None for item in items)
+
+
+# --- ids of calls as their maker wrote them, and each result once -----------------------------------------------------
+
+
+class CallNames:
+    """The ids that clients renamed, and what they were."""
+
+    def __init__(self) -> None:
+        self._own: dict[str, str] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._own)
+
+    def learn(self, shown: Sequence[Item], record: Record) -> None:
+        """A call under another id than the one it was made with. An id that the maker gave to any call is right."""
+        made = [item for item in record.items if isinstance(item, ToolCall)]
+        names = {own.id for own in made}
+        calls = [item for item in shown if isinstance(item, ToolCall)]
+        for call, own in zip(calls, made, strict=False):
+            if call.id and own.id and call.id not in names and is_same_call(call, own):
+                self._own[call.id] = own.id
+
+    def are_good(self, items: tuple[Item, ...]) -> bool:
+        """Whether a turn can go as it is: its ids are their maker's, and it has one result at most."""
+        results = 0
+        for item in items:
+            if isinstance(item, ToolCall):
+                name = item.id
+            elif isinstance(item, ToolResult):
+                name = item.call_id
+                results += 1
+            else:
+                continue
+            if name is not None and (name in self._own or _SMUGGLED in name):
+                return False
+        return results < 2
+
+    def mended(self, item: Item) -> Item:
+        """The item under the id its maker knows, and without a signature that another gateway hid in it."""
+        match item:
+            case ToolCall(id=str() as name) if (own := self._name(name)) != name:
+                return replace(item, id=own)
+            case ToolResult(call_id=str() as name) if (own := self._name(name)) != name:
+                return replace(item, call_id=own)
+            case _:
+                return item
+
+    def _name(self, name: str) -> str:
+        return self._own.get(name, name).split(_SMUGGLED)[0] or name
+
+
+def unrepeated(turns: Sequence[Turn], position: int, items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """The items of a turn without results that stand there twice. As many as there were calls are never too many."""
+    results = [item for item in items if isinstance(item, ToolResult)]
+    calls = [item for item in _before(turns, position) if isinstance(item, ToolCall)]
+    if len(results) <= max(1, len(calls)):
+        return items
+    seen: set[tuple[str | None, str | None, bytes]] = set()
+    kept = []
+    for item in items:
+        if isinstance(item, ToolResult):
+            said = (item.call_id, item.name, bytes(item.content))
+            if said in seen:
+                continue
+            seen.add(said)
+        kept.append(item)
+    return tuple(kept)
+
+
+def _before(turns: Sequence[Turn], position: int) -> tuple[Item, ...]:
+    return turns[position - 1].items if position > 0 and turns[position - 1].role == "assistant" else ()

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -62,6 +62,28 @@ class _Asked(NamedTuple):
     known: KnownKeys
     deleted: list[Deletion]
     touched: set[tuple[str, Key]]
+
+
+class _Rest(Generic[Result]):
+    """What is left of something that was begun, and now waits."""
+
+    def __init__(self, steps: Generator[Any, Any, Result], waits_for: object) -> None:
+        self._steps = steps
+        self._waits_for = waits_for
+
+    def __await__(self) -> Generator[Any, Any, Result]:
+        waits_for = self._waits_for
+        try:
+            while True:
+                try:
+                    sent = yield waits_for
+                except BaseException as problem:
+                    waits_for = self._steps.throw(problem)
+                else:
+                    waits_for = self._steps.send(sent)
+        except StopIteration as done:
+            result: Result = done.value
+            return result
 
 
 class LayeredStore:
@@ -347,10 +369,16 @@ class LayeredStore:
         return await ask(self._front)
 
     async def _within_time(self, ask: Callable[[], Awaitable[Result]], seconds: float | None = None) -> Result:
-        """Or twice the time a driver is given, so that a driver that keeps to it can say what is wrong."""
+        """Or twice the time a driver is given, so that a driver that keeps to it can say what is wrong. What is
+        answered at once needs no timer."""
+        steps = ask().__await__()
         try:
+            waits_for = next(steps)
             async with asyncio.timeout(2 * self._settings.timeout_seconds if seconds is None else seconds):
-                return await ask()
+                return await _Rest(steps, waits_for)
+        except StopIteration as done:
+            answer: Result = done.value
+            return answer
         except TimeoutError:
             raise StoreUnavailable(_TOO_LONG) from None
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import heapify, heappop, heappush, heapreplace
+from itertools import chain, islice
+from typing import TypeAlias
+
+from msgspec import Struct
 
 from thoughtline.stores.background import Cleaner
 from thoughtline.stores.base import (
     DELETION_KEPT_SECONDS,
     MAX_PAGE,
+    MAX_PER_KEY,
     Clock,
     Counters,
     Deletion,
@@ -21,13 +27,13 @@ from thoughtline.stores.base import (
     SessionSummary,
     Stats,
     checked_limit,
+    newest_first,
     period,
     shares,
 )
-from thoughtline.stores.memory_index import Held, MemoryIndex
 from thoughtline.stores.paging import decode_cursor, encode_cursor
 from thoughtline.stores.settings import StoreSettings
-from thoughtline.values.records import Key, Record
+from thoughtline.values.records import Key, Record, RecordId, encode_record, is_lineage
 
 
 class MemoryStore:
@@ -144,3 +150,209 @@ def summarize(index: MemoryIndex, tenant: str | None, limit: int) -> tuple[Sessi
         for place, group in groups.items()
     ]
     return tuple(sorted(summaries, key=lambda one: (-one.newest_at, one.tenant, one.session))[:limit])
+
+
+# --- the index: bounded by entries and bytes, least recently used out first -------------------------------------------
+# What was used longest ago expires first: one time says both. A use only writes it into the record's holder and touches
+# nothing else. The queue of what goes first learns of uses when something has to go.
+
+
+Place: TypeAlias = tuple[str, RecordId]
+"""A record's tenant and id."""
+
+_GONE = float("-inf")
+_SPARE = 64
+"""Holders of dropped records that the queue may have, beside as many as there are records."""
+
+
+class Held(Struct, eq=False, gc=False):
+    """A record in memory, as the answer that it alone is. `arrival` counts up; `size` is what it would be on a wire."""
+
+    alone: tuple[Record]
+    expires_at: float
+    arrival: int
+    chars: int
+    size: int
+
+    @property
+    def record(self) -> Record:
+        return self.alone[0]
+
+
+class _Shelf:
+    """What is held of one tenant. Most keys have one record, and so its holder; others several, in order of arrival."""
+
+    __slots__ = ("by_id", "by_key")
+
+    def __init__(self) -> None:
+        self.by_id: dict[RecordId, Held] = {}
+        self.by_key: dict[Key, Held | dict[Held, None]] = {}
+
+    def add(self, held: Held) -> None:
+        self.by_id[held.record.id] = held
+        for key in held.record.keys:
+            there = self.by_key.setdefault(key, held)
+            if isinstance(there, dict):
+                there[held] = None
+            elif there is not held:
+                self.by_key[key] = {there: None, held: None}
+
+    def remove(self, held: Held) -> None:
+        del self.by_id[held.record.id]
+        for key in held.record.keys:
+            there = self.by_key.get(key)
+            if isinstance(there, dict):
+                there.pop(held, None)
+                if len(there) == 1:
+                    (self.by_key[key],) = there
+            elif there is held:
+                del self.by_key[key]
+
+
+class MemoryIndex:
+    """Records by tenant and key. Plain calls, one thread."""
+
+    def __init__(self, max_entries: int, max_bytes: int, ttl_seconds: float) -> None:
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
+        self._ttl_seconds = ttl_seconds
+        self._shelves: dict[str, _Shelf] = {}
+        self._queue: list[tuple[float, int, Held]] = []
+        self._arrivals = self._entries = 0
+        self.bytes = 0
+        self.chars = 0
+        self.changes = 0
+        """How often a record went, or a lineage got another one."""
+        self.on_drop: Callable[[Record], None] = lambda record: None
+
+    def __len__(self) -> int:
+        return self._entries
+
+    def __contains__(self, place: Place) -> bool:
+        return self._at(place) is not None
+
+    def has_lineage_of(self, record: Record) -> bool:
+        """Whether the lineage of this record, which is not here, is another one's too."""
+        shelf = self._shelves.get(record.provenance.tenant)
+        first = record.keys[0] if record.keys else None
+        return shelf is not None and first in shelf.by_key and is_lineage(first)
+
+    def put(self, record: Record, now: float) -> None:
+        held = self._at((record.provenance.tenant, record.id))
+        if held is None:
+            self._add(record, now + self._ttl_seconds)
+        else:
+            held.expires_at = max(held.expires_at, now + self._ttl_seconds)
+
+    def find(self, tenant: str, keys: Iterable[Key], now: float) -> Found:
+        """For each key its records that still live, newest first; they are used by it."""
+        shelf = self._shelves.get(tenant)
+        if shelf is None:
+            return dict.fromkeys(keys, ())
+        by_key, until = shelf.by_key, now + self._ttl_seconds
+        found: Found = {}
+        for key in keys:  # nothing is called for a key with one record: a conversation has hundreds of them
+            held = by_key.get(key)
+            if isinstance(held, Held):
+                if held.expires_at < until:
+                    if held.expires_at <= now:
+                        found[key] = ()
+                        continue
+                    held.expires_at = until
+                found[key] = held.alone
+            else:
+                found[key] = _use_several(held, now, until) if held else ()
+        return found
+
+    def expired(self, tenant: str, keys: Iterable[Key], now: float) -> frozenset[Key]:
+        """The keys whose records are still here, and have expired."""
+        shelf = self._shelves.get(tenant)
+        here = {key: shelf.by_key.get(key) for key in keys} if shelf is not None else {}
+        held = {key: tuple(one) if isinstance(one, dict) else (one,) for key, one in here.items() if one is not None}
+        return frozenset(key for key, some in held.items() if all(one.expires_at <= now for one in some))
+
+    def drop(self, place: Place) -> None:
+        held = self._at(place)
+        if held is not None:
+            self._drop(held)
+
+    def drop_expired(self, now: float) -> int:
+        gone = 0
+        while (held := self._oldest()) is not None and held.expires_at <= now:
+            self._drop(held)
+            gone += 1
+        return gone
+
+    def drop_fitting(self, where: Filter) -> int:
+        fitting = [held for held in self._all(where.tenant) if where.fits(held.record)]
+        for held in fitting:
+            self._drop(held)
+        return len(fitting)
+
+    def held(self) -> Iterator[Held]:
+        """Newest arrival first."""
+        return iter(sorted(self._all(None), key=lambda held: -held.arrival))
+
+    def _at(self, place: Place) -> Held | None:
+        shelf = self._shelves.get(place[0])
+        return shelf.by_id.get(place[1]) if shelf is not None else None
+
+    def _all(self, tenant: str | None) -> Iterator[Held]:
+        shelves = [self._shelves[name] for name in self._shelves if tenant in (None, name)]
+        return chain.from_iterable(shelf.by_id.values() for shelf in shelves)
+
+    def _add(self, record: Record, expires_at: float) -> None:
+        self._arrivals += 1
+        size, chars = len(encode_record(record)), record.reasoning_chars
+        held = Held((record,), expires_at, self._arrivals, chars, size)
+        self.changes += self.has_lineage_of(record)
+        self._shelves.setdefault(record.provenance.tenant, _Shelf()).add(held)
+        self._entries += 1
+        self.bytes += size
+        self.chars += chars
+        heappush(self._queue, (expires_at, held.arrival, held))
+        self._make_room()
+
+    def _drop(self, held: Held) -> None:
+        tenant = held.record.provenance.tenant
+        shelf = self._shelves[tenant]
+        shelf.remove(held)
+        if not shelf.by_id:
+            del self._shelves[tenant]
+        held.expires_at = _GONE
+        self.changes += 1
+        self._entries -= 1
+        self.bytes -= held.size
+        self.chars -= held.chars
+        self.on_drop(held.record)
+        if len(self._queue) > 2 * self._entries + _SPARE:
+            self._queue = [(held.expires_at, held.arrival, held) for held in self._all(None)]
+            heapify(self._queue)
+
+    def _make_room(self) -> None:
+        while self._entries > self._max_entries or self.bytes > self._max_bytes:
+            held = self._oldest()
+            if held is None:
+                break
+            self._drop(held)
+
+    def _oldest(self) -> Held | None:
+        """What was used longest ago. What was used since it was queued goes to its new place first."""
+        queue = self._queue
+        while queue:
+            expires_at, arrival, held = queue[0]
+            if held.expires_at == expires_at:
+                return held
+            elif held.expires_at == _GONE:
+                heappop(queue)
+            else:
+                heapreplace(queue, (held.expires_at, arrival, held))
+        return None
+
+
+def _use_several(several: dict[Held, None], now: float, until: float) -> tuple[Record, ...]:
+    """The newest arrivals of a key that many records share."""
+    alive = list(islice((held for held in reversed(several) if held.expires_at > now), MAX_PER_KEY))
+    for held in alive:
+        held.expires_at = max(held.expires_at, until)
+    return newest_first([held.record for held in alive])

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from thoughtline.stores.base import MAX_PER_KEY, Filter
-from thoughtline.stores.memory_index import Place
+from thoughtline.stores.memory import Place
 from thoughtline.values.records import Key, Record, encode_record
 
 MAX_ENTRIES = 10_000

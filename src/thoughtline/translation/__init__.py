@@ -13,13 +13,13 @@ The next request, translated by the same rules, has the same keys.
 from thoughtline.replay.known import with_opened
 from thoughtline.translation.calls import CallIds, with_made_ids, with_own_ids
 from thoughtline.translation.envelopes import Sealer
-from thoughtline.translation.errors import translate_error
 from thoughtline.translation.replies import (
     Chunk,
     StreamTranslator,
     Translated,
     reply_events,
     stream_reply,
+    translate_error,
     translate_reply,
     whole_reply,
     without_deltas,

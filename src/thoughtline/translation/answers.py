@@ -6,7 +6,6 @@ Reasoning takes the shape the client has for it, and its seals go into our envel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -17,9 +16,18 @@ from thoughtline.replay.findings import Finding
 from thoughtline.translation.calls import place_in
 from thoughtline.translation.conversation import as_object, refusal_of
 from thoughtline.translation.envelopes import Place, letters_of
-from thoughtline.translation.notebook import NoteBook, find
-from thoughtline.translation.open_items import OpenItem, OpenKind, gathered, rest_of
-from thoughtline.translation.response_context import Held, ResponseContext, Unsealed, finish_for
+from thoughtline.translation.response_context import (
+    Held,
+    NoteBook,
+    OpenItem,
+    OpenKind,
+    ResponseContext,
+    Unsealed,
+    find,
+    finish_for,
+    gathered,
+    rest_of,
+)
 from thoughtline.translation.searches import search_call
 from thoughtline.translation.tools import wrapped_text
 from thoughtline.values.events import CallDelta, Event, ItemDone, Noted, ReasoningDelta, TextDelta, TurnDone
@@ -121,7 +129,7 @@ class AnswerTranslator:
 
     def _text(self, event: TextDelta) -> None:
         opened = self._open
-        if opened is not None and self._joins(opened):
+        if opened is not None and self._slot == "element" and opened.kind == "text" and opened.is_done:
             opened.source, opened.base, opened.is_done = event.position, len(opened.text), False
         elif opened is None or not self._is_open(event.position, "text"):
             opened = self._enter("text", event.position)
@@ -254,9 +262,6 @@ class AnswerTranslator:
         if self._slot != "element":
             self._leave()
 
-    def _joins(self, opened: OpenItem) -> bool:
-        return self._slot == "element" and opened.kind == "text" and opened.is_done
-
     def _reasoning_done(self, source: int, item: Reasoning) -> None:
         """A piece of reasoning is whole. It stays open until something else comes: its ciphertext may follow."""
         if item in self._sealed:
@@ -376,7 +381,8 @@ class AnswerTranslator:
         if self._slot == "call":
             self._unsealed.add(opened.held)
             return [ReasoningText(text, None, ours)] if text else []
-        token = self._token(opened.held) if self._slot != "none" else None
+        sealing = self._context.sealing if self._slot != "none" else None
+        token = sealing.token(opened.held) if sealing is not None else None
         match self._slot:
             case "block":
                 return [ReasoningText(text, token or "", ours)] if text or token else []
@@ -400,10 +406,6 @@ class AnswerTranslator:
 
     def _held(self, item: Item) -> Held:
         return Held(self._place, item)
-
-    def _token(self, held: Sequence[Held]) -> str | None:
-        sealing = self._context.sealing
-        return sealing.token(held) if sealing is not None else None
 
     def _leave_call(self, opened: OpenItem, item: ToolCall | None) -> None:
         made = opened.call

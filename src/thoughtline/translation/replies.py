@@ -2,21 +2,24 @@
 
 events ── StreamTranslator ──> a stream            events ── whole_reply ──────> a whole body
 Reply ─── stream_reply ──────> a stream            Reply ─── translate_reply ──> a whole body
+
+All go through `ResponseTranslator`, event by event; each answer of a response has its `AnswerTranslator`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, assert_never
 
+from msgspec import Raw
 from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
+from thoughtline.formats.json_text import encode
 from thoughtline.replay.capture import fold
 from thoughtline.replay.findings import Finding
-from thoughtline.translation.errors import error_event
+from thoughtline.translation.answers import AnswerTranslator
 from thoughtline.translation.response_context import ResponseContext
-from thoughtline.translation.response_translator import ResponseTranslator
 from thoughtline.values.errors import ErrorReply
 from thoughtline.values.events import (
     CallDelta,
@@ -24,14 +27,15 @@ from thoughtline.values.events import (
     Failed,
     ItemDone,
     Noted,
+    Other,
     ReasoningDelta,
     Started,
     TextDelta,
     TurnDone,
     UsageReported,
 )
-from thoughtline.values.items import REASONING_KINDS, Item, ReasoningText, Text
-from thoughtline.values.turns import Candidate, Reply
+from thoughtline.values.items import NO_RAW, REASONING_KINDS, Item, ReasoningText, Text
+from thoughtline.values.turns import Candidate, FormatName, Reply
 
 
 class Translated(NamedTuple):
@@ -189,3 +193,104 @@ def _all_edited(events: list[Event], edits: EditsEvents | None) -> list[Event]:
 
 def _edited(events: list[Event], edits: EditsEvents | None) -> list[Event]:
     return events if edits is None else [one for event in events for one in edits.feed(event)]
+
+
+# --- errors: the status stays, the sentence is the provider's ---------------------------------------------------------
+
+
+def translate_error(status: int, body: bytes, source: FormatName, to: FormatName) -> tuple[int, bytes]:
+    """An upstream's error for a client of another format."""
+    return status, FORMATS[to].errors.write(FORMATS[source].errors.read(status, body))
+
+
+def error_event(error: ErrorReply, to: FormatName) -> Raw:
+    """An error as it stands in an event of a stream."""
+    return Raw(encode(FORMATS[to].errors.object(error)))
+
+
+def error_in_stream(error: Raw, context: ResponseContext) -> Raw:
+    """An upstream's error in mid-stream, as the client's format has it. Its code may say which status it stands for."""
+    read = FORMATS[context.source].errors.read(500, bytes(error))
+    code = read.code or ""
+    is_status = code.isascii() and code.isdigit() and 400 <= int(code[:4]) < 600
+    return error_event(replace(read, status=int(code)) if is_status else read, context.to)
+
+
+# --- event by event ---------------------------------------------------------------------------------------------------
+
+
+class ResponseTranslator:
+    """Events of an upstream in, events for a client out: what stands around the answers is done here, such as the name
+    of the response, usage, failures."""
+
+    def __init__(self, context: ResponseContext) -> None:
+        self._context = context
+        self._to = FORMATS[context.to]
+        self._goes_on = "goes_on_after_finish" in FORMATS[context.source].quirks
+        self._answers: dict[int, AnswerTranslator] = {}
+        self._ended: dict[int, TurnDone] = {}
+        self._usage: UsageReported | None = None
+        self._is_started = False
+        self.findings: list[Finding] = []
+
+    def grown(self, event: Event) -> Event | None:
+        """What the client is to hear of more of an item that is open; None if it is something else."""
+        if not isinstance(event, (TextDelta, ReasoningDelta)):
+            return None
+        answer = self._answers.get(event.choice)
+        return answer.grown(event) if answer is not None else None
+
+    def take(self, event: Event) -> list[Event]:
+        """What the client is to hear of this event. Most events are more of an item that is open: they come first."""
+        grown = self.grown(event)
+        if grown is not None:
+            return [grown]
+        match event:
+            case Started():
+                return self._start(event)
+            case UsageReported():
+                return self._used(event)
+            case Failed():
+                return [*self._start(Started()), Failed(error_in_stream(event.error, self._context))]
+            case Other():
+                return [event] if self._is_started else []
+            case TurnDone() if self._goes_on:
+                self._ended[event.choice] = event
+                return []
+            case TextDelta() | ReasoningDelta() | CallDelta() | ItemDone() | Noted() | TurnDone():
+                return [*self._start(Started()), *self._answer(event)]
+            case _:
+                assert_never(event)
+
+    def finish(self) -> list[Event]:
+        """The upstream has said all: what was held back."""
+        ended = [one for event in self._ended.values() for one in self._answer(event)]
+        self._ended = {}
+        return [*ended, *([self._usage] if self._usage is not None else [])]
+
+    def _start(self, event: Started) -> list[Event]:
+        if self._is_started:
+            return []
+        self._is_started = True
+        if self._context.name:
+            return [Started(self._context.name, event.model, self._context.created)]
+        prefix = self._to.response_prefix
+        name = "".join(one if one.isalnum() or one in "-_" else "-" for one in event.id or self._context.ids.salt)
+        name = name if name.startswith(prefix) else prefix + name
+        return [Started(name, event.model, self._context.created)]
+
+    def _used(self, event: UsageReported) -> list[Event]:
+        plain = UsageReported(replace(event.usage, raw=NO_RAW))
+        if "usage_last" not in self._to.quirks:
+            return [plain]
+        self._usage = plain if self._context.wants_usage else None
+        return []
+
+    def _answer(self, event: TextDelta | ReasoningDelta | CallDelta | ItemDone | Noted | TurnDone) -> list[Event]:
+        if event.choice > 0 and "choices" not in self._to.quirks:
+            return []
+        answer = self._answers.get(event.choice)
+        if answer is None:
+            answer = self._answers[event.choice] = AnswerTranslator(event.choice, self._context, self.findings)
+        answer.take(event)
+        return answer.given()

@@ -1,18 +1,28 @@
-"""From where to where an answer goes, and what is sealed on the way."""
+"""From where to where an answer goes, and what is kept of it on the way: what is to be sealed, the open item, notes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Dialect
+from thoughtline.replay.findings import Finding
 from thoughtline.translation.calls import CallIds
 from thoughtline.translation.envelopes import Opened, Place, Sealer
 from thoughtline.translation.tools import NO_NAMES, ToolNames
+from thoughtline.values.events import CallDelta
 from thoughtline.values.items import Item, Seal, Text
+from thoughtline.values.notes import NO_NOTES, Citation, Notes, together
 from thoughtline.values.records import Key
 from thoughtline.values.turns import Finish, FormatName, Provenance
+
+OpenKind: TypeAlias = Literal["text", "reasoning", "call"]
+
+_LONGEST = 64
+"""No kind of item has a longer name; one that has is a provider's mistake, and goes into no log."""
 
 
 class Held(NamedTuple):
@@ -93,3 +103,107 @@ class Unsealed:
             return None
         token, self._held = sealing.token(self._held), []
         return Seal(token, self._context.dialect.reasoning_format) if token else None
+
+
+class OpenItem:
+    """The item that is being said to the client, and what was said of it so far.
+
+    `source` is its position at the upstream, `position` that for the client.
+    """
+
+    def __init__(self, kind: OpenKind, source: int, position: int) -> None:
+        self.kind = kind
+        self.source = source
+        self.position = position
+        self.pieces: list[str] = []
+        self.call = CallDelta(0, 0, "")
+        self.held: list[Held] = []
+        self.notes: list[Notes] = []
+        self.base = 0
+        self.is_summary = False
+        self.is_told = False
+        self.is_done = False
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+
+def rest_of(whole: str, sent: str) -> str:
+    """What the deltas of an item left out."""
+    return whole[len(sent) :] if whole.startswith(sent) else ""
+
+
+def gathered(deltas: list[CallDelta]) -> CallDelta:
+    """A call that waited, as one delta."""
+    arguments = "".join(delta.arguments for delta in deltas)
+    known = next((delta.id for delta in deltas if delta.id), None)
+    name = next((delta.name for delta in deltas if delta.name), "")
+    return replace(deltas[0], arguments=arguments, id=known, name=name)
+
+
+def find(findings: list[Finding], what: str, message: str) -> None:
+    """Note what an answer lost on its way: once, however often it was there."""
+    finding = Finding("untranslatable", f"answer/{what[:_LONGEST]}", message, "")
+    if finding not in findings:
+        findings.append(finding)
+
+
+class NoteBook:
+    """What was heard about the words of an answer, and how much of it was passed on: on its words or beside the answer,
+    wherever the client's format has them. What it has no place for is found once for each kind."""
+
+    def __init__(self, context: ResponseContext, findings: list[Finding]) -> None:
+        self._to = context.to
+        self._place = FORMATS[context.to].notes
+        self._findings = findings
+        self._heard = NO_NOTES
+        self._own: list[Notes] = []
+        self._marked: set[Citation] = set()
+        self._said = 0
+
+    def hear(self, notes: Notes) -> None:
+        """What stands beside the upstream's answer, by places in all its words."""
+        self._heard = notes
+
+    def written(self, text: str, own: Sequence[Notes]) -> Text:
+        """Words that are whole, with the notes on them if that is where the client's format has them."""
+        start, self._said = self._said, self._said + len(text)
+        notes = together(own)
+        self._own.append(notes.moved(start))
+        if self._place.encode is None:
+            return Text(text)
+        near = [one for one in self._heard.citations if one.is_within(start, self._said)]
+        self._marked.update(near)
+        citations = self._carried((*notes.citations, *(one.moved(-start) for one in near)), len(text))
+        return self._place.encode(text, Notes(citations)) if citations else Text(text)
+
+    def beside(self) -> Notes:
+        """What stands beside the client's answer, all its words being told."""
+        notes = together((self._heard, *self._own))
+        for kind in notes.others:
+            self._lose(kind)
+        if self._place.encode is None:
+            return Notes(self._carried(notes.citations, self._said))
+        if any(one not in self._marked for one in self._heard.citations):
+            self._lose("citations whose words are not told, or had gone out")
+        return NO_NOTES
+
+    def _carried(self, citations: tuple[Citation, ...], size: int) -> tuple[Citation, ...]:
+        """The citations that the client's format can tell of words of this size."""
+        if not citations:
+            return ()
+        if not self._place.has_citations:
+            self._lose("citations: the words are kept, where they came from is not")
+            return ()
+        if self._place.places == "needed" and not all(one.is_within(0, size) for one in citations):
+            self._lose("citations whose words are not told, or had gone out")
+            citations = tuple(one for one in citations if one.is_within(0, size))
+        if self._place.places == "none" and any((one.start, one.end) != (0, size) for one in citations):
+            self._lose("the place of a citation inside a block")
+        if not self._place.has_quotes and any(one.quote for one in citations):
+            self._lose("what a cited page says")
+        return citations
+
+    def _lose(self, what: str) -> None:
+        find(self._findings, "notes", f"{self._to} has no place for {what}")

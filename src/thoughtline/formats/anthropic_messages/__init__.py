@@ -7,9 +7,8 @@ type `reasoning`, which are read too.
 import re
 
 from thoughtline.formats.anthropic_messages import bodies, notes, options
-from thoughtline.formats.anthropic_messages.stream import StreamDecoder
+from thoughtline.formats.anthropic_messages.stream import TEXTS, StreamDecoder
 from thoughtline.formats.anthropic_messages.stream_encoder import StreamEncoder
-from thoughtline.formats.anthropic_messages.texts import TEXTS
 from thoughtline.formats.counting import only
 from thoughtline.formats.errors import read_error, word_for
 from thoughtline.formats.json_text import encode
@@ -86,7 +85,7 @@ def _models(names: tuple[str, ...]) -> bytes:
 WIRE = Wire(
     name="anthropic_messages",
     dialect=ANTHROPIC,
-    bodies=body_codec(bodies, bodies),
+    bodies=body_codec(bodies),
     stream_decoder=StreamDecoder,
     stream_encoder=StreamEncoder,
     stream_type=b"text/event-stream; charset=utf-8",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
+from thoughtline.formats.conversation import as_it_came, require_own
 from thoughtline.formats.json_text import NULL, arguments_object, arguments_text, decode_kind, encode, object_of
-from thoughtline.formats.seals import as_it_came, require_own
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
 from thoughtline.values.items import (

@@ -1,4 +1,4 @@
-"""Requests and whole responses of the Messages API."""
+"""Requests and whole responses of the Messages API; why a turn ended and what it cost."""
 
 from __future__ import annotations
 
@@ -8,14 +8,24 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.anthropic_messages.blocks import decode_blocks, encode_block
-from thoughtline.formats.anthropic_messages.usage import FINISH, USAGE, encode_usage
 from thoughtline.formats.conversation import encode_conversation
-from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, of_upstream, set_members
+from thoughtline.formats.endings import FinishWords, UsageMembers
+from thoughtline.formats.json_text import (
+    NULL,
+    array,
+    decode,
+    encode,
+    is_given,
+    members,
+    object_of,
+    of_upstream,
+    set_members,
+)
 from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import ANTHROPIC, Dialect
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.items import Item, Role, Text
-from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
+from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn, Usage
 
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 
@@ -131,4 +141,64 @@ def encode_response(reply: Reply, dialect: Dialect = ANTHROPIC) -> bytes:
             ("stop_sequence", b"null"),
             ("usage", encode_usage(reply.usage)),
         ]
+    )
+
+
+# --- why a turn ended and what it cost --------------------------------------------------------------------------------
+
+
+FINISH = FinishWords(
+    known={
+        "end_turn": "stop",
+        "stop_sequence": "stop",
+        "pause_turn": "other",
+        "max_tokens": "length",
+        "model_context_window_exceeded": "length",
+        "tool_use": "tool_calls",
+        "refusal": "content_filter",
+    },
+    written={
+        "stop": "end_turn",
+        "length": "max_tokens",
+        "tool_calls": "tool_use",
+        "content_filter": "refusal",
+    },
+)
+_INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+USAGE = UsageMembers(
+    "/usage",
+    input=" ".join(_INPUT),  # Anthropic counts cached input apart; here it is part of the input
+    output="output_tokens",
+    reasoning="output_tokens_details.thinking_tokens",
+    cached="cache_read_input_tokens",
+)
+
+
+def together(begun: Raw, ended: Raw) -> Raw:
+    """The usage of a stream: what its start said of the input, what its end said of all. Some servers tell the input at
+    the start alone, others write zeros into one of the two."""
+    if bytes(begun)[:1] != b"{" or bytes(ended)[:1] != b"{":
+        return ended
+    first, last = members(begun), members(ended)
+    kept = [
+        (name, first[name]) for name in _INPUT if name in first and _count(first[name]) > _count(last.get(name, NULL))
+    ]
+    rest = [(name, value) for name, value in first.items() if name not in last and name not in _INPUT]
+    return Raw(set_members(ended, [(name, bytes(value)) for name, value in (*kept, *rest)]))
+
+
+def _count(raw: Raw) -> int:
+    text = bytes(raw)
+    return int(text) if text.isdigit() and len(text) < 19 else 0
+
+
+def encode_usage(usage: Usage | None) -> bytes:
+    usage = usage or Usage()
+    return encode(
+        {
+            "input_tokens": usage.input - usage.cached,
+            "output_tokens": usage.output,
+            "cache_read_input_tokens": usage.cached,
+            "output_tokens_details": {"thinking_tokens": usage.reasoning},
+        }
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.anthropic_messages.blocks import KNOWN_BLOCKS, decode_block
-from thoughtline.formats.anthropic_messages.usage import FINISH, USAGE, together
+from thoughtline.formats.anthropic_messages.bodies import FINISH, USAGE, together
 from thoughtline.formats.framing import MAX_EVENT_BYTES, Framing, ServerSentEvents
 from thoughtline.formats.json_text import (
     NULL,
@@ -20,6 +22,7 @@ from thoughtline.formats.json_text import (
     set_members,
 )
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
+from thoughtline.formats.texts import EVERY, NOTHING, Json, Reading, Texts, TextSpot, contents, inner
 from thoughtline.providers import ANTHROPIC, Dialect
 from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.events import (
@@ -242,3 +245,32 @@ def _item(draft: _Draft, dialect: Dialect) -> Item:
     if arguments is not None and isinstance(item, ToolCall):
         return ToolCall(item.name, arguments, item.id)
     return item
+
+
+# --- where visible text stands ----------------------------------------------------------------------------------------
+
+
+def _event(value: Json) -> Reading:
+    match value.get("type"):
+        case "content_block_start" if inner(value, "content_block").get("type") == "text":
+            return _text(value, "content_block")
+        case "content_block_delta" if inner(value, "delta").get("type") == "text_delta":
+            return _text(value, "delta")
+        case "content_block_stop":
+            return Reading((), ((value.get("index", 0),),))
+        case "message_stop" | "message_delta" | "error":
+            return Reading((), (EVERY,))
+        case _:
+            return NOTHING
+
+
+def _text(value: Json, member: str) -> Reading:
+    text = inner(value, member).get("text")
+    return Reading((TextSpot((value.get("index", 0),), (member, "text"), text),)) if isinstance(text, str) else NOTHING
+
+
+def _body(value: Json) -> Iterator[TextSpot]:
+    return contents(value.get("content"), (), ("content",), is_whole=True)
+
+
+TEXTS = Texts(_body, _event, ServerSentEvents)

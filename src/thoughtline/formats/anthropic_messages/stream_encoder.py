@@ -7,11 +7,10 @@ from typing import Literal
 from msgspec import Raw
 
 from thoughtline.formats.anthropic_messages.blocks import encode_block
-from thoughtline.formats.anthropic_messages.usage import FINISH, encode_usage
-from thoughtline.formats.event_encoder import EventEncoder
+from thoughtline.formats.anthropic_messages.bodies import FINISH, encode_usage
 from thoughtline.formats.framing import sse
 from thoughtline.formats.json_text import NULL, Json, elements, encode, is_array, members, object_of, set_members
-from thoughtline.formats.streaming import BlockCursor
+from thoughtline.formats.streaming import BlockCursor, EventEncoder
 from thoughtline.providers import ANTHROPIC, Dialect
 from thoughtline.values.events import (
     CallDelta,

@@ -9,9 +9,8 @@ import re
 from thoughtline.formats.amazon import AMAZON_ERRORS, model_paths
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE
 from thoughtline.formats.bedrock_converse import bodies, notes, options
-from thoughtline.formats.bedrock_converse.stream import StreamDecoder
+from thoughtline.formats.bedrock_converse.stream import TEXTS, StreamDecoder
 from thoughtline.formats.bedrock_converse.stream_encoder import StreamEncoder
-from thoughtline.formats.bedrock_converse.texts import TEXTS
 from thoughtline.formats.openai_shapes import OPENAI_MODELS
 from thoughtline.formats.wire import IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import BEDROCK_CLAUDE
@@ -24,7 +23,7 @@ _CLIENT_PATH, _UPSTREAM_PATH = model_paths("converse", "converse-stream")
 WIRE = Wire(
     name="bedrock_converse",
     dialect=BEDROCK_CLAUDE,
-    bodies=body_codec(bodies, bodies),
+    bodies=body_codec(bodies),
     stream_decoder=StreamDecoder,
     stream_encoder=StreamEncoder,
     stream_type=CONTENT_TYPE.encode(),

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.bedrock_converse.notes import Piece
+from thoughtline.formats.conversation import as_it_came, require_own
 from thoughtline.formats.json_text import (
     NULL,
     arguments_object,
@@ -20,7 +21,6 @@ from thoughtline.formats.json_text import (
     members,
     object_of,
 )
-from thoughtline.formats.seals import as_it_came, require_own
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import EncodeError, ForeignSeal
 from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall, ToolResult, Unknown

@@ -1,4 +1,4 @@
-"""Requests and whole responses of Converse."""
+"""Requests and whole responses of Converse; why a turn ended and what it cost."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.bedrock_converse.blocks import decode_blocks, encode_block
-from thoughtline.formats.bedrock_converse.usage import FINISH, USAGE, encode_usage
 from thoughtline.formats.conversation import encode_conversation
+from thoughtline.formats.endings import FinishWords, UsageMembers
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -116,3 +116,36 @@ def encode_response(reply: Reply, dialect: Dialect = BEDROCK_CLAUDE) -> bytes:
             ("usage", encode_usage(reply.usage or Usage())),
         ]
     )
+
+
+# --- why a turn ended and what it cost --------------------------------------------------------------------------------
+
+
+FINISH = FinishWords(
+    known={
+        "end_turn": "stop",
+        "stop_sequence": "stop",
+        "max_tokens": "length",
+        "model_context_window_exceeded": "length",
+        "tool_use": "tool_calls",
+        "guardrail_intervened": "content_filter",
+        "content_filtered": "content_filter",
+    },
+    written={
+        "stop": "end_turn",
+        "length": "max_tokens",
+        "tool_calls": "tool_use",
+        "content_filter": "content_filtered",
+    },
+)
+USAGE = UsageMembers(
+    "/usage",
+    input="inputTokens cacheReadInputTokens cacheWriteInputTokens",
+    output="outputTokens",
+    cached="cacheReadInputTokens",
+)
+
+
+def encode_usage(usage: Usage) -> bytes:
+    known = {"inputTokens": usage.input - usage.cached, "outputTokens": usage.output}
+    return encode({**known, "cacheReadInputTokens": usage.cached, "totalTokens": usage.input + usage.output})

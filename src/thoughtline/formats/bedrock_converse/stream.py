@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.aws_event_stream import MAX_MESSAGE_BYTES, NamedEvents
 from thoughtline.formats.bedrock_converse.blocks import ReasoningMember, ToolUse, decode_block, unwrap
+from thoughtline.formats.bedrock_converse.bodies import FINISH, USAGE
 from thoughtline.formats.bedrock_converse.notes import cited_block
-from thoughtline.formats.bedrock_converse.usage import FINISH, USAGE
 from thoughtline.formats.json_text import NULL, array, encode, is_given, is_json, object_of, set_members
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
+from thoughtline.formats.texts import Json, Texts, TextSpot, inner, objects
 from thoughtline.providers import BEDROCK_CLAUDE, Dialect
-from thoughtline.values.errors import DecodeError, LimitExceeded
+from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.events import (
     CallDelta,
     Event,
@@ -138,15 +141,6 @@ class StreamDecoder(PayloadStreamDecoder):
         self._is_started = False
         self._is_done = False
 
-    def feed_event(self, name: str, payload: bytes) -> list[Event]:
-        """The same for an event that somebody else has taken out of its frame."""
-        events: list[Event] = []
-        try:
-            self._take(object_of([(name, payload)]), events)
-        except msgspec.DecodeError as error:
-            raise DecodeError(str(error).replace("`", ""), name).from_upstream() from None
-        return events
-
     def _take(self, payload: bytes, events: list[Event]) -> None:
         event = _decode_event(payload)
         delta = event.content_block_delta
@@ -233,3 +227,16 @@ class StreamDecoder(PayloadStreamDecoder):
             for draft in self._drafts.values():
                 draft.signature = None  # a signature counts once its block is closed
             self._end(None, events)
+
+
+# --- where visible text stands ----------------------------------------------------------------------------------------
+# In whole answers: streams are binary, with checksums, and are read and written anew.
+
+
+def _body(value: Json) -> Iterator[TextSpot]:
+    for at, block in objects(inner(inner(value, "output"), "message").get("content")):
+        if isinstance(block.get("text"), str):
+            yield TextSpot((at,), ("output", "message", "content", at, "text"), block["text"], is_whole=True)
+
+
+TEXTS = Texts(_body)

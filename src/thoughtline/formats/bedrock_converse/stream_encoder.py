@@ -6,11 +6,10 @@ from msgspec import Raw
 
 from thoughtline.formats.aws_event_stream import encode_event, encode_exception
 from thoughtline.formats.bedrock_converse.blocks import encode_block, wrap
+from thoughtline.formats.bedrock_converse.bodies import FINISH, encode_usage
 from thoughtline.formats.bedrock_converse.notes import citations_of
-from thoughtline.formats.bedrock_converse.usage import FINISH, encode_usage
-from thoughtline.formats.event_encoder import EventEncoder
 from thoughtline.formats.json_text import encode, object_of
-from thoughtline.formats.streaming import BlockCursor
+from thoughtline.formats.streaming import BlockCursor, EventEncoder
 from thoughtline.providers import BEDROCK_CLAUDE, Dialect
 from thoughtline.values.errors import EncodeError
 from thoughtline.values.events import (

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from thoughtline.formats import gemini_generate
 from thoughtline.formats.gemini_code_assist import bodies
-from thoughtline.formats.gemini_code_assist.streams import StreamDecoder, StreamEncoder
-from thoughtline.formats.gemini_code_assist.texts import TEXTS
+from thoughtline.formats.gemini_code_assist.streams import TEXTS, StreamDecoder, StreamEncoder
 from thoughtline.formats.gemini_generate import METHODS
 from thoughtline.formats.paths import ClientPath, is_lead
 from thoughtline.formats.wire import MessagePlace, body_codec
@@ -35,7 +34,7 @@ def _upstream_path(base: str, method: str) -> str:
 WIRE = replace(
     _GENERATE,
     name="gemini_code_assist",
-    bodies=body_codec(bodies, bodies),
+    bodies=body_codec(bodies),
     stream_decoder=StreamDecoder,
     stream_encoder=StreamEncoder,
     inside="request",

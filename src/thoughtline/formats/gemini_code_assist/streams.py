@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from thoughtline.formats.gemini_code_assist.bodies import inside
 from thoughtline.formats.gemini_generate import stream, stream_encoder
+from thoughtline.formats.gemini_generate.stream import TEXTS as GENERATE
 from thoughtline.formats.json_text import object_of
+from thoughtline.formats.texts import Json, Reading, TextSpot, inner
 from thoughtline.values.events import Event
 
 
@@ -20,3 +24,23 @@ class StreamEncoder(stream_encoder.StreamEncoder):
 
     def _answer(self, answer: bytes) -> bytes:
         return object_of([("response", answer)])
+
+
+# --- where visible text stands ----------------------------------------------------------------------------------------
+# As Gemini has it, one level deeper.
+
+
+def _deeper(spot: TextSpot) -> TextSpot:
+    return spot._replace(path=("response", *spot.path), owner=("response", *spot.owner))
+
+
+def _event(value: Json) -> Reading:
+    read = GENERATE.event({**inner(value, "response"), **({"error": value["error"]} if "error" in value else {})})
+    return Reading(tuple(map(_deeper, read.spots)), read.ended)
+
+
+def _body(value: Json) -> Iterator[TextSpot]:
+    return map(_deeper, GENERATE.body(inner(value, "response")))
+
+
+TEXTS = GENERATE._replace(body=_body, event=_event)

@@ -8,9 +8,8 @@ from urllib.parse import quote
 
 from thoughtline.formats.counting import enclosed
 from thoughtline.formats.gemini_generate import bodies, options
-from thoughtline.formats.gemini_generate.stream import StreamDecoder
+from thoughtline.formats.gemini_generate.stream import TEXTS, StreamDecoder
 from thoughtline.formats.gemini_generate.stream_encoder import StreamEncoder
-from thoughtline.formats.gemini_generate.texts import TEXTS
 from thoughtline.formats.google_shapes import GOOGLE_ERRORS, GOOGLE_MODELS
 from thoughtline.formats.paths import Action, ClientPath, PublishedMethods, is_lead, versioned
 from thoughtline.formats.wire import IdRule, MessagePlace, NotePlace, Wire, body_codec
@@ -54,7 +53,7 @@ def _upstream_path(base: str, model: str, method: str) -> str:
 WIRE = Wire(
     name="gemini_generate",
     dialect=GEMINI,
-    bodies=body_codec(bodies, bodies),
+    bodies=body_codec(bodies),
     stream_decoder=StreamDecoder,
     stream_encoder=StreamEncoder,
     stream_type=b"text/event-stream; charset=utf-8",

@@ -1,4 +1,4 @@
-"""Requests and whole responses of `generateContent`."""
+"""Requests and whole responses of `generateContent`; why a turn ended and what it cost."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from thoughtline.formats.conversation import encode_conversation
+from thoughtline.formats.endings import FinishWords, UsageMembers
 from thoughtline.formats.gemini_generate.notes import Noting, decode_notes, encode_notes
 from thoughtline.formats.gemini_generate.parts import decode_part, encode_part
-from thoughtline.formats.gemini_generate.usage import FINISH, USAGE, encode_usage
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -30,7 +30,7 @@ from thoughtline.formats.json_text import (
 from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import GEMINI, Dialect
 from thoughtline.values.items import Item, Role, Text
-from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
+from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn, Usage
 
 _ROLES: dict[str, Role] = {"user": "user", "model": "assistant", "function": "tool", "system": "system", "": "user"}
 _WIRE_ROLES: dict[Role, str] = {"assistant": "model"}
@@ -199,4 +199,50 @@ def encode_candidate(candidate: Candidate, dialect: Dialect) -> bytes:
             ("index", encode(candidate.index)),
             *encode_notes(candidate.notes, candidate.turn.items),
         ]
+    )
+
+
+# --- why a turn ended and what it cost --------------------------------------------------------------------------------
+
+
+FINISH = FinishWords(
+    known={
+        "STOP": "stop",
+        "MAX_TOKENS": "length",
+        "SAFETY": "content_filter",
+        "RECITATION": "content_filter",
+        "BLOCKLIST": "content_filter",
+        "PROHIBITED_CONTENT": "content_filter",
+        "SPII": "content_filter",
+        "IMAGE_SAFETY": "content_filter",
+        "MALFORMED_FUNCTION_CALL": "error",
+        "OTHER": "other",
+    },
+    written={
+        "stop": "STOP",
+        "tool_calls": "STOP",
+        "length": "MAX_TOKENS",
+        "content_filter": "SAFETY",
+        "error": "OTHER",
+        "other": "OTHER",
+    },
+)
+USAGE = UsageMembers(
+    "/usageMetadata",
+    input="promptTokenCount",
+    output="candidatesTokenCount thoughtsTokenCount",  # Gemini counts thoughts beside the answer
+    reasoning="thoughtsTokenCount",
+    cached="cachedContentTokenCount",
+)
+
+
+def encode_usage(usage: Usage) -> bytes:
+    return encode(
+        {
+            "promptTokenCount": usage.input,
+            "candidatesTokenCount": usage.output - usage.reasoning,
+            "thoughtsTokenCount": usage.reasoning,
+            "cachedContentTokenCount": usage.cached,
+            "totalTokenCount": usage.input + usage.output,
+        }
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct, field
 
+from thoughtline.formats.conversation import as_it_came, require_own
 from thoughtline.formats.json_text import (
     NULL,
     arguments_object,
@@ -19,7 +20,6 @@ from thoughtline.formats.json_text import (
     object_of,
     set_members,
 )
-from thoughtline.formats.seals import as_it_came, require_own
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import EncodeError
 from thoughtline.values.items import Item, ReasoningText, Seal, Text, ToolCall, ToolResult, Unknown

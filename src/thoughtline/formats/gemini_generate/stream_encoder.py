@@ -7,12 +7,12 @@ from typing import Literal
 from msgspec import Raw
 from msgspec.structs import replace
 
-from thoughtline.formats.event_encoder import EventEncoder
 from thoughtline.formats.framing import sse
+from thoughtline.formats.gemini_generate.bodies import FINISH, encode_usage
 from thoughtline.formats.gemini_generate.notes import encode_notes
 from thoughtline.formats.gemini_generate.parts import encode_part
-from thoughtline.formats.gemini_generate.usage import FINISH, encode_usage
 from thoughtline.formats.json_text import array, encode, object_of
+from thoughtline.formats.streaming import EventEncoder
 from thoughtline.providers import GEMINI, Dialect
 from thoughtline.values.events import (
     ItemDone,

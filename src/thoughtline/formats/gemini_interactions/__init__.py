@@ -8,9 +8,8 @@ format alone: no other is translated into it, or it into another.
 import re
 
 from thoughtline.formats.gemini_interactions import bodies, options
-from thoughtline.formats.gemini_interactions.stream import StreamDecoder
+from thoughtline.formats.gemini_interactions.stream import TEXTS, StreamDecoder
 from thoughtline.formats.gemini_interactions.stream_encoder import StreamEncoder
-from thoughtline.formats.gemini_interactions.texts import TEXTS
 from thoughtline.formats.google_shapes import GOOGLE_ERRORS, GOOGLE_MODELS
 from thoughtline.formats.paths import by_tail, versioned
 from thoughtline.formats.wire import HeldConversation, IdRule, MessagePlace, NotePlace, Wire, body_codec
@@ -22,7 +21,7 @@ _CALL_IDS = IdRule(re.compile(r".{1,64}", re.DOTALL))
 WIRE = Wire(
     name="gemini_interactions",
     dialect=INTERACTIONS,
-    bodies=body_codec(bodies, bodies),
+    bodies=body_codec(bodies),
     stream_decoder=StreamDecoder,
     stream_encoder=StreamEncoder,
     stream_type=b"text/event-stream; charset=utf-8",

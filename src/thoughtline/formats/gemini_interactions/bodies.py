@@ -1,4 +1,4 @@
-"""Requests and whole responses of the Interactions API."""
+"""Requests and whole responses of the Interactions API; why an interaction ended and what it cost."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from thoughtline.formats.conversation import encode_conversation, text_member
+from thoughtline.formats.endings import FinishWords, UsageMembers
 from thoughtline.formats.gemini_interactions.steps import (
     decode_content,
     decode_step,
@@ -17,7 +18,6 @@ from thoughtline.formats.gemini_interactions.steps import (
     encode_user_step,
     is_content,
 )
-from thoughtline.formats.gemini_interactions.usage import FINISH, UNENDED, USAGE, encode_usage
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -35,7 +35,7 @@ from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import INTERACTIONS, Dialect
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.items import Item, Role, Text
-from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
+from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn, Usage
 
 
 class _Request(Struct, gc=False):
@@ -188,4 +188,49 @@ def encode_response(reply: Reply, dialect: Dialect = INTERACTIONS) -> bytes:
             ("steps", steps),
             ("usage", encode_usage(reply.usage) if reply.usage else None),
         ]
+    )
+
+
+# --- why an interaction ended and what it cost ------------------------------------------------------------------------
+
+
+FINISH = FinishWords(
+    known={
+        "completed": "stop",
+        "requires_action": "tool_calls",
+        "incomplete": "length",
+        "budget_exceeded": "length",
+        "failed": "error",
+        "cancelled": "other",
+    },
+    written={
+        "stop": "completed",
+        "tool_calls": "requires_action",
+        "length": "incomplete",
+        "content_filter": "incomplete",
+        "error": "failed",
+        "other": "completed",
+    },
+)
+UNENDED = ("queued", "in_progress")
+"""An interaction that goes on in the background."""
+
+USAGE = UsageMembers(
+    "/usage",
+    input="total_input_tokens",
+    output="total_output_tokens total_thought_tokens",  # thoughts are counted beside the answer
+    reasoning="total_thought_tokens",
+    cached="total_cached_tokens",
+)
+
+
+def encode_usage(usage: Usage) -> bytes:
+    return encode(
+        {
+            "total_input_tokens": usage.input,
+            "total_output_tokens": usage.output - usage.reasoning,
+            "total_thought_tokens": usage.reasoning,
+            "total_cached_tokens": usage.cached,
+            "total_tokens": usage.input + usage.output,
+        }
     )

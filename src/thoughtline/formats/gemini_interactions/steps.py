@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Raw, Struct
 
+from thoughtline.formats.conversation import as_it_came, require_own
 from thoughtline.formats.json_text import (
     NULL,
     arguments_object,
@@ -24,7 +25,6 @@ from thoughtline.formats.json_text import (
     object_of,
     set_members,
 )
-from thoughtline.formats.seals import as_it_came, require_own
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import EncodeError
 from thoughtline.values.items import Item, ReasoningText, Role, Seal, Text, ToolCall, ToolResult, Unknown

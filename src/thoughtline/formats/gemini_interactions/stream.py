@@ -6,15 +6,17 @@ these counts (recorded).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
-from thoughtline.formats.gemini_interactions.bodies import interaction_decoder
+from thoughtline.formats.gemini_interactions.bodies import FINISH, USAGE, interaction_decoder
 from thoughtline.formats.gemini_interactions.steps import Content, Step, decode_step, step_decoder
-from thoughtline.formats.gemini_interactions.usage import FINISH, USAGE
 from thoughtline.formats.json_text import NULL, decode, decode_kind, is_given, members, set_members
 from thoughtline.formats.streaming import PayloadStreamDecoder
+from thoughtline.formats.texts import EVERY, NOTHING, Json, Reading, Texts, TextSpot, contents, inner, objects
 from thoughtline.providers import INTERACTIONS, Dialect
 from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.events import (
@@ -194,3 +196,30 @@ class StreamDecoder(PayloadStreamDecoder):
             self._stop(index, events, is_whole=False)
         self._report(self._usage, events)
         events.append(TurnDone(0, None))
+
+
+# --- where visible text stands ----------------------------------------------------------------------------------------
+
+
+def _event(value: Json) -> Reading:
+    key = (value.get("index", 0),)
+    match value.get("event_type"):
+        case "step.delta":
+            delta = inner(value, "delta")
+            is_text = delta.get("type") == "text" and isinstance(delta.get("text"), str)
+            return Reading((TextSpot(key, ("delta", "text"), delta["text"], ("delta",)),)) if is_text else NOTHING
+        case "step.stop":
+            return Reading((), (key,))
+        case "interaction.completed" | "error":
+            return Reading((), (EVERY,))
+        case _:
+            return NOTHING
+
+
+def _body(value: Json) -> Iterator[TextSpot]:
+    for at, step in objects(value.get("steps")):
+        if step.get("type") == "model_output":
+            yield from contents(step.get("content"), (at,), ("steps", at, "content"), is_whole=True)
+
+
+TEXTS = Texts(_body, _event, ServerSentEvents)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from msgspec import Raw
 
-from thoughtline.formats.event_encoder import EventEncoder
 from thoughtline.formats.framing import sse
+from thoughtline.formats.gemini_interactions.bodies import FINISH, encode_usage
 from thoughtline.formats.gemini_interactions.steps import encode_step
-from thoughtline.formats.gemini_interactions.usage import FINISH, encode_usage
 from thoughtline.formats.json_text import encode, object_of
-from thoughtline.formats.streaming import BlockCursor
+from thoughtline.formats.streaming import BlockCursor, EventEncoder
 from thoughtline.providers import INTERACTIONS, Dialect
 from thoughtline.values.events import CallDelta, ItemDone, ReasoningDelta, Started, TextDelta, TurnDone
 from thoughtline.values.items import Item, ReasoningText, Text, ToolCall

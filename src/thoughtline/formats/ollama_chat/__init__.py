@@ -8,8 +8,7 @@ import re
 from thoughtline.formats.errors import read_error
 from thoughtline.formats.json_text import encode
 from thoughtline.formats.ollama_chat import chat, options
-from thoughtline.formats.ollama_chat.stream import StreamDecoder, StreamEncoder
-from thoughtline.formats.ollama_chat.texts import TEXTS
+from thoughtline.formats.ollama_chat.stream import TEXTS, StreamDecoder, StreamEncoder
 from thoughtline.formats.openai_shapes import OPENAI_MODELS
 from thoughtline.formats.paths import by_tail, without_version
 from thoughtline.formats.thinking import without
@@ -28,7 +27,7 @@ def _write_error(error: ErrorReply) -> bytes:
 WIRE = Wire(
     name="ollama_chat",
     dialect=OLLAMA,
-    bodies=body_codec(chat, chat),
+    bodies=body_codec(chat),
     stream_decoder=StreamDecoder,
     stream_encoder=StreamEncoder,
     stream_type=b"application/x-ndjson",

@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from thoughtline.formats import think_tags
-from thoughtline.formats.conversation import encode_conversation, text_member
+from thoughtline.formats.conversation import as_it_came, encode_conversation, text_member
 from thoughtline.formats.endings import FinishWords
 from thoughtline.formats.json_text import (
     NULL,
@@ -26,7 +26,6 @@ from thoughtline.formats.json_text import (
     of_upstream,
     set_members,
 )
-from thoughtline.formats.seals import as_it_came
 from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import OLLAMA, Dialect
 from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal

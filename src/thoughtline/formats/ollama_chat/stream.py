@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec import Raw
 
 from thoughtline.formats import think_tags
-from thoughtline.formats.event_encoder import EventEncoder
 from thoughtline.formats.framing import MAX_EVENT_BYTES, JsonLines, one_line
 from thoughtline.formats.json_text import is_given, object_of
 from thoughtline.formats.ollama_chat.chat import (
@@ -18,7 +19,8 @@ from thoughtline.formats.ollama_chat.chat import (
     response_decoder,
     usage_of,
 )
-from thoughtline.formats.streaming import PayloadStreamDecoder
+from thoughtline.formats.streaming import EventEncoder, PayloadStreamDecoder
+from thoughtline.formats.texts import EVERY, Json, Reading, Texts, TextSpot, inner
 from thoughtline.providers import OLLAMA, Dialect
 from thoughtline.values.errors import EncodeError
 from thoughtline.values.events import (
@@ -134,3 +136,22 @@ class StreamEncoder(EventEncoder):
         self._told.add(position)
         message = encode_message(Turn("assistant", (item,)), None, OLLAMA)
         return one_line(line_of(self._started.model, message, None, None, self._started.created)) + b"\n"
+
+
+# --- where visible text stands ----------------------------------------------------------------------------------------
+
+
+def _event(value: Json) -> Reading:
+    spots = tuple(spot._replace(is_whole=False) for spot in _body(value))
+    return Reading(spots, (EVERY,) if value.get("done") or value.get("error") else ())
+
+
+def _body(value: Json) -> Iterator[TextSpot]:
+    content = inner(value, "message").get("content")
+    if isinstance(content, str):
+        yield TextSpot((0,), ("message", "content"), content, ("message",), is_whole=True)
+    if isinstance(value.get("response"), str):
+        yield TextSpot((1,), ("response",), value["response"], is_whole=True)
+
+
+TEXTS = Texts(_body, _event, JsonLines, member="thinking")

@@ -6,10 +6,9 @@ What differs between them, where reasoning stands, is a `Dialect`.
 
 import re
 
-from thoughtline.formats.openai_chat import notes, options, requests, responses
-from thoughtline.formats.openai_chat.stream import StreamDecoder
+from thoughtline.formats.openai_chat import bodies, notes, options
+from thoughtline.formats.openai_chat.stream import TEXTS, StreamDecoder
 from thoughtline.formats.openai_chat.stream_encoder import StreamEncoder
-from thoughtline.formats.openai_chat.texts import TEXTS
 from thoughtline.formats.openai_shapes import OPENAI_ERRORS, OPENAI_MODELS
 from thoughtline.formats.paths import below_openai, by_tail
 from thoughtline.formats.thinking import without
@@ -22,7 +21,7 @@ _ASKING = ("reasoning_effort", "reasoning", "thinking", "enable_thinking", "thin
 WIRE = Wire(
     name="openai_chat",
     dialect=REASONING_CONTENT,
-    bodies=body_codec(requests, responses),
+    bodies=body_codec(bodies),
     stream_decoder=StreamDecoder,
     stream_encoder=StreamEncoder,
     stream_type=b"text/event-stream; charset=utf-8",

@@ -6,9 +6,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.json_text import NULL, is_given
+from thoughtline.formats.openai_chat.bodies import COHERE_USAGE, FINISH
 from thoughtline.formats.openai_chat.draft import FunctionDelta, MessageDraft, ToolCallDelta
 from thoughtline.formats.openai_chat.notes import OWN_CITATIONS
-from thoughtline.formats.openai_chat.usage import COHERE_USAGE, FINISH
 from thoughtline.values.events import Event, TurnDone, UsageReported
 
 

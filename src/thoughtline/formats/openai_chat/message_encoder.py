@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec import Raw
 
 from thoughtline.formats import think_tags
+from thoughtline.formats.conversation import as_it_came
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -29,7 +30,6 @@ from thoughtline.formats.openai_chat.messages import (
     text_of,
 )
 from thoughtline.formats.reasoning_details import encode_detail
-from thoughtline.formats.seals import as_it_came
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import EncodeError, ForeignSeal
 from thoughtline.values.items import (

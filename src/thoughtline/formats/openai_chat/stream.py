@@ -5,15 +5,18 @@ A choice's items end when its `finish_reason` comes (or the stream does), in the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
 from thoughtline.formats.json_text import NULL, is_given
+from thoughtline.formats.openai_chat.bodies import FINISH, USAGE
 from thoughtline.formats.openai_chat.cohere import is_cohere_event, take_cohere_event
 from thoughtline.formats.openai_chat.draft import Delta, MessageDraft
-from thoughtline.formats.openai_chat.usage import FINISH, USAGE
 from thoughtline.formats.streaming import PayloadStreamDecoder
+from thoughtline.formats.texts import EVERY, Json, Reading, Steps, Texts, TextSpot, contents, inner, objects
 from thoughtline.providers import REASONING_CONTENT, Dialect
 from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.events import Event, Failed, Other, Started, TurnDone, UsageReported
@@ -90,3 +93,25 @@ class StreamDecoder(PayloadStreamDecoder):
             if not draft.is_done:
                 draft.end(events)
                 events.append(TurnDone(draft.choice, None, draft.carriers))
+
+
+# --- where visible text stands ----------------------------------------------------------------------------------------
+
+
+def _event(value: Json) -> Reading:
+    spots: list[TextSpot] = []
+    ended: list[Steps] = []
+    for at, choice in objects(value.get("choices")):
+        key = (choice.get("index", at),)
+        spots += contents(inner(choice, "delta").get("content"), key, ("choices", at, "delta", "content"))
+        ended += [key] if choice.get("finish_reason") is not None else []
+    return Reading(tuple(spots), (*ended, EVERY) if value.get("error") else tuple(ended))
+
+
+def _body(value: Json) -> Iterator[TextSpot]:
+    for at, choice in objects(value.get("choices")):
+        content = inner(choice, "message").get("content")
+        yield from contents(content, (at,), ("choices", at, "message", "content"), is_whole=True)
+
+
+TEXTS = Texts(_body, _event, ServerSentEvents, member="reasoning_content")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from msgspec import Raw, Struct
 
-from thoughtline.formats.event_encoder import EventEncoder
 from thoughtline.formats.framing import one_line, sse
 from thoughtline.formats.json_text import array, encode, members, object_of
+from thoughtline.formats.openai_chat.bodies import FINISH, encode_usage
 from thoughtline.formats.openai_chat.message_encoder import encode_call, encode_message
 from thoughtline.formats.openai_chat.notes import encode_annotations
-from thoughtline.formats.openai_chat.usage import FINISH, encode_usage
 from thoughtline.formats.reasoning_details import encode_detail
+from thoughtline.formats.streaming import EventEncoder
 from thoughtline.providers import REASONING_CONTENT, Dialect
 from thoughtline.values.errors import EncodeError
 from thoughtline.values.events import (

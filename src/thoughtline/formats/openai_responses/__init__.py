@@ -8,9 +8,8 @@ import re
 
 from thoughtline.formats.counting import only
 from thoughtline.formats.openai_responses import bodies, notes, options
-from thoughtline.formats.openai_responses.stream import StreamDecoder
+from thoughtline.formats.openai_responses.stream import TEXTS, StreamDecoder
 from thoughtline.formats.openai_responses.stream_encoder import StreamEncoder
-from thoughtline.formats.openai_responses.texts import TEXTS
 from thoughtline.formats.openai_shapes import OPENAI_ERRORS, OPENAI_MODELS
 from thoughtline.formats.paths import below_openai, by_tail
 from thoughtline.formats.thinking import without
@@ -30,7 +29,7 @@ _COUNTED = only(
 WIRE = Wire(
     name="openai_responses",
     dialect=OPENAI_RESPONSES,
-    bodies=body_codec(bodies, bodies),
+    bodies=body_codec(bodies),
     stream_decoder=StreamDecoder,
     stream_encoder=StreamEncoder,
     stream_type=b"text/event-stream; charset=utf-8",

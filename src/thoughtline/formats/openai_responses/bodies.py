@@ -1,13 +1,14 @@
-"""Requests and whole responses of the Responses API."""
+"""Requests and whole responses of the Responses API; why a turn ended and what it cost."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.conversation import encode_conversation, text_member
+from thoughtline.formats.endings import UsageMembers
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, of_upstream, set_members
 from thoughtline.formats.openai_responses.elements import (
     UNSAID,
@@ -17,12 +18,11 @@ from thoughtline.formats.openai_responses.elements import (
     encode_elements,
     encode_message,
 )
-from thoughtline.formats.openai_responses.usage import USAGE, decode_finish, encode_status, encode_usage
 from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import OPENAI_RESPONSES, Dialect
 from thoughtline.values.errors import DecodeError
-from thoughtline.values.items import Item, Role, Text
-from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
+from thoughtline.values.items import Item, Role, Text, ToolCall
+from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Finish, FinishReason, Reply, Transcript, Turn, Usage
 
 
 class _Request(Struct, gc=False):
@@ -176,3 +176,56 @@ def encode_response(reply: Reply, dialect: Dialect = OPENAI_RESPONSES) -> bytes:
             ("usage", encode_usage(reply.usage) if reply.usage else None),
         ]
     )
+
+
+# --- why a turn ended and what it cost --------------------------------------------------------------------------------
+
+
+USAGE = UsageMembers(
+    "/usage",
+    input="input_tokens",
+    output="output_tokens",
+    reasoning="output_tokens_details.reasoning_tokens",
+    cached="input_tokens_details.cached_tokens",
+)
+_INCOMPLETE: dict[str, FinishReason] = {"max_output_tokens": "length", "content_filter": "content_filter"}
+
+
+def encode_usage(usage: Usage) -> bytes:
+    return encode(
+        {
+            "input_tokens": usage.input,
+            "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": 0},
+            "output_tokens": usage.output,
+            "output_tokens_details": {"reasoning_tokens": usage.reasoning},
+            "total_tokens": usage.input + usage.output,
+        }
+    )
+
+
+def decode_finish(status: str | None, why: str | None, items: Iterable[Item]) -> Finish | None:
+    """A response that is still being made has not ended."""
+    match status:
+        case "completed" | None:
+            has_calls = any(isinstance(item, ToolCall) for item in items)
+            return Finish("tool_calls" if has_calls else "stop", status or "completed")
+        case "incomplete":
+            return Finish(_INCOMPLETE.get(why or "", "other"), status)
+        case "failed" | "cancelled":
+            return Finish("error", status)
+        case _:
+            return None
+
+
+def encode_status(finish: Finish | None) -> list[tuple[str, bytes]]:
+    """`status`, and why where it is not complete."""
+    if finish is None:
+        return [("status", b'"in_progress"')]
+    match finish.reason:
+        case "length" | "content_filter" as reason:
+            why = "max_output_tokens" if reason == "length" else reason
+            return [("status", b'"incomplete"'), ("incomplete_details", encode({"reason": why}))]
+        case "error":
+            return [("status", b'"failed"')]
+        case _:
+            return [("status", b'"completed"')]

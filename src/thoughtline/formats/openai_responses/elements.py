@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from thoughtline.formats.conversation import as_it_came
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -26,7 +27,6 @@ from thoughtline.formats.json_text import (
     object_of,
     set_members,
 )
-from thoughtline.formats.seals import as_it_came
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
 from thoughtline.values.items import (

@@ -5,15 +5,17 @@ What counts is the element in `output_item.done`: the copy in `output_item.added
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
 from thoughtline.formats.json_text import NULL, decode, decode_kind, is_given
-from thoughtline.formats.openai_responses.bodies import response_decoder
+from thoughtline.formats.openai_responses.bodies import USAGE, decode_finish, response_decoder
 from thoughtline.formats.openai_responses.elements import Element, decode_answer_element, element_decoder
-from thoughtline.formats.openai_responses.usage import USAGE, decode_finish
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
+from thoughtline.formats.texts import EVERY, NOTHING, Json, Reading, Steps, Texts, TextSpot, contents, inner, objects
 from thoughtline.providers import OPENAI_RESPONSES, Dialect
 from thoughtline.values.errors import DecodeError, LimitExceeded
 from thoughtline.values.events import (
@@ -278,3 +280,42 @@ def _cut_short(draft: _Draft, dialect: Dialect, index: int) -> tuple[Item, ...]:
             call = ToolCall(element.name or "", text, element.call_id, None, is_custom, namespace=element.namespace)
             items.append(call)
     return tuple(items)
+
+
+# --- where visible text stands ----------------------------------------------------------------------------------------
+# In deltas, and again in all that repeats them.
+
+
+def _event(value: Json) -> Reading:
+    key = (value.get("output_index", 0), value.get("content_index", 0))
+    match value.get("type"):
+        case "response.output_text.delta" if isinstance(value.get("delta"), str):
+            return Reading((TextSpot(key, ("delta",), value["delta"]),))
+        case "response.output_text.done" if isinstance(value.get("text"), str):
+            return Reading((TextSpot((*key, "done"), ("text",), value["text"], is_whole=True),), (key,))
+        case "response.content_part.done":
+            part = inner(value, "part")
+            is_text = part.get("type") == "output_text" and isinstance(part.get("text"), str)
+            done = (TextSpot((*key, "part"), ("part", "text"), part["text"], is_whole=True),) if is_text else ()
+            return Reading(done, (key,))
+        case "response.output_item.done":
+            return Reading(tuple(_element(inner(value, "item"), ("item",))), (EVERY,))
+        case "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled":
+            return Reading(tuple(_output(inner(value, "response"), ("response",))), (EVERY,))
+        case "error":
+            return Reading((), (EVERY,))
+        case _:
+            return NOTHING
+
+
+def _output(response: Json, path: Steps = ()) -> Iterator[TextSpot]:
+    for at, element in objects(response.get("output")):
+        yield from _element(element, (*path, "output", at))
+
+
+def _element(element: Json, path: Steps) -> Iterator[TextSpot]:
+    if element.get("type") == "message":
+        yield from contents(element.get("content"), (*path, "final"), (*path, "content"), is_whole=True)
+
+
+TEXTS = Texts(_output, _event, ServerSentEvents)

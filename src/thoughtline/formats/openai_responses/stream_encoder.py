@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from msgspec import Raw, Struct
 
-from thoughtline.formats.event_encoder import EventEncoder
 from thoughtline.formats.framing import sse
 from thoughtline.formats.json_text import Json, array, elements, encode, members, object_of, set_members
+from thoughtline.formats.openai_responses.bodies import encode_status, encode_usage
 from thoughtline.formats.openai_responses.elements import UNSAID, complete_element, encode_elements, encode_reasoning
-from thoughtline.formats.openai_responses.usage import encode_status, encode_usage
+from thoughtline.formats.streaming import EventEncoder
 from thoughtline.providers import OPENAI_RESPONSES, Dialect
 from thoughtline.values.errors import EncodeError
 from thoughtline.values.events import (

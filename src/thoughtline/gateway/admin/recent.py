@@ -16,8 +16,8 @@ from msgspec import Struct
 from thoughtline.gateway.admin.request_answers import RequestOutcome, RequestPage, RequestRow, RequestView
 from thoughtline.gateway.admin.status_answers import Series
 from thoughtline.gateway.explaining import correction_words, row_of, view_of
+from thoughtline.gateway.recent import STEP_SECONDS, STEPS, StepSums
 from thoughtline.gateway.replicas import PER_NOTE
-from thoughtline.gateway.series import STEP_SECONDS, STEPS, StepSums
 from thoughtline.gateway.served import Served
 from thoughtline.gateway.state import State
 from thoughtline.providers import canonical_name

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Literal
 
 from thoughtline.gateway.admin.answers import AdminAnswer, Place
-from thoughtline.values.turn_notes import Deed, Reason
+from thoughtline.values.outcome import Deed, Reason
 from thoughtline.values.turns import FormatName
 
 Phase = Literal["begun", "streaming", "done"]

@@ -3,7 +3,7 @@
 import { html, useState } from "./preact.js";
 import { address, useData } from "./api.js";
 import { go } from "./places.js";
-import { Ago, Copy, Empty, Loaded, Panel, Trouble, View, Words } from "./parts.js";
+import { Ago, Copy, Empty, Panel, Trouble, View, Words } from "./parts.js";
 
 export function Connect({ place }) {
   const { client = "", provider = "", model = "" } = place.query;

@@ -5,7 +5,6 @@ import { ask } from "./api.js";
 
 export { html };
 
-export const DEEDS = ["kept", "restored", "inherited", "blank", "stripped", "missing"];
 export const COUNTED = ["restored", "inherited", "blank", "stripped", "missing", "healed", "checkpoints"];
 
 export function View({ title, about, json, wide, children }) {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from thoughtline.gateway.disconnect import HAS_LEFT, ON_DISCONNECT, Abandoned, Disconnect
+from thoughtline.gateway.connections import HAS_LEFT, ON_DISCONNECT, Abandoned, Disconnect
 
 
 async def _gone() -> Any:

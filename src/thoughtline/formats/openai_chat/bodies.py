@@ -1,10 +1,14 @@
-"""Whole chat responses: `choices`, or Cohere's single `message` beside its finish reason."""
+"""Chat requests, and whole responses: `choices`, or Cohere's single `message` beside its finish reason."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import Raw, Struct
 
+from thoughtline.formats.conversation import encode_conversation
+from thoughtline.formats.endings import FinishWords, UsageMembers
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -19,14 +23,101 @@ from thoughtline.formats.json_text import (
     set_members,
     span_at,
 )
-from thoughtline.formats.openai_chat.message_encoder import encode_message
-from thoughtline.formats.openai_chat.messages import Message, carrier_among, decode_items, told_in
+from thoughtline.formats.openai_chat.message_encoder import encode_message, with_reasoning
+from thoughtline.formats.openai_chat.messages import ROLES, Message, carrier_among, carriers_of, decode_items, told_in
 from thoughtline.formats.openai_chat.notes import decode_annotations, encode_annotations, with_addresses
-from thoughtline.formats.openai_chat.usage import FINISH, USAGE, encode_usage
-from thoughtline.providers import REASONING_CONTENT, Dialect
+from thoughtline.formats.thinking import thinking_switch
+from thoughtline.providers import REASONING_CONTENT, Dialect, written_in
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.items import Item, ReasoningText
-from thoughtline.values.turns import Candidate, Finish, Reply, Turn
+from thoughtline.values.turns import Candidate, Finish, Reply, ThinkingSwitch, Transcript, Turn, Usage
+
+
+class _Request(Struct, gc=False):
+    messages: list[Message]
+    model: str = ""
+    stream: bool | None = None
+    tools: list[Raw] | None = None
+    thinking: Raw = NULL
+    enable_thinking: Raw = NULL
+    reasoning_effort: Raw = NULL
+    reasoning: Raw = NULL
+    chat_template_kwargs: Raw = NULL
+    think: Raw = NULL
+
+
+_request_decoder = msgspec.json.Decoder(_Request)
+
+
+def decode_request(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Transcript:
+    """A chat request as typed turns, one for each message."""
+    request = decode(_request_decoder, body)
+    role_of = ROLES.get
+    try:
+        turns = [
+            Turn(
+                role_of(message.role, "other"),
+                decode_items(message, dialect),
+                at,
+                spans=1,
+                is_edited=False,
+                carriers=carriers_of(message),
+            )
+            if message.role == "assistant"
+            else Turn(role_of(message.role, "other"), decode_items(message, dialect), at)
+            for at, message in enumerate(request.messages)
+        ]
+    except DecodeError:
+        raise _located(request.messages, dialect) from None
+    tools = tuple(request.tools or ())
+    switch = _switch(request)
+    return Transcript(
+        "openai_chat",
+        tuple(turns),
+        body,
+        model=request.model,
+        is_streaming=bool(request.stream),
+        tools=tools,
+        thinking=switch,
+    )
+
+
+def _switch(request: _Request) -> ThinkingSwitch:
+    members = (
+        request.thinking,
+        request.enable_thinking,
+        request.reasoning,
+        request.reasoning_effort,
+        request.chat_template_kwargs,
+        request.think,
+    )
+    return thinking_switch(*members)
+
+
+def _located(messages: list[Message], dialect: Dialect) -> DecodeError:
+    """The problem that stopped the decoding, with the message it stands in."""
+    for at, message in enumerate(messages):
+        try:
+            decode_items(message, dialect)
+        except DecodeError as error:
+            return error.within(f"/messages/{at}")
+    raise AssertionError("a problem that is there once is there twice")
+
+
+def encode_request(transcript: Transcript, dialect: Dialect = REASONING_CONTENT) -> bytes:
+    """The body of a chat request: unedited turns keep their bytes."""
+
+    def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
+        if not before:
+            return [encode_message(turn.role, turn.items, None, dialect)]
+        own = written_in(dialect, turn.carrier)
+        if turn.items[1:] == turn.original and not turn.moves_reasoning:
+            restored = with_reasoning(before[0], turn.items, own)
+            if restored is not None:
+                return [restored]
+        return [encode_message(turn.role, turn.items, before[0], own, turn.moves_reasoning)]
+
+    return encode_conversation(transcript, "messages", encode_turn)
 
 
 class _Choice(Struct, gc=False):
@@ -46,7 +137,7 @@ class _Response(Struct, gc=False):
     citations: Raw = NULL
 
 
-_decoder = msgspec.json.Decoder(_Response)
+_response_decoder = msgspec.json.Decoder(_Response)
 _message_decoder = msgspec.json.Decoder(Message)
 
 
@@ -55,7 +146,7 @@ def decode_response(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Reply:
     """A whole chat response, errors included."""
     # Gemini's compatible endpoint wraps its errors in an array.
     whole = next(iter(decode_list(body)), Raw(body)) if is_array(body.lstrip()) else Raw(body)
-    response = decode(_decoder, whole)
+    response = decode(_response_decoder, whole)
     if response.choices is not None:
         candidates = tuple(
             [
@@ -139,4 +230,60 @@ def _encode_choice(candidate: Candidate, dialect: Dialect) -> bytes:
             ("message", message),
             ("finish_reason", FINISH.encode(candidate.finish)),
         ]
+    )
+
+
+# --- why a turn ended and what it cost --------------------------------------------------------------------------------
+
+
+FINISH = FinishWords(
+    known={
+        "stop": "stop",
+        "eos": "stop",
+        "length": "length",
+        "tool_calls": "tool_calls",
+        "function_call": "tool_calls",
+        "content_filter": "content_filter",
+        "error": "error",
+    },
+    written={
+        "stop": "stop",
+        "length": "length",
+        "tool_calls": "tool_calls",
+        "content_filter": "content_filter",
+        "error": "error",
+    },
+    foreign={
+        "COMPLETE": "stop",
+        "STOP_SEQUENCE": "stop",
+        "MAX_TOKENS": "length",
+        "TOOL_CALL": "tool_calls",
+        "ERROR": "error",
+    },
+)
+USAGE = UsageMembers(
+    "/usage",
+    input="prompt_tokens",
+    output="completion_tokens",
+    reasoning="completion_tokens_details.reasoning_tokens",
+    cached="prompt_tokens_details.cached_tokens",
+)
+COHERE_USAGE = UsageMembers(
+    "/usage",
+    input="tokens.input_tokens",
+    output="tokens.output_tokens",
+    reasoning="tokens.reasoning_tokens",
+    cached="cached_tokens",
+)
+
+
+def encode_usage(usage: Usage) -> bytes:
+    return encode(
+        {
+            "prompt_tokens": usage.input,
+            "completion_tokens": usage.output,
+            "total_tokens": usage.input + usage.output,
+            "completion_tokens_details": {"reasoning_tokens": usage.reasoning},
+            "prompt_tokens_details": {"cached_tokens": usage.cached},
+        }
     )
