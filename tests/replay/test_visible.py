@@ -116,6 +116,8 @@ def test_texts_do_not_run_into_each_other() -> None:
         [ToolCall("ab", '"c"', "1")],
         [ToolCall("a", '"b"', "1"), ToolCall("", '"c"', "2")],
         [Text('a1:b3:"c"')],
+        [ToolCall("a{}", "1", "1")],
+        [ToolCall("a", "{}1", "1")],
     ]  # fmt: skip  as a table
     assert len({shown_of(step).content for step in steps}) == len(steps)
 
