@@ -13,7 +13,7 @@ import pytest
 from tests.gateway.gateways import Running, running
 from tests.gateway.managed_gateways import TOKEN
 from tests.gateway.teams import Clock, Team, answer_well, answers, who
-from tests.gateway.test_events import EVENTS, Heard
+from tests.gateway.test_admin_events import EVENTS, Heard
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.stores.places import own_database, wipe
 from tests.stores.servers import Valkey
