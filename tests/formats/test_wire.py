@@ -17,7 +17,7 @@ from thoughtline import formats
 from thoughtline.addresses import address
 from thoughtline.auditing import guess_format
 from thoughtline.catalogue import Provider
-from thoughtline.continuity.injection import inject
+from thoughtline.continuity.handover import inject
 from thoughtline.formats import FORMATS, Wire
 from thoughtline.formats.paths import by_tail
 from thoughtline.formats.wire import ErrorCodec, IdRule

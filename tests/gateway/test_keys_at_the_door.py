@@ -14,8 +14,7 @@ from tests.commands.doctor.scripted import answering
 from tests.gateway.world import Running, running
 from tests.sim.serving import served
 from thoughtline.catalogue import PROVIDERS
-from thoughtline.gateway.client_keys import ClientKeys, make_secret
-from thoughtline.gateway.key_mark import KeyMark
+from thoughtline.gateway.client_keys import ClientKeys, KeyMark, make_secret
 from thoughtline.settings import ServerSettings, Settings
 from thoughtline.stores import open_store
 

@@ -20,10 +20,9 @@ from thoughtline.continuity.memory import Memory
 from thoughtline.continuity.terms import Terms
 from thoughtline.formats import FORMATS, USUAL
 from thoughtline.line.decoded import json_of
-from thoughtline.prepared import Prepared
+from thoughtline.prepared import Carried, Prepared
 from thoughtline.providers import canonical_name
 from thoughtline.replay.capture import captured_at
-from thoughtline.replay.carrying import Carried
 from thoughtline.replay.keys import frame_of, walk
 from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
