@@ -22,10 +22,9 @@ from thoughtline.contract_book import ContractBook
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.translating import ClientFormat, way_back
 from thoughtline.lessons import Lessons
-from thoughtline.prepared import Prepared
+from thoughtline.prepared import Carried, Prepared
 from thoughtline.providers import Contract
 from thoughtline.replay.capture import captured_at
-from thoughtline.replay.carrying import Carried
 from thoughtline.replayer import Replayer
 from thoughtline.stores.memory import MemoryStore
 from thoughtline.stores.settings import StoreSettings

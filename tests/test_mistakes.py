@@ -19,7 +19,7 @@ from tests.gateway.gateways import running
 from thoughtline.cli import main
 from thoughtline.commands import serve as serving
 from thoughtline.gateway.admin.table import TABLE
-from thoughtline.gateway.meant import CLIENT_PATHS, MANAGEMENT_PATHS
+from thoughtline.gateway.choosing import CLIENT_PATHS, MANAGEMENT_PATHS
 from thoughtline.settings import ServerSettings, Settings
 
 ROOT = Path(__file__).parents[1]
@@ -44,14 +44,14 @@ TYPED = [
         "a port that is taken",
         "serve --port TAKEN",
         SHORT,
-        "serve: 127.0.0.1:TAKEN can't be listened on: Address already in use.",
+        "serve: 127.0.0.1:TAKEN can't be used: Address already in use.",
         "Is a gateway running there? Choose another with --port.",
     ),
     (
         "a host that is none",
         "serve --host 256.1.1.1 --port 0",
         SHORT,
-        "serve: 256.1.1.1:0 can't be listened on: ",
+        "serve: 256.1.1.1:0 can't be used: ",
         "Choose an address of this machine with --host.",
     ),
     (
@@ -76,14 +76,14 @@ TYPED = [
         "a store",
         "serve --store mysql://x",
         {},
-        "serve: --store: store.url: there is no such store (begin it with one of memory, sqlite, redis",
+        "serve: --store: store.url: there is no such store (it begins with one of memory, sqlite, redis",
         "",
     ),
     (
         "a store's folder",
         "serve --store sqlite:////dev/null/x/y.db",
         {},
-        "serve: /dev/null/x: store.url: this folder can't be made: Not a directory",
+        "serve: /dev/null/x: store.url: this folder can't be created: Not a directory",
         "--store memory://",
     ),
     (
@@ -141,7 +141,7 @@ TYPED = [
         "keys for everybody",
         "serve --host 0.0.0.0",
         {**SHORT, "THOUGHTLINE_PROVIDERS__DEEPSEEK__API_KEY": "sk-1"},
-        "serve: settings: server.host: whoever reaches this address can spend the keys of deepseek",
+        "serve: settings: server.host: anybody who reaches this address can use the keys of deepseek",
         "thoughtline keys add NAME",
     ),
     (
@@ -185,7 +185,7 @@ TYPED = [
         "a model with a blank",
         "connect codex --model a,b",
         {},
-        "argument --model: 'a,b' can't stand in a settings file",
+        "argument --model: 'a,b' can't be written into a settings file",
         "",
     ),
     (
@@ -200,11 +200,11 @@ TYPED = [
         "a settings file that is there",
         "init MISSPELLED",
         {},
-        "init: MISSPELLED is there already, and stays as it is. Name another: thoughtline init FILE",
+        "init: MISSPELLED already exists, and was not changed. Name another: thoughtline init FILE",
         "",
     ),
     (
-        "who takes over",
+        "the model that takes over",
         "eval handoff --from depseek/x --to kimi/y",
         {},
         "no simulator of depseek; did you mean deepseek?",

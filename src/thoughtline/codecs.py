@@ -37,7 +37,17 @@ from thoughtline.providers import REASONING_DETAILS, Dialect, ProviderRow, host_
 from thoughtline.replay.detection import resolve
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError
-from thoughtline.values.items import REASONING_KINDS, Item, Reasoning, ReasoningEncrypted, Seal, Text, ToolCall, Unknown
+from thoughtline.values.items import (
+    REASONING_KINDS,
+    Item,
+    Reasoning,
+    ReasoningEncrypted,
+    Seal,
+    Text,
+    ToolCall,
+    Unknown,
+    is_strange_reasoning,
+)
 from thoughtline.values.turns import FormatName, Transcript, Turn
 
 Json: TypeAlias = bytes | dict[str, Any] | list[Any]
@@ -141,7 +151,10 @@ class FormatReasoningCodec(Struct, frozen=True):
         own = _items_of(transcript)
         if not items or tuple(self._thoughts(own)) == tuple(items):
             return message
-        visible = [_sealed(item, None) if self._lifts_seals else item for item in own if not _is_thought(item)]
+        visible: list[Item] = [item for item in own if not isinstance(item, REASONING_KINDS)]
+        visible = [item for item in visible if not is_strange_reasoning(item)]
+        if self._lifts_seals:
+            visible = [_sealed(item, None) for item in visible]
         standing = self._put_seals(visible, items) if self._lifts_seals else list(items)
         has_content = bool(self._wire.message.content)
         written = tuple(_woven(visible, standing) if self._is_in_order else [*standing, *visible])
@@ -180,7 +193,7 @@ class FormatReasoningCodec(Struct, frozen=True):
         for position, item in enumerate(items):
             if isinstance(item, REASONING_KINDS):
                 yield replace(item, index=position) if self._counts_positions(item) else item
-            elif isinstance(item, Unknown) and _is_thought(item):
+            elif is_strange_reasoning(item):
                 yield item
             else:
                 if self._lifts_seals and isinstance(item, (Text, ToolCall, Unknown)) and item.seal is not None:
@@ -201,10 +214,6 @@ class FormatReasoningCodec(Struct, frozen=True):
             else:
                 visible[target] = _sealed(visible[target], Seal(item.data, item.format))
         return standing
-
-
-def _is_thought(item: Item) -> bool:
-    return isinstance(item, REASONING_KINDS) or (isinstance(item, Unknown) and item.kind.startswith("reasoning."))
 
 
 def _sealed(item: Item, seal: Seal | None) -> Item:
@@ -247,7 +256,7 @@ def _without_position(item: Item) -> Item:
 
 def _items_of(transcript: Transcript) -> tuple[Item, ...]:
     if any(turn.role != "assistant" for turn in transcript.turns):
-        raise DecodeError("reasoning is written on one assistant message, and this is none")
+        raise DecodeError("reasoning belongs on an assistant message, and this is not one")
     return transcript.turns[0].items if transcript.turns else ()
 
 

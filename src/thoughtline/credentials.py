@@ -26,7 +26,7 @@ def signed_headers(headers: Mapping[bytes, bytes]) -> frozenset[bytes]:
     return frozenset(found[1].lower().split(b";")) if found else frozenset()
 
 
-def credential_of(headers: Mapping[bytes, bytes], query: str) -> str:
+def credential_of(headers: Mapping[bytes, bytes], query: str = "") -> str:
     """Whatever a client shows who it is with; empty if nothing."""
     return next(iter(credentials_of(headers, query)), "")
 

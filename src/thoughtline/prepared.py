@@ -1,9 +1,9 @@
-"""A request on its way: as it came, and as it goes up."""
+"""A request on its way: as it came, what it brought along, and as it goes up."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Awaitable, Callable, Iterable, Sequence, Sized
+from typing import NamedTuple, Protocol, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from thoughtline.formats import FORMATS
 from thoughtline.formats.leaving_out import without_members
 from thoughtline.providers import Contract
-from thoughtline.replay.carrying import NOTHING_CARRIED, Carried, HandsOver, Quotes
 from thoughtline.replay.findings import Finding
+from thoughtline.replay.known import with_opened
 from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs, draft
 from thoughtline.replay.plans import NO_PAST, Past, Plan, Policy, Trace
@@ -22,13 +22,80 @@ from thoughtline.replay.thinking_mode import in_own_mode
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError
 from thoughtline.values.identity import Identity
+from thoughtline.values.items import Item
 from thoughtline.values.outcome import Counts, Outcome
+from thoughtline.values.records import Record
 from thoughtline.values.turns import Transcript
 
 MAX_FINDINGS = 64
 """As many as are told of one exchange."""
 
 MemberEdits: TypeAlias = tuple[tuple[str, bytes | None], ...]
+
+
+class MapsCallIds(Protocol):
+    """Ids of calls between two formats: as an answer shows them to its client, and as their maker gave them."""
+
+    def shown(self, items: Iterable[Item], choice: int) -> tuple[Item, ...]: ...
+
+    def restored(self, transcript: Transcript, records: Iterable[Record]) -> Transcript: ...
+
+    def may_rename(self, transcript: Transcript) -> bool: ...
+
+
+class Quotes(Protocol):
+    """What is quoted in a request of what other models thought."""
+
+    @property
+    def quotes(self) -> Sized: ...
+
+    @property
+    def findings(self) -> tuple[Finding, ...]: ...
+
+    @property
+    def text(self) -> str: ...
+
+
+class HandsOver(Protocol):
+    """What other models thought before a request. `carry_on` is pure: planning again carries on again."""
+
+    @property
+    def session(self) -> str: ...
+
+    def carry_on(self, planned: Transcript, contract: Contract) -> tuple[Transcript, Quotes]: ...
+
+
+class Carried(Struct, frozen=True, gc=False):
+    """What a request brought along that a store need not know: records in envelopes, and findings of its translation.
+
+    `call_ids` maps ids of another format; None where the client speaks the provider's own.
+    """
+
+    records: tuple[Record, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    call_ids: MapsCallIds | None = None
+
+    def adds_to(self, found: Found) -> bool:
+        """Whether it knows of a turn that a store did not find."""
+        return any(not any(map(found.get, record.keys[:1])) for record in self.records)
+
+    def added_to(self, found: Found) -> Found:
+        """The store's own record of a turn is the better one."""
+        return with_opened(found, self.records) if self.records else found
+
+    def renames(self, transcript: Transcript) -> bool:
+        """Whether calls of a request may be known by ids that are not those in its body."""
+        return self.call_ids is not None and self.call_ids.may_rename(transcript)
+
+    def named(self, transcript: Transcript, found: Found) -> Transcript:
+        """With the ids that the calls were made under, where the client has only digests of them."""
+        if self.call_ids is None:
+            return transcript
+        records = {record.id: record for some in found.values() for record in some}
+        return self.call_ids.restored(transcript, records.values())
+
+
+NOTHING_CARRIED = Carried()
 
 
 class Original(NamedTuple):

@@ -21,9 +21,8 @@ from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import decode_bounded, is_light, is_light_conversation
 from thoughtline.healing import Healed, Sent, heal
 from thoughtline.lessons import TTL_SECONDS, Lessons
-from thoughtline.prepared import MemberEdits, Original, Prepared, edited, planned
+from thoughtline.prepared import NOTHING_CARRIED, Carried, HandsOver, MemberEdits, Original, Prepared, edited, planned
 from thoughtline.providers import Contract, Dialect
-from thoughtline.replay.carrying import NOTHING_CARRIED, Carried, HandsOver
 from thoughtline.replay.detection import as_asked
 from thoughtline.replay.keys import walk
 from thoughtline.replay.known import known_steps, needs_of_all

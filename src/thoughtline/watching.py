@@ -49,14 +49,14 @@ EditItems: TypeAlias = Callable[[tuple[Item, ...]], tuple[Item, ...]]
 class Watch:
     """What is remembered of the response to one request. `edit` is what the client is shown of a turn's items."""
 
-    def __init__(self, prepared: Prepared, max_bytes: int = MAX_BYTES, edit: EditItems | None = None) -> None:
+    def __init__(self, prepared: Prepared, edit: EditItems | None = None) -> None:
         # Of the request, which may be long, only this: it need not stay for as long as it is answered.
         self._format, self._dialect = prepared.destination.format, prepared.contract.dialect
         self.provenance = provenance_of(prepared) if prepared.transcript is not None else None
         self._spot = _spot(prepared, self.provenance) if self.provenance is not None else None
         self._call_ids = prepared.carried.call_ids
         self._edit = edit
-        self._left = max_bytes
+        self._left = MAX_BYTES
         self._items: dict[int, list[Item]] = {}
         self._ended: dict[int, Finish | None] = {}
         self._carriers: dict[int, tuple[str, ...]] = {}
@@ -184,8 +184,8 @@ def provenance_of(prepared: Prepared) -> Provenance:
 class StreamWatch(Watch):
     """A watch on a stream: bytes in, cut anywhere. `unended_bytes` are those since the last event."""
 
-    def __init__(self, prepared: Prepared, max_bytes: int = MAX_BYTES, edit: EditItems | None = None) -> None:
-        super().__init__(prepared, max_bytes, edit)
+    def __init__(self, prepared: Prepared, edit: EditItems | None = None) -> None:
+        super().__init__(prepared, edit)
         wire = FORMATS[prepared.destination.format]
         self._decoder = wire.stream_decoder(prepared.contract.dialect)
         self.unended_bytes = 0

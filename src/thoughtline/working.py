@@ -29,8 +29,8 @@ async def at_once(do: Callable[[], Result]) -> Result:
 class InThreads:
     """Does it in one of few threads, or after those who came before."""
 
-    def __init__(self, most: int = MOST_THREADS) -> None:
-        self._pool = ThreadPoolExecutor(most, "thoughtline-work")
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(MOST_THREADS, "thoughtline-work")
 
     async def __call__(self, do: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._pool, do)

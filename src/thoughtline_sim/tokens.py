@@ -25,7 +25,7 @@ MAX_TOKEN_CHARS = 4_000_000
 
 
 class Spelling(NamedTuple):
-    """How a family writes its tokens (contracts.md §0.3): the bytes in front, the alphabet, the padding."""
+    """How a family writes its tokens: the bytes in front, the alphabet, the padding."""
 
     head: bytes
     alphabet: Literal["standard", "url"] = "standard"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.continuity.desks import encoded
-from thoughtline.continuity.injection import inject
+from thoughtline.continuity.handover import inject
 from thoughtline.formats import FORMATS
 from thoughtline.values.turns import FormatName
 

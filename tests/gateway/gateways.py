@@ -22,9 +22,8 @@ from msgspec.structs import replace
 from thoughtline.catalogue import PROVIDERS, Provider
 from thoughtline.gateway.access import NoKeys
 from thoughtline.gateway.app import Gateway
-from thoughtline.gateway.client_keys import ClientKeys
+from thoughtline.gateway.client_keys import ClientKeys, KeyMark
 from thoughtline.gateway.journal import Journal, Line
-from thoughtline.gateway.key_mark import KeyMark
 from thoughtline.gateway.serving import server_config
 from thoughtline.gateway.state import State, make_state
 from thoughtline.settings import Settings

@@ -17,7 +17,7 @@ from schemathesis.checks import positive_data_acceptance
 from tests.gateway.managed_gateways import TOKEN, Managed, managed
 from thoughtline.gateway.admin.answers import Failure
 from thoughtline.gateway.admin.openapi import document
-from thoughtline.gateway.admin.rows import Row
+from thoughtline.gateway.admin.requests import Row
 from thoughtline.gateway.admin.table import TABLE
 
 EXAMPLES = 40

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thoughtline.gateway.client_keys import NAMESPACE, ClientKeys, has_checksum, make_secret
-from thoughtline.gateway.key_mark import KeyMark
+from thoughtline.gateway.client_keys import NAMESPACE, ClientKeys, KeyMark, has_checksum, make_secret
 from thoughtline.stores import LayeredStore, MemoryStore, Note, Store, StoreSettings, durable_store, open_store
 from thoughtline.values.errors import StoreUnavailable
 

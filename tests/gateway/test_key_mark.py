@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from thoughtline.gateway.key_mark import KeyMark
+from thoughtline.gateway.client_keys import KeyMark
 
 
 def test_it_is_there_from_set_to_clear(tmp_path: Path) -> None:

@@ -14,8 +14,7 @@ from tests.commands.doctor.scripted_servers import answering
 from tests.gateway.gateways import Running, running
 from tests.sim.served_simulators import served
 from thoughtline.catalogue import PROVIDERS
-from thoughtline.gateway.client_keys import ClientKeys, make_secret
-from thoughtline.gateway.key_mark import KeyMark
+from thoughtline.gateway.client_keys import ClientKeys, KeyMark, make_secret
 from thoughtline.settings import ServerSettings, Settings
 from thoughtline.stores import open_store
 

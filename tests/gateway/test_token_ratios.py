@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from thoughtline.gateway.token_ratios import EVERY, TokenRatios
+from thoughtline.gateway.estimating import EVERY, TokenRatios
 
 
 def learned(*answers: tuple[int, int]) -> TokenRatios:

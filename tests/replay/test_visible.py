@@ -23,7 +23,7 @@ from thoughtline.replay.visible import (
     visible_of,
     without_cache_marks,
 )
-from thoughtline.values.items import Text, ToolCall, ToolResult, Unknown
+from thoughtline.values.items import Item, Text, ToolCall, ToolResult, Unknown
 from thoughtline.values.turns import Turn
 
 DEEP = "[" * 5000 + "]" * 5000
@@ -110,7 +110,7 @@ def test_a_step_by_its_words_and_calls() -> None:
 
 def test_texts_do_not_run_into_each_other() -> None:
     """Lengths stand before them: no other step gives the same bytes."""
-    steps = [
+    steps: list[list[Item]] = [
         [Text("a"), ToolCall("b", '"c"', "1")],
         [Text("ab"), ToolCall("", '"c"', "1")],
         [ToolCall("ab", '"c"', "1")],

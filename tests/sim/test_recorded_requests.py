@@ -44,7 +44,7 @@ SIMULATOR_OF: dict[tuple[str, str], str] = {
 CLASSIC = ("3-7", "sonnet-4-2", "opus-4-2", "-4-0", "4-1", "4-5", "3-5")
 CONTRADICTS = {"openai-chat--deepseek--rig--prompt-caching-streaming-probe-90a3d": "toolcalls"}
 """Recordings that contradict the default profile, and the profile they agree with: here a plain turn came back without
-its reasoning beside `tools`, and was taken (contracts.md §1 c, the contradiction it names)."""
+its reasoning beside `tools`, and was taken (a contradiction that is known)."""
 HEADERS = {"authorization": "Bearer recorded"}
 
 

@@ -38,9 +38,6 @@ def sent(answer: Answer) -> Json:
     return loaded
 
 
-# --- omniroute-9router §1.5 -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("client", ["anthropic_messages", "openai_responses", "gemini_generate", "ollama_chat"])
 def test_a_client_of_another_format_gets_its_reasoning_restored(client: FormatName, is_streaming: bool) -> None:
@@ -147,9 +144,6 @@ def test_a_gemini_client_has_the_same_ids_each_time() -> None:
     assert bodies[0] == bodies[1]
 
 
-# --- omniroute-9router §2.2 -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("client", ["anthropic_messages", "openai_responses", "gemini_generate", "ollama_chat"])
 def test_reasoning_that_the_client_kept_is_used(client: FormatName) -> None:
     """Seen elsewhere: replaced by a single space."""
@@ -196,9 +190,6 @@ def test_a_refusal_keeps_its_status() -> None:
     assert b"Missing `reasoning_content` field" in body
 
 
-# --- peers §1.7 -------------------------------------------------------------------------------------------------------
-
-
 def test_redacted_thinking_is_not_ignored() -> None:
     """Seen elsewhere: hidden thinking vanished on the way to another format. Here it comes back whole."""
     lane = Lane(ANTHROPIC, "openai_responses", keeps=False)
@@ -214,9 +205,6 @@ def test_a_chat_client_on_gemini_needs_no_sentinel() -> None:
     lane, _, answer = second_turn(GEMINI, "openai_chat", strips=True)
     assert b"skip_thought_signature_validator" not in answer.sent
     assert lane.verdicts == ["whole"]
-
-
-# --- peers §4.3 -------------------------------------------------------------------------------------------------------
 
 
 def test_reasoning_items_of_a_responses_client_do_not_become_user_messages() -> None:

@@ -71,10 +71,9 @@ _decoder = msgspec.json.Decoder(QuotedNote)
 class Memory:
     """Notes of what was quoted, over a store."""
 
-    def __init__(self, store: Store, clock: Clock, most_sessions: int = MOST_SESSIONS) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._most_sessions = most_sessions
         self._touched: dict[str, float] = {}
 
     async def recall(
@@ -158,11 +157,11 @@ class Memory:
         await self._store.put_note(Note(SESSIONS, session, b"", now + _COUNTED_SECONDS))
         notes = sorted(await self._store.notes(SESSIONS), key=lambda note: note.expires_at)
         stale = sum(1 for note in notes if note.expires_at < now + _COUNTED_SECONDS - TTL_SECONDS)
-        for note in notes[: max(stale, len(notes) - self._most_sessions)]:
+        for note in notes[: max(stale, len(notes) - MOST_SESSIONS)]:
             await self._store.delete_notes(f"{SESSIONS}:{note.key}")
             await self._store.delete_notes(SESSIONS, note.key)
             self._touched.pop(note.key, None)
-        if len(self._touched) >= 2 * self._most_sessions:
+        if len(self._touched) >= 2 * MOST_SESSIONS:
             self._touched.clear()
         self._touched[session] = now
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thoughtline.failover.breakers import Breakers, BreakerTerms
+from thoughtline.failover.breakers import Breakers
 from thoughtline.failover.choosing import Affinity, order
 from thoughtline.failover.failures import TargetFailure
 from thoughtline.failover.keys import KeyRing
@@ -19,8 +19,8 @@ from thoughtline.failover.keys import KeyRing
 class TargetHealth:
     """Breakers, what each conversation stays with, and keys."""
 
-    def __init__(self, terms: BreakerTerms | None = None) -> None:
-        self.breakers = Breakers(terms)
+    def __init__(self) -> None:
+        self.breakers = Breakers()
         self.asked = self.breakers.asked
         self.keys = KeyRing()
         self._affinity = Affinity()

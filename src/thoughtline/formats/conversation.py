@@ -141,6 +141,11 @@ def _all_unknown(items: Sequence[Item]) -> bool:
     return all(isinstance(item, Unknown) for item in items)
 
 
+def encode_plain_system(turn: Turn, before: bytes | None) -> bytes:
+    """A system prompt that is one text."""
+    return encode("".join(item.text for item in turn.items if isinstance(item, Text)))
+
+
 # --- what every encoder asks of an item: does its JSON still say it, may its seal go where it is sent -----------------
 
 

@@ -81,7 +81,7 @@ class Gateway:
             return self._live(receive, send) if scope["type"] == "lifespan" else asyncio.sleep(0)
         state, method, path = self.state, scope["method"], scope["path"]
         raw = scope.get("raw_path") or path.encode("latin-1", "replace")
-        if is_view(scope, state.settings.providers):
+        if method in ("GET", "HEAD") and is_view(scope, state.settings.providers):
             return serve_managed(state, {**scope, "path": "/", "raw_path": b"/"}, receive, send)
         if len(raw) <= MAX_PATH_BYTES and is_managed(path):  # which says itself what it can be asked
             return serve_managed(state, scope, receive, send)

@@ -7,8 +7,7 @@ import time
 from msgspec.structs import replace
 
 from thoughtline.gateway.access import KnowsKeys
-from thoughtline.gateway.client_keys import ClientKeys
-from thoughtline.gateway.key_mark import KeyMark
+from thoughtline.gateway.client_keys import ClientKeys, KeyMark
 from thoughtline.gateway.signing import can_sign
 from thoughtline.settings import Settings, check_exposure
 from thoughtline.stores import durable_store, open_store, sqlite_folder
@@ -54,7 +53,7 @@ def _check_folder(url: str) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         remedy = "name another with --store sqlite:///PATH, or keep nothing on disk with --store memory://"
-        problem = InputProblem(str(folder), "store.url", f"this folder can't be made: {error.strerror}", remedy)
+        problem = InputProblem(str(folder), "store.url", f"this folder can't be created: {error.strerror}", remedy)
         raise SettingsError([problem]) from None
 
 

@@ -1,8 +1,8 @@
-"""Which provider gets a request, under which model name."""
+"""Which provider gets a request, under which model name; and what was probably meant where nobody knows it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,13 +18,13 @@ from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import decode_bounded
 from thoughtline.gateway.access import keys_for
 from thoughtline.gateway.headers import header_value
-from thoughtline.gateway.meant import meant_model, meant_path
 from thoughtline.gateway.plain_content import is_plain
 from thoughtline.gateway.routing import Route
-from thoughtline.providers import canonical_name, host_named, maker_of
+from thoughtline.providers import PROVIDERS, canonical_name, host_named, maker_of
 from thoughtline.sessions import unnamed_session
 from thoughtline.settings import RouteSettings, Settings
 from thoughtline.values.errors import Declined, DecodeError
+from thoughtline.values.nearest import nearest
 from thoughtline.values.turns import FormatName, Provenance
 
 if TYPE_CHECKING:
@@ -211,7 +211,10 @@ def named_provider(settings: Settings, route: Route) -> Provider:
         near = meant_path(route.path, settings.providers)
         how = "Put a provider's name first (/deepseek/…), or start with --upstream to make one the default."
         raise Declined(
-            404, "unknown_path", f"Nothing is at {route.path[:200]}.", f"Did you mean {near}? {how}" if near else how
+            404,
+            "unknown_path",
+            f"There is nothing at {route.path[:200]}.",
+            f"Did you mean {near}? {how}" if near else how,
         )
     return settings.providers[name]
 
@@ -255,3 +258,74 @@ def _unknown(settings: Settings, model: str) -> Declined:
     how = f"Write it as provider/model{routes}, or put the provider into the address: /deepseek/v1/…"
     problem = f"No provider is known for the model {model[:120]!r}."
     return Declined(404, "unknown_model", problem, f"Did you mean {near}? {how}" if near else how)
+
+
+# --- what a client probably meant by an address or a model that nobody knows ------------------------------------------
+
+
+CLIENT_PATHS = (
+    "/v1/chat/completions",
+    "/v1/responses",
+    "/v1/messages",
+    "/v1/messages/count_tokens",
+    "/v1/models",
+    "/v1beta/models",
+    "/api/chat",
+)
+MANAGEMENT_PATHS = (
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/login",
+    "/api/settings",
+    "/api/sessions",
+    "/api/requests",
+    "/api/providers",
+    "/api/contracts",
+    "/api/connect",
+    "/api/events",
+    "/api/handoffs",
+    "/api/hello",
+    "/api/routes",
+    "/api/series",
+    "/api/audit",
+    "/api/keys",
+    "/api/cache/reasoning",
+    "/api/openapi.json",
+)
+"""A test holds them against the table of addresses."""
+
+_LONGEST = 200
+"""Looking for a word that is near takes time with its length."""
+
+
+def meant_path(path: str, providers: Iterable[str]) -> str | None:
+    """A provider whose name is misspelled, or an address that is."""
+    if len(path) > _LONGEST:
+        return None
+    first, slash, rest = path.lstrip("/").partition("/")
+    name = meant_provider(first, providers) if f"/{first}" not in ("/v1", "/v1beta", "/api") else None
+    if name is not None:
+        return f"/{name}{slash}{rest}"
+    return nearest(path, (*CLIENT_PATHS, *MANAGEMENT_PATHS))
+
+
+def meant_provider(name: str, providers: Iterable[str]) -> str | None:
+    """By its name or one of its aliases."""
+    known = [*providers, *(alias for row in PROVIDERS for alias in row.aliases)]
+    near = nearest(name, known) if name and len(name) <= _LONGEST else None
+    return canonical_name(near) if near else None
+
+
+def meant_model(model: str, settings: Settings) -> str | None:
+    """A route or a provider that is misspelled, or a model whose provider was left out."""
+    if len(model) > _LONGEST:
+        return None
+    prefix, slash, rest = model.partition("/")
+    if slash:
+        near = meant_provider(prefix, settings.providers)
+        return f"{near}/{rest}" if near else nearest(model, settings.routes)
+    maker = maker_of(model)
+    if maker is not None and maker.name in settings.providers:
+        return f"{maker.name}/{model}"
+    return nearest(model, settings.routes)

@@ -8,16 +8,18 @@ Looking a digest up says nothing of how near a guess came. A key that was revoke
 key was revoked is closed, not open. `open_door` is the way back: it takes all keys off the record.
 
 Whether a key is needed at all: the setting says it; else a key that is or was there, or the mark that one was there
-once (`key_mark`); else nobody needs one.
+once (`KeyMark`); else nobody needs one.
 """
 
 from __future__ import annotations
 
+import logging
 import secrets
 import time
 import zlib
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -25,10 +27,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.catalogue import ContentWord
-from thoughtline.gateway.key_mark import KeyMark
 from thoughtline.settings import Settings, check_exposure
 from thoughtline.stores import Clock, LayeredStore, Note, Store
 from thoughtline.values.digests import secret_digest
+
+log = logging.getLogger(__name__)
 
 NAMESPACE = "client-keys"
 PREFIX = "tl-"
@@ -43,6 +46,11 @@ _OPENED = ".opened"
 
 _RANDOM_BYTES = 32
 _CHECKSUM_LENGTH = 6
+
+FILE_NAME = "client-keys-required"
+_MARK_TEXT = (
+    "Client keys were made for this gateway: without one nobody gets in. `thoughtline keys open` undoes that.\n"
+)
 
 
 class ClientKey(Struct, frozen=True, omit_defaults=True):
@@ -269,3 +277,45 @@ class ClientKeys:
 
     async def _keep(self, place: str, value: bytes) -> None:
         await self._store.put_note(Note(NAMESPACE, place, value, self._clock() + KEPT_SECONDS))
+
+
+class KeyMark:
+    """A file beside the admin token that says: client keys were made for this gateway.
+
+    A store that is empty, or another than it was, would otherwise be a gateway that never had keys, and so an open one.
+    """
+
+    def __init__(self, data_dir: Path) -> None:
+        self.path = data_dir / FILE_NAME
+        self._is_told = False
+
+    @property
+    def is_set(self) -> bool:
+        return self.made_at is not None
+
+    @property
+    def made_at(self) -> float | None:
+        """When it was made; None if there is none."""
+        try:
+            return self.path.stat().st_mtime
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError:
+            return float("inf")  # it can't be looked at, which is no reason to open the door
+
+    def set(self) -> None:
+        """Make it. Where that can't be done the setting has to say it, which is told once."""
+        if self.is_set:
+            return
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.path.touch(0o600)
+            self.path.write_text(_MARK_TEXT)
+        except OSError as error:
+            if not self._is_told:
+                told = "%s can't be written (%s): set require_client_keys = true in [server], or a lost store opens it"
+                log.warning(told, self.path, error.strerror)
+            self._is_told = True
+
+    def clear(self) -> None:
+        self.path.unlink(missing_ok=True)

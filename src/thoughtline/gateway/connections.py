@@ -139,9 +139,9 @@ class Disconnect:
 class Connections:
     """Those of one process."""
 
-    def __init__(self, descriptors: int | None = None) -> None:
+    def __init__(self) -> None:
         self._by_address: Counter[str] = Counter()
-        self._descriptors = descriptors if descriptors is not None else _descriptors()
+        self._descriptors = _descriptors()
         self._refused = 0
         self._told_at = float("-inf")
         self.held = 0

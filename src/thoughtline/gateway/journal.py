@@ -143,15 +143,10 @@ class Journal:
     somebody comes or goes.
     """
 
-    def __init__(
-        self,
-        log: BinaryIO | None = None,
-        count: Callable[[Line], None] | None = None,
-        style: LogStyle | None = None,
-    ) -> None:
+    def __init__(self, log: BinaryIO | None = None, style: LogStyle | None = None) -> None:
         self._log = log
         self._style = style or JsonLog()
-        self._followers: tuple[Callable[[Line], None], ...] = (count,) if count is not None else ()
+        self._followers: tuple[Callable[[Line], None], ...] = ()
         self._meter: Meter | None = None
         self._unwritten: list[bytes] = []
         self._listeners: set[Listener] = set()

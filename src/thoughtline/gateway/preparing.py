@@ -19,9 +19,8 @@ from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.choosing import terms_of
 from thoughtline.gateway.estimating import counted_request, estimate_tokens
 from thoughtline.gateway.stored_responses import unfolded
-from thoughtline.prepared import MemberEdits, Prepared, as_signed, with_finding
+from thoughtline.prepared import NOTHING_CARRIED, Carried, MemberEdits, Prepared, as_signed, with_finding
 from thoughtline.providers import Dialect
-from thoughtline.replay.carrying import NOTHING_CARRIED, Carried
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.remembering import Cut
 from thoughtline.replayer import Recalls
@@ -96,7 +95,7 @@ async def _compacted(attempt: Attempt) -> None:
 
 async def _estimated(attempt: Attempt) -> None:
     """Tokens that nobody counts in this format: of what would be sent; where that can't be made, of what came."""
-    attempt.body = counted_request(attempt.body)
+    attempt.body = counted_request(attempt.body, FORMATS[attempt.client.format])
     try:
         await _translated(attempt)
     except ThoughtlineError:

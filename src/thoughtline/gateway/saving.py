@@ -10,7 +10,6 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from thoughtline.stores import Clock
 from thoughtline.watching import log_problem
 
 RECENT_SECONDS = 60.0
@@ -20,8 +19,7 @@ RECENT_SECONDS = 60.0
 class LateSaves:
     """Those of one process since its start."""
 
-    def __init__(self, clock: Clock = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._last_at: float | None = None
         self._saving: set[asyncio.Task[None]] = set()
         self.total = self.under_way = 0
@@ -30,7 +28,7 @@ class LateSaves:
         """A hold has run out before its save was done."""
         self.total += 1
         self.under_way += 1
-        self._last_at = self._clock()
+        self._last_at = time.monotonic()
 
     def follow(self, saving: asyncio.Task[None]) -> None:
         """One that goes on behind the client's back."""
@@ -45,7 +43,7 @@ class LateSaves:
 
     @property
     def are_recent(self) -> bool:
-        return self._last_at is not None and (self.under_way > 0 or self._clock() - self._last_at < RECENT_SECONDS)
+        return self._last_at is not None and (self.under_way > 0 or time.monotonic() - self._last_at < RECENT_SECONDS)
 
 
 class Hold(Struct, frozen=True):

@@ -22,9 +22,8 @@ from msgspec.structs import replace
 from thoughtline.gateway import shared_counts
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.checking import checked
-from thoughtline.gateway.client_keys import ClientKeys
+from thoughtline.gateway.client_keys import ClientKeys, KeyMark
 from thoughtline.gateway.journal import Journal, standard_log
-from thoughtline.gateway.key_mark import KeyMark
 from thoughtline.gateway.log_styles import style_of
 from thoughtline.gateway.metrics import FOLDER_VARIABLE, Totals, totals_of_workers
 from thoughtline.gateway.protocol import BoundedProtocol
@@ -200,7 +199,7 @@ def listen(settings: Settings) -> socket.socket:
         number = error.errno or 0
         remedy = _LISTEN_REMEDIES.get(number, "Choose an address of this machine with --host.")
         why = os.strerror(number) if number > 0 else error.strerror
-        problem = f"{host}:{port} can't be listened on: {why}."
+        problem = f"{host}:{port} can't be used: {why}."
         raise Declined(500, "address_in_use", problem, remedy) from None
 
 

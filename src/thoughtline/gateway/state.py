@@ -15,6 +15,7 @@ from thoughtline.gateway.bus import Bus
 from thoughtline.gateway.choosing import ChoiceKey, Choices
 from thoughtline.gateway.connections import Abandoned
 from thoughtline.gateway.door import Head
+from thoughtline.gateway.estimating import TokenRatios
 from thoughtline.gateway.fleet import Fleet
 from thoughtline.gateway.guard import Guard
 from thoughtline.gateway.journal import Journal
@@ -26,7 +27,6 @@ from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import LateSaves
 from thoughtline.gateway.shared_counts import SharedCounts
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
-from thoughtline.gateway.token_ratios import TokenRatios
 from thoughtline.gateway.tracing import Tracing
 from thoughtline.gateway.upstream import Upstreams
 from thoughtline.lessons import Lessons

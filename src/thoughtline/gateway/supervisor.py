@@ -47,7 +47,6 @@ class Supervisor(Multiprocess):
         listener: socket.socket,
         reload: Callable[[], uvicorn.Config],
         journal: Journal,
-        clock: Callable[[], float] = time.monotonic,
         *,
         on_up: Callable[[], None] = lambda: None,
     ) -> None:
@@ -55,7 +54,6 @@ class Supervisor(Multiprocess):
         self._on_up: Callable[[], None] | None = on_up
         self._reload = reload
         self._journal = journal
-        self._clock = clock
         self._starts: dict[int, _Start] = {}
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
@@ -88,7 +86,7 @@ class Supervisor(Multiprocess):
         for place, process in enumerate(self.processes):
             if self.should_exit.is_set():
                 return
-            start = self._starts.setdefault(place, _Start(self._clock()))
+            start = self._starts.setdefault(place, _Start(time.monotonic()))
             if not self._is_well(place, process, start):
                 self._replace(place, process, start)
 
@@ -103,13 +101,13 @@ class Supervisor(Multiprocess):
                 self._on_up()
                 self._on_up = None
             self._journal.say("worker serves", f"{place + 1} of {self.processes_num}")
-        return start.is_ready or self._clock() - start.began < START_SECONDS
+        return start.is_ready or time.monotonic() - start.began < START_SECONDS
 
     def _replace(self, place: int, process: Process, start: _Start) -> None:
         """At once, where a worker served; after a pause that grows, where it did not even start."""
         process.kill()
         process.join()
-        now = self._clock()
+        now = time.monotonic()
         if not start.is_ready:
             start.pause = start.pause or FIRST_PAUSE_SECONDS
             if now - start.began < start.pause:
@@ -147,5 +145,5 @@ class Supervisor(Multiprocess):
             process.terminate()
             process.join()
             self.processes[place] = successor
-            self._starts[place] = _Start(self._clock(), is_ready=True)
+            self._starts[place] = _Start(time.monotonic(), is_ready=True)
         return True

@@ -19,7 +19,15 @@ from thoughtline.replay.keys import (
     said_between,
     said_by_results,
 )
-from thoughtline.replay.matching import MOST_PER_KEY, Found, Match, looks_of, match_merged, match_step
+from thoughtline.replay.matching import (
+    MOST_PER_KEY,
+    Found,
+    Match,
+    is_of_other_session,
+    looks_of,
+    match_merged,
+    match_step,
+)
 from thoughtline.replay.visible import result_text
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import ToolCall, ToolResult
@@ -108,7 +116,7 @@ class _Chain:
             return []
         is_cleared = self._before is not None and any(map(_is_notice, self._before.results))
         near = [look.record for look in looks if is_cleared or "before" in look.evidence]
-        return [record for record in near if not _is_elsewhere(record, self._identity)]
+        return [record for record in near if not is_of_other_session(record, self._identity)]
 
     def _place_after(self, previous: Record | None, step: ModelStep) -> Key | None:
         """Where a step stands that came after this record, and what the client shows between the two."""
@@ -120,11 +128,6 @@ class _Chain:
         if own and len(own) < len(before.results):  # of several steps written into one
             said = (said_by_results([result_text(one.content) for one in own]), *said[1:])
         return place_after(previous, said)
-
-
-def _is_elsewhere(record: Record, identity: Identity) -> bool:
-    told = record.provenance.named_session
-    return identity.session is not None and told is not None and told != identity.session
 
 
 def _is_notice(result: ToolResult) -> bool:

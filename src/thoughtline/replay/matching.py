@@ -136,7 +136,7 @@ def match_by_lineage(step: ModelStep, found: Found, identity: Identity) -> Match
         return None
     record = records[0]
     is_ours = step.lineage in record.keys and record.provenance.tenant == identity.tenant
-    if not is_ours or _other_session(record, identity) or _has_other_ids(step.items, record.items):
+    if not is_ours or is_of_other_session(record, identity) or _has_other_ids(step.items, record.items):
         return None
     if step.is_bare or not (own := tuple(_thoughts(step.items))):
         return Match(record)
@@ -248,7 +248,7 @@ def _is_enough(look: Look, step: ModelStep, identity: Identity, used: AbstractSe
         return True
     if look.evidence & {"call", "outline"} and look.record.id in used:
         return True
-    if _other_session(look.record, identity):
+    if is_of_other_session(look.record, identity):
         return False
     if "context" in look.evidence:
         return True
@@ -263,7 +263,7 @@ def _is_doubtful(look: Look, looks: list[Look], step: ModelStep, identity: Ident
     Against one that only the turns before speak for: any that follows the same turn. Against one of another session
     with the same history: one of this session that follows the same turn or made these very calls.
     """
-    if _other_session(look.record, identity):
+    if is_of_other_session(look.record, identity):
         near = [other for other in looks if _same_session(other, identity) and other.evidence & {"before", "call"}]
         return any(replayable(other.record) != replayable(look.record) for other in near)
     if look.evidence & {"lineage", "place", "session", "seal"} or _has_distinctive_id(look, step):
@@ -351,7 +351,7 @@ def _is_guess(look: Look, looks: Sequence[Look], step: ModelStep, identity: Iden
     """Whether words or calls must have been dropped for a record to be the step's, and another made such calls too."""
     if _is_exact(look, step) or look.match.is_glued or _has_distinctive_id(look, step):
         return False
-    rivals = [other for other in looks if "call" in other.evidence and not _other_session(other.record, identity)]
+    rivals = [other for other in looks if "call" in other.evidence and not is_of_other_session(other.record, identity)]
     return any(replayable(other.record) != replayable(look.record) for other in rivals)
 
 
@@ -383,7 +383,7 @@ def _outline_of(record: Record) -> Key | None:
     return next((one for one in record.keys if evidence_of(one) == "outline"), None)
 
 
-def _other_session(record: Record, identity: Identity) -> bool:
+def is_of_other_session(record: Record, identity: Identity) -> bool:
     """Both say which session they are of, and it is not the same."""
     session = record.provenance.named_session
     return identity.session is not None and session is not None and session != identity.session

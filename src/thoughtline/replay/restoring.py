@@ -12,6 +12,7 @@ from thoughtline.formats import FORMATS
 from thoughtline.providers import Contract, Rung
 from thoughtline.replay.keys import seal_key
 from thoughtline.replay.pairing import named_as_shown, paired
+from thoughtline.replay.scopes import has_calls
 from thoughtline.replay.visible import visible_of
 from thoughtline.replay.weaving import same_reasoning, spread, weave
 from thoughtline.values.items import (
@@ -22,6 +23,7 @@ from thoughtline.values.items import (
     ToolCall,
     Unknown,
     is_envelope,
+    is_strange_reasoning,
     plain_token,
     reasoning_of,
     seal_of,
@@ -173,7 +175,7 @@ def inherit(turns: Sequence[Turn], blank_at: Collection[int] = ()) -> dict[int, 
         own = _thought_of(turn) or (ReasoningText("") if position in blank_at else None)
         if own is not None and (own.text.strip() or latest is None):
             latest = own
-        if latest is not None and _calls_tools(turn) and not _has_reasoning(turn):
+        if latest is not None and has_calls(turn) and not _has_reasoning(turn):
             given[position] = latest
     return given
 
@@ -187,12 +189,7 @@ def _thought_of(turn: Turn) -> ReasoningText | None:
     return ReasoningText("".join(item.text for item in texts), format=texts[0].format) if texts else None
 
 
-def _calls_tools(turn: Turn) -> bool:
-    return any(isinstance(item, ToolCall) for item in turn.items)
-
-
 def _has_reasoning(turn: Turn) -> bool:
     """In either placement, readable or not, and also of a kind we don't know."""
     sealed = any(seal_of(item) is not None for item in turn.items)
-    strange = any(isinstance(item, Unknown) and item.kind.startswith("reasoning.") for item in turn.items)
-    return sealed or strange or bool(reasoning_of(turn.items))
+    return sealed or bool(reasoning_of(turn.items)) or any(map(is_strange_reasoning, turn.items))

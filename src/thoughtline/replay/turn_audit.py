@@ -28,7 +28,8 @@ from thoughtline.values.items import (
     Seal,
     Text,
     ToolCall,
-    Unknown,
+    is_reasoning,
+    is_strange_reasoning,
     seal_of,
 )
 
@@ -145,7 +146,7 @@ class ReplayAudit(Struct, frozen=True):
 
 def audit_replay(items: Sequence[Item], contract: ReplayContract, next_turn_carries_tools: bool) -> ReplayAudit:
     """Whether these items satisfy the contract when they go back."""
-    carriers = [item for item in items if _is_reasoning(item) or seal_of(item) is not None]
+    carriers = [item for item in items if is_reasoning(item) or is_strange_reasoning(item)]
     signed_count = sum(map(_carries_proof, carriers))
     formats = tuple(sorted({made_by for item in carriers if (made_by := _maker_of(item)) is not None}))
     if not _is_due(contract, next_turn_carries_tools):
@@ -168,10 +169,6 @@ def _is_due(contract: ReplayContract, next_turn_carries_tools: bool) -> bool:
             return next_turn_carries_tools
         case ReplayContract.ALWAYS_REQUIRED:
             return True
-
-
-def _is_reasoning(item: Item) -> bool:
-    return isinstance(item, REASONING_KINDS) or (isinstance(item, Unknown) and item.kind.startswith("reasoning."))
 
 
 def _maker_of(item: Item) -> ReasoningFormat | None:
@@ -199,7 +196,7 @@ def _violations_of_items(items: Sequence[Item]) -> Iterator[ReplayViolation]:
             yield EmptyCiphertext(position, seal.format)
         elif isinstance(item, ReasoningText) and seal is None and _has_scope(item.format, "loop_head"):
             yield UnsignedText(position, item.format)
-        elif isinstance(item, Unknown) and _is_reasoning(item):
+        elif is_strange_reasoning(item):
             yield UnreadableDetail(position, item.kind)
 
 

@@ -151,11 +151,9 @@ class TurnPlans:
         """Turns for which something else would be planned if they had to carry reasoning, or no longer had to."""
         if self._contract.scope not in DEPEND_ON_THE_END:
             return frozenset()
-        calls = () if self._contract.scope == "loop_head" else [at for at in self._assistant if self._calls_at(at)]
+        turns, is_head = self._transcript.turns, self._contract.scope == "loop_head"
+        calls = () if is_head else [at for at in self._assistant if has_calls(turns[at])]
         return frozenset([*self._loose_in_loop, *filter(self._is_loose, calls)])
-
-    def _calls_at(self, position: int) -> bool:
-        return has_calls(self._transcript.turns[position])
 
     def _is_loose(self, position: int) -> bool:
         items = self._now(position)

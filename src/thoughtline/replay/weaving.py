@@ -24,6 +24,7 @@ from thoughtline.values.items import (
     ToolCall,
     ToolResult,
     Unknown,
+    is_strange_reasoning,
     plain_token,
     readable_text,
     reasoning_of,
@@ -90,7 +91,7 @@ def as_text(items: Sequence[Item], contract: Contract) -> tuple[Item, ...]:
     """A record's items for a provider that did not make them: its readable reasoning as one text, no seals."""
     text = "".join(map(readable_text, items))
     others = [item for item in items if not isinstance(item, REASONING_KINDS)]
-    bare = [_unsealed(item) for item in others if not _is_strange_reasoning(item)]
+    bare = [_unsealed(item) for item in others if not is_strange_reasoning(item)]
     return (ReasoningText(text, None, contract.dialect.reasoning_format), *bare) if text else tuple(bare)
 
 
@@ -206,7 +207,7 @@ class _Loom:
         if place is not None:
             return [(_sealed_as(made, self._shown[place]), place)]
         is_sealed_blank = isinstance(made, Text) and not made.text and made.seal is not None
-        return [(made, None)] if is_sealed_blank or _is_strange_reasoning(made) else []
+        return [(made, None)] if is_sealed_blank or is_strange_reasoning(made) else []
 
     def _strangers(self) -> dict[int, list[tuple[Item, int | None]]]:
         """The items that the record does not have, by the place in the record of the last known one before them."""
@@ -339,11 +340,7 @@ def is_sealed(item: Item) -> bool:
     """Whether an item carries anything that only its maker can read, or is an entry of a kind we don't know."""
     if isinstance(item, (Text, ToolCall)):
         return item.seal is not None
-    return seal_of(item) is not None or isinstance(item, ReasoningServerToolCall) or _is_strange_reasoning(item)
-
-
-def _is_strange_reasoning(item: Item) -> bool:
-    return isinstance(item, Unknown) and item.kind.startswith("reasoning.")
+    return seal_of(item) is not None or isinstance(item, ReasoningServerToolCall) or is_strange_reasoning(item)
 
 
 def unglued(shown: Sequence[Item], record: Sequence[Item]) -> tuple[Item, ...]:

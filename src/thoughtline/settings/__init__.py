@@ -2,7 +2,7 @@
 
     structs        every setting with its meaning and bounds; `Settings` is all of it
     file ── tree ──┐
-    environment ───┼──▶ Tree of `Given` values ── tables, named_tables, provider_tables ──▶ members of `Settings`
+    environment ───┼──▶ Tree of `Given` values ── tables ──▶ members of `Settings`
     flags ─────────┘                          └─▶ `Problem`s, all of them, each with its place and its remedy
 
 A `Key` is a row that is made from a struct's member; the documentation and the example file are made from the rows. No

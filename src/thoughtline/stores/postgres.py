@@ -71,7 +71,7 @@ _TAKE_TURN = """INSERT INTO thoughtline.facts AS f VALUES ('cleaned until', $1)
 
 _HELD = "SELECT coalesce(sum(size), 0) FROM thoughtline.records"
 
-_FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 
 _CLEAN = _DELETE.format(chosen="{chosen}", step=STEP, locked="SKIP LOCKED")
 
@@ -265,8 +265,8 @@ class PostgresStore(DurableStore):
                 raise
             finally:
                 await pool.release(connection)
-        except _FAILURES as error:
-            raise _unavailable(error) from error
+        except FAILURES as error:
+            raise unavailable(error) from error
 
     async def _check_key(self, connection: asyncpg.Connection) -> None:
         await connection.execute(
@@ -289,15 +289,15 @@ class PostgresStore(DurableStore):
                 command_timeout=self._settings.timeout_seconds,
                 reset=_keep,
             )
-        except _FAILURES as error:
-            raise _unavailable(error) from error
+        except FAILURES as error:
+            raise unavailable(error) from error
 
 
 async def _keep(connection: asyncpg.Connection) -> None:
     """A connection goes back as it is: we set nothing on it, and asyncpg's reset costs a round trip."""
 
 
-def _unavailable(error: Exception) -> StoreUnavailable:
+def unavailable(error: Exception) -> StoreUnavailable:
     return StoreUnavailable(f"postgres: {type(error).__name__}: {error}")
 
 

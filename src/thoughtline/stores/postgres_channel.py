@@ -11,6 +11,7 @@ from typing import Any
 
 import asyncpg
 
+from thoughtline.stores.postgres import FAILURES, unavailable
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.errors import StoreUnavailable
 
@@ -18,7 +19,6 @@ MAX_WAITING = 4096
 """Messages that were heard and not yet read."""
 
 _PREFIX = "thoughtline_"
-_FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 
 
 class PostgresChannel:
@@ -37,8 +37,8 @@ class PostgresChannel:
         self._heard = asyncio.Queue(MAX_WAITING)
         try:
             self._connection = await asyncpg.connect(self._url, timeout=self._timeout, command_timeout=self._timeout)
-        except _FAILURES as error:
-            raise _unavailable(error) from error
+        except FAILURES as error:
+            raise unavailable(error) from error
         self._connection.add_termination_listener(self._cut)
 
     async def follow(self, topic: str) -> None:
@@ -69,8 +69,8 @@ class PostgresChannel:
         try:
             async with self._turn:
                 await getattr(self._connection, method)(*values)
-        except _FAILURES as error:
-            raise _unavailable(error) from error
+        except FAILURES as error:
+            raise unavailable(error) from error
 
     def _hear(self, connection: Any, process: int, channel: str, payload: str) -> None:
         if self._heard.full():
@@ -85,7 +85,3 @@ class PostgresChannel:
         while self._heard.full():
             self._heard.get_nowait()
         self._heard.put_nowait(None)
-
-
-def _unavailable(error: Exception) -> StoreUnavailable:
-    return StoreUnavailable(f"postgres: {type(error).__name__}: {error}")

@@ -62,7 +62,7 @@ STEP = 200
 CONNECTIONS = 32
 """Requests of one process that are with the server at once; others wait here. The driver would refuse them."""
 
-_FAILURES = (RedisError, OSError, TimeoutError)
+FAILURES = (RedisError, OSError, TimeoutError)
 
 TENANTS = "thoughtline:tenants"
 DELETIONS = "thoughtline:deletions"
@@ -109,8 +109,8 @@ class RedisStore(DurableStore):
         self._is_open = False
         try:
             await self._client.aclose()
-        except _FAILURES as error:
-            raise _unavailable(error) from error
+        except FAILURES as error:
+            raise unavailable(error) from error
 
     async def _save(self, rows: list[Row], now: float) -> Saved:
         groups: dict[str, list[Row]] = {}
@@ -310,12 +310,12 @@ class RedisStore(DurableStore):
             return await self._send(commands)
         except NoScriptError:
             await self._load()
-        except _FAILURES as error:
-            raise _unavailable(error) from error
+        except FAILURES as error:
+            raise unavailable(error) from error
         try:
             return await self._send(commands)
-        except _FAILURES as error:
-            raise _unavailable(error) from error
+        except FAILURES as error:
+            raise unavailable(error) from error
 
     async def _send(self, commands: list[Command]) -> list[Any]:
         async with self._free:
@@ -333,11 +333,11 @@ class RedisStore(DurableStore):
         try:
             for script in scripts.ALL:
                 await self._client.script_load(script.source)
-        except _FAILURES as error:
-            raise _unavailable(error) from error
+        except FAILURES as error:
+            raise unavailable(error) from error
 
 
-def _unavailable(error: Exception) -> StoreUnavailable:
+def unavailable(error: Exception) -> StoreUnavailable:
     return StoreUnavailable(f"redis: {type(error).__name__}: {error}")
 
 

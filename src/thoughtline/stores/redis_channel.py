@@ -12,13 +12,11 @@ from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
 
+from thoughtline.stores.redis import FAILURES, unavailable
 from thoughtline.stores.settings import StoreSettings
-from thoughtline.values.errors import StoreUnavailable
 
 WAIT_SECONDS = 60.0
-_FAILURES = (RedisError, OSError, TimeoutError)
 
 
 class RedisChannel:
@@ -39,47 +37,43 @@ class RedisChannel:
         heard = self._client.pubsub(ignore_subscribe_messages=True)
         try:
             await heard.connect()  # type: ignore[no-untyped-call]  # the driver has no types there
-        except _FAILURES as error:
-            raise _unavailable(error) from error
+        except FAILURES as error:
+            raise unavailable(error) from error
         self._heard = heard
 
     async def follow(self, topic: str) -> None:
         assert self._heard is not None
         try:
             await self._heard.subscribe(self._prefix + topic)
-        except _FAILURES as error:
-            raise _unavailable(error) from error
+        except FAILURES as error:
+            raise unavailable(error) from error
 
     async def leave(self, topic: str) -> None:
         assert self._heard is not None
         try:
             await self._heard.unsubscribe(self._prefix + topic)
-        except _FAILURES as error:
-            raise _unavailable(error) from error
+        except FAILURES as error:
+            raise unavailable(error) from error
 
     async def publish(self, topic: str, message: bytes) -> None:
         try:
             await self._client.publish(self._prefix + topic, message)
-        except _FAILURES as error:
-            raise _unavailable(error) from error
+        except FAILURES as error:
+            raise unavailable(error) from error
 
     async def next(self) -> tuple[str, bytes]:
         assert self._heard is not None
         while True:
             try:
                 message = await self._heard.get_message(timeout=WAIT_SECONDS)
-            except _FAILURES as error:
-                raise _unavailable(error) from error
+            except FAILURES as error:
+                raise unavailable(error) from error
             if message is not None:
                 return message["channel"].decode().removeprefix(self._prefix), message["data"]
 
     async def close(self) -> None:
         heard, self._heard = self._heard, None
-        with suppress(*_FAILURES):
+        with suppress(*FAILURES):
             if heard is not None:
                 await heard.aclose()  # type: ignore[no-untyped-call]  # the driver has no types there
             await self._client.aclose()
-
-
-def _unavailable(error: Exception) -> StoreUnavailable:
-    return StoreUnavailable(f"redis: {type(error).__name__}: {error}")

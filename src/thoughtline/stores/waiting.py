@@ -25,9 +25,8 @@ MAX_SECONDS = 3600.0
 class Waiting:
     """Records, each once, found by their keys."""
 
-    def __init__(self, max_entries: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, max_entries: int = MAX_ENTRIES) -> None:
         self._max_entries = max_entries
-        self._max_bytes = max_bytes
         self._on_its_way: dict[Place, tuple[Record, float]] = {}
         self._queue: OrderedDict[Place, tuple[Record, float, int]] = OrderedDict()
         self._by_key: dict[tuple[str, Key], dict[Place, tuple[Record, float]]] = {}
@@ -63,7 +62,7 @@ class Waiting:
                 size = len(encode_record(record))
                 self._queue[place] = (*begun, size)
                 self._bytes += size
-        while len(self._queue) > self._max_entries or self._bytes > self._max_bytes:
+        while len(self._queue) > self._max_entries or self._bytes > MAX_BYTES:
             self._remove(next(iter(self._queue)))
             self.lost += 1
 

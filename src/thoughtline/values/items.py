@@ -7,7 +7,7 @@ does with its signature on a call. `raw` is the JSON an item was decoded from, a
 
 from __future__ import annotations
 
-from typing import Literal, NewType, TypeAlias
+from typing import Literal, NewType, TypeAlias, TypeGuard
 
 from msgspec import Raw, Struct
 
@@ -150,6 +150,11 @@ def reasoning_of(items: tuple[Item, ...]) -> tuple[Reasoning, ...]:
 def is_reasoning(item: Item) -> bool:
     """Whether an item is reasoning or carries a seal: either placement."""
     return isinstance(item, REASONING_KINDS) or seal_of(item) is not None
+
+
+def is_strange_reasoning(item: Item) -> TypeGuard[Unknown]:
+    """Whether an item is an entry of reasoning of a kind that we don't know."""
+    return isinstance(item, Unknown) and item.kind.startswith("reasoning.")
 
 
 def readable_text(item: Item) -> str:

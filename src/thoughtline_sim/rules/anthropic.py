@@ -1,4 +1,4 @@
-"""Anthropic Messages: signed thinking (contracts.md §7), in the three profiles of its history.
+"""Anthropic Messages: signed thinking, in the three profiles of its history.
 
     classic    Claude 4 and 4.5: thinking is switched on with a budget, its text is shown, other models can't read it
     adaptive   from 4.6: the model may skip thinking; its text is left out unless asked for
@@ -30,7 +30,7 @@ REDACTION_TRIGGER = (
 DOCS = "https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking"
 _BLOCK_KEYS = {"thinking": {"type", "thinking", "signature"}, "redacted_thinking": {"type", "data"}}
 _READS = {"fable-5-1": ("opus-5", "opus-5-5")}
-"""Which models' blocks a model reads beside its own (contracts.md §7 c)."""
+"""Which models' blocks a model reads beside its own."""
 
 
 class Block(NamedTuple):
@@ -326,7 +326,7 @@ def expected_thinking(message: int, found: str) -> str:
 
 
 def no_thinking_when_off(exchange: SimExchange) -> Iterator[str]:
-    """(d6) The final position is all that was said since the last user text (contracts.md §7 c)."""
+    """(d6) The final position is all that was said since the last user text."""
     latest = last_person(exchange.history)
     for block in thinking_blocks(exchange):
         if not is_thinking(exchange) and block.message > latest:

@@ -1,4 +1,4 @@
-"""Bedrock: Claude's rules in Amazon's clothes, and models that want no reasoning back (contracts.md §8)."""
+"""Bedrock: Claude's rules in Amazon's clothes, and models that want no reasoning back."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def _unknown_keys(exchange: SimExchange, known: set[str]) -> Iterator[tuple[int,
 
 
 def mistral_extra_keys(exchange: SimExchange) -> Iterator[Rejection]:
-    """422, one detail for each key (contracts.md §15 d)."""
+    """422, one detail for each key."""
     messages = objects(exchange.body.get("messages"))
     places = [
         (["body", "messages", index, role, key], messages[index][key])
@@ -77,7 +77,7 @@ def ollama_effort_known(exchange: SimExchange) -> Iterator[str]:
 
 
 def copilot_opaque_opens(exchange: SimExchange) -> Iterator[str]:
-    """A token of another model or account, or one whose text was changed (contracts.md §29)."""
+    """A token of another model or account, or one whose text was changed."""
     for index, message in enumerate(objects(exchange.body.get("messages"))):
         token = message.get("reasoning_opaque")
         if token is None:

@@ -1,4 +1,4 @@
-"""Gemini 3: the first function call of every step of the current turn is signed (contracts.md §10, §11)."""
+"""Gemini 3: the first function call of every step of the current turn is signed."""
 
 from __future__ import annotations
 

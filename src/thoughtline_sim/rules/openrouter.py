@@ -1,4 +1,4 @@
-"""OpenRouter: no contract of its own; the upstream's applies, and its error comes wrapped (contracts.md §13).
+"""OpenRouter: no contract of its own; the upstream's applies, and its error comes wrapped.
 
 A chat request is read as the upstream would get it (thinking blocks from `reasoning_details`, and so on), the
 upstream's own rules look at that, and the upstream's own tokens stand in the answer's details.

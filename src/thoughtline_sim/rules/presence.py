@@ -1,4 +1,4 @@
-"""Families that only look whether reasoning is there: DeepSeek, Kimi, MiMo (contracts.md §1-§3)."""
+"""Families that only look whether reasoning is there: DeepSeek, Kimi, MiMo."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def deepseek_is_thinking(exchange: SimExchange) -> bool:
 
 
 def kimi_is_thinking(exchange: SimExchange) -> bool:
-    """K2-thinking and K3 can't be switched off (contracts.md §2 f)."""
+    """K2-thinking and K3 can't be switched off."""
     return "thinking" in exchange.model or "k3" in exchange.model or is_thinking(exchange)
 
 
@@ -61,7 +61,7 @@ def has_item(message: InputMessage) -> bool:
 
 
 def deepseek_r1_forbids(exchange: SimExchange) -> Iterator[str]:
-    """The body of that era's error is not known (contracts.md §31.1): the sentence is ours, and says so."""
+    """The body of that era's error is not known: the sentence is ours, and says so."""
     for message in exchange.history:
         if "reasoning_content" in message.raw:
             yield f"simulated wording: `reasoning_content` is not allowed in the input (message index {message.index})."

@@ -1,4 +1,4 @@
-"""The Responses API: pairs by id, ciphertext by item, account and endpoint (contracts.md §12, §14)."""
+"""The Responses API: pairs by id, ciphertext by item, account and endpoint."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _sealed_items(exchange: SimExchange) -> Iterator[JsonObject]:
 
 
 def ciphertext_supported(exchange: SimExchange) -> Iterator[Rejection]:
-    """A model that does not reason neither gives nor takes ciphertext (contracts.md §12.1)."""
+    """A model that does not reason neither gives nor takes ciphertext."""
     is_asked = includes_ciphertext(exchange)
     if exchange.model.startswith(PLAIN_MODELS) and (is_asked or any(_sealed_items(exchange))):
         message = "Encrypted content is not supported with this model."
@@ -210,7 +210,7 @@ _MESSAGE_KEYS = frozenset(
 
 
 def chat_parameters_known(exchange: SimExchange) -> Iterator[Rejection]:
-    """Reasoning has no place in this API, neither beside the messages nor in them (contracts.md §12.2); nor has any
+    """Reasoning has no place in this API, neither beside the messages nor in them; nor has any
     other member of a message that it does not know."""
     unknown: list[str] = [name for name in ("reasoning", "thinking", "include_reasoning") if name in exchange.body]
     for index, message in enumerate(objects(exchange.body.get("messages"))):

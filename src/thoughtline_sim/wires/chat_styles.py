@@ -39,7 +39,7 @@ def _field(name: str) -> Callable[[SimExchange, ModelAnswer, JsonObject], JsonOb
 
 
 def _always_field(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
-    """Where the field must come back, it is there even if the model thought nothing (contracts.md §1 e)."""
+    """Where the field must come back, it is there even if the model thought nothing."""
     return {**message, "reasoning_content": answer.thinking} if exchange.thinks else message
 
 
@@ -50,7 +50,7 @@ def _think_tags(answer: ModelAnswer, message: JsonObject) -> JsonObject:
 
 
 def _minimax(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
-    """`<think>` in the text, or details if the request asks for `reasoning_split` (contracts.md §5)."""
+    """`<think>` in the text, or details if the request asks for `reasoning_split`."""
     if exchange.body.get("reasoning_split") is not True or not answer.thinking:
         return _think_tags(answer, message)
     entry = {"type": "reasoning.text", "id": "reasoning-text-1", "format": "MiniMax-response-v1", "index": 0}
@@ -76,7 +76,7 @@ def _mistral(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) ->
 
 
 def _copilot(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
-    """Text, and an opaque token bound to the model and the account (contracts.md §29)."""
+    """Text, and an opaque token bound to the model and the account."""
     if not answer.thinking:
         return message
     bound = ("copilot", answer.model, exchange.account)
@@ -89,7 +89,7 @@ def google_seal(exchange: SimExchange, call: CallTool | None) -> str:
 
 
 def _google(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
-    """On the first call, or on the message where there is none (contracts.md §11)."""
+    """On the first call, or on the message where there is none."""
     if not signs_answer(exchange, answer):
         return message
     signature = google_seal(exchange, answer.calls[0] if answer.calls else None)

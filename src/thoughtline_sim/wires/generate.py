@@ -21,7 +21,7 @@ _SENTINELS = {
     for word in _SENTINEL_WORDS
     for spelled in (word, base64.b64encode(word.encode()).decode())
 }
-"""Both the words and their base64 are sent in practice (contracts.md §10 f); the SDK writes the latter."""
+"""Both the words and their base64 are sent in practice; the SDK writes the latter."""
 _STOPS = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS"}
 
 

@@ -222,7 +222,7 @@ def _unsigned(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, pie
 
 
 def _decorated(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Thought) -> JsonObject:
-    """Kimi: no magic, 12946 characters whole and 4340 streamed, never read (contracts.md §0.3)."""
+    """Kimi: no magic, 12946 characters whole and 4340 streamed, never read."""
     size = 4340 if exchange.is_streaming else 12946
     letters = "".join(digest(answer.id, str(place.number), str(number)) for number in range(size // 24 + 1))
     return {"type": "thinking", "thinking": piece.text, "signature": letters[:size]}

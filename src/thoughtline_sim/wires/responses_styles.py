@@ -31,7 +31,7 @@ def _openai_reasoning(exchange: SimExchange, answer: ModelAnswer, item_id: str, 
 
 
 def _xai_reasoning(exchange: SimExchange, answer: ModelAnswer, item_id: str, piece: Thought) -> JsonObject:
-    """The summary is always shown; ciphertext is bound to nothing but its maker (contracts.md §14)."""
+    """The summary is always shown; ciphertext is bound to nothing but its maker."""
     shown = [{"text": piece.text, "type": "summary_text"}] if piece.text else []
     item: JsonObject = {"id": item_id, "summary": shown, "type": "reasoning", "status": "completed"}
     if wants_ciphertext(exchange):

@@ -20,7 +20,7 @@ from thoughtline.commands.doctor.server import look_at_exposure, look_at_port, l
 from thoughtline.commands.doctor.store import StoreReport, look_at_store
 from thoughtline.commands.doctor.upstreams import look_at_clock, look_at_upstreams
 from thoughtline.commands.options import flags_of
-from thoughtline.gateway.key_mark import KeyMark
+from thoughtline.gateway.client_keys import KeyMark
 from thoughtline.settings import Flags, Settings, data_directory, home_folder, load_settings, settings_file
 from thoughtline.stores import Clock
 from thoughtline.values.errors import SettingsError
@@ -41,9 +41,7 @@ def run(options: argparse.Namespace) -> int:
     return WELL if is_well(checks) else ILL
 
 
-async def examine(
-    file: Path | None, environment: Mapping[str, str], flags: Flags, home: Path, clock: Clock = time.time
-) -> list[Check]:
+async def examine(file: Path | None, environment: Mapping[str, str], flags: Flags, home: Path) -> list[Check]:
     """Look at everything. With settings that can't be read there is nothing else to look at."""
     try:
         settings = load_settings(file, environment, flags, home)
@@ -51,7 +49,7 @@ async def examine(
         return [Check("settings", "fail", problem.told, problem.remedy) for problem in error.problems]
     chosen = file or settings_file(environment, home)
     told = f"read from {chosen}" if chosen else "no config file: using defaults"
-    return [Check("settings", "ok", told), *await _look(settings, data_directory(environment, home), clock)]
+    return [Check("settings", "ok", told), *await _look(settings, data_directory(environment, home), time.time)]
 
 
 async def _look(settings: Settings, data_dir: Path, clock: Clock) -> list[Check]:

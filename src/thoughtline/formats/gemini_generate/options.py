@@ -5,11 +5,12 @@ Both spellings of every member are read, as Google's servers do; camelCase is wr
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
-from thoughtline.formats.gemini_generate.schemas import json_schema
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, set_members
 from thoughtline.formats.media import hold_media, read_or_none, text_of
 from thoughtline.formats.option_members import OptionWriter, Reader, described, effort_named, given, member
@@ -35,7 +36,7 @@ from thoughtline.values.options import (
 )
 
 _JSON = "application/json"
-_CONFIGS = ("generationConfig", "generation_config")
+CONFIGS = ("generationConfig", "generation_config")
 _CONFIG = (
     member("max_tokens", int, "maxOutputTokens", "max_output_tokens"),
     member("temperature", float),
@@ -74,7 +75,7 @@ def decode_options(body: bytes) -> ReadOptions:
     """What a request asks for."""
     reader = Reader(body)
     reader.skip("contents", "systemInstruction", "system_instruction")
-    config = reader.inner(*_CONFIGS)
+    config = reader.inner(*CONFIGS)
     calling = reader.inner("toolConfig", "tool_config").inner("functionCallingConfig", "function_calling_config")
     options = Options(
         **reader.read(_READ),
@@ -302,9 +303,46 @@ def encode_result(content: ResultContent, call_id: str | None, name: str | None)
 def unasked(body: bytes) -> list[MemberEdit]:
     """What asks the model to think stands among other settings, which stay."""
     request = msgspec.json.decode(body)
-    for name in _CONFIGS:
+    for name in CONFIGS:
         settings = request.get(name)
         if isinstance(settings, dict):
             kept = {key: value for key, value in settings.items() if key not in ("thinkingConfig", "thinking_config")}
             return [(name, msgspec.json.encode(kept))] if kept != settings else []
     return []
+
+
+# --- Gemini's own schema (a subset of OpenAPI 3.0) as a JSON schema: types in lower case, `nullable` as a type --------
+
+
+_INNER = ("items", "additionalProperties")
+_LISTS = ("anyOf", "prefixItems")
+_NUMBERS = ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties")
+_MAX_DEPTH = 64
+
+
+def json_schema(own: Raw) -> Raw:
+    """The JSON schema that says the same; what is no schema at all stays as it is."""
+    value = msgspec.json.decode(own)
+    return Raw(msgspec.json.encode(_plain(value, 0))) if isinstance(value, dict) else own
+
+
+def _plain(schema: Any, depth: int) -> Any:
+    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
+        return schema
+    plain: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "type" and isinstance(value, str):
+            plain[key] = value.lower()
+        elif key == "properties" and isinstance(value, dict):
+            plain[key] = {name: _plain(inner, depth + 1) for name, inner in value.items()}
+        elif key in _INNER:
+            plain[key] = _plain(value, depth + 1)
+        elif key in _LISTS and isinstance(value, list):
+            plain[key] = [_plain(inner, depth + 1) for inner in value]
+        elif key in _NUMBERS and isinstance(value, str) and value.isdigit():
+            plain[key] = int(value)  # 64-bit numbers are strings in Google's JSON
+        elif key not in ("nullable", "propertyOrdering", "property_ordering", "example"):
+            plain[key] = value
+    if schema.get("nullable") is True and isinstance(plain.get("type"), str):
+        plain["type"] = [plain["type"], "null"]
+    return plain

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from thoughtline.formats.conversation import encode_conversation, text_member
+from thoughtline.formats.conversation import encode_conversation, encode_plain_system, text_member
 from thoughtline.formats.endings import FinishWords, UsageMembers
 from thoughtline.formats.gemini_interactions.steps import (
     decode_content,
@@ -129,11 +129,8 @@ def encode_request(transcript: Transcript, dialect: Dialect = INTERACTIONS) -> b
             return list(before)
         return [encode_user_step(turn.items, before[0] if before else None)]
 
-    def encode_system(turn: Turn, before: bytes | None) -> bytes:
-        return encode("".join(item.text for item in turn.items if isinstance(item, Text)))
-
     alone = _content_member(text_member(transcript, "input"))
-    return encode_conversation(alone, "input", encode_turn, "system_instruction", encode_system)
+    return encode_conversation(alone, "input", encode_turn, "system_instruction", encode_plain_system)
 
 
 def _content_member(transcript: Transcript) -> Transcript:

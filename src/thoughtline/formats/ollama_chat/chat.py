@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from thoughtline.formats import think_tags
-from thoughtline.formats.conversation import as_it_came, encode_conversation, text_member
+from thoughtline.formats.conversation import as_it_came, encode_conversation, encode_plain_system, text_member
 from thoughtline.formats.endings import FinishWords
 from thoughtline.formats.json_text import (
     NULL,
@@ -216,11 +216,8 @@ def encode_request(transcript: Transcript, dialect: Dialect = OLLAMA) -> bytes:
     def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
         return [encode_message(turn, before[0] if before else None, dialect)]
 
-    def encode_system(turn: Turn, before: bytes | None) -> bytes:
-        return encode("".join(item.text for item in turn.items if isinstance(item, Text)))
-
     prompted = text_member(transcript, "prompt", "images")
-    return encode_conversation(prompted, "messages", encode_turn, "system", encode_system)
+    return encode_conversation(prompted, "messages", encode_turn, "system", encode_plain_system)
 
 
 @of_upstream

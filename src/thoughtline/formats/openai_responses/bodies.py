@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.conversation import encode_conversation, text_member
+from thoughtline.formats.conversation import encode_conversation, encode_plain_system, text_member
 from thoughtline.formats.endings import UsageMembers
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, of_upstream, set_members
 from thoughtline.formats.openai_responses.elements import (
@@ -118,11 +118,8 @@ def encode_request(transcript: Transcript, dialect: Dialect = OPENAI_RESPONSES) 
             return list(before)
         return [encode_message(_wire_role(turn.role), turn.items, before[0] if before else None)]
 
-    def encode_instructions(turn: Turn, before: bytes | None) -> bytes:
-        return encode("".join(item.text for item in turn.items if isinstance(item, Text)))
-
     return encode_conversation(
-        text_member(transcript, "input"), "input", encode_turn, "instructions", encode_instructions
+        text_member(transcript, "input"), "input", encode_turn, "instructions", encode_plain_system
     )
 
 

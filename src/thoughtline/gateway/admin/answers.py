@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Self
 
 from msgspec import Struct
 
@@ -22,6 +24,12 @@ from thoughtline.values.turns import FormatName
 
 class AdminAnswer(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Base of all: members in camel case, and no others."""
+
+    @classmethod
+    def of(cls, value: object, **others: object) -> Self:
+        """What a value has by the same names, beside `others`."""
+        make: Callable[..., Self] = cls
+        return make(**{name: getattr(value, name) for name in cls.__struct_fields__ if name not in others}, **others)
 
 
 class Problem(AdminAnswer, frozen=True):

@@ -9,6 +9,7 @@ from msgspec import Raw, Struct
 
 from thoughtline.auditing import audit
 from thoughtline.gateway.admin.answers import Audit
+from thoughtline.gateway.admin.requests import AdminRequest, Whole, decode_query
 from thoughtline.providers import canonical_name
 from thoughtline.values.errors import Declined, DecodeError
 from thoughtline.values.turns import FormatName
@@ -31,15 +32,15 @@ class AuditBody(Struct, frozen=True):
     format: FormatName | None = None
 
 
-async def audited(body: bytes, query: AuditQuery) -> Audit:
+async def audited(request: AdminRequest) -> Whole:
     """What a provider would refuse. In a thread: a long conversation takes a while, and others are being served."""
-    asked = _asked(body, query)
+    asked = _asked(request.body, decode_query(request.query, AuditQuery))
     provider = canonical_name(asked.provider)
     try:
         findings = await asyncio.to_thread(audit, bytes(asked.request), provider, asked.model, asked.format)
     except DecodeError as error:
         raise Declined(error.status, "unreadable_request", f"The request can't be read: {error}.") from None
-    return Audit(findings)
+    return Whole(Audit(findings))
 
 
 def _asked(body: bytes, query: AuditQuery) -> AuditBody:

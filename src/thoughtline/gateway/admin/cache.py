@@ -9,7 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.gateway.admin import answers
-from thoughtline.gateway.admin.answers import CacheEntry, CachePage, CacheStats, Done, SessionTurn, moment
+from thoughtline.gateway.admin.answers import CacheEntry, CachePage, CacheStats, Done, Place, SessionTurn, moment
+from thoughtline.gateway.admin.requests import AdminRequest, Whole, decode_query
 from thoughtline.gateway.bus import StoreCounts
 from thoughtline.gateway.masking import masked_url
 from thoughtline.gateway.state import State
@@ -52,11 +53,12 @@ class CacheQuery(CacheFilter, frozen=True, rename="camel"):
     cursor: str | None = None
 
 
-async def cache_page(state: State, query: CacheQuery) -> CachePage:
+async def cache_page(request: AdminRequest) -> Whole:
+    state, query = request.state, decode_query(request.query, CacheQuery)
     where = await as_kept(state.store, query.where)
     page = await entries_page(state, where, query.limit, query.cursor)
     stats = stats_answer(await state.store.stats(), state.bus.counts)
-    return CachePage(stats, [entry_answer(entry) for entry in page.entries], page.cursor)
+    return Whole(CachePage(stats, [entry_answer(entry) for entry in page.entries], page.cursor))
 
 
 async def forget(state: State, where: Filter) -> int:
@@ -91,7 +93,7 @@ async def entries_page(state: State, where: Filter, limit: int, cursor: str | No
     try:
         return await state.store.list_entries(where, min(max(limit, 1), MAX_PAGE), cursor)
     except StoreRefused:
-        raise Declined(400, "bad_cursor", "No page gave this cursor.", "Begin without one.") from None
+        raise Declined(400, "bad_cursor", "This cursor belongs to no page.", "Begin without one.") from None
 
 
 def stats_answer(stats: Stats, counts: StoreCounts) -> CacheStats:
@@ -122,7 +124,7 @@ def turn_answer(entry: Entry) -> SessionTurn:
 
 
 def _turn(kind: type[Turn], entry: Entry, **more: str) -> Turn:
-    record = entry.record
+    record, outcome = entry.record, entry.record.outcome
     where = record.provenance
     return kind(
         id=record.id,
@@ -140,25 +142,13 @@ def _turn(kind: type[Turn], entry: Entry, **more: str) -> Turn:
         is_complete=record.is_complete,
         created_at=moment(record.created_at),
         expires_at=moment(entry.expires_at),
-        outcome=None if record.outcome is None else _done(record.outcome),
+        outcome=None if outcome is None else Done.of(outcome, findings=_places(outcome)),
         **more,
     )
 
 
-def _done(outcome: Outcome) -> Done:
-    return Done(
-        request=outcome.request,
-        **outcome.counted,
-        route=outcome.route,
-        attempts=outcome.attempts,
-        handoff=outcome.handoff,
-        added_chars=outcome.added_chars,
-        tool_errors=outcome.tool_errors,
-        finish=outcome.finish,
-        findings=[answers.Place(rule, place) for rule, place in outcome.findings],
-        upstream_ms=outcome.upstream_ms,
-        own_ms=outcome.own_ms,
-    )
+def _places(outcome: Outcome) -> list[Place]:
+    return [Place(rule, place) for rule, place in outcome.findings]
 
 
 def _kind(item: Reasoning) -> str:

@@ -8,7 +8,7 @@ from thoughtline import clients
 from thoughtline.clients import Client
 from thoughtline.gateway.admin import recent
 from thoughtline.gateway.admin.answers import moment
-from thoughtline.gateway.admin.requests import AdminRequest, nearest
+from thoughtline.gateway.admin.requests import AdminRequest, Whole, decode_query, nearest
 from thoughtline.gateway.admin.status_answers import ClientAbout, ConnectView, Setup, SetupText
 from thoughtline.providers import canonical_name
 from thoughtline.settings import Settings
@@ -24,13 +24,14 @@ class ConnectQuery(Struct, frozen=True):
     url: str | None = None
 
 
-async def connect_view(request: AdminRequest, query: ConnectQuery) -> ConnectView:
-    """Raises for a client that nobody knows, and for what can't stand in a settings file."""
+async def connect_view(request: AdminRequest) -> Whole:
+    """Raises for a client that nobody knows, and for what can't be written into a settings file."""
     seen: dict[str, float] = {}
     for agent, at in (await recent.seen(request.state)).agents.items():
         name = clients.client_of(agent)
         seen[name] = max(at, seen.get(name, 0.0))
-    return ConnectView([_about(client, seen) for client in clients.CLIENTS], _setup(request, query))
+    setup = _setup(request, decode_query(request.query, ConnectQuery))
+    return Whole(ConnectView([_about(client, seen) for client in clients.CLIENTS], setup))
 
 
 def _about(client: Client, seen: dict[str, float]) -> ClientAbout:
@@ -63,7 +64,7 @@ def _setup(request: AdminRequest, query: ConnectQuery) -> Setup | None:
     for name in ("provider", "model", "url"):
         value = getattr(query, name)
         if value is not None and not clients.SETTABLE.fullmatch(value):
-            raise Declined(400, "bad_parameter", f"{name}: {value[:60]!r} can't stand in a settings file.", "")
+            raise Declined(400, "bad_parameter", f"{name}: {value[:60]!r} can't be written into a settings file.", "")
     _check_provider(query, request.state.settings)
     url = query.url or f"{request.scheme}://{request.header(b'host')}"
     address = clients.address_of(client, url, query.provider, model=query.model)

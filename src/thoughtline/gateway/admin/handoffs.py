@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from thoughtline.continuity.handoffs import Handoffs, report
+from thoughtline.continuity.handoffs import report
 from thoughtline.gateway.admin.answers import HandoffReport, HandoffRow
-from thoughtline.gateway.state import State
+from thoughtline.gateway.admin.requests import AdminRequest, Whole
 from thoughtline.stores import Filter
 from thoughtline.stores.base import MAX_PAGE
 from thoughtline.values.records import Record
@@ -13,28 +13,14 @@ MOST_TURNS = 2000
 """Turns that are looked at, newest first: ten pages of the store."""
 
 
-async def handoff_report(state: State) -> HandoffReport:
+async def handoff_report(request: AdminRequest) -> Whole:
     records: list[Record] = []
     cursor: str | None = None
     while len(records) < MOST_TURNS:
-        page = await state.store.list_entries(Filter(), MAX_PAGE, cursor)
+        page = await request.state.store.list_entries(Filter(), MAX_PAGE, cursor)
         records += [entry.record for entry in page.entries]
         cursor = page.cursor
         if cursor is None:
             break
-    return HandoffReport([_row(one) for one in report(records)], len(records), cursor is None)
-
-
-def _row(one: Handoffs) -> HandoffRow:
-    return HandoffRow(
-        route=one.route,
-        has_checkpoints=one.has_checkpoints,
-        count=one.count,
-        added_chars=one.added_chars,
-        added_tokens=one.added_tokens,
-        finishes=one.finishes,
-        followed=one.followed,
-        tool_errors=one.tool_errors,
-        bad_calls=one.bad_calls,
-        retries=one.retries,
-    )
+    rows = [HandoffRow.of(one) for one in report(records)]
+    return Whole(HandoffReport(rows, len(records), cursor is None))

@@ -9,15 +9,18 @@ from msgspec import Meta, Struct
 
 from thoughtline.gateway.admin import recent
 from thoughtline.gateway.admin.answers import moment
+from thoughtline.gateway.admin.requests import AdminRequest, Whole
 from thoughtline.gateway.admin.status_answers import KeyMade, KeysRevoked, KeysView, KeyView
 from thoughtline.gateway.client_keys import ClientKey, ClientKeys
 from thoughtline.gateway.state import State
 from thoughtline.stores.settings import decode_duration
 from thoughtline.values.errors import Declined, StoreError
 
-_FIRST = "The first key closes the gateway to everybody who has none; `thoughtline keys open` takes that back."
-_OPTIONAL = "The settings say require_client_keys = false: callers without a key get in all the same."
-_LAST = "No good key is left. The gateway stays closed: make another key, or `thoughtline keys open` lets everybody in."
+_FIRST = "The first key closes the gateway to callers without one; `thoughtline keys open` undoes that."
+_OPTIONAL = "The settings have require_client_keys = false: callers without a key still get in."
+_LAST = (
+    "No valid key is left. The gateway stays closed: make another key, or `thoughtline keys open` lets everybody in."
+)
 _UNKEPT = "This store keeps no keys."
 
 
@@ -37,18 +40,19 @@ class KeyBody(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     plain_content: bool = False
 
 
-async def keys_view(state: State) -> KeysView:
+async def keys_view(request: AdminRequest) -> Whole:
+    state = request.state
     keys = state.keys.listed() if isinstance(state.keys, ClientKeys) else ()
     can_change = isinstance(state.keys, ClientKeys) and state.is_durable
     note = _UNKEPT if not can_change else _note(state, is_first=not keys)
-    return KeysView(await _views(state, keys), bool(state.keys.are_required), can_change, note)
+    return Whole(KeysView(await _views(state, keys), bool(state.keys.are_required), can_change, note))
 
 
 async def add_key(state: State, body: bytes) -> KeyMade:
     keys, asked = _kept(state), _decoded(body)
     name = asked.name.strip()
     if not name or not name.isprintable():
-        raise Declined(400, "bad_body", "A name is 1 to 100 characters that can be printed.", "")
+        raise Declined(400, "bad_body", "A name has 1 to 100 printable characters.", "")
     is_first = keys.is_empty
     secret, key = await keys.add(
         name,
@@ -65,7 +69,7 @@ async def revoke_key(state: State, name_or_id: str) -> KeysRevoked:
     keys = _kept(state)
     gone = await keys.revoke(name_or_id)
     if not gone:
-        raise Declined(404, "unknown_key", "No good key has this id or name.", "GET /api/keys lists all.")
+        raise Declined(404, "unknown_key", "No valid key has this id or name.", "GET /api/keys lists all.")
     is_last = not any(key.is_good(state.clock()) for key in keys.listed())
     state.signals.wake.set()
     revoked = [msgspec.structs.replace(key, revoked=True) for key in gone]

@@ -14,8 +14,7 @@ from msgspec import NODEFAULT, Struct
 from msgspec.structs import FieldInfo
 
 from thoughtline.gateway.admin.answers import Failure
-from thoughtline.gateway.admin.requests import MAX_PARAMETER_CHARS, choices_of
-from thoughtline.gateway.admin.rows import Row
+from thoughtline.gateway.admin.requests import MAX_PARAMETER_CHARS, Row, choices_of
 
 Json: TypeAlias = dict[str, Any]
 _TOKEN, _COOKIE = "adminToken", "adminCookie"

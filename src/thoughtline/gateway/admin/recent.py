@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from thoughtline.gateway.admin.request_answers import RequestOutcome, RequestPage, RequestRow, RequestView
+from thoughtline.gateway.admin.requests import AdminRequest, Whole, decode_query
 from thoughtline.gateway.admin.status_answers import Series
 from thoughtline.gateway.explaining import correction_words, row_of, view_of
 from thoughtline.gateway.recent import STEP_SECONDS, STEPS, StepSums
@@ -93,19 +94,20 @@ async def answer(state: State, question: bytes) -> bytes:
             return _encode(_own_seen(state))
 
 
-async def requests_page(state: State, query: RequestsQuery) -> RequestPage:
+async def requests_page(request: AdminRequest) -> Whole:
+    state, query = request.state, decode_query(request.query, RequestsQuery)
     limit = min(max(query.limit, 1), MAX_PAGE)
     if query.cursor is not None:
         _place_of(query.cursor)
     query = msgspec.structs.replace(query, limit=limit + 1)
     others = await state.recent.asking.ask(_encode(AskRows(query)))
-    rows = {row.id: row for row in fitting(map(_row_from, await state.recent.replicas.views(state.store)), query)}
+    rows = {row.id: row for row in fitting(map(RequestRow.of, await state.recent.replicas.views(state.store)), query)}
     for body in others.bodies:
         rows |= {row.id: row for row in msgspec.json.decode(body, type=list[RequestRow])}
     rows |= {row.id: row for row in _own_rows(state, query)}
     found = sorted(rows.values(), key=_place, reverse=True)
     cursor = _cursor(found[limit - 1]) if len(found) > limit else None
-    return RequestPage(found[:limit], cursor, others.is_whole)
+    return Whole(RequestPage(found[:limit], cursor, others.is_whole))
 
 
 async def request_view(state: State, id: str) -> RequestView:
@@ -135,8 +137,9 @@ async def share(state: State) -> None:
         replicas.told = ended
 
 
-async def series_view(state: State) -> Series:
+async def series_view(request: AdminRequest) -> Whole:
     """All workers together, a number for each step of the day."""
+    state = request.state
     last = int(state.clock()) // STEP_SECONDS * STEP_SECONDS
     first = last - (STEPS - 1) * STEP_SECONDS
     total = {at: StepSums(at) for at in range(first, last + 1, STEP_SECONDS)}
@@ -147,20 +150,15 @@ async def series_view(state: State) -> Series:
             if step.at in total:
                 total[step.at].add(step)
     every = list(total.values())
-    return Series(
-        STEP_SECONDS,
-        [step.at for step in every],
-        [step.requests for step in every],
-        avoided=[step.avoided for step in every],
-        restored=[step.restored for step in every],
-        missing=[step.missing for step in every],
-        healed=[step.healed for step in every],
-        refused=[step.refused for step in every],
-        errors=[step.errors for step in every],
+    names = ("requests", "avoided", "restored", "missing", "healed", "refused", "errors", "store")
+    series = Series(
+        step_seconds=STEP_SECONDS,
+        times=[step.at for step in every],
         own_ms=[_mean(step.own_ms, step.requests) for step in every],
         upstream_ms=[_mean(step.upstream_ms, step.requests) for step in every],
-        store=[step.store for step in every],
+        **{name: [getattr(step, name) for step in every] for name in names},
     )
+    return Whole(series)
 
 
 async def seen(state: State) -> Seen:
@@ -205,10 +203,6 @@ async def _expired(state: State, served: Served) -> frozenset[str]:
         return frozenset()
 
 
-def _row_from(view: RequestView) -> RequestRow:
-    return RequestRow(**{name: getattr(view, name) for name in RequestRow.__struct_fields__})
-
-
 def _own_seen(state: State) -> Seen:
     return Seen(state.recent.agents, state.recent.keys)
 
@@ -249,7 +243,7 @@ def _place_of(cursor: str) -> tuple[int, str]:
     try:
         return int(at, 16), name
     except ValueError:
-        raise Declined(400, "bad_cursor", "No page gave this cursor.", "Begin without one.") from None
+        raise Declined(400, "bad_cursor", "This cursor belongs to no page.", "Begin without one.") from None
 
 
 def _mean(total: float, count: int) -> float | None:

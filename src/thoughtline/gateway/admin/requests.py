@@ -1,10 +1,10 @@
-"""A management request as handlers see it, and what they answer with."""
+"""A management request as handlers see it, what they answer with, and the row of the table that names them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Iterable, Mapping
-from typing import NamedTuple, TypeVar, get_args
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 from urllib.parse import unquote_plus
 
 import msgspec
@@ -125,3 +125,35 @@ def _integer(name: str, text: str) -> int:
     if found is None:
         raise Declined(400, "bad_parameter", f"{name} is a whole number, not {text[:60]!r}.", "")
     return int(found[1] + found[2][:18]) if len(found[2]) <= 18 else int(found[1] + "9" * 18)
+
+
+Handler: TypeAlias = Callable[[AdminRequest], Awaitable[Whole | Stream]]
+Access = Literal["open", "admin", "metrics"]
+
+
+class Nothing(Struct, frozen=True):
+    """No parameters."""
+
+
+class Row(NamedTuple):
+    """An address. `answer` is what its JSON is; `body` what it takes, at most `max_body` bytes of it.
+
+    `also` are statuses that come with the same answer as `status`.
+    `takes_any_object`: a body of another shape means something too.
+    """
+
+    method: str
+    path: str
+    serve: Handler
+    summary: str
+    answer: type[Struct] | None
+    access: Access = "admin"
+    query: type[Struct] = Nothing
+    body: type[Struct] | None = None
+    body_types: tuple[str, ...] = ("application/json",)
+    takes_any_object: bool = False
+    max_body: int | None = None
+    content_type: str = "application/json"
+    status: int = 200
+    refusals: tuple[int, ...] = ()
+    also: tuple[int, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from thoughtline import providers
 from thoughtline.clients import MODELS
 from thoughtline.gateway.admin.answers import moment
+from thoughtline.gateway.admin.requests import AdminRequest, Whole
 from thoughtline.gateway.admin.status_answers import ProviderAbout, ProvidersView, RoutesView, RouteTarget, RouteView
 from thoughtline.gateway.masking import masked_url
 from thoughtline.gateway.state import State
@@ -16,18 +17,18 @@ _CALLERS = " for "
 """In the name of a target that is asked with its caller's own key: the caller's tenant stands behind it."""
 
 
-def routes_view(state: State) -> RoutesView:
+async def routes_view(request: AdminRequest) -> Whole:
     """As this process knows them: on a shared store, with what the others found."""
+    state = request.state
     named = {target for row in state.settings.routes.values() for target in row.targets}
     others = sorted({_target_name(name) for name in state.health.breakers.known} - named)
-    return RoutesView(
-        [_route(state, row) for row in state.settings.routes.values()],
-        [target for name in others if (target := _target(state, name, None)).breaker != "closed"],
-    )
+    open_targets = [target for name in others if (target := _target(state, name, None)).breaker != "closed"]
+    return Whole(RoutesView([_route(state, row) for row in state.settings.routes.values()], open_targets))
 
 
-def providers_view(state: State) -> ProvidersView:
-    return ProvidersView([_provider(state, name) for name in sorted(state.settings.providers)])
+async def providers_view(request: AdminRequest) -> Whole:
+    state = request.state
+    return Whole(ProvidersView([_provider(state, name) for name in sorted(state.settings.providers)]))
 
 
 def _route(state: State, row: RouteSettings) -> RouteView:

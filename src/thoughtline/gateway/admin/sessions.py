@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from thoughtline.gateway.admin.answers import SessionPage, SessionRow, SessionView, moment
 from thoughtline.gateway.admin.cache import entries_page, turn_answer
+from thoughtline.gateway.admin.requests import AdminRequest, Whole, decode_query
 from thoughtline.gateway.state import State
 from thoughtline.stores import Filter
 from thoughtline.stores.base import MAX_PAGE
@@ -27,22 +28,24 @@ class SessionQuery(Struct, frozen=True, rename="camel"):
     cursor: str | None = None
 
 
-async def sessions_page(state: State, query: SessionsQuery) -> SessionPage:
-    found = await state.store.sessions(query.tenant, min(max(query.limit, 1), MAX_PAGE))
-    return SessionPage(
-        [SessionRow(one.session, one.tenant, one.entries, one.chars, moment(one.newest_at)) for one in found]
-    )
+async def sessions_page(request: AdminRequest) -> Whole:
+    query = decode_query(request.query, SessionsQuery)
+    found = await request.state.store.sessions(query.tenant, min(max(query.limit, 1), MAX_PAGE))
+    rows = [SessionRow(one.session, one.tenant, one.entries, one.chars, moment(one.newest_at)) for one in found]
+    return Whole(SessionPage(rows))
 
 
-async def session_view(state: State, session: str, query: SessionQuery) -> SessionView:
+async def session_view(request: AdminRequest) -> Whole:
     """Raises where there is no such session, or several."""
+    state, session, query = request.state, request.names["id"], decode_query(request.query, SessionQuery)
     if "\0" in session:
         raise _unknown(session)  # no store can hold such a name, and some stumble over it
     tenant = await _only_tenant(state, session) if query.tenant is None else query.tenant
     page = await entries_page(state, Filter(tenant=tenant, session=session), query.limit, query.cursor)
     if not page.entries and query.cursor is None:
         raise _unknown(session)
-    return SessionView(session, tenant, [turn_answer(entry) for entry in reversed(page.entries)], page.cursor)
+    turns = [turn_answer(entry) for entry in reversed(page.entries)]
+    return Whole(SessionView(session, tenant, turns, page.cursor))
 
 
 async def _only_tenant(state: State, session: str) -> str:

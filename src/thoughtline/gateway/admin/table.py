@@ -31,8 +31,7 @@ from thoughtline.gateway.admin.connecting import ConnectQuery
 from thoughtline.gateway.admin.contracts import ContractsFilter
 from thoughtline.gateway.admin.keys import KeyBody, KeyFilter
 from thoughtline.gateway.admin.recent import RequestsQuery
-from thoughtline.gateway.admin.requests import MAX_PARAMETER_CHARS, AdminRequest, Stream, Whole, decode_query
-from thoughtline.gateway.admin.rows import Row
+from thoughtline.gateway.admin.requests import MAX_PARAMETER_CHARS, AdminRequest, Row, Stream, Whole, decode_query
 from thoughtline.gateway.admin.sessions import SessionQuery, SessionsQuery
 from thoughtline.gateway.metrics import CONTENT_TYPE as METRICS_TYPE
 from thoughtline.gateway.shared_settings import SettingsPatch
@@ -51,27 +50,10 @@ class LoginForm(Struct, frozen=True, forbid_unknown_fields=True):
     token: Annotated[str, Meta(max_length=MAX_PARAMETER_CHARS, pattern=r"^[^\u0000]*$")]
 
 
-async def _cache(request: AdminRequest) -> Whole:
-    return Whole(await cache.cache_page(request.state, decode_query(request.query, CacheQuery)))
-
-
 async def _forget(request: AdminRequest) -> Whole:
     where = decode_query(request.query, CacheFilter).where
     deleted = await cache.forget(request.state, where)
     return Whole(answers.Deleted(deleted), done=f"{deleted} turns deleted")
-
-
-async def _sessions(request: AdminRequest) -> Whole:
-    return Whole(await sessions.sessions_page(request.state, decode_query(request.query, SessionsQuery)))
-
-
-async def _session(request: AdminRequest) -> Whole:
-    query = decode_query(request.query, SessionQuery)
-    return Whole(await sessions.session_view(request.state, request.names["id"], query))
-
-
-async def _handoffs(request: AdminRequest) -> Whole:
-    return Whole(await handoffs.handoff_report(request.state))
 
 
 async def _settings(request: AdminRequest) -> Whole:
@@ -83,18 +65,10 @@ async def _change_settings(request: AdminRequest) -> Whole:
     return Whole(changed, done=request.body.decode("utf-8", "replace"))
 
 
-async def _contracts(request: AdminRequest) -> Whole:
-    return Whole(await contracts.contracts_view(request.state))
-
-
 async def _unlearn(request: AdminRequest) -> Whole:
     key = decode_query(request.query, ContractsFilter).key
     deleted = await request.state.lessons.forget(key)
     return Whole(answers.Deleted(deleted), done=f"{deleted} lessons deleted")
-
-
-async def _audit(request: AdminRequest) -> Whole:
-    return Whole(await audits.audited(request.body, decode_query(request.query, AuditQuery)))
 
 
 async def _events(request: AdminRequest) -> Stream:
@@ -102,20 +76,8 @@ async def _events(request: AdminRequest) -> Stream:
     return Stream(events.events(request.state.journal), "text/event-stream")
 
 
-async def _requests(request: AdminRequest) -> Whole:
-    return Whole(await recent.requests_page(request.state, decode_query(request.query, RequestsQuery)))
-
-
 async def _request(request: AdminRequest) -> Whole:
     return Whole(await recent.request_view(request.state, request.names["id"]))
-
-
-async def _series(request: AdminRequest) -> Whole:
-    return Whole(await recent.series_view(request.state))
-
-
-async def _keys(request: AdminRequest) -> Whole:
-    return Whole(await keys.keys_view(request.state))
 
 
 async def _add_key(request: AdminRequest) -> Whole:
@@ -126,18 +88,6 @@ async def _add_key(request: AdminRequest) -> Whole:
 async def _revoke_key(request: AdminRequest) -> Whole:
     gone = await keys.revoke_key(request.state, decode_query(request.query, KeyFilter).id)
     return Whole(gone, done=f"{len(gone.revoked)} client keys revoked")
-
-
-async def _routes(request: AdminRequest) -> Whole:
-    return Whole(routes.routes_view(request.state))
-
-
-async def _providers(request: AdminRequest) -> Whole:
-    return Whole(routes.providers_view(request.state))
-
-
-async def _connect(request: AdminRequest) -> Whole:
-    return Whole(await connecting.connect_view(request, decode_query(request.query, ConnectQuery)))
 
 
 async def _openapi(request: AdminRequest) -> Whole:
@@ -189,7 +139,7 @@ TABLE: tuple[Row, ...] = (
         "GET",
         "/favicon.ico",
         dashboard.icon,
-        summary="The picture of a tab.",
+        summary="The icon of the browser tab.",
         answer=None,
         access="open",
         content_type="image/svg+xml",
@@ -205,13 +155,13 @@ TABLE: tuple[Row, ...] = (
         also=(503,),
     ),
     Row(
-        "GET", "/api/hello", probes.health, summary="What Claude Code asks first.", answer=answers.Health, access="open"
+        "GET", "/api/hello", probes.health, summary="Claude Code's first request.", answer=answers.Health, access="open"
     ),
     Row(
         "GET",
         "/login",
         _login,
-        summary="Sets the cookie by which a browser may: once for a link.",
+        summary="Logs a browser in by a link that works once: sets the cookie.",
         answer=None,
         access="open",
         query=LoginQuery,
@@ -223,7 +173,7 @@ TABLE: tuple[Row, ...] = (
         "POST",
         "/login",
         _log_in,
-        summary="The same for the admin token, from the form at `/`.",
+        summary="Logs a browser in by the admin token, from the form at `/`.",
         answer=None,
         access="open",
         body=LoginForm,
@@ -237,25 +187,39 @@ TABLE: tuple[Row, ...] = (
         "GET",
         "/metrics",
         _metrics,
-        summary="Figures for Prometheus.",
+        summary="Metrics for Prometheus.",
         answer=None,
         access="metrics",
         content_type=METRICS_TYPE,
     ),
-    Row("GET", _CACHE, _cache, summary="What is remembered, newest first.", answer=answers.CachePage, query=CacheQuery),
+    Row(
+        "GET",
+        _CACHE,
+        cache.cache_page,
+        summary="What is remembered, newest first.",
+        answer=answers.CachePage,
+        query=CacheQuery,
+    ),
     Row(
         "DELETE",
         _CACHE,
         _forget,
-        summary="Forgets what fits; all of it without a filter.",
+        summary="Forgets what matches the filters; everything without one.",
         answer=answers.Deleted,
         query=CacheFilter,
     ),
-    Row("GET", "/api/sessions", _sessions, summary="Sessions.", answer=answers.SessionPage, query=SessionsQuery),
+    Row(
+        "GET",
+        "/api/sessions",
+        sessions.sessions_page,
+        summary="Sessions.",
+        answer=answers.SessionPage,
+        query=SessionsQuery,
+    ),
     Row(
         "GET",
         "/api/sessions/{id}",
-        _session,
+        sessions.session_view,
         summary="The turns of a session in order, and what happened to each.",
         answer=answers.SessionView,
         query=SessionQuery,
@@ -264,8 +228,8 @@ TABLE: tuple[Row, ...] = (
     Row(
         "GET",
         "/api/requests",
-        _requests,
-        summary="The last requests, newest first: what became of each.",
+        recent.requests_page,
+        summary="The last requests and their results, newest first.",
         answer=request_answers.RequestPage,
         query=RequestsQuery,
     ),
@@ -277,14 +241,22 @@ TABLE: tuple[Row, ...] = (
         answer=request_answers.RequestView,
         refusals=(404,),
     ),
-    Row("GET", "/api/series", _series, summary="Figures of the last 24 hours.", answer=status_answers.Series),
-    Row("GET", "/api/handoffs", _handoffs, summary="What became of handoffs, by route.", answer=answers.HandoffReport),
-    Row("GET", _SETTINGS, _settings, summary="What is in force, without secrets.", answer=answers.SettingsView),
+    Row(
+        "GET", "/api/series", recent.series_view, summary="Figures of the last 24 hours.", answer=status_answers.Series
+    ),
+    Row(
+        "GET",
+        "/api/handoffs",
+        handoffs.handoff_report,
+        summary="How handoffs went, by route.",
+        answer=answers.HandoffReport,
+    ),
+    Row("GET", _SETTINGS, _settings, summary="The settings in force, without secrets.", answer=answers.SettingsView),
     Row(
         "PATCH",
         _SETTINGS,
         _change_settings,
-        summary="Sets what can change while it runs, for every worker and replica.",
+        summary="Changes what can be changed at run time, for every worker and replica.",
         answer=answers.SettingsView,
         body=SettingsPatch,
         body_types=_PATCHES,
@@ -293,7 +265,7 @@ TABLE: tuple[Row, ...] = (
     Row(
         "GET",
         _CONTRACTS,
-        _contracts,
+        contracts.contracts_view,
         summary="What providers demand, and what was learned.",
         answer=answers.ContractsView,
     ),
@@ -305,12 +277,14 @@ TABLE: tuple[Row, ...] = (
         answer=answers.Deleted,
         query=ContractsFilter,
     ),
-    Row("GET", _KEYS, _keys, summary="The client keys, without the keys.", answer=status_answers.KeysView),
+    Row(
+        "GET", _KEYS, keys.keys_view, summary="The client keys, without their secrets.", answer=status_answers.KeysView
+    ),
     Row(
         "POST",
         _KEYS,
         _add_key,
-        summary="Makes a client key; its secret is in this answer alone.",
+        summary="Makes a client key; only this answer shows its secret.",
         answer=status_answers.KeyMade,
         body=KeyBody,
         max_body=16 * 2**10,
@@ -320,18 +294,30 @@ TABLE: tuple[Row, ...] = (
         "DELETE",
         _KEYS,
         _revoke_key,
-        summary="Revokes the key of an id, or all keys of a name.",
+        summary="Revokes the key with an id, or all keys of a name.",
         answer=status_answers.KeysRevoked,
         query=KeyFilter,
         refusals=(404, 409),
     ),
-    Row("GET", "/api/routes", _routes, summary="Routes, and how their targets are.", answer=status_answers.RoutesView),
-    Row("GET", "/api/providers", _providers, summary="Who can be asked.", answer=status_answers.ProvidersView),
+    Row(
+        "GET",
+        "/api/routes",
+        routes.routes_view,
+        summary="Routes, and the state of their targets.",
+        answer=status_answers.RoutesView,
+    ),
+    Row(
+        "GET",
+        "/api/providers",
+        routes.providers_view,
+        summary="The providers that can be asked.",
+        answer=status_answers.ProvidersView,
+    ),
     Row(
         "GET",
         "/api/connect",
-        _connect,
-        summary="The clients, when each was last seen, and what to set in one.",
+        connecting.connect_view,
+        summary="The clients, when each was last seen, and how to set one up.",
         answer=status_answers.ConnectView,
         query=ConnectQuery,
         refusals=(404,),
@@ -339,8 +325,8 @@ TABLE: tuple[Row, ...] = (
     Row(
         "POST",
         "/api/audit",
-        _audit,
-        summary="What a provider would refuse in a request: one that is wrapped, or with parameters the body itself.",
+        audits.audited,
+        summary="What a provider would refuse in a request: wrapped in an object, or the body itself with parameters.",
         answer=answers.Audit,
         query=AuditQuery,
         body=AuditBody,

@@ -36,10 +36,8 @@ class Asset(NamedTuple):
 
 
 def is_view(scope: Mapping[str, Any], providers: Container[str]) -> bool:
-    """Whether a browser asks for a view. What programs ask at such an address may be meant for a default provider, and
-    a provider of that name comes first."""
-    if scope["method"] not in ("GET", "HEAD"):
-        return False
+    """Whether it is a view that is read here. What programs ask at such an address may be meant for a default provider,
+    and a provider of that name comes first."""
     first = scope["path"].lstrip("/").partition("/")[0]
     if first not in VIEWS or canonical_name(first) in providers:
         return False
@@ -62,7 +60,7 @@ async def page(request: AdminRequest) -> Whole:
 async def asset(request: AdminRequest) -> Whole:
     found = _assets().get(request.names["file"])
     if found is None:
-        raise Declined(404, "unknown_path", "Nothing is at this address.", "The dashboard is at /.")
+        raise Declined(404, "unknown_path", "There is nothing at this address.", "The dashboard is at /.")
     return Whole(found.content, content_type=found.content_type)
 
 
