@@ -150,13 +150,13 @@ async def series_view(request: AdminRequest) -> Whole:
             if step.at in total:
                 total[step.at].add(step)
     every = list(total.values())
-    told = ("requests", "avoided", "restored", "missing", "healed", "refused", "errors", "store")
+    sums = ("requests", "avoided", "restored", "missing", "healed", "refused", "errors", "store")
     series = Series(
         step_seconds=STEP_SECONDS,
         times=[step.at for step in every],
         own_ms=[_mean(step.own_ms, step.requests) for step in every],
         upstream_ms=[_mean(step.upstream_ms, step.requests) for step in every],
-        **{name: [getattr(step, name) for step in every] for name in told},
+        **{name: [getattr(step, name) for step in every] for name in sums},
     )
     return Whole(series)
 
