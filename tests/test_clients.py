@@ -166,7 +166,7 @@ def test_the_command_prints_what_to_set() -> None:
     assert f"export ANTHROPIC_API_KEY={KEY}\n" in result.stdout
 
 
-@pytest.mark.parametrize(("typed", "told"), [("claude-cod", "did you mean claude-code?"), ("zzzzzz", "names them all")])
+@pytest.mark.parametrize(("typed", "told"), [("claude-cod", "did you mean claude-code?"), ("zzzzzz", "lists them all")])
 def test_the_command_refuses_a_client_it_does_not_know(typed: str, told: str) -> None:
     """Status 2, with the nearest name if there is one."""
     result = run("connect", typed)
@@ -179,4 +179,4 @@ def test_the_command_refuses_what_would_break_a_file(model: str) -> None:
     """A value that needs escaping somewhere is no value of a setting."""
     result = run("connect", "codex", "--model", model)
     assert result.returncode == 2
-    assert "can't stand in a settings file" in result.stderr
+    assert "can't be written into a settings file" in result.stderr

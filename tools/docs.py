@@ -73,7 +73,7 @@ def simulators() -> str:
         [
             "| name | what it is | formats | profiles |\n|---|---|---|---|",
             *rows,
-            "\nThe words of a script, one a line; `---` begins the next turn.\n",
+            "\nThe words of a script, one per line; `---` begins the next turn.\n",
             "| word | example | meaning |\n|---|---|---|",
             *words,
             "",
@@ -138,7 +138,7 @@ def _parameters(query: type[Struct]) -> str:
 def contracts() -> str:
     """What each provider demands back."""
     head = (
-        "| contract | kind | which turns | when thinking | takes | stands in | on a miss | source |\n"
+        "| contract | kind | which turns | when thinking | accepts | reasoning is in | on a miss | source |\n"
         + "|---" * 8
         + "|"
     )
@@ -148,14 +148,17 @@ def contracts() -> str:
         for row in CONTRACTS.values()
     ]
     text = (
-        "A contract is what a provider and its model demand back. Presence: a field must be there, its text is not "
-        "checked. Authenticity: what is sent is checked. Advisory: nothing is refused. Forbidden: sending it is the "
-        "error. The provider's name, its host or the model's name decide which holds (`thoughtline.replay.detection`); "
-        "each stands in its provider's file (`thoughtline.providers`), with the page it rests on and the day that was "
-        "read. "
-        "Where a chat server is not the model's maker (vLLM, LM Studio, aggregators, servers that nobody lists), the "
-        "member that its own answers have reasoning in is the one it gets back, whatever stands in this table; and "
-        "what a client keeps stays where it is."
+        "A contract says what a provider and its model demand back:\n\n"
+        "- presence: a field must be present, but its text is not checked;\n"
+        "- authenticity: what is sent is checked;\n"
+        "- advisory: nothing is refused;\n"
+        "- forbidden: sending reasoning is the error.\n\n"
+        "The provider's name, its host or the model's name decide which contract applies "
+        "(`thoughtline.replay.detection`). Each is in its provider's file (`thoughtline.providers`), with its source "
+        "and the day that was read.\n\n"
+        "If a chat server is not the model's maker (vLLM, LM Studio, aggregators, unlisted servers), reasoning goes "
+        "back in the member that the server's own answers use, whatever this table says. What a client keeps stays "
+        "where it is."
     )
     return "\n".join([f"{NOTE}\n# Contracts\n", text, "", head, *rows, efforts()])
 
@@ -197,7 +200,7 @@ def settings() -> str:
     pages = [_table_page(name, keys) for name, keys in TABLES.items()]
     rows = _plain_rows(PROVIDER)
     rows += [f"| `{name}` | a table | {meaning} |" for name, meaning in PROVIDER_TABLES.items()]
-    head = "| key | what it is | meaning |\n|---|---|---|"
+    head = "| key | type | meaning |\n|---|---|---|"
     return "\n".join(
         [
             f"{NOTE}\n# Settings\n",
@@ -206,13 +209,14 @@ def settings() -> str:
             f"## [continuity.models]\n\n{_MODELS}\n",
             f"## [providers.NAME]\n\n{_PROVIDERS}\n",
             "\n".join([head, *rows, ""]),
-            "The built-in ones:\n\n| name | also | address | formats | key shown as |\n|---|---|---|---|---|",
+            "The built-in providers:\n\n| name | aliases | address | formats | key sent as |\n|---|---|---|---|---|",
             *[_provider_row(name) for name in PROVIDERS],
             "\n## [routes.NAME]\n",
-            "A model's name that stands for several, tried in order.\n",
+            "A model alias with several targets, tried in order.\n",
             "\n".join([head, *_plain_rows(ROUTE), ""]),
             '## [contracts."NAME"]\n',
-            "Changes a row of [contracts](contracts.md); `[replay.on_miss]` gives one, by its name, another ladder.\n",
+            "Changes a row of [contracts](contracts.md). `[replay.on_miss]` changes a contract's ladder only, by name."
+            "\n",
             "\n".join([head, *_plain_rows(CONTRACT), ""]),
             f"## All of it\n\n```toml\n{example_settings()}```\n",
         ]
@@ -220,31 +224,40 @@ def settings() -> str:
 
 
 _SETTINGS = f"""\
-No file is needed. `--config FILE` names one, else `{FILE_VARIABLE}`; else `{FILE_NAME}` in your own configuration
-folder is read: `$XDG_CONFIG_HOME/thoughtline` (`~/.config/thoughtline`), on macOS also
-`~/Library/Application Support/thoughtline`, on Windows first `%APPDATA%\\thoughtline`. A `{FILE_NAME}` in the working
-directory is **not** read unless you name it, since a strange checkout may hold one that sends your keys elsewhere;
-every command warns of it and says how to use it. The environment goes over the file, flags go over both. An unknown
-key, a wrong value, a variable that is not set: nothing starts, and all of it is said, with lines and remedies.
+No settings file is needed. If there is one, it is the first of:
 
-`${{NAME}}` in any text is the environment's; `${{NAME:-default}}` where it may be unset or empty; `$$` is a dollar
-sign.
+- the file named by `--config FILE`;
+- the file named by `{FILE_VARIABLE}`;
+- `{FILE_NAME}` in your configuration folder: `$XDG_CONFIG_HOME/thoughtline` (`~/.config/thoughtline`), on macOS also
+  `~/Library/Application Support/thoughtline`, on Windows first `%APPDATA%\\thoughtline`.
 
-Every value below that is no table is also a variable: `{variable("server", "max_body")}`, and for providers
-`{PREFIX}PROVIDERS__NAME__API_KEY` with `_` for a dash. The shorter names are in the tables. Lists have commas.
+A `{FILE_NAME}` in the working directory is **not** read unless you name it, because a repository you have cloned may
+contain one that sends your keys elsewhere. Every command warns about it and says how to use it.
+
+The environment overrides the file, and flags override both. If there is an unknown key, a wrong value or an unset
+variable, nothing starts, and all mistakes are listed with their lines and remedies.
+
+`${{NAME}}` in any text is replaced by that environment variable. Write `${{NAME:-default}}` if it may be unset or
+empty, and `$$` for a dollar sign.
+
+Every value below, except tables, can also be set by a variable: `{variable("server", "max_body")}`, and for providers
+`{PREFIX}PROVIDERS__NAME__API_KEY`, with `_` for a dash. The tables list the shorter names. Separate the items of a list
+by commas.
 """
 
 _MODELS = f"""\
-Checkpoints for some models, by `"PROVIDER/MODEL"`, where `*` stands for any letters: {CONTINUITY_WORDS.expected}.
-A name without `*` stands over one with it, a name with more letters over one with fewer. They stand over the provider's
-`continuity` and over `[continuity]`; a route's own, and a request's header, stand over them."""
+Checkpoints for some models, by `"PROVIDER/MODEL"`, where `*` matches any characters: {CONTINUITY_WORDS.expected}. A
+name without `*` beats one with it, and a longer name beats a shorter one. These settings override the provider's
+`continuity` and `[continuity]`; a route's own `continuity` and a request's header override them."""
 
 _PROVIDERS = """\
-A table changes a built-in provider or adds one. An address without a path gets the version of each format (`/v1`,
-`/v1beta`), one with a path or a version is taken as it is, and no version is doubled. When the address of a built-in
-provider is set, its other faces are expected beside the new one as they were beside the old; name them under `bases`
-where that is not so. An address together with `formats` is the address of all of these. An upstream of which only the
-address is known is taken to speak what clients speak: OpenAI's two, Anthropic's, Google's and Ollama's formats."""
+A table changes a built-in provider or adds one.
+
+An address without a path gets the version of each format (`/v1`, `/v1beta`). One with a path or a version is used as it
+is, and no version is doubled. If you change the address of a built-in provider, the addresses of its other formats are
+expected in the same places relative to the new one; name them under `bases` if they are not. An address together with
+`formats` is the address of all these formats. If only the address of an upstream is known, it is assumed to speak what
+clients speak: OpenAI's two formats, Anthropic's, Google's and Ollama's."""
 
 _ELSEWHERE = {
     "dialect": "one of those in [formats](translation.md#formats-and-dialects)",
@@ -253,7 +266,7 @@ _ELSEWHERE = {
 
 
 def _table_page(name: str, keys: tuple[Key, ...]) -> str:
-    head = "| key | what it is | if unset | variable | meaning |\n|---|---|---|---|---|"
+    head = "| key | type | default | variable | meaning |\n|---|---|---|---|---|"
     rows = [
         f"| `{key.name}` | {key.kind.expected} | {_default(name, key)} | {_variable(name, key)} | {key.meaning} |"
         for key in keys
@@ -294,11 +307,12 @@ def efforts() -> str:
         for knob, names in _knobs().items()
     ]
     text = (
-        "What a client says of thinking, in one table for all ways to say it. A word becomes tokens, and tokens the "
-        "lowest word that covers them; a word that a model does not know becomes the nearest below, else its lowest. "
-        "A budget that stands for a word leaves a fifth of `max_tokens` to the answer; one that the client gave stays "
-        "below `max_tokens`. What was not said stays unsaid. A Claude that can't think in the way that a request of "
-        "its own format says (`modes`) is told to in one that it has: a finding (`forbidden`, at `/thinking`).\n"
+        "Clients ask for thinking by an effort or a budget, and models accept one or the other. An effort becomes "
+        "tokens, and tokens become the lowest effort that covers them. An effort that a model does not know becomes "
+        "the nearest lower one, otherwise the model's lowest. A budget made from an effort leaves a fifth of "
+        "`max_tokens` to the answer; a client's own budget stays below `max_tokens`. If the client asks for nothing, "
+        "nothing is sent. If a Claude model does not accept the mode of thinking that a Messages request asks for "
+        "(`modes`), the request gets one that it accepts, with a finding (`forbidden`, at `/thinking`).\n"
     )
     return "\n".join(
         [
@@ -306,9 +320,9 @@ def efforts() -> str:
             text,
             "| effort | tokens |\n|---|---|",
             *words,
-            "\nThe knob of a model: of its contract, the first row that fits. `keeps` is the switch that has earlier "
-            "thinking used.\n",
-            "| contract | model | knob | words | budget | off | keeps | modes |\n" + "|---" * 8 + "|",
+            "\nThe first row of its contract that matches a model says how its thinking is set. `keeps` is the switch "
+            "that makes the model use earlier thinking.\n",
+            "| contract | model | set by | efforts | budget | off | keeps | modes |\n" + "|---" * 8 + "|",
             *rows,
             "",
         ]

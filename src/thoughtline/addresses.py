@@ -159,7 +159,7 @@ def _host_at(base: str, segments: list[str]) -> str:
     named = segments[segments.index("locations") + 1 :] if "locations" in segments else []
     location = named[0] if named else "global"
     if not _LOCATION.fullmatch(location):
-        raise AddressRefused("the location in the path is no plain word")
+        raise AddressRefused("the location in the path is not a plain word")
     return f"{parts.scheme}://{_vertex_host(location) if parts.netloc == _VERTEX_HOST else parts.netloc}"
 
 
@@ -228,14 +228,14 @@ def _base(provider: Provider, base: str) -> str:
 
 def _checked_model(model: str) -> str:
     if not model.isprintable() or any(_DOTS.match(part) for part in re.split(r"[/\\]", model)):
-        raise AddressRefused("the model's name can't stand in an address")
+        raise AddressRefused("the model's name can't be part of an address")
     return model
 
 
 def _checked_segments(path: str) -> list[str]:
     """The segments of a path that stays where it is, however often it is decoded on its way."""
     if _BROKEN_ESCAPE.search(path):
-        raise AddressRefused("the path has a percent sign that escapes nothing: write it as %25")
+        raise AddressRefused("the path has a stray percent sign: write it as %25")
     segments = path.removeprefix("/").split("/")
     if "" in segments[:-1]:
         raise AddressRefused("the path has an empty segment: //")
@@ -257,7 +257,7 @@ def _check_segment(segment: str) -> None:
         if decoded == segment:
             return
         segment = decoded
-    raise AddressRefused("the path is encoded over and over")
+    raise AddressRefused("the path is encoded too many times")
 
 
 def _has_version(provider: Provider, base: str) -> bool:

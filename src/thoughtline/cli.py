@@ -132,7 +132,7 @@ def _add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
     from thoughtline.commands.options import add_server_options
 
     add_server_options(parser)
-    parser.add_argument("--json", action="store_true", help="the report as JSON, one object")
+    parser.add_argument("--json", action="store_true", help="print the report as one JSON object")
 
 
 def _run_doctor(chosen: argparse.Namespace) -> int:

@@ -256,7 +256,7 @@ def _without_position(item: Item) -> Item:
 
 def _items_of(transcript: Transcript) -> tuple[Item, ...]:
     if any(turn.role != "assistant" for turn in transcript.turns):
-        raise DecodeError("reasoning is written on one assistant message, and this is none")
+        raise DecodeError("reasoning belongs on an assistant message, and this is not one")
     return transcript.turns[0].items if transcript.turns else ()
 
 

@@ -286,7 +286,7 @@ def _arguments_object(call: JsonObject, place: str) -> JsonObject:
         try:
             arguments = json.loads(arguments)
         except (ValueError, RecursionError):
-            raise DecodeError("call arguments are no JSON", f"{place}/function/arguments") from None
+            raise DecodeError("call arguments are not JSON", f"{place}/function/arguments") from None
     if not isinstance(arguments or {}, dict):
-        raise DecodeError("call arguments are no JSON object", f"{place}/function/arguments")
+        raise DecodeError("call arguments are not a JSON object", f"{place}/function/arguments")
     return deepcopy(arguments or {})

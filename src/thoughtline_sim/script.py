@@ -79,7 +79,7 @@ WORDS: tuple[Word, ...] = (
     Word(
         "recall:",
         r"recall: \b\d{3}\b",
-        "says what it finds of a pattern in the system prompt and in reasoning that came back",
+        "says what matches a pattern in the system prompt and in reasoning that came back",
         lambda rest: Say("", rest.strip()),
     ),
     Word(
@@ -96,12 +96,12 @@ WORDS: tuple[Word, ...] = (
     ),
     Word("redacted", "redacted", "reasoning that the provider hides", lambda rest: Redacted(rest or "hidden")),
     Word("no-think", "no-think", "a turn without reasoning, as adaptive models have"),
-    Word("long", "long 5000", "reasoning of so many characters", _long),
+    Word("long", "long 5000", "reasoning of this many characters", _long),
     Word("no-ids", "no-ids", "calls without ids, where the wire allows it"),
     Word("stop:", "stop: length", "the turn ends at the token limit"),
     Word("chunk", "chunk 3", "characters in a delta of this turn's stream"),
     Word("delay", "delay 20", "milliseconds between the events of this turn's stream"),
-    Word("cut", "cut 4", "the stream breaks off after so many events"),
+    Word("cut", "cut 4", "the stream breaks off after this many events"),
 )
 
 

@@ -216,7 +216,7 @@ _ROWS = (
     ),
     Simulator(
         "mimo",
-        "Xiaomi MiMo: as Kimi, its sentence hidden in `param`; chat and Anthropic APIs",
+        "Xiaomi MiMo: like Kimi, with its sentence hidden in `param`; chat and Anthropic APIs",
         ("mimo-v2.5-pro", "mimo-v2-flash"),
         reject=refusals.mimo_error,
         apis=(
@@ -310,7 +310,7 @@ _ROWS = (
     ),
     Simulator(
         "gemini-2.5",
-        "Gemini 2.5: signatures that nobody checks; what came back is in /_stats",
+        "Gemini 2.5: unchecked signatures; what came back is in /_stats",
         ("gemini-2.5-pro", "gemini-2.5-flash"),
         reject=refusals.gemini_error,
         apis=(
@@ -329,7 +329,7 @@ _ROWS = (
     ),
     Simulator(
         "azure",
-        "Azure OpenAI: as OpenAI; ciphertext of another resource does not open",
+        "Azure OpenAI: like OpenAI; ciphertext of another resource is refused",
         ("gpt-5-mini",),
         apis=(
             _responses(responses_styles.OPENAI, *responses.OPENAI_RULES, has_websocket=True),
@@ -338,7 +338,7 @@ _ROWS = (
     ),
     Simulator(
         "xai",
-        "xAI: Responses with ciphertext that must be its own; chat",
+        "xAI: Responses with ciphertext, which must be xAI's own; chat",
         ("grok-4.7", "grok-3-mini"),
         reject=refusals.xai_error,
         apis=(
@@ -361,21 +361,21 @@ _ROWS = (
     ),
     Simulator(
         "mistral",
-        "Mistral: thinking chunks in content; any key it does not know is a 422",
+        "Mistral: thinking chunks in content; any unknown member is a 422",
         ("magistral-medium-latest", "mistral-small-latest"),
         reject=refusals.mistral_error,
         apis=(_chat(chat_styles.MISTRAL, forbidden.mistral_extra_keys),),
     ),
     Simulator(
         "groq",
-        "Groq: `reasoning`; refuses every member of a message that it does not know",
+        "Groq: `reasoning`; refuses unknown members of a message",
         ("openai/gpt-oss-120b",),
         reject=refusals.typed_error,
         apis=(_chat(chat_styles.GROQ, forbidden.groq_properties),),
     ),
     Simulator(
         "cerebras",
-        "Cerebras: `reasoning`; refuses every member of a message that it does not know, in a flat body",
+        "Cerebras: `reasoning`; refuses unknown members of a message, with a flat error body",
         ("gpt-oss-120b", "zai-glm-4.7"),
         reject=refusals.cerebras_error,
         apis=(_chat(chat_styles.CEREBRAS, forbidden.cerebras_properties),),

@@ -76,9 +76,9 @@ def test_json_lines(audited: Audited) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "there is nothing in it"),
-        ("[]", "it is no JSON object"),
-        ("{}\nnot json\n", "line 2 is no JSON object"),
+        ("", "the file is empty"),
+        ("[]", "it is not a JSON object"),
+        ("{}\nnot json\n", "line 2 is not a JSON object"),
         ('{"messages": []}\n{"messages": 5}\n', "line 2"),
         ('{"sessionId":"s","projectHash":"h"}\n{"id":"1"}\n', "Gemini CLI"),
         ('{"type":"user","message":{}}\n{"subtype":"attribution_snapshot"}\n', "Qwen Code"),
@@ -251,7 +251,7 @@ def test_what_a_gateway_can_not_give(capsys: pytest.CaptureFixture[str]) -> None
         long = sent(gateway, "x" * 600_000)
         for name, token, words in [
             (ID, TOKEN, f"No request {ID} is remembered"),
-            (long, TOKEN, "longer than what is kept"),
+            (long, TOKEN, "The kept body is cut short"),
             (long, "other", "--token"),
         ]:
             status, told = by_id(name, gateway.url, capsys, token)

@@ -82,7 +82,7 @@ def test_a_file_that_was_changed_since_stays(home: Path, capsys: pytest.CaptureF
     file.write_text(mine)
     assert main(["connect", "codex", "--undo"]) == 2
     assert file.read_text() == mine
-    assert f"{file} was changed since." in capsys.readouterr().err
+    assert f"{file} has been changed since." in capsys.readouterr().err
     main(["connect", "codex", "--provider", "kimi", "--write"])
     assert "kimi" in file.read_text()
     assert main(["connect", "codex", "--undo"]) == 0
@@ -92,7 +92,7 @@ def test_a_file_that_was_changed_since_stays(home: Path, capsys: pytest.CaptureF
 def test_nothing_was_written(capsys: pytest.CaptureFixture[str]) -> None:
     """So nothing can be undone."""
     assert main(["connect", "codex", "--undo"]) == 2
-    assert "thoughtline connect: Nothing was written for Codex CLI." in capsys.readouterr().err
+    assert "thoughtline connect: There is nothing to undo for Codex CLI." in capsys.readouterr().err
 
 
 def test_the_key_is_written_and_not_shown(
@@ -133,10 +133,10 @@ def test_a_link_stays_a_link(home: Path) -> None:
     [
         (
             ["connect", "cursor", "--write"],
-            "Cursor has no file that is known. What to set in it: thoughtline connect cursor",
+            "Cursor has no settings file that we know. What to set in it: thoughtline connect cursor",
         ),
         (["connect", "codex", "--write", "--undo"], "not allowed with argument"),
-        (["connect", "opencode", "--write"], "opencode.json stays as it is: it is no JSON"),
+        (["connect", "opencode", "--write"], "opencode.json was not changed: it is not valid JSON"),
     ],
 )
 def test_what_can_t_be_written(words: list[str], told: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,8 +155,8 @@ def test_what_can_t_be_written(words: list[str], told: str, home: Path, capsys: 
 def test_what_no_file_takes_is_still_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     """A variable for a shell, a flag, and the key where none is known."""
     main(["connect", "codex", "--write"])
-    assert "Still to do, in the shell that starts it: export THOUGHTLINE_KEY=YOUR_KEY" in capsys.readouterr().out
+    assert "Then, in the shell that starts it: export THOUGHTLINE_KEY=YOUR_KEY" in capsys.readouterr().out
     main(["connect", "qwen", "--write"])
     said = capsys.readouterr().out
-    assert "Still to do, in the shell that starts it: qwen --auth-type openai" in said
-    assert "Put your key where YOUR_KEY stands, or set THOUGHTLINE_KEY or DASHSCOPE_API_KEY" in said
+    assert "Then, in the shell that starts it: qwen --auth-type openai" in said
+    assert "Replace YOUR_KEY by your key, or set THOUGHTLINE_KEY or DASHSCOPE_API_KEY" in said

@@ -60,7 +60,7 @@ def test_what_to_do_about_a_turn_that_nobody_has(gateway: Managed, capsys: pytes
     user = {"role": "user", "content": "hi"}
     gateway.send([user, *followed({"role": "assistant", "content": "never said"})])
     assert explain(gateway) == DONE
-    assert "→ Turns that nobody remembers: let the whole conversation go through" in capsys.readouterr().out
+    assert "→ Some turns have no record: send the whole conversation through" in capsys.readouterr().out
 
 
 def test_nothing_to_explain(gateway: Managed, capsys: pytest.CaptureFixture[str]) -> None:

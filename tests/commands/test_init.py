@@ -40,7 +40,7 @@ def test_a_file_that_is_there_stays(tmp_path: Path, capsys: pytest.CaptureFixtur
     file.write_text("mine")
     assert main(["init", str(file)]) == 2
     assert file.read_text() == "mine"
-    assert "stays as it is. Name another: thoughtline init FILE" in capsys.readouterr().err
+    assert "was not changed. Name another: thoughtline init FILE" in capsys.readouterr().err
 
 
 def test_a_user_s_own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,9 +75,9 @@ def test_what_the_first_key_the_last_and_none_mean(tmp_path: Path, monkeypatch: 
 
 
 SAID = [
-    ("[server]\nrequire_client_keys = true", "open", "it stays closed"),
-    ('[server]\nhost = "0.0.0.0"\n[providers.kimi]\napi_key = "k"', "open", "serves nobody"),
-    ("[server]\nrequire_client_keys = false", "add", "get in all the same"),
+    ("[server]\nrequire_client_keys = true", "open", "stays closed"),
+    ('[server]\nhost = "0.0.0.0"\n[providers.kimi]\napi_key = "k"', "open", "serve nobody"),
+    ("[server]\nrequire_client_keys = false", "add", "still get in"),
 ]
 
 
@@ -97,7 +97,7 @@ def test_what_can_t_be_done(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "thoughtline.cli", "keys", "add", "ann", "--store"]
     forgetful = subprocess.run([*command, "memory://"], capture_output=True, text=True, check=False)
     assert (forgetful.returncode, forgetful.stdout) == (2, "")
-    assert "memory keeps no keys" in forgetful.stderr
+    assert "an in-memory store can't keep keys" in forgetful.stderr
     (tmp_path / "file").touch()
     broken = subprocess.run([*command, f"sqlite:///{tmp_path}/file/db"], capture_output=True, text=True, check=False)
     assert (broken.returncode, broken.stdout) == (2, "")

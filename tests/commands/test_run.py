@@ -90,7 +90,7 @@ def test_a_gateway_of_its_own(tmp_path: Path) -> None:
     said, remarks = process.communicate(timeout=120)
     assert (process.returncode, said.splitlines()[-1:]) == (0, ["200"]), remarks
     log = tmp_path / ".local" / "share" / "thoughtline" / "gateway.log"
-    assert f"a gateway runs with the client; its log: {log}" in remarks
+    assert f"started a gateway for the client; its log: {log}" in remarks
     with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), 60) as waiting:
         assert waiting.recv(1) == b""  # it hangs up when it ends
 
@@ -103,8 +103,11 @@ def test_a_gateway_of_its_own(tmp_path: Path) -> None:
             "No gateway answers at http://127.0.0.1:9. Start one in another shell",
         ),
         (["codex"], "no program codex in PATH; install it: npm install --global @openai/codex"),
-        (["zed"], "Zed can't be set by flags or variables. Change its own settings: thoughtline connect zed --write"),
-        (["cursor"], "Cursor can't be set by flags or variables. What to set in it: thoughtline connect cursor"),
+        (
+            ["zed"],
+            "Zed can't be configured by flags or variables. Change its own settings: thoughtline connect zed --write",
+        ),
+        (["cursor"], "Cursor can't be configured by flags or variables. What to set in it: thoughtline connect cursor"),
         (["cluade"], "no client cluade; did you mean claude-code?"),
         (["claude", "--provider", "depseek"], "no provider depseek; did you mean deepseek?"),
         (["claude", "--model", "depseek/x"], "no provider depseek; did you mean deepseek?"),
@@ -123,7 +126,7 @@ def test_a_missing_key_is_told(tmp_path: Path, gateway: str) -> None:
     """It may be right all the same: a simulator takes any."""
     installed(tmp_path, "claude")
     _, remarks = started(tmp_path, "claude", "--provider", "kimi", "--url", gateway).communicate(timeout=60)
-    assert "no key in THOUGHTLINE_KEY or MOONSHOT_API_KEY or KIMI_API_KEY: the client shows a placeholder" in remarks
+    assert "no key in THOUGHTLINE_KEY or MOONSHOT_API_KEY or KIMI_API_KEY: the client sends a placeholder" in remarks
 
 
 @pytest.mark.parametrize("client", [client for client in CLIENTS if client.program], ids=lambda client: client.name)

@@ -9,12 +9,14 @@ import pytest
 
 from thoughtline.failover.failures import (
     LONGEST_PAUSE_SECONDS,
-    FailureKind,
     TargetFailure,
     failure_of,
     failure_of_error,
     falls_over,
 )
+from thoughtline.formats import FORMATS
+from thoughtline.providers import PROVIDERS, UNLISTED
+from thoughtline.values.errors import FailureKind
 
 
 def _sse(value: Any) -> bytes:
@@ -81,6 +83,14 @@ BODIES: dict[str, tuple[bytes, FailureKind | None]] = {
 def test_by_what_a_body_says(body: bytes, kind: FailureKind | None, status: int) -> None:
     """Overload in the shapes of providers, whatever the status; prose is not searched."""
     assert failure_of(status, body) == (TargetFailure(kind) if kind else None)
+
+
+def test_a_word_means_the_same_whoever_says_it() -> None:
+    """Formats and providers each have their own; any of them may pass on another's."""
+    known = [wire.errors.failures for wire in FORMATS.values()]
+    known += [row.failures for row in (*PROVIDERS, UNLISTED)]
+    for word, kind in (pair for words in known for pair in words.items()):
+        assert failure_of(400, json.dumps({"error": {"type": word.upper()}}).encode()) == TargetFailure(kind)
 
 
 def test_flagged_input_is_no_fault_of_a_key() -> None:

@@ -35,7 +35,8 @@ from thoughtline.translation.response_context import ResponseContext
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import Declined, ErrorReply
 from thoughtline.values.events import Started
-from thoughtline.values.turns import FormatName, Turn
+from thoughtline.values.items import Text
+from thoughtline.values.turns import NOWHERE, SYSTEM_MEMBER, FormatName, Transcript, Turn
 
 SOURCE = Path(thoughtline.__file__).parent
 NEW = cast(FormatName, "morse_v1")
@@ -66,7 +67,7 @@ def morse(monkeypatch: pytest.MonkeyPatch) -> Wire:
         count_member="dots",
         headers=((b"x-morse", b"1844"),),
         models=chat.models._replace(header=b"x-morse", encode=lambda names: "/".join(names).encode()),
-        errors=ErrorCodec(_read_error, lambda error: {"dots": error.message}, _write_error),
+        errors=ErrorCodec(_read_error, lambda error: {"dots": error.message}, _write_error, failures={}),
         call_ids=IdRule(re.compile(r"[.-]{1,9}")),
         response_prefix="morse_",
     )
@@ -103,6 +104,16 @@ def test_a_new_format_says_where_things_stand() -> None:
     asked = FORMATS[NEW].bodies.decode_request(b'{"messages":[{"role":"user","content":"hi"}]}', FORMATS[NEW].dialect)
     placed = inject(replace(asked, format=NEW), "Remember.")
     assert (placed.turns[0].role, placed.turns[0].at) == ("system", -1)
+
+
+@pytest.mark.parametrize("wire", FORMATS.values(), ids=FORMATS)
+def test_a_system_prompt_stands_in_a_member_that_its_wire_names(wire: Wire) -> None:
+    """Beside the list, or at its head."""
+    turn = Turn("system", (Text("Be brief."),), NOWHERE if wire.system == "messages" else SYSTEM_MEMBER, is_edited=True)
+    body = wire.bodies.encode_request(Transcript(wire.name, (turn,), is_reshaped=True), wire.dialect)
+    request = json.loads(body)[wire.inside] if wire.inside else json.loads(body)
+    has = [name for name, value in request.items() if "Be brief." in json.dumps(value)]
+    assert has == [wire.list_member if wire.system == "messages" else wire.system_members[0]]
 
 
 def test_a_new_format_is_translated(morse: Wire) -> None:

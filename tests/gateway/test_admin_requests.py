@@ -177,7 +177,7 @@ def test_why_a_turn_is_missing(said: list[Json], history: list[Json], session: s
             assert gateway.send([opening], session=session).status_code == 200
         view = explained(gateway, gateway.send(history, session=session))
     assert deeds(view) == [("blank", reason)]
-    assert view["turns"][0]["words"].startswith("a blank stands for it: ")
+    assert view["turns"][0]["words"].startswith("replaced by a blank: ")
 
 
 def test_a_turn_that_had_no_reasoning() -> None:

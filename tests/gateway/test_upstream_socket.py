@@ -300,8 +300,9 @@ async def test_an_upgrade_that_takes_too_long() -> None:
     """Is given up after the time that a connection may take."""
     done = asyncio.Event()
 
-    async def silent(_reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
+    async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await done.wait()
+        writer.close()  # from Python 3.12 on, a server waits for that
 
     row = replace(OPENAI, timeouts=Timeouts(connect=0.01))
     async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import cProfile
 import json
+import time
 from typing import Any
 
 import httpx
@@ -11,7 +13,15 @@ import pytest
 from tests.clients.upstreams import start
 from tests.line.asking import CALL, HEADERS, MESSAGE, PATH, RESULT, THOUGHT, USER, request, whole
 from thoughtline import Line
+from thoughtline.catalogue import PROVIDERS
 from thoughtline.formats import FORMATS
+from thoughtline.lessons import Lessons
+from thoughtline.line.history import body_of, destination_of, translated
+from thoughtline.opening import contract_book
+from thoughtline.replayer import Replayer
+from thoughtline.settings import Settings
+from thoughtline.stores import open_store
+from thoughtline.values.identity import Identity
 
 HISTORY: list[Any] = [USER, {**MESSAGE, "reasoning_content": THOUGHT}, RESULT, {"role": "user", "content": "And now?"}]
 SEALED: list[Any] = [
@@ -163,3 +173,29 @@ def test_every_history_is_known_by_its_format(line: Line) -> None:
     again = line.translate_history(first["contents"], to="kimi/kimi-k2.6")
     assert [message["role"] for message in again["messages"]] == ["user", "assistant", "tool", "user"]
     assert FORMATS["gemini_generate"].list_member == "contents"
+
+
+def _long(count: int) -> list[Any]:
+    """Of so many messages, half of them the model's and with its thoughts."""
+    said = ({"type": "thinking", "thinking": THOUGHT, "signature": "c2VhbA=="}, {"type": "text", "text": "Sunny."})
+    pair = ({"role": "user", "content": "And now?"}, {"role": "assistant", "content": said})
+    return [*pair] * (count // 2)
+
+
+async def _calls(history: list[Any], to: str) -> int:
+    """How many functions a translation goes through, all in this thread."""
+    settings = Settings()
+    store = await open_store("memory://", settings.store)
+    lessons = Lessons(store, time.time)
+    replayer = Replayer(store, lessons, contract_book(settings, lessons), time.time)
+    destination, who = destination_of(to, PROVIDERS, None), Identity("somebody")
+    with cProfile.Profile() as profile:
+        await translated(replayer, store, settings, body=body_of(history), to=destination, who=who)
+    await store.close()
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+@pytest.mark.parametrize("to", ["anthropic/claude-opus-4-8", "deepseek/deepseek-v4-pro"])
+async def test_a_message_of_a_long_history_costs_no_more(to: str) -> None:
+    """What was said before a turn is not gone through again for each turn."""
+    assert await _calls(_long(1000), to) <= 11 * await _calls(_long(100), to)

@@ -57,5 +57,5 @@ def test_each_sdk_has_a_door_of_its_own(row: Row, way: Way, line: Line) -> None:
 
 def test_what_asks_with_nothing_we_know_is_told_so(line: Line) -> None:
     """An object without an HTTP client of either library is a mistake, and nothing is wrapped."""
-    with pytest.raises(TypeError, match="no client of httpx or httpx2"):
+    with pytest.raises(TypeError, match="no httpx or httpx2 client"):
         line.remember(object())

@@ -82,6 +82,10 @@ def test_what_stands_beside_the_switch_stays() -> None:
     assert switched("gemini", "gemini-2.5-flash", "gemini_generate", generationConfig=config) == {
         "generationConfig": {"temperature": 1, "thinkingConfig": {"thinkingBudget": 0}}
     }
+    snake = {"temperature": 1, "thinking_config": {"thinking_budget": 5}}
+    assert switched("gemini", "gemini-2.5-flash", "gemini_generate", generation_config=snake) == {
+        "generation_config": {"temperature": 1, "thinkingConfig": {"thinkingBudget": 0}}
+    }
     asked = {"type": "enabled", "budget_tokens": 2_048}
     assert switched("anthropic", "claude-sonnet-4-5", MESSAGES, thinking=asked) == DISABLED
 

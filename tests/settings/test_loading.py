@@ -194,6 +194,12 @@ def test_the_plain_tables(write: Path) -> None:
     assert settings.replay.on_miss == {"kimi": ("inherit", "blank"), "glm": ()}
 
 
+@pytest.mark.parametrize("zero", ["0", '"0"', '"0MiB"'])
+def test_no_conversation_need_be_remembered(write: Path, zero: str) -> None:
+    """`0` is a size there, and nowhere else."""
+    assert loaded(write, f"[replay]\nremembered_size = {zero}").replay.remembered_bytes == 0
+
+
 def test_a_provider_is_changed(write: Path) -> None:
     """A table under any of a provider's names changes its row, and leaves the rest of it as it was."""
     settings = loaded(
@@ -432,7 +438,7 @@ def test_a_variable_that_is_not_set(write: Path) -> None:
     assert said == [
         "thoughtline.toml:2: providers.kimi.api_key: the variable ONE is not set (set ONE, or write ${ONE:-default})",
         "thoughtline.toml:2: providers.kimi.api_key: the variable TWO is not set (set TWO, or write ${TWO:-default})",
-        "thoughtline.toml:6: providers.kimi.auth: a variable has a name (write ${NAME}, ${NAME:-default}, $$ for $)",
+        "thoughtline.toml:6: providers.kimi.auth: a variable needs a name (write ${NAME}, ${NAME:-default}, $$ for $)",
         "thoughtline.toml:6: providers.kimi.auth: there is no such word (known: bearer, x-api-key, x-goog-api-key, "
         "api-key, query, aws, none)",
     ]
@@ -551,7 +557,7 @@ def test_a_default_provider_by_name(write: Path) -> None:
     ],
 )
 def test_loopback(host: str, is_local: bool) -> None:
-    """Whether only this machine reaches it; a name that could be anything is not local."""
+    """Whether only this machine can reach it; a name that could be anything is not local."""
     assert is_loopback(host) is is_local
 
 

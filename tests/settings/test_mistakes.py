@@ -29,11 +29,13 @@ MISTAKES = [
     ("[server]\nport = true", "2: server.port: found true or false (expected a whole number from 0 to 65,535)"),
     ("[server]\nadmin_token = 'short'", "2: server.admin_token: found text (expected at least 16 characters"),
     ('[server]\nmax_body = "32 MiB of it"', '2: server.max_body: found text (expected a size, such as "500kB"'),
-    ('[store]\nttl = "7 days"', "2: store.ttl: found text (expected a length of time"),
-    ("[store]\nttl = '0s'", "2: store.ttl: found text (expected a length of time"),
-    (f"[store]\nttl = '{'9' * 400}w'", "2: store.ttl: found text (expected a length of time"),
+    ('[server]\nmax_body = "0"', '2: server.max_body: found text (expected a size, such as "500kB"'),
+    ("[replay]\nremembered_size = -1", "2: replay.remembered_size: found a whole number (expected a size, such as"),
+    ('[store]\nttl = "7 days"', "2: store.ttl: found text (expected a duration"),
+    ("[store]\nttl = '0s'", "2: store.ttl: found text (expected a duration"),
+    (f"[store]\nttl = '{'9' * 400}w'", "2: store.ttl: found text (expected a duration"),
     (f"[store]\nmax_size = '{'9' * 400}GB'", "2: store.max_size: found text (expected a size"),
-    ('[store]\nurl = "mysql://x"', "2: store.url: there is no such store (begin it with one of memory, sqlite"),
+    ('[store]\nurl = "mysql://x"', "2: store.url: there is no such store (it begins with one of memory, sqlite"),
     ('[continuity]\nmode = "hand-off"', "2: continuity.mode: there is no such word (did you mean handoff?)"),
     ("[continuity]\ncount = 0", "2: continuity.count: found a whole number (expected a whole number from 1 to 100)"),
     (
@@ -50,28 +52,28 @@ MISTAKES = [
     ),
     (
         "[continuity.models]\nkimi = 'off'",
-        '2: continuity.models.kimi: this is no provider\'s model (write "provider/model")',
+        '2: continuity.models.kimi: this is not a provider and its model (write "provider/model")',
     ),
     (
         "[continuity.models]\n'kimi/k*' = 'off'\n'moonshot/K*' = 'off'",
-        "3: continuity.models.moonshot/K*: this is kimi/K* again (say it once)",
+        "3: continuity.models.moonshot/K*: kimi/K* is set twice (set it once)",
     ),
-    ("[continuity.models.'kimi/k3']", "1: continuity.models.kimi/k3: a table stands where a value should"),
-    ("[continuity]\nmodels = 'off'", "2: continuity.models: a value stands where a table should"),
+    ("[continuity.models.'kimi/k3']", "1: continuity.models.kimi/k3: found a table instead of a value"),
+    ("[continuity]\nmodels = 'off'", "2: continuity.models: found a value instead of a table"),
     ("[continuity.model]", "1: continuity.model: there is no such key (did you mean models?)"),
-    ("server = 1", "1: server: a value stands where a table should (begin it with [server])"),
-    ("[server.host]", "1: server.host: a table stands where a value should (expected text)"),
+    ("server = 1", "1: server: found a value instead of a table (begin it with [server])"),
+    ("[server.host]", "1: server.host: found a table instead of a value (expected text)"),
     ("[providers.x]\nauth = 'none'", "1: providers.x: a provider that is not built in needs an address (set base_url"),
-    ("[providers.'a/b']\nbase_url = 'http://h'", "1: providers.a/b: no address can hold this name"),
-    ("[providers.v1]\nbase_url = 'http://h'", "1: providers.v1: no address can hold this name"),
-    ("[providers.kimi]\n[providers.moonshot]", "2: providers.moonshot: this is kimi again (put all of it into one"),
+    ("[providers.'a/b']\nbase_url = 'http://h'", "1: providers.a/b: this name can't be part of an address"),
+    ("[providers.v1]\nbase_url = 'http://h'", "1: providers.v1: this name can't be part of an address"),
+    ("[providers.kimi]\n[providers.moonshot]", "2: providers.moonshot: kimi is set twice (use one table"),
     ("[providers.kimi]\nformats = []", "2: providers.kimi.formats: a word is unknown, missing or said twice"),
     ("[providers.kimi]\nformats = ['openai']", "2: providers.kimi.formats: a word is unknown, missing or said twice"),
     ("[providers.kimi]\ncontract = 'kimmi'", "2: providers.kimi.contract: there is no such word (did you mean kimi?)"),
     ("[providers.kimi]\napi_key = 1", "2: providers.kimi.api_key: found a whole number (expected a key, or a list"),
     ("[providers.kimi]\napi_key = ['a', 1]", "2: providers.kimi.api_key: found a list (expected a key, or a list"),
     ('[providers.kimi]\napi_key = "a\\nb"', "2: providers.kimi.api_key: found text (expected a key, or a list"),
-    ("[providers.kimi]\ntimeout = 30", "2: providers.kimi.timeout: found a whole number (expected a length of time"),
+    ("[providers.kimi]\ntimeout = 30", "2: providers.kimi.timeout: found a whole number (expected a duration"),
     (
         "[providers.kimi.timeout]\nconect = '1s'",
         "2: providers.kimi.timeout.conect: there is no such key (did you mean connect",
@@ -84,15 +86,18 @@ MISTAKES = [
         "[providers.kimi.paths]\nopenai_chat = 'chat'",
         "2: providers.kimi.paths.openai_chat: found text (expected a path",
     ),
-    ("[routes.a]\ntargets = []", "2: routes.a.targets: a route leads somewhere"),
-    ("[routes.a]", "1: routes.a.targets: a route leads somewhere"),
-    ("[routes.a]\ntargets = ['kimi']", '2: routes.a.targets[0]: this is no provider\'s model (write "provider/model")'),
+    ("[routes.a]\ntargets = []", "2: routes.a.targets: a route needs targets"),
+    ("[routes.a]", "1: routes.a.targets: a route needs targets"),
+    (
+        "[routes.a]\ntargets = ['kimi']",
+        '2: routes.a.targets[0]: this is not a provider and its model (write "provider/model")',
+    ),
     (
         "[routes.a]\ntargets = ['x/y', 'kim/y']",
         "2: routes.a.targets[1]: there is no such provider (did you mean kimi?)",
     ),
-    ("[routes.'a/b']\ntargets = ['kimi/x']", "1: routes.a/b: this can't be a model's name of its own"),
-    ("[routes.a]\ntargets = ['kimi/x']\nweights = [1, 2]", "1: routes.a.weights: there is not one for each target"),
+    ("[routes.'a/b']\ntargets = ['kimi/x']", "1: routes.a/b: this can't be the name of a route"),
+    ("[routes.a]\ntargets = ['kimi/x']\nweights = [1, 2]", "1: routes.a.weights: there must be one for each target"),
     ("[contracts.kimmi]", "1: contracts.kimmi: there is no such contract (did you mean kimi?)"),
     ("[contracts.kimi]\nscop = 'calls'", "2: contracts.kimi.scop: there is no such key (did you mean scope?)"),
     ("[contracts.kimi]\nscope = 'call'", "2: contracts.kimi.scope: there is no such word (did you mean calls?)"),
@@ -102,8 +107,8 @@ MISTAKES = [
     ),
     ("[replay.on_miss]\nkimmi = []", "2: replay.on_miss.kimmi: there is no such contract (did you mean kimi?)"),
     ("[replay]\non_mis = 1", "2: replay.on_mis: there is no such key (did you mean on_miss?)"),
-    ("a = = 1", "1: this is not TOML"),
-    ("[server]\nport = 1\nport = 2", "3: this is not TOML"),
+    ("a = = 1", "1: this is not valid TOML"),
+    ("[server]\nport = 1\nport = 2", "3: this is not valid TOML"),
 ]
 
 
@@ -138,8 +143,8 @@ def test_addresses_that_are_none(write: Path, address: str) -> None:
     """An address has http or https, a host, perhaps a port and a path, and nothing else."""
     said = refused(write, f"[providers.kimi]\nbase_url = '{address}'")
     assert said == [
-        "thoughtline.toml:2: providers.kimi.base_url: found text (expected an address, http://HOST or https://HOST, "
-        "with nothing but a path behind it)"
+        "thoughtline.toml:2: providers.kimi.base_url: found text (expected a URL, http://HOST or https://HOST, "
+        "with an optional path and nothing else)"
     ]
 
 

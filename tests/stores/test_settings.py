@@ -44,14 +44,14 @@ def test_sizes(text: str, size: int) -> None:
 @pytest.mark.parametrize("text", ["", "7", "d", "7 days", "-1d", "1y", "1d 2h", "\uff11d", "1e3s", "nan"])
 def test_no_length_of_time(text: str) -> None:
     """Refused with the value and how to write it."""
-    with pytest.raises(StoreRefused, match="no length of time: write it as"):
+    with pytest.raises(StoreRefused, match="not a duration: write it as"):
         decode_duration(text)
 
 
 @pytest.mark.parametrize("text", ["", "GiB", "-1", "1XB", "1 GiB extra", "1gib"])
 def test_no_size(text: str) -> None:
     """Refused with the value and how to write it."""
-    with pytest.raises(StoreRefused, match="no size: write it as"):
+    with pytest.raises(StoreRefused, match="not a size: write it as"):
         decode_size(text)
 
 

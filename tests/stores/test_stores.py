@@ -232,7 +232,7 @@ async def test_pages_are_stable(anywhere: Place) -> None:
 
 @pytest.mark.parametrize("limit", [0, -1, MAX_PAGE + 1])
 async def test_a_page_has_bounds(anywhere: Place, limit: int) -> None:
-    """Beyond them there is a named error; so for a cursor that no page gave."""
+    """Beyond them there is a named error; so for this cursor belongs to no page."""
     store = await anywhere.open()
     with pytest.raises(StoreRefused):
         await store.list_entries(Filter(), limit)

@@ -11,6 +11,7 @@ from tools.house import (
     lines_by_package,
     long_calls,
     naming,
+    needless,
     shared_names,
     untested,
 )
@@ -38,6 +39,13 @@ def test_names_in_literals_are_found() -> None:
     ]
     found = naming(files, {"kimi", "moonshot"}, "src/providers/", {"src/clients/": "a client of its own"})
     assert found == ("src/a.py: kimi", "src/b.py: moonshot")
+
+
+def test_reasons_that_no_file_needs_are_found() -> None:
+    """The file is gone, or no longer names anything."""
+    files = [Source("src/a.py", 'x = "kimi"'), Source("src/b.py", "x = 1"), Source("src/providers/kimi.py", '"kimi"')]
+    allowed = dict.fromkeys(("src/a.py", "src/b.py", "src/gone.py", "src/providers/"), "why")
+    assert needless(files, {"kimi"}, "src/providers/", allowed) == ("src/b.py", "src/gone.py", "src/providers/")
 
 
 def test_long_calls_are_found() -> None:
@@ -93,6 +101,7 @@ def test_what_was_reached_is_held() -> None:
     long = "def f() -> None:\n" + "    f(1, 2, 3, 4, 5, 6)\n" * 450
     found = {figure.name: figure for figure in held([Source("src/a.py", long)])}
     over = {name for name, figure in found.items() if figure.is_over}
+    over.remove("reasons that no file needs")  # a made-up source needs none of the product's
     assert over == {"calls with more than five positional arguments", "longest function", "files over 450 lines"}
     assert found["files over 450 lines"].names == ("src/a.py",)
     assert found.keys() <= LIMITS.keys()

@@ -21,9 +21,9 @@ from thoughtline.values.errors import Declined
 
 def add_gateway_options(parser: argparse.ArgumentParser) -> None:
     """Which gateway, and what opens it."""
-    parser.add_argument("--url", help="a running gateway (default: the one of the settings)")
+    parser.add_argument("--url", help="a running gateway (default: the one in the settings)")
     parser.add_argument(
-        "--token", help="its admin token (default: that of the settings, else the one made at its first start)"
+        "--token", help="its admin token (default: from the settings, otherwise the one made at the first start)"
     )
     add_config_option(parser)
 

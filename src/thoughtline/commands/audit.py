@@ -39,13 +39,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE|ID",
-        help="a request in JSON, many in JSON lines, a session file of Claude Code or Codex, - for standard input; or "
-        "the id of a request that a running gateway kept the body of",
+        help="a JSON request, requests in JSON lines, a session file of Claude Code or Codex, - for standard input; or "
+        "the id of a request whose body a running gateway has kept",
     )
-    parser.add_argument("--provider", default="", help="who would get it; without it the model's name decides")
-    parser.add_argument("--model", default="", help="the model, where the body does not name it")
-    parser.add_argument("--format", choices=list(FORMATS), help="the wire format, where the body does not tell")
-    parser.add_argument("--json", action="store_true", help="findings as JSON, one object")
+    parser.add_argument(
+        "--provider", default="", help="the provider that would get it (default: decided by the model's name)"
+    )
+    parser.add_argument("--model", default="", help="the model, if the body does not name it")
+    parser.add_argument("--format", choices=list(FORMATS), help="the wire format, if the body does not show it")
+    parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
     add_gateway_options(parser)
 
 

@@ -44,17 +44,17 @@ def read_inputs(text: bytes) -> list[AuditInput]:
         return [AuditInput(text, lambda place: position_of(text, place))]
     lines = [(number, line) for number, line in enumerate(text.split(b"\n"), 1) if line.strip()]
     if not lines:
-        raise DecodeError("there is nothing in it")
+        raise DecodeError("the file is empty")
     for number, line in lines:
         if not _is_object(line):
-            raise DecodeError(f"line {number} is no JSON object" if len(lines) > 1 else "it is no JSON object")
+            raise DecodeError(f"line {number} is not a JSON object" if len(lines) > 1 else "it is not a JSON object")
     if (why := why_untold(text)) is not None:
         raise DecodeError(f"{why}: audit one of its requests instead, by its id")
     sessions = session_requests(lines)
     if sessions is None:
         return [_of_line(number, line) for number, line in lines]
     if not sessions:
-        raise DecodeError("there is no request in this session")
+        raise DecodeError("this session has no requests")
     return [_of_session(one) for one in sessions]
 
 
@@ -113,15 +113,17 @@ async def request_input(client: AdminClient, id: str) -> AuditInput:
     except Declined as error:
         if error.status != 404:
             raise
-        raise Declined(404, "unknown_request", f"No request {id} is remembered.", "Only the last ones are.") from None
+        raise Declined(
+            404, "unknown_request", f"No request {id} is remembered.", "Only the latest requests are kept."
+        ) from None
     request = msgspec.json.decode(answer, type=_Request)
     last = request.tried[-1] if request.tried else None
     bodies = request.bodies
     kept = (bodies.upstream if last is not None and last.is_translated else bodies.client) if bodies else None
     if kept is None:
-        raise Declined(404, "no_body", "The gateway keeps no bodies, or no longer this one.", _KEEP)
+        raise Declined(404, "no_body", "The gateway keeps no bodies, or no longer has this one.", _KEEP)
     if bodies is not None and bodies.is_cut:
-        raise Declined(413, "body_cut", "The request is longer than what is kept of it.", "Audit it from a file.")
+        raise Declined(413, "body_cut", "The kept body is cut short.", "Audit it from a file.")
     body = kept.encode()
     return AuditInput(
         body, lambda place: position_of(body, place), request.provider, request.model, last.format if last else None

@@ -33,9 +33,9 @@ def start_gateway(config: Path | None, answers: Callable[[], bool]) -> None:
     until = time.monotonic() + START_SECONDS
     while not answers():
         if process.poll() is not None or time.monotonic() > until:
-            raise Declined(500, "no_gateway", f"The gateway did not start. {_last_line(log)}", f"All of it: {log}")
+            raise Declined(500, "no_gateway", f"The gateway did not start. {_last_line(log)}", f"The whole log: {log}")
         time.sleep(0.1)
-    sys.stderr.write(f"thoughtline run: a gateway runs with the client; its log: {log}\n")
+    sys.stderr.write(f"thoughtline run: started a gateway for the client; its log: {log}\n")
 
 
 def end_with_parent() -> None:

@@ -86,16 +86,16 @@ def _query(where: Filter) -> dict[str, str]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=list(_ACTIONS), help="what to do")
     parser.add_argument(
-        "id", nargs="?", metavar="ID", help="for show: a tool call's id, or the beginning of an entry's"
+        "id", nargs="?", metavar="ID", help="for show: the id of a tool call, or the first characters of an entry's id"
     )
     add_gateway_options(parser)
-    parser.add_argument("--store", metavar="URL", help="look into this store instead of asking a gateway")
+    parser.add_argument("--store", metavar="URL", help="read this store instead of asking a gateway")
     for name in _FILTERS:
         parser.add_argument(
-            f"--{name}", metavar=name.upper(), help=f"only of this {'tool call' if name == 'call' else name}"
+            f"--{name}", metavar=name.upper(), help=f"only this {'tool call' if name == 'call' else name}"
         )
     parser.add_argument("--limit", type=int, default=20, metavar="N", help="how many entries to list (default: 20)")
-    parser.add_argument("--json", action="store_true", help="as JSON, as the admin API gives it")
+    parser.add_argument("--json", action="store_true", help="print the JSON of the admin API")
     parser.add_argument("--yes", action="store_true", help="clear without asking")
 
 
@@ -164,14 +164,14 @@ async def _show(cache: Cache, options: argparse.Namespace) -> int:
         if cursor is None:
             break
     if not entries:
-        sys.stderr.write("thoughtline cache: nothing of that id is remembered\n")
+        sys.stderr.write("thoughtline cache: nothing is remembered under that id\n")
         return NOT_FOUND
     return _told(entries[0])
 
 
 async def _clear(cache: Cache, options: argparse.Namespace) -> int:
     where = _where(options)
-    what = "everything" if where == Filter() else "all of that"
+    what = "everything" if where == Filter() else "all that match"
     if not options.yes:
         sys.stderr.write(f"Forget {what}? [y/N] ")
         sys.stderr.flush()
@@ -201,7 +201,7 @@ def _show_stats(stats: CacheStats) -> None:
     told = {
         "turns": f"{stats.total_entries} ({stats.memory_entries} in memory, {stats.db_entries} on disk)",
         "characters": str(stats.total_chars),
-        "put back": f"{stats.hits} turns that needed it, {stats.misses} not ({stats.replay_rate})",
+        "put back": f"{stats.hits} of {stats.hits + stats.misses} turns that needed it ({stats.replay_rate})",
         "oldest": _minute(stats.oldest_entry),
         "newest": _minute(stats.newest_entry),
     }

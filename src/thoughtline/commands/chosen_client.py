@@ -35,10 +35,12 @@ class Key(NamedTuple):
 
 
 def add_client_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--provider", type=_setting, help="whose models to use (default: the provider it is made for)")
+    parser.add_argument(
+        "--provider", type=_setting, help="whose models to use (default: the provider that the client is made for)"
+    )
     parser.add_argument("--model", type=_setting, help="the model; without --provider it may be PROVIDER/MODEL")
     parser.add_argument("--context", type=_tokens, metavar="TOKENS", help="the model's context size")
-    parser.add_argument("--url", type=_setting, help="the gateway (default: the one of the settings)")
+    parser.add_argument("--url", type=_setting, help="the gateway (default: the one in the settings)")
     add_config_option(parser)
 
 
@@ -47,7 +49,7 @@ def chosen_client(options: argparse.Namespace) -> ChosenClient:
     client = clients.find(options.client)
     if client is None:
         near = clients.nearest(options.client)
-        remedy = f"did you mean {near}?" if near else "`thoughtline connect` names them all"
+        remedy = f"did you mean {near}?" if near else "`thoughtline connect` lists them all"
         raise Declined(404, "unknown_client", f"no client {options.client};", remedy)
     settings = load_settings(options.config, os.environ, Flags(), home_folder())
     _check_provider(options, settings)
@@ -87,5 +89,5 @@ def _tokens(text: str) -> int:
 def _setting(text: str) -> str:
     """A value that can stand in any client's file."""
     if not SETTABLE.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{text!r} can't stand in a settings file")
+        raise argparse.ArgumentTypeError(f"{text!r} can't be written into a settings file")
     return text

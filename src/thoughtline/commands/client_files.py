@@ -73,11 +73,13 @@ class ClientRecord:
         """Everything as it was before, byte for byte, or nothing at all. Raises `Declined`."""
         kept = self._kept()
         if not kept:
-            raise Declined(404, "nothing_written", f"Nothing was written for {self._client.title}.", f"({self._path})")
+            raise Declined(
+                404, "nothing_written", f"There is nothing to undo for {self._client.title}.", f"({self._path})"
+            )
         changed = [each.path for each in kept if _digest(_bytes(Path(each.path))) != each.digest]
         if changed:
-            remedy = f"It stays as it is; what it was before is in {self._path}."
-            raise Declined(409, "changed_since", f"{changed[0]} was changed since.", remedy)
+            remedy = f"It was left unchanged; its former content is in {self._path}."
+            raise Declined(409, "changed_since", f"{changed[0]} has been changed since.", remedy)
         for each in kept:
             if each.before is None:
                 Path(each.path).unlink()
@@ -106,7 +108,7 @@ def changes_for(client: Client, address: Address, key: str, file: Path | None, h
     steps = [step for step in client.steps if step.file] or [step for step in client.steps if file and _is_file(step)]
     if not steps:
         remedy = f"What to set in it: thoughtline connect {client.name}"
-        raise Declined(400, "no_file", f"{client.title} has no file that is known.", remedy)
+        raise Declined(400, "no_file", f"{client.title} has no settings file that we know.", remedy)
     changes = []
     for step in steps[:1] if file else steps:
         path = (file or file_of(step, home)).resolve()  # a link stays one
@@ -138,7 +140,7 @@ def _edited(step: SetupStep, path: Path, before: bytes | None, lines: str) -> by
     except Uneditable as error:
         problem = str(error)
     remedy = "Put the lines in by hand: leave out --write to see them."
-    raise Declined(409, "uneditable", f"{path} stays as it is: {problem}.", remedy)
+    raise Declined(409, "uneditable", f"{path} was not changed: {problem}.", remedy)
 
 
 def _edited_text(step: SetupStep, path: Path, text: str, lines: str) -> str:
@@ -181,5 +183,5 @@ def _replace(path: Path, data: bytes, mode: int) -> None:
             raise
     except OSError as error:
         raise Declined(
-            500, "unwritable", f"{path} can't be written: {error.strerror}.", "Nothing is changed."
+            500, "unwritable", f"{path} can't be written: {error.strerror}.", "Nothing was changed."
         ) from None

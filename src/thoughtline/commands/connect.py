@@ -18,12 +18,12 @@ from thoughtline.settings import data_directory, home_folder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("client", nargs="?", metavar="CLIENT", help="which client; without it, all are listed")
+    parser.add_argument("client", nargs="?", metavar="CLIENT", help="which client (default: list them all)")
     add_client_options(parser)
     doing = parser.add_mutually_exclusive_group()
-    doing.add_argument("--write", action="store_true", help="change the client's own file, and show how")
-    doing.add_argument("--undo", action="store_true", help="put the file back as it was before --write")
-    parser.add_argument("--file", type=Path, help="with --write: the client's file, if it is not in its usual place")
+    doing.add_argument("--write", action="store_true", help="edit the client's own file, and show the change")
+    doing.add_argument("--undo", action="store_true", help="restore the file as it was before --write")
+    parser.add_argument("--file", type=Path, help="with --write: the client's file, if it is not in the usual place")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -54,9 +54,9 @@ def _write(chosen: ChosenClient, record: ClientRecord, file: Path | None) -> Non
         return
     _say(f"\nWritten. To put it back: thoughtline connect {chosen.client.name} --undo   (kept in {record.path})")
     if not key.variable and any(clients.KEY.encode() in change.after for change in changes):
-        _say(f"Put your key where {clients.KEY} stands, or set {_names(chosen)} and write again.")
+        _say(f"Replace {clients.KEY} by your key, or set {_names(chosen)} and run this again.")
     for line in _left(chosen.client, chosen):
-        _say(f"Still to do, in the shell that starts it: {line}")
+        _say(f"Then, in the shell that starts it: {line}")
 
 
 def _say(line: str) -> None:

@@ -53,10 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default="last",
         metavar="ID",
-        help="the header x-thoughtline-request of an answer, or its beginning; `last` (default), or `last-failed`",
+        help="the x-thoughtline-request header of an answer, or its first characters; `last` (default), `last-failed`",
     )
-    parser.add_argument("--follow", action="store_true", help="a line for each request as it begins and ends")
-    parser.add_argument("--json", action="store_true", help="as JSON, as the admin API gives it")
+    parser.add_argument("--follow", action="store_true", help="print a line for each request as it begins and ends")
+    parser.add_argument("--json", action="store_true", help="print the JSON of the admin API")
     add_gateway_options(parser)
 
 
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
 async def _explain(gateway: AdminClient, options: argparse.Namespace) -> int:
     name = await _latest(gateway, options.which) if options.which in ("last", "last-failed") else options.which
     if name is None:
-        sys.stderr.write("thoughtline explain: no such request is remembered; requests are kept since the start\n")
+        sys.stderr.write("thoughtline explain: no such request is remembered; only requests since the last start are\n")
         return NOT_FOUND
     body = await gateway.ask("GET", f"/api/requests/{quote(name, safe='')}")
     if options.json:
@@ -215,11 +215,11 @@ def _turn_line(place: str, turn: TurnView) -> str:
 
 
 _ADVICE = {
-    "no_record": "Turns that nobody remembers: let the whole conversation go through the gateway, with the same key.",
+    "no_record": "Some turns have no record: send the whole conversation through the gateway, with the same key.",
     "ambiguous": "Keep the ids of tool calls in your client, or send x-thoughtline-session, to tell turns apart.",
-    "text_differs": "Your client changes earlier turns: what it shows must be what the model said.",
+    "text_differs": "Your client changes earlier turns: it must send back what the model said.",
     "expired": "Raise [store] ttl to remember for longer.",
-    "other_account": "Ask with the key that the conversation began with.",
+    "other_account": "Use the key that the conversation began with.",
 }
 
 

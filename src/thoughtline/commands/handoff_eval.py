@@ -296,19 +296,19 @@ def summarize(mode: ContinuityWord, outcomes: Sequence[HandoffResult]) -> Summar
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=("handoff",), help="what to measure")
-    parser.add_argument("--from", dest="source", required=True, metavar="PROVIDER/MODEL", help="who begins")
-    parser.add_argument("--to", dest="target", required=True, metavar="PROVIDER/MODEL", help="who takes over")
+    parser.add_argument("--from", dest="source", required=True, metavar="PROVIDER/MODEL", help="the model that begins")
     parser.add_argument(
-        "--conversations", metavar="FILE", help="conversations, one JSON object a line (default: shipped)"
+        "--to", dest="target", required=True, metavar="PROVIDER/MODEL", help="the model that takes over"
     )
     parser.add_argument(
-        "--gateway", metavar="URL", help="a gateway that is running (default: simulators in this process)"
+        "--conversations", metavar="FILE", help="conversations, one JSON object per line (default: built in)"
     )
-    parser.add_argument("--key-env", metavar="NAME", help="the variable that holds the key for the gateway")
+    parser.add_argument("--gateway", metavar="URL", help="a running gateway (default: simulators in this process)")
+    parser.add_argument("--key-env", metavar="NAME", help="the environment variable with the key for the gateway")
     parser.add_argument(
-        "--effort", choices=("low", "medium", "high"), help="how hard the one who begins is asked to think"
+        "--effort", choices=("low", "medium", "high"), help="how hard the first model is asked to think"
     )
-    parser.add_argument("--json", metavar="FILE", help="write the report there as JSON; - for standard output")
+    parser.add_argument("--json", metavar="FILE", help="write the report as JSON to this file; - for standard output")
 
 
 def run(options: argparse.Namespace) -> int:

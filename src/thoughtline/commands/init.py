@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", nargs="?", type=Path, metavar="FILE", help=f"default: ~/.config/thoughtline/{FILE_NAME}"
     )
-    parser.add_argument("--print", action="store_true", help="print it instead of writing it")
+    parser.add_argument("--print", action="store_true", help="print the settings instead of writing a file")
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -31,7 +31,7 @@ def run(chosen: argparse.Namespace) -> int:
             opened.write(text)
     except OSError as error:
         why = (
-            "is there already, and stays as it is"
+            "already exists, and was not changed"
             if isinstance(error, FileExistsError)
             else f"can't be written: {error.strerror}"
         )

@@ -27,12 +27,12 @@ from thoughtline.values.errors import StoreRefused
 DONE, NOT_FOUND, FAILED = 0, 1, 2
 _TABLE_WIDTH = 110
 _FIRST = (
-    "This is the first client key: from now on the gateway lets in nobody without one, also if its store is lost.\n"
-    "`thoughtline keys open` takes that back."
+    "This is the first client key: from now on the gateway lets in nobody without one, even if its store is lost.\n"
+    "`thoughtline keys open` undoes that."
 )
-_NOT_REQUIRED = "The settings say require_client_keys = false: callers without a key get in all the same."
+_NOT_REQUIRED = "The settings have require_client_keys = false: callers without a key still get in."
 _LAST = (
-    "No good key is left. The gateway stays closed: `thoughtline keys add NAME` makes another key,\n"
+    "No valid key is left. The gateway stays closed: `thoughtline keys add NAME` makes another key,\n"
     "`thoughtline keys open` lets everybody in."
 )
 
@@ -47,7 +47,9 @@ def run(options: argparse.Namespace) -> int:
 async def kept_keys(settings: Settings) -> AsyncIterator[ClientKeys]:
     """The keys of the store itself, with no memory in front: what is said here is kept, or it fails."""
     if settings.store_url.startswith("memory:"):
-        raise StoreRefused("memory keeps no keys: name the gateway's store with --store or in settings")
+        raise StoreRefused(
+            "an in-memory store can't keep keys: name the gateway's store with --store or in the settings"
+        )
     store = durable_store(settings.store_url, settings.store, time.time)
     await store.open()
     try:
@@ -68,7 +70,7 @@ async def _add(settings: Settings, options: argparse.Namespace) -> int:
             expires_at=None if options.expires is None else time.time() + options.expires,
         )
     sys.stdout.write(f"{secret}\n")
-    sys.stderr.write(f"the key of {key.name} (id {key.id}): it is kept as a digest, and never shown again\n")
+    sys.stderr.write(f"the key of {key.name} (id {key.id}): only its digest is stored, so it is never shown again\n")
     return DONE
 
 
@@ -82,7 +84,7 @@ async def _list(settings: Settings, options: argparse.Namespace) -> int:
         console.width = max(console.width, _TABLE_WIDTH)
         console.print(_table(found, time.time()))
     else:
-        sys.stdout.write("no keys: `thoughtline keys add NAME` makes one\n")
+        sys.stdout.write("no keys: make one with `thoughtline keys add NAME`\n")
     return DONE
 
 
@@ -95,23 +97,21 @@ async def _revoke(settings: Settings, options: argparse.Namespace) -> int:
     if is_last:
         _say(_LAST)
     if not gone:
-        sys.stderr.write("thoughtline keys: there is no such key; `thoughtline keys list` names them\n")
+        sys.stderr.write("thoughtline keys: there is no such key; `thoughtline keys list` lists them\n")
     return DONE if gone else NOT_FOUND
 
 
 async def _open(settings: Settings, options: argparse.Namespace) -> int:
     async with kept_keys(settings) as keys:
-        _say(f"This takes all {len(keys.listed())} client keys off the record, for good, and the mark beside the admin")
-        _say(
-            "token. Then nobody needs a key: callers go up with credentials of their own, or with the providers' keys."
-        )
+        _say(f"This deletes all {len(keys.listed())} client keys for good, and the mark beside the admin token.")
+        _say("Then nobody needs a key: callers use their own credentials, or the providers' keys.")
         for refused in _refusals(settings):
             _say(refused)
         if not options.yes and not _is_confirmed():
-            _say("Nothing was done. With --yes it is done without asking.")
+            _say("Nothing was done. Use --yes to skip the question.")
             return FAILED
         gone = await keys.open_door()
-    sys.stdout.write(f"{gone} keys are off the record; running gateways know within seconds\n")
+    sys.stdout.write(f"{gone} keys deleted; running gateways know within seconds\n")
     return DONE
 
 
@@ -119,10 +119,10 @@ def _refusals(settings: Settings) -> list[str]:
     """What opens nothing, or more than a person may think."""
     told = []
     if settings.server.require_client_keys:
-        told.append("But the settings say require_client_keys = true: it stays closed until they don't.")
+        told.append("But the settings have require_client_keys = true: the gateway stays closed until you change that.")
     exposure = check_exposure(settings, has_client_keys=False)
     if exposure is not None:
-        told.append(f"Then a gateway with these settings serves nobody: {exposure.problems[0].message}.")
+        told.append(f"A gateway with these settings would then serve nobody: {exposure.problems[0].message}.")
     return told
 
 

@@ -27,9 +27,9 @@ _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("client", metavar="CLIENT", help="which client; `thoughtline connect` names them")
+    parser.add_argument("client", metavar="CLIENT", help="which client; `thoughtline connect` lists them")
     add_client_options(parser)
-    parser.add_argument("--serve", action="store_true", help="start a gateway for as long as the client runs")
+    parser.add_argument("--serve", action="store_true", help="also start a gateway, for as long as the client runs")
     parser.add_argument("arguments", nargs="*", metavar="-- ARGS", help="arguments for the client itself")
 
 
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     launch = launch_of(chosen.client, chosen.address, key.value)
     if launch is None:
         raise Declined(
-            400, "not_startable", f"{chosen.client.title} can't be set by flags or variables.", _by_hand(chosen)
+            400, "not_startable", f"{chosen.client.title} can't be configured by flags or variables.", _by_hand(chosen)
         )
     program = shutil.which(launch.command)
     if program is None:
@@ -83,7 +83,7 @@ def _need_gateway(chosen: ChosenClient, options: argparse.Namespace) -> None:
         raise Declined(502, "no_gateway", f"No gateway answers at {chosen.gateway}.", remedy)
     if options.url is not None:
         raise Declined(
-            400, "not_ours", f"No gateway answers at {chosen.gateway}.", "--serve starts that of the settings."
+            400, "not_ours", f"No gateway answers at {chosen.gateway}.", "--serve starts the one in the settings."
         )
     start_gateway(options.config, lambda: asyncio.run(answers(chosen.gateway)))
 
@@ -94,7 +94,7 @@ def _warn_of_key(chosen: ChosenClient, key: Key) -> None:
     if key.variable or (provider is not None and not provider.needs_callers_key):
         return
     names = " or ".join(key_variables(chosen.address))
-    sys.stderr.write(f"thoughtline run: no key in {names}: the client shows a placeholder\n")
+    sys.stderr.write(f"thoughtline run: no key in {names}: the client sends a placeholder\n")
 
 
 def _become(program: str, launch: Launch, arguments: list[str], environment: dict[str, str]) -> int:

@@ -24,7 +24,7 @@ from thoughtline.gateway.masking import masked_url
 from thoughtline.gateway.serving import ServeOptions, listen, serve
 from thoughtline.settings import Settings, data_directory, home_folder
 
-KEEPS_BODIES = "the last 50 requests are kept in memory with all that was said in them ([debug] keep_bodies)"
+KEEPS_BODIES = "the last 50 requests are kept in memory with their whole content ([debug] keep_bodies)"
 
 
 def run(chosen: argparse.Namespace) -> int:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-Json: TypeAlias = Any
+from thoughtline.formats import FORMATS
+from thoughtline.providers import PROVIDERS, UNLISTED
+from thoughtline.values.errors import FailureKind
 
-FailureKind = Literal["unreachable", "late", "busy", "overloaded", "broken", "key_rejected"]
+Json: TypeAlias = Any
 
 LONGEST_PAUSE_SECONDS = 3600.0
 """As much of a `retry-after` as is heeded: some providers give the time until tomorrow's quota."""
@@ -23,59 +25,15 @@ _LOOKED_AT_BYTES = 64 * 2**10
 _BUSY = frozenset({408, 409, 429})
 _KEY = frozenset({401, 402, 403})
 
-# Words that providers use in `type`, `code` or `status` of an error, whatever HTTP status it comes with: Anthropic,
-# OpenAI, Azure, Google, Moonshot, Mistral, AWS, Alibaba, OpenRouter (their error references, 2026-11).
-_WORDS: dict[str, FailureKind] = {
-    "overloaded_error": "overloaded",
-    "overloaded": "overloaded",
-    "server_overloaded": "overloaded",
-    "engine_overloaded_error": "overloaded",
-    "engine_overloaded": "overloaded",
-    "model_overloaded": "overloaded",
-    "service_tier_capacity_exceeded": "overloaded",
-    "capacity_exceeded": "overloaded",
-    "no_capacity": "overloaded",
-    "unavailable": "overloaded",
-    "service_unavailable": "overloaded",
-    "serviceunavailableexception": "overloaded",
-    "modelnotreadyexception": "overloaded",
-    "model_not_ready": "overloaded",
-    "rate_limit_error": "busy",
-    "rate_limit_exceeded": "busy",
-    "rate_limit_reached_error": "busy",
-    "ratelimitreached": "busy",
-    "too_many_requests": "busy",
-    "resource_exhausted": "busy",
-    "throttlingexception": "busy",
-    "throttling": "busy",
-    "throttling.ratequota": "busy",
-    "throttling.allocationquota": "busy",
-    "limit_burst_rate": "busy",
-    "timeout_error": "late",
-    "deadline_exceeded": "late",
-    "modeltimeoutexception": "late",
-    "api_error": "broken",
-    "server_error": "broken",
-    "internal_error": "broken",
-    "internal_server_error": "broken",
-    "internalserverexception": "broken",
-    "modelstreamerrorexception": "broken",
-    "internal": "broken",
-    "provider_error": "broken",
-}
-# MiniMax answers 200 and says what is wrong in `base_resp.status_code` (its error codes, 2026-11).
-_MINIMAX: dict[int, FailureKind] = {
-    1000: "broken",
-    1001: "late",
-    1002: "busy",
-    1004: "key_rejected",
-    1008: "key_rejected",
-    1013: "broken",
-    1024: "broken",
-    1033: "broken",
-    1039: "busy",
-    1041: "busy",
-}
+# Whoever answers may pass on what somebody else said, so every word that anybody has counts, whatever HTTP status it
+# comes with.
+_ROWS = (*PROVIDERS, UNLISTED)
+_KNOWN = (*(wire.errors.failures for wire in FORMATS.values()), *(row.failures for row in _ROWS))
+_WORDS: dict[str, FailureKind] = {word: kind for words in _KNOWN for word, kind in words.items()}
+_CODES = tuple(row.failure_codes for row in _ROWS if row.failure_codes is not None)
+FAILURE_HOLDERS = tuple(codes.holder for codes in _CODES)
+"""Members of a body that hold what failed by a number."""
+_FLAGS = frozenset(flag for row in _ROWS for flag in row.flags)
 _ERRORS: dict[str, FailureKind] = {
     "upstream_unreachable": "unreachable",
     "upstream_failed": "broken",
@@ -118,15 +76,15 @@ def falls_over(failure: TargetFailure, *, is_own_key: bool) -> bool:
 
 
 def _is_moderated(body: bytes) -> bool:
-    """OpenRouter refuses flagged input with 403: that is about the request, not about the key."""
+    """Some refuse flagged input with 403: that is about the request, not about the key."""
     value = _decoded(body[:_LOOKED_AT_BYTES])
     error = value.get("error") if isinstance(value, dict) else None
     metadata = error.get("metadata") if isinstance(error, dict) else None
-    return isinstance(metadata, dict) and ("flagged_input" in metadata or "reasons" in metadata)
+    return isinstance(metadata, dict) and not _FLAGS.isdisjoint(metadata)
 
 
 def _pause(retry_after: str) -> float | None:
-    """Seconds. A date is not heeded: clocks differ, and every provider named here sends seconds."""
+    """Seconds. A date is not heeded: clocks differ, and every provider that we know sends seconds."""
     if _SECONDS.fullmatch(retry_after.strip()) is None:
         return None
     return min(float(retry_after), LONGEST_PAUSE_SECONDS)
@@ -169,10 +127,11 @@ def _told(value: dict[str, Json]) -> Iterator[str]:
 
 
 def _kind_of_number(value: dict[str, Json]) -> FailureKind | None:
-    """OpenRouter gives an HTTP status as an error's code, in a response of 200 too; MiniMax has its own numbers."""
-    base = value.get("base_resp")
-    if isinstance(base, dict) and isinstance(base.get("status_code"), int):
-        return _MINIMAX.get(base["status_code"])
+    """Numbers of a provider's own; else an HTTP status as an error's code, in a response of 200 too (OpenRouter)."""
+    for codes in _CODES:
+        holder = value.get(codes.holder)
+        if isinstance(holder, dict) and isinstance(holder.get(codes.member), int):
+            return codes.kinds.get(holder[codes.member])
     error = value.get("error")
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, int) and not isinstance(code, bool) and (code in _BUSY or 500 <= code < 600):

@@ -46,4 +46,16 @@ def _write(error: ErrorReply) -> bytes:
     return encode({"__type": kind, "message": error.message} | ({"reason": error.code} if error.is_ours else {}))
 
 
-AMAZON_ERRORS = ErrorCodec(read_error, lambda error: {"message": error.message}, _write)
+AMAZON_ERRORS = ErrorCodec(
+    read_error,
+    lambda error: {"message": error.message},
+    _write,
+    failures={
+        "serviceunavailableexception": "overloaded",
+        "modelnotreadyexception": "overloaded",
+        "throttlingexception": "busy",
+        "modeltimeoutexception": "late",
+        "internalserverexception": "broken",
+        "modelstreamerrorexception": "broken",
+    },
+)

@@ -10,6 +10,9 @@ from thoughtline.formats.json_text import encode, members, object_of, set_member
 CountBody: TypeAlias = Callable[[bytes, str], bytes]
 """What is counted of a request for a model."""
 
+ENCLOSED = "generateContentRequest"
+"""Where Gemini's counter takes a whole request."""
+
 
 def only(names: Collection[str]) -> CountBody:
     """These members alone: others, which say how to answer, are refused."""
@@ -21,5 +24,5 @@ def only(names: Collection[str]) -> CountBody:
 
 
 def enclosed(body: bytes, model: str) -> bytes:
-    """All of it, in a member of its own that names the model too (Gemini's `generateContentRequest`)."""
-    return object_of([("generateContentRequest", set_members(body, [("model", encode(f"models/{model}"))]))])
+    """All of it, in a member of its own that names the model too."""
+    return object_of([(ENCLOSED, set_members(body, [("model", encode(f"models/{model}"))]))])

@@ -40,6 +40,16 @@ def _models(names: tuple[str, ...]) -> bytes:
     return encode({"models": models})
 
 
-GOOGLE_ERRORS = ErrorCodec(read_error, _error, lambda error: encode({"error": _error(error)}))
+GOOGLE_ERRORS = ErrorCodec(
+    read_error,
+    _error,
+    lambda error: encode({"error": _error(error)}),
+    failures={
+        "unavailable": "overloaded",
+        "resource_exhausted": "busy",
+        "deadline_exceeded": "late",
+        "internal": "broken",
+    },
+)
 # 50 a page if nothing is said.
 GOOGLE_MODELS = ModelList(encode=_models, query="pageSize=1000", path=r"/v1(beta|alpha)", header=b"")

@@ -25,5 +25,15 @@ def _model(name: str) -> dict[str, object]:
     return {"id": name, "object": "model", "created": 0, "owned_by": owner}
 
 
-OPENAI_ERRORS = ErrorCodec(read_error, _error, lambda error: encode({"error": _error(error)}))
+OPENAI_ERRORS = ErrorCodec(
+    read_error,
+    _error,
+    lambda error: encode({"error": _error(error)}),
+    failures={
+        "server_overloaded": "overloaded",
+        "rate_limit_error": "busy",
+        "rate_limit_exceeded": "busy",
+        "server_error": "broken",
+    },
+)
 OPENAI_MODELS = ModelList(encode=_models, query="", path="", header=b"")

@@ -6,16 +6,52 @@ Only what the request says: what a model does by default is its contract's busin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Raw
 
 from thoughtline.formats.json_text import NULL
+from thoughtline.providers.knobs import ThinkingMode
 from thoughtline.values.turns import ThinkingSwitch
 
 MemberEdit: TypeAlias = tuple[str, bytes | None]
 """A top-level member of a request and its JSON; None takes it out."""
+
+
+class SettingPlace(NamedTuple):
+    """How a setting of thinking stands in a request that says more.
+
+    `spellings` are those of the member that holds it; `replaced` are members that say nothing else; `stale` is what
+    asks for thinking inside a member, beside the setting.
+    """
+
+    spellings: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+
+    def edit(self, body: bytes, path: tuple[str, ...], value: object) -> MemberEdit:
+        """The member with a value set inside it. What asked for thinking beside it goes, and other settings stay."""
+        given: dict[str, Any] = msgspec.json.decode(body)
+        name = path[0]
+        if name in self.spellings:
+            name = next((one for one in self.spellings if one in given), name)
+        for step in reversed(path[1:]):
+            value = {step: value}
+        held = given.get(name)
+        if isinstance(value, dict) and len(path) > 1 and name not in self.replaced and isinstance(held, dict):
+            value = {**{key: one for key, one in held.items() if key not in self.stale}, **value}
+        return name, msgspec.json.encode(value)
+
+
+class ThinkingModes(NamedTuple):
+    """The words that say how to think, at `switch`. `told` are the edits that say these settings, by their paths,
+    instead of what a request says."""
+
+    words: Mapping[ThinkingSwitch, ThinkingMode]
+    switch: tuple[str, ...]
+    told: Callable[[bytes, Mapping[tuple[str, ...], object]], list[MemberEdit]]
+
 
 _OFF_WORDS = ("none", "off", "disabled", "false", "disable")
 _NESTED = ("type", "enabled", "effort", "thinkingConfig", "thinking_config", "thinking", "enable_thinking")

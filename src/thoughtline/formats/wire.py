@@ -7,7 +7,7 @@ format does something asks its `Wire`; nobody compares names.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Raw, Struct
@@ -17,9 +17,9 @@ from thoughtline.formats.json_text import is_given
 from thoughtline.formats.lone_surrogates import reading, writing
 from thoughtline.formats.paths import FindsPath, PublishedMethods
 from thoughtline.formats.texts import Texts
-from thoughtline.formats.thinking import MemberEdit
+from thoughtline.formats.thinking import MemberEdit, SettingPlace, ThinkingModes
 from thoughtline.providers import Dialect
-from thoughtline.values.errors import ErrorReply
+from thoughtline.values.errors import ErrorReply, FailureKind
 from thoughtline.values.events import Event
 from thoughtline.values.items import Text, ToolResult, Unknown
 from thoughtline.values.notes import NO_NOTES, Notes
@@ -149,12 +149,23 @@ class HeldConversation(NamedTuple):
     goes_on: Callable[[Raw], bool] = is_given
 
 
+class Inclusion(NamedTuple):
+    """A member that asks for more than the answer, and its word for encrypted reasoning."""
+
+    member: str
+    seals: str
+
+
 class ErrorCodec(NamedTuple):
-    """Errors read and written, the provider's and ours. `object` is the error itself, as it stands in an event."""
+    """Errors read and written, the provider's and ours. `object` is the error itself, as it stands in an event.
+
+    `failures` are words of its errors, in lower case, that speak against the server and not against the request.
+    """
 
     read: Callable[[int, bytes], ErrorReply]
     object: Callable[[ErrorReply], object]
     write: Callable[[ErrorReply], bytes]
+    failures: Mapping[str, FailureKind]
 
 
 class ModelList(NamedTuple):
@@ -185,13 +196,11 @@ Quirk = Literal[
     "not_last",  # no turn may end in reasoning
     "one_text",  # a message has one field for all its text and one for all its reasoning
     "seals_on_items",  # signatures stand on calls and text
-    "seals_on_request",  # encrypted reasoning comes to those who ask for it
     "shared_address",  # bodies of others go there too: its own have one of its telling members
     "signed_requests",  # for a host: a server nobody knows is not taken to speak it
     "single_prompt",  # a body with `prompt` is one, and has its system prompt beside it
     "stored_responses",  # an answer has an id by which the next request may name it
     "streamed_by_address",  # the address says whether to stream, not the body
-    "thinking_modes",  # a word says how to think, and some models refuse some of them
     "thoughts_in_pieces",  # clients may send the text of a thought in pieces or not at all: its signatures count
     "tools_needed",  # calls in the history want tools beside them, and nothing says that none is to be called
     "tools_unmixed",  # tools that the provider runs don't stand beside functions
@@ -224,10 +233,14 @@ class Wire(Struct, frozen=True, kw_only=True):
     message: MessagePlace
     system: Literal["messages", "blocks", "text"]
     """The system prompt: messages at the head of the list, or a member beside it, of blocks or of one text."""
+    system_members: tuple[str, ...]
+    """How that member may be spelled."""
     telling_members: tuple[str, ...]
     """Top-level members of a request that few other formats have: the format with most of its own is the likeliest."""
     telling_words: tuple[bytes, ...]
     """Words in its list that no other format has."""
+    telling_element: str | None
+    """A member of the list's elements that few other formats have."""
 
     client_path: FindsPath
     upstream_path: Callable[[str, str, bool], str]
@@ -240,6 +253,10 @@ class Wire(Struct, frozen=True, kw_only=True):
     """What of a request is sent there."""
     count_member: str
     """Where their number stands in the answer."""
+    count_beside: Mapping[str, str]
+    """What else stands there."""
+    count_inside: str
+    """The member that a request to be counted may stand in; empty where it is the body."""
     version: str
     headers: tuple[tuple[bytes, bytes], ...]
     """Headers that every request must have."""
@@ -255,6 +272,12 @@ class Wire(Struct, frozen=True, kw_only=True):
 
     unasked: Callable[[bytes], list[MemberEdit]]
     """What to change in a request so that nothing asks the model to think."""
+    thinking: SettingPlace
+    """How what switches thinking is written."""
+    thinking_modes: ThinkingModes | None
+    """Words that say how to think, where some models refuse some of them."""
+    inclusion: Inclusion | None
+    """How encrypted reasoning is asked for; None where it comes by itself, or never."""
     call_ids: IdRule
     upstream_call_ids: IdRule
     """What a server nobody knows takes."""

@@ -126,7 +126,10 @@ def admit(visitor: Visitor, keys: KnowsKeys, *, is_insecure: bool = False) -> Ca
         raise _keys_unknown()  # it may well be good, and must not go up
     if is_required:
         raise Declined(
-            401, "unknown_key", "This gateway takes its own client keys.", "`thoughtline keys add NAME` makes one."
+            401,
+            "unknown_key",
+            "This gateway accepts only its own client keys.",
+            "`thoughtline keys add NAME` makes one.",
         )
     return Caller(
         visitor.tenant,
@@ -196,7 +199,7 @@ def _require_open(caller: Caller, provider: Provider, *, is_near: bool) -> None:
             403,
             "provider_not_open",
             f"{provider.name} is on the gateway's own network, and closed to callers from elsewhere.",
-            "Ask with a client key: `thoughtline keys add NAME` makes one.",
+            "Use a client key: `thoughtline keys add NAME` makes one.",
         )
 
 
@@ -216,14 +219,14 @@ def check_what_goes_up(
                 403,
                 "admin_token",
                 f"This is the gateway's admin token, which {provider} must not see.",
-                "Ask with a key of the provider's; GET /api/openapi.json lists what the token is for.",
+                "Use a key of the provider; GET /api/openapi.json lists what the token is for.",
             )
         if any(keys.find(found) for found in _CLIENT_KEY.findall(text)):
             raise Declined(
                 403,
                 "client_key",
-                f"There is a client key of the gateway's where {provider} would see it.",
-                "Show it as a bearer token, and nowhere else.",
+                f"A client key of the gateway is where {provider} would see it.",
+                "Send it as a bearer token, and nowhere else.",
             )
 
 

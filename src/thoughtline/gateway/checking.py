@@ -53,7 +53,7 @@ def _check_folder(url: str) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         remedy = "name another with --store sqlite:///PATH, or keep nothing on disk with --store memory://"
-        problem = InputProblem(str(folder), "store.url", f"this folder can't be made: {error.strerror}", remedy)
+        problem = InputProblem(str(folder), "store.url", f"this folder can't be created: {error.strerror}", remedy)
         raise SettingsError([problem]) from None
 
 

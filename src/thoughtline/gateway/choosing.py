@@ -211,7 +211,10 @@ def named_provider(settings: Settings, route: Route) -> Provider:
         near = meant_path(route.path, settings.providers)
         how = "Put a provider's name first (/deepseek/…), or start with --upstream to make one the default."
         raise Declined(
-            404, "unknown_path", f"Nothing is at {route.path[:200]}.", f"Did you mean {near}? {how}" if near else how
+            404,
+            "unknown_path",
+            f"There is nothing at {route.path[:200]}.",
+            f"Did you mean {near}? {how}" if near else how,
         )
     return settings.providers[name]
 

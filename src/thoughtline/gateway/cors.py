@@ -40,7 +40,9 @@ async def answer_preflight(scope: Scope, send: Send, server: ServerSettings) -> 
     origin = allowed_origin(headers, server)
     if not origin:
         page = header_value(headers[b"origin"][:200].decode("latin-1")).decode("latin-1")
-        refusal = Declined(403, "unknown_origin", f"Pages of {page} may not ask here.", "Add it to cors in [server].")
+        refusal = Declined(
+            403, "unknown_origin", f"Pages of {page} may not use this gateway.", "Add it to cors in [server]."
+        )
         await send_json(send, 403, envelope(refusal, None, ""), [_VARY])
         return
     answer: Headers = [

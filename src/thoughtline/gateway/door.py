@@ -82,7 +82,7 @@ def check_head(head: Head, server: ServerSettings) -> None:
     repeatable = [name for name, _ in head.headers if name in _ONCE]
     if len(set(repeatable)) < len(repeatable):
         twice = next(name for name in repeatable if repeatable.count(name) > 1).decode()
-        raise Declined(400, "repeated_header", f"The header {twice} is there twice.", "Send it once.")
+        raise Declined(400, "repeated_header", f"The header {twice} occurs twice.", "Send it once.")
     if len(query_keys(head.query.decode("latin-1"))) > 1:
         raise Declined(400, "repeated_key", "There are two keys in the query.", "Send one.")
     _check_host(head, server)

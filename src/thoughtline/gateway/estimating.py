@@ -43,10 +43,10 @@ def is_uncounted(status: int, body: bytes, model: str) -> bool:
     return status in _UNCOUNTED and not (model and model.encode("utf-8", "replace") in body)
 
 
-def counted_request(body: bytes) -> bytes:
-    """The request that is to be counted: Gemini's may stand in an envelope."""
+def counted_request(body: bytes, wire: Wire) -> bytes:
+    """The request that is to be counted."""
     try:
-        return bytes(members(body).get("generateContentRequest", body))
+        return bytes(members(body).get(wire.count_inside, body)) if wire.count_inside else body
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return body
 
@@ -62,8 +62,8 @@ def count_of(answer: bytes, wire: Wire, format: FormatName) -> bytes | None:
 
 def count_body(number: int, format: FormatName) -> bytes:
     """The answer of a counter to a client of this format."""
-    named = {"object": "response.input_tokens"} if "stored_responses" in FORMATS[format].quirks else {}
-    return encode({**named, FORMATS[format].count_member: number})
+    wire = FORMATS[format]
+    return encode({**wire.count_beside, wire.count_member: number})
 
 
 def estimate_tokens(body: bytes) -> int:

@@ -11,14 +11,14 @@ import asyncio
 import msgspec
 
 from thoughtline.encodings import Decompressor
-from thoughtline.failover.failures import TargetFailure, failure_of
+from thoughtline.failover.failures import FAILURE_HOLDERS, TargetFailure, failure_of
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE, EventStream
 from thoughtline.formats.framing import Frame
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.values.errors import DecodeError
 
 LOOKED_AT_BYTES = 64 * 2**10
-_MARKS = (b'"error"', b'"base_resp"', b'"__type"')
+_MARKS = (b'"error"', b'"__type"', *(f'"{name}"'.encode() for name in FAILURE_HOLDERS))
 """An error has one of these near its beginning; an answer in which they stand is read on, and told apart."""
 
 

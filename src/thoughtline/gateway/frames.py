@@ -344,4 +344,4 @@ _NO_USAGE = encode(
 
 
 def _bad_frame() -> Declined:
-    return Declined(400, "bad_frame", "The frame is no JSON object.", f"Send {CREATE} as text.")
+    return Declined(400, "bad_frame", "The frame is not a JSON object.", f"Send {CREATE} as text.")

@@ -96,8 +96,8 @@ class KeyLimits:
             raise Declined(
                 429,
                 "too_many_requests",
-                "This key has asked as often as it may in a minute.",
-                f"Ask again in {math.ceil(wait)} s.",
+                "This key has reached its limit of requests per minute.",
+                f"Try again in {math.ceil(wait)} s.",
                 wait,
             )
 
@@ -109,7 +109,7 @@ class KeyLimits:
             raise Declined(
                 429,
                 "too_many_streams",
-                f"This key has {key.concurrent_streams} streams open, which is as many as it may.",
+                f"This key has {key.concurrent_streams} streams open, which is its limit.",
                 "Wait for one to end.",
                 1.0,
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from thoughtline.catalogue import looks_secret
+from thoughtline.providers import PROVIDERS, UNLISTED
 
 MASK = "***"
 _URL = re.compile(r"(?P<scheme>[\w+.-]+:(?://)?)(?:(?P<who>[^/?#]*)@)?(?P<place>[^?#]*)(?:\?(?P<query>[^#]*))?.*", re.S)
@@ -31,7 +32,8 @@ def _masked_option(option: str) -> str:
     return option if name in _PLAIN_OPTIONS else f"{name}={MASK}"
 
 
-KEYS = re.compile(r"(?i)(bearer\s+|\b(?:sk|tl|xai|pplx|csk|nvapi)-|\b(?:gsk|hf|fw)_|\bAIza)[\w.*+/=-]{6,}")
+_PREFIXES = ("tl-", *(prefix for row in (*PROVIDERS, UNLISTED) for prefix in row.key_prefixes))
+KEYS = re.compile(rf"(?i)(bearer\s+|\b(?:{'|'.join(map(re.escape, _PREFIXES))}))[\w.*+/=-]{{6,}}")
 """How the keys of providers and ours begin, and what a bearer shows."""
 
 _WORD = re.compile(r"[\w.*+/=-]{8,}")

@@ -95,7 +95,7 @@ async def _compacted(attempt: Attempt) -> None:
 
 async def _estimated(attempt: Attempt) -> None:
     """Tokens that nobody counts in this format: of what would be sent; where that can't be made, of what came."""
-    attempt.body = counted_request(attempt.body)
+    attempt.body = counted_request(attempt.body, FORMATS[attempt.client.format])
     try:
         await _translated(attempt)
     except ThoughtlineError:

@@ -192,7 +192,7 @@ class Relay:
                 return False
             if is_rewritten:
                 told = "The provider broke off in the middle of its answer."
-                raise Declined(502, "upstream_failed", told, "Ask again.")
+                raise Declined(502, "upstream_failed", told, "Send the request again.")
         self.problem = _words(problem)
         await self._pass(self._cut(), send, save, is_last=is_rewritten)
         if not self.has_started:

@@ -199,7 +199,7 @@ def listen(settings: Settings) -> socket.socket:
         number = error.errno or 0
         remedy = _LISTEN_REMEDIES.get(number, "Choose an address of this machine with --host.")
         why = os.strerror(number) if number > 0 else error.strerror
-        problem = f"{host}:{port} can't be listened on: {why}."
+        problem = f"{host}:{port} can't be used: {why}."
         raise Declined(500, "address_in_use", problem, remedy) from None
 
 

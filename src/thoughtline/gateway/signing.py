@@ -16,13 +16,13 @@ from importlib.util import find_spec
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
+from thoughtline.providers.bedrock import REGION_IN_HOST, SIGNED_SERVICE, USUAL_REGION
 from thoughtline.values.errors import Declined
 
 UpHeaders: TypeAlias = list[tuple[str, str]]
 
 CHAIN = "chain"
-_REGION = re.compile(r"(?:^|\.)bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.")
-_USUAL_REGION = "us-east-1"
+_REGION = re.compile(REGION_IN_HOST)
 
 
 def can_sign() -> bool:
@@ -50,7 +50,7 @@ class Signers:
             if key not in self._credentials:
                 self._credentials[key] = _found(key)
             frozen = self._credentials[key].get_frozen_credentials()
-            auth.SigV4Auth(frozen, "bedrock", region_of(url)).add_auth(request)
+            auth.SigV4Auth(frozen, SIGNED_SERVICE, region_of(url)).add_auth(request)
         except Exception as problem:  # whichever part of the chain it was: its words may quote what it read
             raise _unsigned(type(problem).__name__) from None
         return [(name.lower(), value) for name, value in request.headers.items() if name.lower() not in signed]
@@ -70,7 +70,7 @@ def _found(key: str) -> Any:
 def region_of(url: str) -> str:
     """The region that a host of Bedrock's is in; the usual one of any other."""
     found = _REGION.search(urlsplit(url).hostname or "")
-    return found[1] if found else _USUAL_REGION
+    return found[1] if found else USUAL_REGION
 
 
 def _unsigned(why: str) -> Declined:

@@ -166,7 +166,7 @@ def name_of(raw: Raw) -> str:
     try:
         return msgspec.json.decode(raw, type=str)
     except msgspec.DecodeError:
-        raise Declined(400, "bad_previous_response_id", "previous_response_id is no text.") from None
+        raise Declined(400, "bad_previous_response_id", "previous_response_id is not a string.") from None
 
 
 def _key(name: str) -> Key:

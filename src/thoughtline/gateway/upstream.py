@@ -182,8 +182,8 @@ class LeftAlone:
             raise Declined(
                 429,
                 "too_many_abandoned",
-                f"{MOST_LEFT_ALONE} requests of this caller are under way whose answers nobody waits for.",
-                "Wait for the answers of some of them.",
+                f"{MOST_LEFT_ALONE} abandoned requests of this caller are still under way.",
+                "Wait for some of them to end.",
                 max(1.0, left[0] - now),
             )
 
@@ -307,7 +307,7 @@ def late(provider: Provider) -> Declined:
         504,
         "upstream_timeout",
         f"{provider.name} did not answer in time.",
-        f"Set a longer [providers.{provider.name}] timeout, or ask a quicker model.",
+        f"Set a longer [providers.{provider.name}] timeout, or use a faster model.",
     )
 
 
@@ -320,5 +320,5 @@ def _unreachable(provider: Provider) -> Declined:
         502,
         "upstream_unreachable",
         f"{provider.name} can't be reached.",
-        f"Is [providers.{provider.name}] base_url right, and is it up? `thoughtline doctor` looks at it.",
+        f"Is [providers.{provider.name}] base_url correct, and is it up? `thoughtline doctor` checks it.",
     )

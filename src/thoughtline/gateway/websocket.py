@@ -276,7 +276,7 @@ class _AnswerOut:
 
 
 def _broken_off() -> Declined:
-    return Declined(502, "upstream_failed", "The answer broke off before its end.", "Ask again.")
+    return Declined(502, "upstream_failed", "The answer broke off before its end.", "Send the request again.")
 
 
 def _too_old() -> Declined:

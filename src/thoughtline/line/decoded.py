@@ -16,5 +16,5 @@ def _dumped(value: Any) -> object:
     """Without what nobody set: SDKs have members for all that a provider might say."""
     dump = getattr(value, "model_dump", None)
     if dump is None:
-        raise TypeError(f"a {type(value).__name__} is no JSON")
+        raise TypeError(f"a {type(value).__name__} is not JSON")
     return dump(mode="json", exclude_unset=True)

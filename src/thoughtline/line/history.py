@@ -18,11 +18,12 @@ from thoughtline.auditing import guess_format
 from thoughtline.catalogue import Provider
 from thoughtline.continuity.memory import Memory
 from thoughtline.continuity.terms import Terms
-from thoughtline.formats import FORMATS
+from thoughtline.formats import FORMATS, USUAL
 from thoughtline.line.decoded import json_of
 from thoughtline.prepared import Carried, Prepared
 from thoughtline.providers import canonical_name
-from thoughtline.replay.capture import capture
+from thoughtline.replay.capture import captured_at
+from thoughtline.replay.keys import frame_of, walk
 from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
 from thoughtline.stores import Store
@@ -32,8 +33,6 @@ from thoughtline.values.identity import Identity
 from thoughtline.values.items import REASONING_KINDS, Item, ReasoningText, Text, ToolCall, is_reasoning
 from thoughtline.values.records import Record
 from thoughtline.values.turns import Candidate, Finish, FormatName, Provenance, Reply, Transcript
-
-_SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
 
 
 def destination_of(to: str, providers: dict[str, Provider], format: FormatName | None) -> Destination:
@@ -50,8 +49,10 @@ def body_of(messages: Sequence[Any]) -> bytes:
     """A request that has this history, in the format that it is in."""
     elements = msgspec.json.decode(json_of(list(messages)), type=list[dict[str, Any]])
     has = {name for element in elements for name in element}
-    member = "contents" if "parts" in has else "input" if "type" in has else "messages"
-    return msgspec.json.encode({"model": "", member: elements})
+    # Items by themselves last: the `type` that tells them is a word that other elements may have too.
+    wires = sorted(FORMATS.values(), key=lambda wire: "items_are_elements" in wire.quirks)
+    told = next((wire for wire in wires if wire.telling_element in has), USUAL)
+    return msgspec.json.encode({"model": "", told.list_member: elements})
 
 
 async def translated(
@@ -82,21 +83,24 @@ def _records(transcript: Transcript, who: Identity) -> tuple[Record, ...]:
     somebody = {"account": "", "model_asked": "model", "model_answered": "model", "dialect": ""}
     made = Provenance(who.tenant, "earlier", "", format=transcript.format, **somebody)
     found: list[Record] = []
-    for at, turn in enumerate(transcript.turns):
-        if turn.role == "assistant" and any(isinstance(item, REASONING_KINDS) for item in turn.items):
-            before = transcript.with_turns(transcript.turns[:at])
-            reply = Reply(transcript.format, (Candidate(turn, 0, Finish("stop", "stop")),), b"")
-            found += capture(before, reply, made, time.time())
+    for step in walk(transcript, who, frame_of(transcript)).steps:
+        said = tuple([transcript.turns[position] for position in step.positions])
+        for count, turn in enumerate(said):
+            if any(isinstance(item, REASONING_KINDS) for item in turn.items):
+                before = Transcript(transcript.format, said[:count])
+                reply = Reply(transcript.format, (Candidate(turn, 0, Finish("stop", "stop")),), b"")
+                found += captured_at(walk(before, who, start=step.standing).end, reply, made, time.time())
     return tuple(found)
 
 
 def _unsealed(transcript: Transcript) -> Transcript:
     """Without what was sealed in it: many speak a format, and a history does not say who sealed it. What one provider
     sealed another refuses; what the line itself has heard of the new one comes from the store."""
-    for at, turn in enumerate(transcript.turns):
-        if any(map(is_reasoning, turn.items)):
-            transcript = transcript.with_items(at, tuple(_open_items(turn.items)))
-    return transcript
+    turns = (
+        turn.with_items(tuple(_open_items(turn.items))) if any(map(is_reasoning, turn.items)) else turn
+        for turn in transcript.turns
+    )
+    return replace(transcript, turns=tuple(turns))
 
 
 def _open_items(items: tuple[Item, ...]) -> Iterator[Item]:
@@ -109,5 +113,6 @@ def _open_items(items: tuple[Item, ...]) -> Iterator[Item]:
 
 def _history(prepared: Prepared) -> dict[str, Any]:
     members: dict[str, Any] = msgspec.json.decode(prepared.body)
-    kept = (FORMATS[prepared.destination.format].list_member, *_SYSTEM)
+    wire = FORMATS[prepared.destination.format]
+    kept = (wire.list_member, *wire.system_members)
     return {name: value for name, value in members.items() if name in kept}

@@ -22,7 +22,7 @@ def middleware_of(line: ReplayLine) -> Any:
     """Of a class that anthropic takes for sync and async clients alike."""
     anthropic = sys.modules.get("anthropic")
     if anthropic is None or not hasattr(anthropic, "Middleware"):
-        raise RuntimeError("import anthropic first, in a version that has middleware; or give it line.http_client()")
+        raise RuntimeError("import anthropic first, in a version that has middleware; or pass it line.http_client()")
     return _kind(anthropic.Middleware)(line)
 
 

@@ -42,6 +42,7 @@ ROW = ProviderRow(
     wants_back="always",
     makes=(AZURE_OPENAI_RESPONSES_V1,),
     responses_tools=None,
+    failures={"ratelimitreached": "busy"},
     holds=("conversations",),
     has_websocket=True,  # learn.microsoft.com/azure/foundry/openai/how-to/websockets, read 2026-11-16
 )

@@ -103,6 +103,11 @@ _FORBIDDEN = replace(
     answers=(_NO_REASONING,),
 )
 
+SIGNED_SERVICE = "bedrock"
+"""What a signature is for, and with the region where; one without a region in its host is in the usual one."""
+REGION_IN_HOST = r"(?:^|\.)bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\."
+USUAL_REGION = "us-east-1"
+
 ROW = ProviderRow(
     name="bedrock",
     key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
@@ -111,7 +116,7 @@ ROW = ProviderRow(
     hosts=r"amazonaws\.com$",
     models=r"amazon\.nova|nova-(2|pro|lite|micro|premier)",
     # With a Bedrock API key: a request signed for another host can't be passed on. Another region: another base_url.
-    base_url="https://bedrock-runtime.us-east-1.amazonaws.com",
+    base_url=f"https://bedrock-runtime.{USUAL_REGION}.amazonaws.com",
     formats=("bedrock_converse", "bedrock_invoke"),
     owns=("bedrock_converse", "bedrock_invoke"),
     rules="makers",

@@ -26,6 +26,7 @@ ROW = ProviderRow(
     name="cerebras",
     hosts=r"cerebras\.ai$",
     base_url="https://api.cerebras.ai/v1",
+    key_prefixes=("csk-",),
     formats=("openai_chat",),
     rules="own",
     rows=(

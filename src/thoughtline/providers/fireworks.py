@@ -8,5 +8,6 @@ ROW = open_host(
     r"fireworks\.ai$",
     "https://api.fireworks.ai/inference/v1",
     formats=("openai_chat", "openai_responses", "anthropic_messages"),
+    key_prefixes=("fw_",),
     refusals=(says("forbidden", "drop_member", "Extra inputs are not permitted, field: '{element_member}'"),),
 )

@@ -134,6 +134,7 @@ ROW = ProviderRow(
     hosts=r"(googleapis\.com|google\.dev)$",
     models="gemini",
     base_url="https://generativelanguage.googleapis.com",
+    key_prefixes=("AIza",),
     formats=("gemini_generate", "openai_chat", "gemini_interactions"),
     bases={"openai_chat": "https://generativelanguage.googleapis.com/v1beta/openai"},
     auth="x-goog-api-key",

@@ -7,6 +7,7 @@ ROW = ProviderRow(
     name="groq",
     hosts=r"groq\.com$",
     base_url="https://api.groq.com/openai/v1",
+    key_prefixes=("gsk_",),
     formats=("openai_chat", "openai_responses"),
     rules="own",
     rows=(ModelRow(contracts=(FIELD_CONTRACT,)),),

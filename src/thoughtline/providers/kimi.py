@@ -75,4 +75,5 @@ ROW = ProviderRow(
     example_model="kimi-k2.6",
     contexts=(Context("kimi-k2", 262_144, "https://docs.openclaw.ai/providers/moonshot, 2026-11-16"),),
     refusals=_REFUSALS,
+    failures={"engine_overloaded_error": "overloaded", "rate_limit_reached_error": "busy"},
 )

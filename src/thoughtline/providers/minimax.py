@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from thoughtline.providers.contract import Contract, unverified
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import ALWAYS_THINKS, Knob
-from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.providers.row import FailureCodes, ModelRow, ProviderRow
 from thoughtline.values.items import MINIMAX_RESPONSE_V1
 
 MINIMAX_TAGS = Dialect("minimax_tags", "think_tags", MINIMAX_RESPONSE_V1)
@@ -30,6 +30,24 @@ _MESSAGES = replace(
     when_split=None,
 )
 
+# It answers 200 and says there what is wrong (its error codes, 2026-11).
+_FAILURE_CODES = FailureCodes(
+    holder="base_resp",
+    member="status_code",
+    kinds={
+        1000: "broken",
+        1001: "late",
+        1002: "busy",
+        1004: "key_rejected",
+        1008: "key_rejected",
+        1013: "broken",
+        1024: "broken",
+        1033: "broken",
+        1039: "busy",
+        1041: "busy",
+    },
+)
+
 ROW = ProviderRow(
     name="minimax",
     hosts=r"(minimax(i)?\.(chat|io|com))$",
@@ -41,4 +59,5 @@ ROW = ProviderRow(
     rows=(ModelRow(contracts=(_CHAT, _MESSAGES)),),
     makes=(MINIMAX_RESPONSE_V1,),
     example_model="MiniMax-M3",
+    failure_codes=_FAILURE_CODES,
 )

@@ -43,4 +43,5 @@ ROW = ProviderRow(
     wants_back="never",
     makes=(MISTRAL_V1,),
     refusals=(_EXTRA, _EXTRA_MEMBER),
+    failures={"service_tier_capacity_exceeded": "overloaded"},
 )

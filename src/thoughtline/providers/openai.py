@@ -169,6 +169,7 @@ ROW = ProviderRow(
     hosts=r"(openai\.com|chatgpt\.com)$",
     models=r"gpt-oss|(^|/)(gpt|o\d|chatgpt|codex|computer-use)",
     base_url="https://api.openai.com/v1",
+    key_prefixes=("sk-",),  # those of many others too
     formats=("openai_responses", "openai_chat"),
     rules="own",
     rows=(

@@ -28,6 +28,7 @@ ROW = ProviderRow(
     asks=(("", {"reasoning": {"max_tokens": THINKING_TOKENS, "exclude": False}}),),
     responses_tools=SEARCHES,
     example_model="deepseek/deepseek-v4-pro",
+    flags=("flagged_input", "reasons"),  # with 403: about the request, not about the key
     # MassGen#624, gptel#1190 (before Gemini's own error). 2026-11.
     refusals=(
         says(

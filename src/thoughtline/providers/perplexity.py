@@ -19,6 +19,7 @@ ROW = ProviderRow(
     hosts=r"perplexity\.ai$",
     models="sonar",
     base_url="https://api.perplexity.ai",
+    key_prefixes=("pplx-",),
     formats=("openai_chat",),
     paths={"openai_chat": "/chat/completions"},
     rules="own",

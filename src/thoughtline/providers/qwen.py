@@ -38,6 +38,13 @@ ROW = ProviderRow(
     wanted_models="qwq|qwen.{0,80}think",
     makes=(QWEN_V1,),
     example_model="qwen3.7-max",
+    # help.aliyun.com/en/model-studio/error-code-start, 2026-11.
+    failures={
+        "throttling": "busy",
+        "throttling.ratequota": "busy",
+        "throttling.allocationquota": "busy",
+        "limit_burst_rate": "busy",
+    },
     refusals=(
         says(
             "thinking-conflict",

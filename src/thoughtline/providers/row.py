@@ -10,6 +10,7 @@ from msgspec import Struct
 from thoughtline.providers.contract import Contract
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.refusals import RefusalTemplate
+from thoughtline.values.errors import FailureKind
 from thoughtline.values.items import ReasoningFormat
 from thoughtline.values.options import ALL_TOOLS, FUNCTIONS_ONLY, ToolRange
 from thoughtline.values.turns import FormatName
@@ -76,6 +77,14 @@ class RelayedMaker(Struct, frozen=True, kw_only=True):
     codes: frozenset[str] = frozenset()
 
 
+class FailureCodes(Struct, frozen=True, kw_only=True):
+    """Numbers that say what failed, in an answer of 200 too: `member` of the body's `holder`."""
+
+    holder: str
+    member: str
+    kinds: dict[int, FailureKind]
+
+
 class ProviderRow(Struct, frozen=True, kw_only=True):
     """All that is true of a provider. What has no default must be said.
 
@@ -96,10 +105,13 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     no others in that. `is_located`: its addresses name a project and a location, which says the host too (Vertex).
     `holds` is what it keeps of a conversation for clients that send only what is new. `counts`: the formats in which
     it counts the tokens of a request for nothing. `has_websocket`: its Responses API can be asked over one.
-    `most_output`: how many tokens its older models write, by a part of their names. `relays`: it passes on what makers
+    `most_output`: how many tokens its older models write, by a part of their names. `failures` are words of its own
+    errors, in lower case, that speak against it and not against the request, `failure_codes` its numbers; `flags`:
+    members of an error's `metadata` that say why input was flagged. `relays`: it passes on what makers
     say. `traced_as`: what OpenTelemetry calls it, where that is another name (its registry of `gen_ai.provider.name`,
     read 2026-11-16).
-    `key_variables`: where its users have its key in the environment, if not in `NAME_API_KEY`.
+    `key_variables`: where its users have its key in the environment, if not in `NAME_API_KEY`. `key_prefixes`: how its
+    keys begin, so that they are known wherever they stand.
     """
 
     name: str
@@ -133,9 +145,13 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     example_model: str = ""
     contexts: tuple[Context, ...] = ()
     most_output: tuple[tuple[str, int], ...] = ()
+    failures: dict[str, FailureKind] = {}
+    failure_codes: FailureCodes | None = None
+    flags: tuple[str, ...] = ()
     relays: RelayedMaker | None = None
     traced_as: str = ""
     key_variables: tuple[str, ...] = ()
+    key_prefixes: tuple[str, ...] = ()
 
     def row_for(self, model: str, format: FormatName, *, is_maker: bool = True) -> Contract | None:
         """What is demanded for a model; at its maker's, one that no row names goes by the last."""

@@ -9,6 +9,7 @@ from thoughtline.providers.dialects import REASONING, REASONING_CONTENT
 from thoughtline.providers.knobs import ANY_EFFORT, TO_HIGH, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.values.errors import FailureKind
 from thoughtline.values.items import META_RESPONSES_V1, UNKNOWN_FORMAT
 from thoughtline.values.options import ALL_TOOLS
 from thoughtline.values.turns import FormatName
@@ -96,6 +97,21 @@ _OTHERS = (
     ),
 )
 
+# Words that several servers and relays have.
+_FAILURES: dict[str, FailureKind] = {
+    "overloaded": "overloaded",
+    "engine_overloaded": "overloaded",
+    "model_overloaded": "overloaded",
+    "capacity_exceeded": "overloaded",
+    "no_capacity": "overloaded",
+    "service_unavailable": "overloaded",
+    "model_not_ready": "overloaded",
+    "too_many_requests": "busy",
+    "internal_error": "broken",
+    "internal_server_error": "broken",
+    "provider_error": "broken",
+}
+
 UNLISTED = ProviderRow(
     name="",
     hosts="(?!)",
@@ -109,6 +125,8 @@ UNLISTED = ProviderRow(
     messages_tools=ALL_TOOLS,
     makes=(META_RESPONSES_V1, UNKNOWN_FORMAT),
     refusals=_OTHERS,
+    failures=_FAILURES,
+    key_prefixes=("nvapi-", "hf_"),
 )
 """A host that nobody lists."""
 

@@ -49,6 +49,7 @@ ROW = ProviderRow(
     hosts=r"x\.ai$",
     models="grok",
     base_url="https://api.x.ai/v1",
+    key_prefixes=("xai-",),
     # Its Messages API is deprecated, and Responses carries its encrypted reasoning (docs.x.ai, Legacy & Deprecated).
     formats=("openai_responses", "openai_chat"),
     rules="own",

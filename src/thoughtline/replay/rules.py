@@ -154,7 +154,9 @@ def reordered(case: Case) -> Iterator[Finding]:
         shown, made = _order(step.items), _order(record.items)
         if shown != made and sorted(shown) == sorted(made):
             remedy = "send the blocks in the order of the response"
-            yield case.find("reordered", step.positions[0], "blocks stand in another order", remedy, item=0)
+            yield case.find(
+                "reordered", step.positions[0], "the blocks are not in their original order", remedy, item=0
+            )
 
 
 def _order(items: tuple[Item, ...]) -> list[str]:
@@ -208,7 +210,7 @@ def foreign(case: Case) -> Iterator[Finding]:
             if seal is not None and seal.data in made:
                 name = getattr(item, "id", None) or ""
                 remedy = "drop it, or send the request to its maker"
-                yield case.find("foreign", step.positions[0], "sealed by somebody else", remedy, item=at, id=name)
+                yield case.find("foreign", step.positions[0], "sealed by another maker", remedy, item=at, id=name)
 
 
 def truncated(case: Case) -> Iterator[Finding]:
@@ -228,7 +230,7 @@ def truncated(case: Case) -> Iterator[Finding]:
             if data is not None and not has_sentinel(item) and not _is_whole(data):
                 remedy = "drop the block, or put the whole seal back"
                 name = getattr(item, "id", None) or ""
-                yield case.find("truncated", position, "a seal that is not whole", remedy, item=at, id=name)
+                yield case.find("truncated", position, "an incomplete seal", remedy, item=at, id=name)
 
 
 def _is_whole(data: str) -> bool:
@@ -269,7 +271,7 @@ def duplicated(case: Case) -> Iterator[Finding]:
                 continue
             if seal.data in seen:
                 name = getattr(item, "id", None) or ""
-                yield case.find("duplicated", position, "stands twice", "keep the first", item=at, id=name)
+                yield case.find("duplicated", position, "occurs twice", "keep the first", item=at, id=name)
             seen.add(seal.data)
 
 
@@ -285,7 +287,7 @@ def forbidden(case: Case) -> Iterator[Finding]:
         wrong = [name for name in turn.carriers if name != carrier]
         if case.contract.takes == "nothing" and reasoning_of(turn.items):
             field = turn.carriers[0] if turn.carriers else "content"
-            yield case.find("forbidden", position, "reasoning is refused here", "take it out", field=field)
+            yield case.find("forbidden", position, "reasoning is refused here", "leave it out", field=field)
         elif wrong and not case.contract.follows_answers and case.contract.refuses_other_fields:
             remedy = f"send it as {carrier}"
             yield case.find("forbidden", position, f"{wrong[0]} is refused here", remedy, field=wrong[0])
@@ -305,7 +307,7 @@ def stale_id(case: Case) -> Iterator[Finding]:
         for at, item in enumerate(turn.items):
             if isinstance(item, REASONING_KINDS) and item.id and item.id not in sealed:
                 remedy = "ask for encrypted content, or drop the item"
-                yield case.find("stale-id", position, "an id that resolves nowhere", remedy, item=at, id=item.id)
+                yield case.find("stale-id", position, "an id that can't be resolved", remedy, item=at, id=item.id)
 
 
 def sentinel(case: Case) -> Iterator[Finding]:
@@ -318,7 +320,7 @@ def sentinel(case: Case) -> Iterator[Finding]:
     for position, turn in case.assistant():
         for at, item in enumerate(turn.items):
             if has_sentinel(item):
-                yield case.find("sentinel", position, "a skip value stands for a signature", "put it back", item=at)
+                yield case.find("sentinel", position, "a skip value in place of a signature", "put it back", item=at)
 
 
 def bound_prefix_changed(case: Case) -> Iterator[Finding]:
@@ -333,7 +335,9 @@ def bound_prefix_changed(case: Case) -> Iterator[Finding]:
     for step, record in case.known:
         if reasoning_of(step.items) and step.prefix not in record.keys:
             remedy = "drop this block and every later one"
-            yield case.find("bound-prefix-changed", step.positions[0], "what stands before was changed", remedy, item=0)
+            yield case.find(
+                "bound-prefix-changed", step.positions[0], "something before it was changed", remedy, item=0
+            )
 
 
 RULES: tuple[Rule, ...] = (

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from thoughtline.settings.keys import TABLES, Key
-from thoughtline.settings.kinds import DURATION, SIZE
+from thoughtline.settings.kinds import DURATION, SIZE, SIZE_OR_ZERO
 from thoughtline.settings.structs import (
     ContentTable,
     ContinuitySettings,
@@ -50,11 +50,11 @@ targets = ["deepseek/deepseek-v4-pro", "anthropic/claude-opus-5-5"]
 weights = [3, 1]
 continuity = "handoff"
 
-[continuity.models]                     # checkpoints for some models, over their providers and [continuity]
+[continuity.models]                     # checkpoints for some models, overriding their providers and [continuity]
 "deepseek/deepseek-v4-*" = "always"
 "moonshot/kimi-k3" = "off"
 
-[contracts."kimi"]                      # what a provider demands, changed
+[contracts."kimi"]                      # changes what a provider demands
 kind = "presence"
 scope = "calls"
 takes = "text"
@@ -92,7 +92,7 @@ def example_settings() -> str:
 
 def commented_settings() -> str:
     """The same file with nothing set: every line that sets something is a comment."""
-    lines = ["# Settings of thoughtline. What is commented out holds as it stands here.", ""]
+    lines = ["# Settings of thoughtline. Commented-out lines show the defaults.", ""]
     for line in example_settings().splitlines():
         lines.append(f"# {line}" if line and not line.startswith("#") else line)
     return "\n".join(lines) + "\n"
@@ -104,7 +104,7 @@ def written(key: Key, value: object) -> str:
         return '""'
     if key.kind is DURATION and isinstance(value, float):
         return _amount(int(value), _UNITS)
-    if key.kind is SIZE and isinstance(value, int):
+    if key.kind in (SIZE, SIZE_OR_ZERO) and isinstance(value, int):
         return _amount(value, _SIZES)
     return msgspec.json.encode(value).decode()
 

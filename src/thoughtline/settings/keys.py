@@ -85,36 +85,38 @@ TABLES: dict[str, tuple[Key, ...]] = {
 NAMED_TABLES = ("providers", "routes", "contracts")
 
 PROVIDER = (
-    Key("base_url", URL, "the address that the provider's own SDK takes; a new provider needs one"),
-    Key("formats", some_of(FACES, least=1), "what it speaks, preferred first; `openai_chat` if nothing is said"),
-    Key("dialect", one_of(DIALECTS), "where it keeps reasoning in chat, if that can't be told from its name and model"),
-    Key(
-        "contract", one_of(CONTRACTS), "what it demands back, whatever the model, in the format that the contract is of"
-    ),
+    Key("base_url", URL, "the base URL, as the provider's own SDK takes it; a new provider needs one"),
+    Key("formats", some_of(FACES, least=1), "the formats it speaks, preferred first; `openai_chat` by default"),
+    Key("dialect", one_of(DIALECTS), "where it keeps reasoning in chat, if its name and model don't tell"),
+    Key("contract", one_of(CONTRACTS), "what it demands back, for every model, in the format of that contract"),
     Key(
         "api_key",
         KEYS,
-        "its key, or several; without one, or with an empty one, the caller's own credential goes up",
+        "its key, or several; if unset or empty, the caller's own credential goes up",
         "api_keys",
     ),
     Key(
         "auth",
         one_of(get_args(AuthStyle)),
-        "how the key is shown; `aws` signs each request: `api_key` is then `ACCESS_KEY_ID:SECRET_ACCESS_KEY`, "
-        "`profile:NAME` or `chain`, where AWS's own tools look",
+        "how the key is sent; `aws` signs each request, and `api_key` is then `ACCESS_KEY_ID:SECRET_ACCESS_KEY`, "
+        "`profile:NAME` or `chain` (where AWS's own tools look)",
     ),
-    Key("streams_only", FLAG, "it answers only streams; whole answers are put together from one"),
-    Key("websocket", FLAG, "clients that come over WebSocket have one to its Responses API; on for openai, azure, xai"),
-    Key("continuity", CONTINUITY_WORDS, "checkpoints for its models, over `[continuity]`, below `[continuity.models]`"),
-    Key("tags", TAG_WORDS, "thinking tags in its answers, over `[tags]`"),
-    Key("content", CONTENT_WORDS, "the content of its chat answers, over `[content]`"),
-    Key("keeps", some_of(get_args(Held)), "what it holds for clients that send only the new part of a conversation"),
+    Key("streams_only", FLAG, "it answers only with streams; whole answers are assembled from them"),
+    Key("websocket", FLAG, "use WebSockets to its Responses API for clients that use them; on for openai, azure, xai"),
+    Key(
+        "continuity",
+        CONTINUITY_WORDS,
+        "checkpoints for its models; overrides `[continuity]`, not `[continuity.models]`",
+    ),
+    Key("tags", TAG_WORDS, "thinking tags in its answers; overrides `[tags]`"),
+    Key("content", CONTENT_WORDS, "the content of its chat answers; overrides `[content]`"),
+    Key("keeps", some_of(get_args(Held)), "what it stores for clients that send only the new part of a conversation"),
 )
 PROVIDER_TABLES: dict[str, str] = {
-    "bases": "addresses of formats that it speaks elsewhere, by format",
-    "paths": "paths that it has in place of a format's own, by format",
-    "headers": "headers that go with every request",
-    "timeout": "one length of time for all of it, or `connect`, `first_byte`, `read` and `total`, one each",
+    "bases": "addresses of formats that are served elsewhere, by format",
+    "paths": "paths that replace a format's usual ones, by format",
+    "headers": "headers that are sent with every request",
+    "timeout": "one duration for the whole request, or one each for `connect`, `first_byte`, `read` and `total`",
 }
 TIMEOUT = tuple(
     Key(name, DURATION, meaning)
@@ -122,7 +124,7 @@ TIMEOUT = tuple(
         ("connect", "until there is a connection"),
         ("first_byte", "until the status line"),
         ("read", "between two pieces of a body"),
-        ("total", "for all of it"),
+        ("total", "for the whole request"),
     )
 )
 ROUTE = keys_of(RouteSettings)
@@ -130,17 +132,17 @@ CONTRACT = (
     Key(
         "kind",
         one_of(get_args(ContractKind)),
-        "whether reasoning must be there, must be its own, may be there, must not",
+        "whether reasoning must be present, must be authentic, may be present, or must not be sent",
     ),
     Key("scope", one_of(get_args(Scope)), "which turns must have it"),
-    Key("takes", one_of(get_args(Takes)), "what may be sent: any text, only its own, nothing"),
-    Key("dialect", one_of(DIALECTS), "where it stands"),
-    Key("ladder", RUNGS, "what to do for a turn whose reasoning nobody has, in order"),
-    Key("filler", ANY_TEXT, "the least that is accepted where it must be there"),
+    Key("takes", one_of(get_args(Takes)), "what may be sent: any text, only its own reasoning, nothing"),
+    Key("dialect", one_of(DIALECTS), "where reasoning is kept"),
+    Key("ladder", RUNGS, "what to try for a turn without a record, in order"),
+    Key("filler", ANY_TEXT, "the least that is accepted where reasoning must be present"),
     Key("thinks_by_default", FLAG, "whether the model thinks when a request doesn't say"),
-    Key("only_when_thinking", FLAG, "whether the demand holds only for requests that have the model think"),
-    Key("binds_prefix", FLAG, "whether its reasoning holds only while all before it is unchanged"),
-    Key("binds_model", FLAG, "whether its reasoning holds only for the model that made it"),
+    Key("only_when_thinking", FLAG, "whether it demands reasoning only in requests that make the model think"),
+    Key("binds_prefix", FLAG, "whether its reasoning is valid only while everything before it is unchanged"),
+    Key("binds_model", FLAG, "whether its reasoning is valid only for the model that made it"),
 )
 
 

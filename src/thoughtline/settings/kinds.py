@@ -60,9 +60,16 @@ def _duration(value: object, is_text: bool) -> float:
     return seconds
 
 
-def _size(value: object, is_text: bool) -> int:
+def _size_or_zero(value: object, is_text: bool) -> int:
     size = msgspec.convert(value, int) if isinstance(value, int) else decode_size(msgspec.convert(value, str))
-    if size <= 0:
+    if size < 0:
+        raise ValueError
+    return size
+
+
+def _size(value: object, is_text: bool) -> int:
+    size = _size_or_zero(value, is_text)
+    if size == 0:
         raise ValueError
     return size
 
@@ -185,15 +192,16 @@ ANY_TEXT = Kind("text, which may be empty", _any_text)
 SECRET = Kind("text", _maybe_text)
 TOKEN = Kind("at least 16 characters without spaces", _token)
 FLAG = Kind("true or false", _flag)
-DURATION = Kind('a length of time, such as "30s", "15m", "2h", "7d"', _duration)
+DURATION = Kind('a duration, such as "30s", "15m", "2h", "7d"', _duration)
 SIZE = Kind('a size, such as "500kB", "32MiB", "1GiB"', _size)
-URL = Kind("an address, http://HOST or https://HOST, with nothing but a path behind it", url_of)
+SIZE_OR_ZERO = Kind('a size, such as "500kB", "32MiB", "1GiB", or 0', _size_or_zero)
+URL = Kind("a URL, http://HOST or https://HOST, with an optional path and nothing else", url_of)
 KEYS = Kind("a key, or a list of keys", _keys)
 PATH = Kind('a path, such as "/chat/completions"', _path)
-TEXTS = Kind("a list of texts", _texts)
-HOSTS = Kind('a list of names of hosts without ports, such as ["gateway.example"]', _hosts)
-ORIGINS = Kind('a list of origins, each by itself, such as ["https://app.example"]; there is no "*"', _origins)
-WEIGHTS = Kind("a list of whole numbers from 1", _weights)
+TEXTS = Kind("a list of strings", _texts)
+HOSTS = Kind('a list of host names without ports, such as ["gateway.example"]', _hosts)
+ORIGINS = Kind('a list of origins, such as ["https://app.example"]; there is no "*"', _origins)
+WEIGHTS = Kind("a list of whole numbers of 1 or more", _weights)
 NAMED: dict[str, Kind] = {
     "text": TEXT,
     "secret": SECRET,
@@ -203,6 +211,7 @@ NAMED: dict[str, Kind] = {
     "url": URL,
     "duration": DURATION,
     "size": SIZE,
+    "size_or_zero": SIZE_OR_ZERO,
     "texts": TEXTS,
     "weights": WEIGHTS,
 }

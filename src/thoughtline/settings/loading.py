@@ -125,7 +125,7 @@ def check_exposure(settings: Settings, has_client_keys: bool) -> SettingsError |
     spent = sorted(name for name, row in settings.providers.items() if row.has_secrets)
     if is_loopback(settings.server.host) or has_client_keys or settings.server.insecure or not spent:
         return None
-    message = f"whoever reaches this address can spend the keys of {', '.join(spent)}"
+    message = f"anybody who reaches this address can use the keys of {', '.join(spent)}"
     remedy = "make a client key with `thoughtline keys add NAME`, listen on 127.0.0.1, or set insecure = true"
     return SettingsError([InputProblem("settings", "server.host", message, remedy)])
 
@@ -218,7 +218,7 @@ def _check_store(url: str, tree: Table, problems: Problems) -> None:
     if colon and scheme in known:
         return
     place = table_at(tree, "store", Problems()).members.get("url", tree).place
-    problems.add(place, "store.url", "there is no such store", f"begin it with one of {', '.join(known)} and a colon")
+    problems.add(place, "store.url", "there is no such store", f"it begins with one of {', '.join(known)} and a colon")
 
 
 def _in_order(problem: InputProblem) -> tuple[bool, str, int]:

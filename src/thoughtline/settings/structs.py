@@ -24,56 +24,60 @@ class ServerSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=
     )
     workers: Annotated[int, setting("processes that share the port and the store", short="WORKERS", ge=1, le=256)] = 1
     max_body_bytes: Annotated[
-        int, setting("the largest request that is read; beyond it a client gets 413", "size", key="max_body")
+        int, setting("the largest request body; a larger one gets 413", "size", key="max_body")
     ] = 32 * 2**20
-    max_header_bytes: Annotated[int, setting("the largest head of a request", "size", key="max_header")] = 64 * 2**10
+    max_header_bytes: Annotated[int, setting("the largest request head", "size", key="max_header")] = 64 * 2**10
     max_connections: Annotated[
-        int, setting("connections that each process holds; fewer if descriptors run short", ge=1, le=1_000_000)
+        int, setting("open connections per process; fewer if file descriptors run short", ge=1, le=1_000_000)
     ] = 4096
     max_connections_per_address: Annotated[
-        int, setting("connections of one address; a reverse proxy is one address", ge=1, le=1_000_000)
+        int, setting("open connections per client address; a reverse proxy is one address", ge=1, le=1_000_000)
     ] = 2048
     head_timeout_seconds: Annotated[
         float,
-        setting("how long the head of a request may take, or nothing come at all", "duration", key="head_timeout"),
+        setting(
+            "how long a request head may take, and a new connection may stay silent", "duration", key="head_timeout"
+        ),
     ] = 30.0
     body_timeout_seconds: Annotated[
         float,
         setting(
-            "how long a body may bring less than 4 KiB before the connection is closed", "duration", key="body_timeout"
+            "a connection is closed if its body brings less than 4 KiB in this time", "duration", key="body_timeout"
         ),
     ] = 30.0
     admin_token: Annotated[
         str | None,
-        setting("opens the admin API; one is made at the first start if none is set", "token", short="ADMIN_TOKEN"),
+        setting("opens the admin API; if unset, one is made at the first start", "token", short="ADMIN_TOKEN"),
     ] = None
     require_client_keys: Annotated[
         bool | None,
         setting("reject requests without a client key; if unset, from the first `thoughtline keys add` on"),
     ] = None
-    insecure: Annotated[bool, setting("start even if anybody on the network could spend the keys of the providers")] = (
-        False
-    )
+    insecure: Annotated[bool, setting("start even if anybody on the network could use the provider keys")] = False
     hosts: Annotated[
         tuple[str, ...],
         setting(
-            "names by which clients may call the gateway, beside localhost; on loopback no other is taken, elsewhere "
-            "only if some are listed",
+            "host names by which clients may call the gateway, besides localhost; on loopback others are always "
+            "refused, elsewhere only if this list is not empty",
             "hosts",
         ),
     ] = ()
     cors: Annotated[
         tuple[str, ...],
-        setting("websites whose pages may read answers, each by its origin; none if none are listed", "origins"),
+        setting("origins of websites whose pages may read answers; none by default", "origins"),
     ] = ()
-    open_metrics: Annotated[bool, setting("answer `/metrics` without the admin token, whoever asks")] = False
+    open_metrics: Annotated[bool, setting("serve `/metrics` to anybody, without the admin token")] = False
     upstream: Annotated[
         str | None,
-        setting("the provider that is asked where a request names none, by its address", "url", short="UPSTREAM"),
+        setting("the address of the default provider, for requests that name none", "url", short="UPSTREAM"),
     ] = None
     provider: Annotated[
         str | None,
-        setting("the same by its name; with `upstream`, whose address that is", "text", short="PROVIDER"),
+        setting(
+            "the name of the default provider; with `upstream`, which provider that address belongs to",
+            "text",
+            short="PROVIDER",
+        ),
     ] = None
 
     def __repr__(self) -> str:
@@ -92,23 +96,23 @@ class ReplaySettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=
     miss: Annotated[
         Literal["blank", "inherit"],
         setting(
-            "for a turn whose reasoning nobody has: the least that is taken, or the latest reasoning before it; or a "
-            "table",
+            "what a turn without a record gets: the least that the provider accepts, or the latest reasoning before "
+            "it; or a table",
             key="on_miss",
         ),
     ] = "blank"
     on_miss: dict[str, tuple[Rung, ...]] = {}
     learn: Annotated[bool, setting("remember what a refusal taught about a provider")] = True
-    heal: Annotated[bool, setting("heal what was refused for its reasoning, and send it again")] = True
-    hold_ms: Annotated[int, setting("how long the end of a turn may wait until the turn is saved", ge=0, le=10_000)] = (
-        250
-    )
+    heal: Annotated[bool, setting("correct a request that was refused for its reasoning, and send it again")] = True
+    hold_ms: Annotated[
+        int, setting("how long the end of a turn may be held back until the turn is saved", ge=0, le=10_000)
+    ] = 250
     remembered_bytes: Annotated[
         int,
         setting(
-            "how much memory the conversations of late may take, so that only what is new in one is worked through; "
-            "`0`: none are remembered",
-            "size",
+            "memory for recent conversations, so that only what is new in a request is worked through; `0` remembers "
+            "none",
+            "size_or_zero",
             key="remembered_size",
         ),
     ] = 64 * 2**20
@@ -117,15 +121,15 @@ class ReplaySettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=
 class ContinuitySettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """`[continuity]`. `models` says it for some models, by `PROVIDER/MODEL`, in which `*` stands for anything."""
 
-    enabled: Annotated[bool, setting("quote earlier reasoning to a model that can't take it natively")] = False
+    enabled: Annotated[bool, setting("quote earlier reasoning to models that can't accept it natively")] = False
     count: CheckpointCount = 3
-    mode: Annotated[ContinuityMode, setting("only where native replay can't carry it, or always")] = "handoff"
+    mode: Annotated[ContinuityMode, setting("quote only what native replay can't carry, or always")] = "handoff"
     max_chars: Annotated[
         int, setting("the longest checkpoint; a longer one is left out, never cut", ge=1, le=10_000_000)
     ] = 64_000
     after_compaction: Annotated[
         bool,
-        setting("quote a session's last thoughts where no turn of it is left, if the client names session and agent"),
+        setting("quote a session's last thoughts after a compaction, if the client names session and agent"),
     ] = True
     models: dict[str, ContinuityWord] = {}
 
@@ -160,8 +164,8 @@ class ContentTable(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     mode: Annotated[
         ContentWord,
         setting(
-            "chat answers whose content is a list of parts (Mistral): as they come, or as plain text with the thoughts "
-            "in `reasoning_content`"
+            "chat answers whose content is a list of parts (Mistral): leave them, or convert them to plain text with "
+            "the thoughts in `reasoning_content`"
         ),
     ] = "native"
 
@@ -170,7 +174,7 @@ class DebugSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=T
     """`[debug]`."""
 
     keep_bodies: Annotated[
-        bool, setting("keep the last 50 requests in memory, as clients sent them and as they went up, for admins")
+        bool, setting("keep the last 50 requests in memory for admins, as clients sent them and as they went up")
     ] = False
 
 
@@ -179,10 +183,12 @@ class RouteSettings(Struct, frozen=True):
 
     name: str
     targets: Annotated[tuple[str, ...], setting('models to try in order, as `"provider/model"`', "texts")]
-    weights: Annotated[tuple[int, ...], setting("how often each target comes first, one number each", "weights")] = ()
+    weights: Annotated[
+        tuple[int, ...], setting("how often each target comes first, one number per target", "weights")
+    ] = ()
     continuity: Annotated[
         ContinuityWord | None,
-        setting("checkpoints for its conversations, over all that `[continuity]` and its models say"),
+        setting("checkpoints for its conversations; overrides `[continuity]` and its models"),
     ] = None
 
 

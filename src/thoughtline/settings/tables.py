@@ -52,7 +52,7 @@ def read_table(
 def read_value(path: str, node: Given | Table, kind: Kind, problems: Problems) -> object | None:
     """A value of a kind; None if it is not of it, which is a problem, or if nothing was meant."""
     if isinstance(node, Table):
-        problems.add(node.place, path, "a table stands where a value should", f"expected {kind.expected}")
+        problems.add(node.place, path, "found a table instead of a value", f"expected {kind.expected}")
         return None
     try:
         return kind.convert(node.value, node.is_text)
@@ -66,7 +66,7 @@ def table_at(table: Table, name: str, problems: Problems, path: str = "") -> Tab
     node = table.members.get(name, Table({}, table.place))
     if isinstance(node, Table):
         return node
-    problems.add(node.place, f"{path}{name}", "a value stands where a table should", f"begin it with [{path}{name}]")
+    problems.add(node.place, f"{path}{name}", "found a value instead of a table", f"begin it with [{path}{name}]")
     return Table({}, node.place)
 
 
@@ -147,9 +147,9 @@ def read_routes(table: Table, providers: Collection[str], problems: Problems) ->
         targets = _targets(path, row, given(values, "targets", ()), providers, problems)
         weights: tuple[int, ...] = given(values, "weights", ())
         if not name.strip() or not name.isprintable() or "/" in name:
-            problems.add(row.place, path, "this can't be a model's name of its own", "name it without a slash")
+            problems.add(row.place, path, "this can't be the name of a route", "name it without a slash")
         elif weights and len(weights) != len(targets):
-            problems.add(row.place, f"{path}.weights", "there is not one for each target", f"write {len(targets)}")
+            problems.add(row.place, f"{path}.weights", "there must be one for each target", f"write {len(targets)}")
         elif targets:
             found[name] = (targets, weights, given(values, "continuity", None))
     return found
@@ -163,7 +163,7 @@ def read_models(table: Table, providers: Collection[str], problems: Problems) ->
         word = read_value(path, node, CONTINUITY_WORDS, problems)
         model = _model(path, node.place, name, providers, problems)
         if model is not None and model.lower() in map(str.lower, found):
-            problems.add(node.place, path, f"this is {model} again", "say it once")
+            problems.add(node.place, path, f"{model} is set twice", "set it once")
         elif model is not None and word is not None:
             found[model] = cast(ContinuityWord, word)
     return found
@@ -177,7 +177,7 @@ def _targets(
         _model(f"{path}.targets[{index}]", place, target, providers, problems) for index, target in enumerate(targets)
     ]
     if not targets:
-        problems.add(place, f"{path}.targets", "a route leads somewhere", 'write targets = ["provider/model"]')
+        problems.add(place, f"{path}.targets", "a route needs targets", 'write targets = ["provider/model"]')
     return tuple(target for target in found if target is not None)
 
 
@@ -185,7 +185,7 @@ def _model(path: str, place: str, name: str, providers: Collection[str], problem
     """`provider/model` under the provider's own name; None if that is no known provider's, which is a problem."""
     provider, _, model = name.partition("/")
     if not model.strip() or not name.isprintable():
-        problems.add(place, path, "this is no provider's model", 'write "provider/model"')
+        problems.add(place, path, "this is not a provider and its model", 'write "provider/model"')
         return None
     if canonical_name(provider) not in providers:
         problems.add(place, path, "there is no such provider", did_you_mean(provider, providers))
@@ -212,9 +212,9 @@ def read_providers(table: Table, problems: Problems) -> dict[str, Provider]:
     for name, row in tables_of(table, "providers", problems).items():
         path, canonical = f"providers.{name}", canonical_name(name)
         if not _NAME.fullmatch(canonical) or canonical in RESERVED:
-            problems.add(row.place, path, "no address can hold this name", "letters, digits, dots and dashes")
+            problems.add(row.place, path, "this name can't be part of an address", "letters, digits, dots and dashes")
         elif canonical in found:
-            problems.add(row.place, path, f"this is {canonical} again", "put all of it into one table")
+            problems.add(row.place, path, f"{canonical} is set twice", "use one table")
         else:
             provider = _read_provider(path, canonical, row, problems)
             if provider is not None:
@@ -230,7 +230,7 @@ def _read_provider(path: str, name: str, table: Table, problems: Problems) -> Pr
     values = read_table(path, table, PROVIDER, problems, tuple(PROVIDER_TABLES))
     row = PROVIDERS.get(name)
     if row is None and "base_url" not in table.members:
-        remedy = f"set base_url; or, of the built-in ones, {did_you_mean(name, _names())}"
+        remedy = f"set base_url; or, for a built-in one: {did_you_mean(name, _names())}"
         problems.add(table.place, path, "a provider that is not built in needs an address", remedy)
         return None
     row = row or Provider(name, "", (USUAL.name,))
@@ -278,7 +278,7 @@ def _keys(path: str, row: Provider, values: dict[str, object], *, table: Table, 
         return keys
     if not all(_AWS_KEY.fullmatch(key) for key in keys):
         remedy = "ACCESS_KEY_ID:SECRET_ACCESS_KEY, or profile:NAME, or chain"
-        problems.add(table.place, f"{path}.api_key", "these are no AWS credentials", remedy)
+        problems.add(table.place, f"{path}.api_key", "these are not AWS credentials", remedy)
     return keys or ("chain",)
 
 

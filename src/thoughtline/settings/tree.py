@@ -67,7 +67,9 @@ def read_file(path: Path, environment: Mapping[str, str], problems: Problems) ->
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"line (\d+)", str(error))  # or "at end of document"
         place = f"{name}:{line[1] if line else len(text.splitlines())}"
-        problems.add(place, "", "this is not TOML", "strings stand in quotes, tables in [brackets], keys once")
+        problems.add(
+            place, "", "this is not valid TOML", "write strings in quotes, tables in [brackets], each key once"
+        )
     else:
         return _Reader(name, key_lines(text), environment, problems).table((), values)
     return Table({}, name)
@@ -104,7 +106,7 @@ class _Reader:
             return "$"
         if name is None or not _NAME.fullmatch(name):
             self._problems.add(
-                self._place(path), dotted(path), "a variable has a name", "write ${NAME}, ${NAME:-default}, $$ for $"
+                self._place(path), dotted(path), "a variable needs a name", "write ${NAME}, ${NAME:-default}, $$ for $"
             )
             return ""
         value = self._environment.get(name)

@@ -19,5 +19,7 @@ def missing(migrations: tuple[Migration, ...], version: int) -> tuple[Migration,
     """The steps that a store of this version lacks. A version beyond the last step is refused."""
     newest = migrations[-1].number
     if version > newest:
-        raise NewerStore(f"the store has layout {version}, this program knows layouts up to {newest}: use a newer one")
+        raise NewerStore(
+            f"the store has layout {version}, but this program knows layouts up to {newest} only: use a newer version"
+        )
     return tuple(step for step in migrations if step.number > version)

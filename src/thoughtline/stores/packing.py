@@ -88,7 +88,7 @@ class Packer:
     def check(self, kept: bytes) -> None:
         """Raise `WrongKey` where a store was encrypted with none of our keys."""
         if self.unseal(kept, b"") != _CHECK:
-            raise WrongKey("the store's key check was made by something else")
+            raise WrongKey("the store's key check was not made by thoughtline")
 
     def seal(self, body: bytes, identity: bytes) -> bytes:
         """Bytes that are no record, under an identity of their own."""
@@ -103,7 +103,7 @@ class Packer:
 
     def unseal(self, data: bytes, identity: bytes) -> bytes:
         if not data or data[0] & ~(_COMPRESSED | _ENCRYPTED):
-            raise DecodeError("a kept record is packed in a way that is not known")
+            raise DecodeError("a stored record is packed in an unknown way")
         body = self._decrypt(data, identity) if data[0] & _ENCRYPTED else data[1:]
         return self._decompress(body) if data[0] & _COMPRESSED else body
 
@@ -111,10 +111,10 @@ class Packer:
         try:
             size = zstandard.frame_content_size(body)
             if not 0 <= size <= MAX_UNPACKED:
-                raise DecodeError(f"a kept record claims to be {size} bytes long, at most {MAX_UNPACKED} are read")
+                raise DecodeError(f"a stored record claims to be {size} bytes long; at most {MAX_UNPACKED} are read")
             return self._decompressor.decompress(body, allow_extra_data=False)
         except zstandard.ZstdError:
-            raise DecodeError("a kept record can't be decompressed") from None
+            raise DecodeError("a stored record can't be decompressed") from None
 
     def _decrypt(self, data: bytes, identity: bytes) -> bytes:
         head, nonce, body = data[: 1 + _NAME], data[1 + _NAME : 1 + _NAME + _NONCE], data[1 + _NAME + _NONCE :]
@@ -125,7 +125,7 @@ class Packer:
         try:
             return key.cipher.decrypt(nonce, body, head + identity)
         except Exception as error:  # cryptography's InvalidTag, or a ValueError for a body cut short
-            raise DecodeError(f"a kept record was changed or damaged: {type(error).__name__}") from None
+            raise DecodeError(f"a stored record was changed or damaged: {type(error).__name__}") from None
 
 
 def decode_key(text: str) -> bytes:

@@ -21,7 +21,7 @@ def decode_cursor(text: str | None) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= MAX_NUMBER):
-        raise StoreRefused("a cursor that no page gave")
+        raise StoreRefused("this cursor belongs to no page")
     return int(text)
 
 
@@ -35,5 +35,5 @@ def decode_pair_cursor(text: str | None) -> tuple[float, bytes] | None:
         return None
     found = _PAIR.fullmatch(text)
     if found is None:
-        raise StoreRefused("a cursor that no page gave")
+        raise StoreRefused("this cursor belongs to no page")
     return float(found[1]), bytes.fromhex(found[2])

@@ -32,23 +32,27 @@ class StoreSettings(Struct, frozen=True, rename="camel"):
     memory_bytes: Annotated[int, setting("how much memory they may take", "size", key="memory_size")] = 64 * 2**20
     max_bytes: Annotated[
         int,
-        setting("how large the store may grow before what was used longest ago goes", "size", key="max_size"),
+        setting(
+            "how large the store may grow before the least recently used turns are removed", "size", key="max_size"
+        ),
     ] = 2**30
-    encryption_key: Annotated[str | None, setting("encrypts what is kept", "secret", short="ENCRYPTION_KEY")] = None
+    encryption_key: Annotated[str | None, setting("encrypts stored turns", "secret", short="ENCRYPTION_KEY")] = None
     previous_encryption_key: Annotated[
         str | None,
-        setting("still opens what was kept before the key was changed", "secret", short="PREVIOUS_ENCRYPTION_KEY"),
+        setting("still decrypts turns stored before the key was changed", "secret", short="PREVIOUS_ENCRYPTION_KEY"),
     ] = None
-    clean_seconds: Annotated[
-        float, setting("how often what has expired is taken out", "duration", key="clean_every")
-    ] = 60.0
+    clean_seconds: Annotated[float, setting("how often expired turns are removed", "duration", key="clean_every")] = (
+        60.0
+    )
     timeout_seconds: Annotated[
-        float, setting("how long one call of the store may take before memory goes on alone", "duration", key="timeout")
+        float, setting("how long one call of the store may take before memory alone is used", "duration", key="timeout")
     ] = 2.0
     trust_seconds: Annotated[
         float,
         setting(
-            "how long memory answers for what several turns may share, before it asks again", "duration", key="trust"
+            "how long memory answers for keys that several turns may share before it asks the store again",
+            "duration",
+            key="trust",
         ),
     ] = 10.0
 
@@ -62,7 +66,7 @@ def decode_duration(text: str) -> float:
     """`"2h"`, `"7d"`, `"90s"`, `"1d12h"` in seconds."""
     parts = re.fullmatch(r"(?:\d+(?:\.\d+)?[smhdw])+", text, re.ASCII)
     if parts is None:
-        raise StoreRefused(f"{text!r} is no length of time: write it as 90s, 15m, 2h, 7d or 2w")
+        raise StoreRefused(f"{text!r} is not a duration: write it as 90s, 15m, 2h, 7d or 2w")
     parts_of_it = re.split(r"(?<=[smhdw])", text)[:-1]
     return float(sum(float(part[:-1]) * _SECONDS[part[-1]] for part in parts_of_it))
 
@@ -71,7 +75,7 @@ def decode_size(text: str) -> int:
     """`"1GiB"`, `"500MB"`, `"4096"` in bytes."""
     parts = re.fullmatch(r"(\d+(?:\.\d+)?) ?([A-Za-z]*)", text, re.ASCII)
     if parts is None or parts[2] not in _BYTES:
-        raise StoreRefused(f"{text!r} is no size: write it as 500MB, 64MiB or 1GiB")
+        raise StoreRefused(f"{text!r} is not a size: write it as 500MB, 64MiB or 1GiB")
     return int(float(parts[1]) * _BYTES[parts[2]])
 
 

@@ -19,7 +19,6 @@ from thoughtline.providers import Contract, maker_of
 from thoughtline.providers.contract import Sampling
 from thoughtline.providers.thinking import Settled, knob_for, settle
 from thoughtline.replay.findings import Finding
-from thoughtline.replay.pausing import CIPHERTEXT
 from thoughtline.translation.tools import ToolOffer, offer
 from thoughtline.values.digests import digest
 from thoughtline.values.errors import Untranslatable
@@ -101,9 +100,10 @@ def _refuse_what_is_kept(read: ReadOptions, to: FormatName) -> None:
 def _asking_for_seals(options: Options, to: FormatName, contract: Contract) -> Options:
     """Where nothing is kept at the provider, encrypted reasoning comes to those who ask; some models refuse to be."""
     gives = contract.takes == "own" or (contract.may_seal and contract.takes != "nothing")
-    if "seals_on_request" not in FORMATS[to].quirks or options.store or not gives:
+    inclusion = FORMATS[to].inclusion
+    if inclusion is None or options.store or not gives:
         return options
-    return replace(options, include=tuple(dict.fromkeys((*options.include, CIPHERTEXT))))
+    return replace(options, include=tuple(dict.fromkeys((*options.include, inclusion.seals))))
 
 
 def _body(read: ReadOptions, options: Options, target: Target) -> tuple[bytes, tuple[Finding, ...]]:

@@ -24,9 +24,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
+
+FailureKind = Literal["unreachable", "late", "busy", "overloaded", "broken", "key_rejected"]
+"""What speaks against a server, rather than against what it was asked."""
 
 
 class Fault(Enum):

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from msgspec import Meta
 
 KindName: TypeAlias = Literal[
-    "", "text", "secret", "token", "hosts", "origins", "url", "duration", "size", "texts", "weights"
+    "", "text", "secret", "token", "hosts", "origins", "url", "duration", "size", "size_or_zero", "texts", "weights"
 ]
 """What may stand there, where the type alone doesn't say."""
 

@@ -112,4 +112,4 @@ def test_the_admin_token(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).chmod(0o644)
     assert look_at_token(Settings(), tmp_path).state == "warn"
     set_one = Settings(server=ServerSettings(admin_token="0123456789abcdef"))
-    assert look_at_token(set_one, tmp_path).message == "set in settings"
+    assert look_at_token(set_one, tmp_path).message == "set in the settings"

@@ -39,7 +39,7 @@ async def test_a_simulator_is_well() -> None:
     url = served("deepseek").url
     [with_key, without] = await looked(at(url, KEY), Provider("there", url, ("openai_chat",)))
     assert (with_key.state, without.state) == ("ok", "ok")
-    assert "takes the key" in with_key.message
+    assert "accepts the key" in with_key.message
     assert "key" not in without.message
     assert await looked() == []
 
@@ -53,14 +53,14 @@ async def test_a_default_provider_is_looked_at() -> None:
 
 
 STATUSES = [
-    (200, (KEY,), "ok", "takes the key"),
-    (401, (KEY,), "fail", "its key is refused (401)"),
-    (403, (KEY,), "fail", "its key is refused (403)"),
-    (401, (), "ok", "the caller's own goes up"),
+    (200, (KEY,), "ok", "accepts the key"),
+    (401, (KEY,), "fail", "the key was refused (401)"),
+    (403, (KEY,), "fail", "the key was refused (403)"),
+    (401, (), "ok", "the caller's own will be sent"),
     (404, (KEY,), "ok", "no list of models (404), so no key was tried"),
-    (302, (KEY,), "warn", "it sends elsewhere (302)"),
-    (429, (KEY,), "warn", "asked too much (429)"),
-    (503, (KEY,), "warn", "trouble of its own (503)"),
+    (302, (KEY,), "warn", "it redirects (302)"),
+    (429, (KEY,), "warn", "too many requests (429)"),
+    (503, (KEY,), "warn", "a problem of its own (503)"),
 ]
 
 
@@ -114,7 +114,7 @@ async def test_a_name_that_nobody_knows() -> None:
     """Names under .invalid lead nowhere (RFC 6761)."""
     [check] = await looked(at("https://thoughtline.invalid/v1", KEY))
     assert check.state == "fail"
-    assert "thoughtline.invalid is not known (DNS)" in check.message
+    assert "thoughtline.invalid is unknown (DNS)" in check.message
 
 
 async def test_a_host_without_tls() -> None:
@@ -138,7 +138,7 @@ async def test_a_server_that_speaks_something_else() -> None:
     async with hanging_up() as port:
         [check] = await looked(at(f"http://127.0.0.1:{port}", KEY))
     assert check.state == "fail"
-    assert f"127.0.0.1:{port} takes a connection, but" in check.message
+    assert f"127.0.0.1:{port} accepts a connection, but" in check.message
 
 
 async def test_an_address_that_is_still_to_be_set() -> None:

@@ -29,7 +29,7 @@ async def look_at_port(server: ServerSettings) -> Check:
         family = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)[0][0]
         socket.create_server((server.host, server.port), family=family).close()
     except socket.gaierror:
-        return Check("port", "fail", f"the name {server.host} is not known", "set host in [server]")
+        return Check("port", "fail", f"the host name {server.host} is unknown", "set host in [server]")
     except OSError as error:
         return await _taken(server) if error.errno == errno.EADDRINUSE else _unusable(place, error)
     return Check("port", "ok", f"{place} is free")
@@ -37,10 +37,12 @@ async def look_at_port(server: ServerSettings) -> Check:
 
 def _unusable(place: str, error: OSError) -> Check:
     if error.errno == errno.EACCES:
-        return Check("port", "fail", f"{place} needs more rights", "use a port from 1024: --port, or port in [server]")
+        return Check(
+            "port", "fail", f"{place} needs more privileges", "use a port of 1024 or above: --port, or port in [server]"
+        )
     if error.errno == errno.EADDRNOTAVAIL:
-        return Check("port", "fail", f"{place} is no address of this machine", "set host in [server]")
-    return Check("port", "fail", f"{place} can't be listened on: {error.strerror}", "set host and port in [server]")
+        return Check("port", "fail", f"{place} is not an address of this machine", "set host in [server]")
+    return Check("port", "fail", f"{place} can't be used: {error.strerror}", "set host and port in [server]")
 
 
 async def _taken(server: ServerSettings) -> Check:
@@ -80,16 +82,16 @@ def look_at_exposure(settings: Settings, has_client_keys: bool) -> Check:
         [problem] = error.problems
         return Check("exposure", "fail", problem.message, problem.remedy)
     if is_loopback(host):
-        return Check("exposure", "ok", "only this machine reaches it")
+        return Check("exposure", "ok", "only this machine can reach it")
     if has_client_keys:
-        return Check("exposure", "ok", f"{host} is reached from elsewhere, with client keys")
+        return Check("exposure", "ok", f"{host} can be reached from elsewhere; client keys are required")
     if settings.server.insecure and any(row.has_secrets for row in settings.providers.values()):
         return Check(
-            "exposure", "warn", f"whoever reaches {host} may spend the keys: insecure = true", "add client keys"
+            "exposure", "warn", f"anybody who reaches {host} can use the keys: insecure = true", "add client keys"
         )
     near = sorted(name for name in settings.configured if any(map(is_private, hosts_of(settings.providers[name]))))
     closed = f"; closed to them without client keys: {', '.join(near)}" if near and not settings.server.insecure else ""
-    return Check("exposure", "ok", f"{host} is reached from elsewhere; callers use credentials of their own{closed}")
+    return Check("exposure", "ok", f"{host} can be reached from elsewhere; callers use their own credentials{closed}")
 
 
 def look_at_routes(settings: Settings, has_client_keys: bool) -> list[Check]:
@@ -110,7 +112,7 @@ def look_at_token(settings: Settings, data_dir: Path) -> Check:
     """The admin token: set, made, or to be made."""
     place = data_dir / FILE_NAME
     if settings.server.admin_token is not None:
-        return Check("admin token", "ok", "set in settings")
+        return Check("admin token", "ok", "set in the settings")
     if not place.exists():
         return Check("admin token", "ok", "one will be made at the first start")
     if place.stat().st_mode & 0o077:

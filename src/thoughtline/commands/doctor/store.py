@@ -32,7 +32,7 @@ class StoreReport(NamedTuple):
 async def look_at_store(settings: Settings, clock: Clock = time.time) -> StoreReport:
     """Open it as the gateway would, write something, read it back."""
     if settings.store_url.startswith("memory:"):
-        message = "turns are kept in memory: they go with the process"
+        message = "turns are kept in memory and lost with the process"
         return StoreReport([Check("store", "warn", message, "set url in [store], or leave it out for the default")])
     try:
         store = durable_store(settings.store_url, settings.store, clock)
@@ -56,8 +56,8 @@ async def _used(store: Store, clock: Clock) -> StoreReport:
     await store.delete_notes(NAMESPACE, key)
     took = 1000 * (time.perf_counter() - began)
     if not is_back:
-        lost = "what was just written is not there: is another clock in use, or a server that evicts?"
-        return StoreReport([Check("store", "fail", lost, "see what the server is set to keep (docs/stores.md)")])
+        lost = "what was just written can't be read back: do the clocks differ, or does the server evict?"
+        return StoreReport([Check("store", "fail", lost, "check how the server stores and evicts (docs/stores.md)")])
     keys = await ClientKeys.load(store, clock)
     return StoreReport([Check("store", "ok", f"opened, written and read back in {took:.0f} ms")], not keys.is_empty)
 
@@ -73,7 +73,7 @@ def _failed(error: StoreError | TimeoutError) -> Check:
         case WrongKey():
             message, remedy = str(error), "set encryption_key in [store], or previous_encryption_key after a change"
         case _:
-            message, remedy = str(error), "mend url or encryption_key in [store]"
+            message, remedy = str(error), "correct url or encryption_key in [store]"
     return Check("store", "fail", message, remedy)
 
 
@@ -91,11 +91,11 @@ def _look_at_disk(place: Path, max_bytes: int) -> Check:
     free = shutil.disk_usage(place.parent).free
     room = max_bytes - place.stat().st_size
     if free < LEAST_FREE_BYTES:
-        return Check("disk", "fail", f"{_size(free)} are free", "make room, or keep the store elsewhere")
+        return Check("disk", "fail", f"{_size(free)} free", "make room, or keep the store elsewhere")
     if free < room:
-        message = f"{_size(free)} are free, and the store may grow by {_size(room)}"
+        message = f"{_size(free)} free, and the store may grow by {_size(room)}"
         return Check("disk", "warn", message, "make room, or set a smaller max_size in [store]")
-    return Check("disk", "ok", f"{_size(free)} are free")
+    return Check("disk", "ok", f"{_size(free)} free")
 
 
 def _size(count: int) -> str:

@@ -48,13 +48,13 @@ def look_at_clock(seen: list[Seen]) -> Check:
     """Ours against those of the upstreams: the nearest of them counts, since theirs may be wrong too."""
     skews = [each.skew_seconds for each in seen if each.skew_seconds is not None]
     if not skews:
-        return Check("clock", "ok", "no upstream told its time")
+        return Check("clock", "ok", "no upstream sent its time")
     nearest = min(skews, key=abs)
     if abs(nearest) > SKEW_SECONDS:
         side = "ahead of" if nearest > 0 else "behind"
         message = f"this machine's clock is {abs(nearest):.0f} s {side} the upstreams'"
-        return Check("clock", "warn", message, "let it be set by the network: what is kept expires by it")
-    return Check("clock", "ok", "it agrees with the upstreams'")
+        return Check("clock", "warn", message, "synchronize it (NTP): stored turns expire by it")
+    return Check("clock", "ok", "agrees with the upstreams'")
 
 
 async def _look_at(provider: Provider, upstreams: Upstreams, clock: Clock) -> Seen:
@@ -108,17 +108,17 @@ def _judged(name: str, provider: Provider, status: int, has_key: bool, took: flo
     table, heard = f"[providers.{provider.name}]", f"answers in {took:.0f} ms"
     is_listing = "models_elsewhere" not in FORMATS[provider.formats[0]].quirks
     if status in (401, 403) and has_key and is_listing:
-        return Check(name, "fail", f"its key is refused ({status})", f"mend api_key in {table}")
+        return Check(name, "fail", f"the key was refused ({status})", f"correct api_key in {table}")
     if status in (401, 403):
-        return Check(name, "ok", f"{heard}, and wants a key: the caller's own goes up")
+        return Check(name, "ok", f"{heard}, needs a key: the caller's own will be sent")
     if status < 300:
-        return Check(name, "ok", heard + (", and takes the key" if has_key else ""))
+        return Check(name, "ok", heard + (", accepts the key" if has_key else ""))
     if status < 400:
-        return Check(name, "warn", f"it sends elsewhere ({status}), which is not followed", f"mend base_url in {table}")
+        return Check(name, "warn", f"it redirects ({status}), which is not followed", f"correct base_url in {table}")
     if status == 429:
-        return Check(name, "warn", "it says that it is asked too much (429)", "wait, or see the limits of the account")
+        return Check(name, "warn", "it reports too many requests (429)", "wait, or check the limits of the account")
     if status >= 500:
-        return Check(name, "warn", f"it has trouble of its own ({status})", "wait, and look again")
+        return Check(name, "warn", f"it has a problem of its own ({status})", "wait, and try again")
     return Check(name, "ok", f"{heard}; it has no list of models ({status}), so no key was tried")
 
 
@@ -127,21 +127,23 @@ async def _diagnosed(name: str, url: str, declined: Declined) -> Check:
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
     context = ssl.create_default_context() if parts.scheme == "https" else None
-    remedy = "is base_url right, and does this machine reach it? behind a proxy, set HTTPS_PROXY"
+    remedy = "is base_url correct, and can this machine reach it? behind a proxy, set HTTPS_PROXY"
     try:
         async with asyncio.timeout(PATIENCE.connect):
             _, writer = await asyncio.open_connection(host, port, ssl=context)
     except socket.gaierror:
-        return Check(name, "fail", f"the name {host} is not known (DNS)", remedy)
+        return Check(name, "fail", f"the host name {host} is unknown (DNS)", remedy)
     except ssl.SSLCertVerificationError as error:
         return Check(name, "fail", f"its certificate is not trusted: {error.verify_message}", "see SSL_CERT_FILE")
     except ssl.SSLError:
         return Check(name, "fail", f"there is no TLS at {host}:{port}", "write http:// if it speaks plain HTTP")
     except ConnectionRefusedError:
-        return Check(name, "fail", f"nothing listens at {host}:{port}", "start it, or mend base_url")
+        return Check(name, "fail", f"nothing listens at {host}:{port}", "start it, or correct base_url")
     except TimeoutError:
         return Check(name, "fail", f"{host}:{port} does not answer: no connection in {PATIENCE.connect:.0f} s", remedy)
     except OSError as error:
         return Check(name, "fail", f"{host}:{port} can't be reached: {error.strerror}", remedy)
     writer.close()
-    return Check(name, "fail", f"{host}:{port} takes a connection, but: {declined}", "does HTTP or HTTPS fit?")
+    return Check(
+        name, "fail", f"{host}:{port} accepts a connection, but: {declined}", "should it be http:// or https://?"
+    )

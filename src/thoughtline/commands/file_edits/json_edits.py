@@ -26,14 +26,14 @@ def edited_json(text: str, lines: str) -> str:
         return f"{lines.strip()}\n"
     root = read_tree(text)
     if type(root.value) is not type(new):
-        raise Uneditable(f"it should be {'an object' if isinstance(new, dict) else 'a list'} at its top")
+        raise Uneditable(f"its top level should be {'an object' if isinstance(new, dict) else 'a list'}")
     newline = "\r\n" if "\r\n" in text else "\n"
     writer = _Writer(text, _unit(text), newline)
     result = text
     for edit in sorted(writer.edits(root, new), reverse=True):
         result = result[: edit.start] + edit.text + result[edit.end :]
     if read_tree(result).value != merged(root.value, new):
-        raise Uneditable("its members stand where they can't be changed safely")
+        raise Uneditable("its members can't be changed safely")
     return result
 
 

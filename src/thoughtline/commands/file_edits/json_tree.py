@@ -39,7 +39,7 @@ def read_tree(text: str) -> Node:
     reader = _Reader(text)
     node = reader.value(reader.skipped(start), 0)
     if reader.skipped(node.end) != len(text):
-        raise Uneditable(f"it is no JSON: something stands behind its end, on line {_line(text, node.end)}")
+        raise Uneditable(f"it is not valid JSON: there is text after its end, on line {_line(text, node.end)}")
     return node
 
 
@@ -63,7 +63,7 @@ class _Reader:
 
     def value(self, at: int, depth: int) -> Node:
         if depth > _DEEPEST:
-            raise Uneditable("it is too deep")
+            raise Uneditable("it is nested too deeply")
         opening = self._text[at : at + 1]
         if opening in ("{", "["):
             return self._members(at, depth, "}" if opening == "{" else "]")
@@ -73,14 +73,14 @@ class _Reader:
                 return Node(json.loads(found[0]), at, found.end(), [])
         except ValueError:
             pass
-        raise Uneditable(f"it is no JSON, on line {_line(self._text, at)}")
+        raise Uneditable(f"it is not valid JSON, on line {_line(self._text, at)}")
 
     def _members(self, at: int, depth: int, closing: str) -> Node:
         members: list[Member] = []
         place, comma = self.skipped(at + 1), -1
         while self._text[place : place + 1] != closing:
             if members and comma < 0:
-                raise Uneditable(f"it is no JSON: a comma is missing on line {_line(self._text, place)}")
+                raise Uneditable(f"it is not valid JSON: a comma is missing on line {_line(self._text, place)}")
             member = self._member(place, depth, None if closing == "}" else len(members))
             members.append(member)
             place = self.skipped(member.node.end)
@@ -96,5 +96,5 @@ class _Reader:
         found = _TEXT.match(self._text, at)
         colon = self.skipped(found.end()) if found else at
         if found is None or self._text[colon : colon + 1] != ":":
-            raise Uneditable(f"it is no JSON, on line {_line(self._text, at)}")
+            raise Uneditable(f"it is not valid JSON, on line {_line(self._text, at)}")
         return Member(json.loads(found[0]), at, self.value(self.skipped(colon + 1), depth + 1))

@@ -14,7 +14,7 @@ def edited_toml(text: str, lines: str) -> str:
     try:
         old, new = tomllib.loads(text), tomllib.loads(lines)
     except tomllib.TOMLDecodeError as error:
-        raise Uneditable(f"it is no TOML: {error}") from None
+        raise Uneditable(f"it is not valid TOML: {error}") from None
     keys, tables = _parted(lines)
     result = text.replace("\r\n", "\n")
     for path, table in tables:
@@ -28,7 +28,7 @@ def edited_toml(text: str, lines: str) -> str:
             return result
     except tomllib.TOMLDecodeError:
         pass
-    raise Uneditable("its keys stand where they can't be changed safely")
+    raise Uneditable("its keys can't be changed safely")
 
 
 def _parted(lines: str) -> tuple[list[tuple[str, str]], list[tuple[KeyPath, str]]]:

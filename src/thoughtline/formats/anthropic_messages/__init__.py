@@ -9,11 +9,12 @@ import re
 from thoughtline.formats.anthropic_messages import bodies, notes, options
 from thoughtline.formats.anthropic_messages.stream import TEXTS, StreamDecoder
 from thoughtline.formats.anthropic_messages.stream_encoder import StreamEncoder
+from thoughtline.formats.anthropic_messages.thinking import MODES
 from thoughtline.formats.counting import only
 from thoughtline.formats.errors import read_error, word_for
 from thoughtline.formats.json_text import encode
 from thoughtline.formats.paths import ClientPath, PublishedMethods, by_tail, versioned
-from thoughtline.formats.thinking import without
+from thoughtline.formats.thinking import SettingPlace, without
 from thoughtline.formats.wire import (
     ErrorCodec,
     HeldConversation,
@@ -25,7 +26,7 @@ from thoughtline.formats.wire import (
     body_codec,
 )
 from thoughtline.providers import ANTHROPIC
-from thoughtline.values.errors import ErrorReply
+from thoughtline.values.errors import ErrorReply, FailureKind
 from thoughtline.values.items import Text
 
 _CALL_IDS = IdRule(re.compile(r"[a-zA-Z0-9_-]{1,64}"), is_unique=True)
@@ -57,6 +58,12 @@ _TYPES = {
     500: "api_error",
     504: "timeout_error",
     529: "overloaded_error",
+}
+_FAILURES: dict[str, FailureKind] = {
+    "overloaded_error": "overloaded",
+    "rate_limit_error": "busy",
+    "timeout_error": "late",
+    "api_error": "broken",
 }
 
 
@@ -95,24 +102,31 @@ WIRE = Wire(
     item_member="content",
     message=MessagePlace((), "assistant", "content"),
     system="blocks",
+    system_members=("system",),
     telling_members=("anthropic_version", "max_tokens_to_sample"),
     telling_words=(b'"tool_use"', b'"tool_result"', b'"redacted_thinking"', b'"tool_use_id"'),
+    telling_element=None,
     client_path=_client_path,
     upstream_path=lambda base, model, is_streaming: versioned(base, "v1", "/messages"),
     published=_PUBLISHED,
     count_path=lambda base, model: versioned(base, "v1", "/messages/count_tokens"),
     count_body=only(("model", "messages", "system", "tools", "tool_choice", "thinking")),
     count_member="input_tokens",
+    count_beside={},
+    count_inside="",
     version="v1",
     headers=((b"anthropic-version", b"2023-06-01"),),
     # 20 a page if nothing is said.
     models=ModelList(encode=_models, query="limit=1000", path="", header=b"anthropic-version"),
-    errors=ErrorCodec(read_error, _error, _write_error),
+    errors=ErrorCodec(read_error, _error, _write_error, failures=_FAILURES),
     options=options,
     has_openai_tools=False,
     built_in_tools=frozenset({"web_search"}),
     tool_shapes="typed",
     unasked=without("thinking"),
+    thinking=SettingPlace(replaced=("thinking",)),
+    thinking_modes=MODES,
+    inclusion=None,
     call_ids=_CALL_IDS,
     upstream_call_ids=_CALL_IDS,
     has_turns_of_blocks=True,
@@ -138,7 +152,5 @@ WIRE = Wire(
         remedy="Send the full conversation without `thread`.",
         goes_on=lambda thread: b'"continue"' in bytes(thread),
     ),
-    quirks=frozenset(
-        {"claude_finishes", "max_tokens_needed", "not_last", "thinking_modes", "unsigned_refused", "usual_tier"}
-    ),
+    quirks=frozenset({"claude_finishes", "max_tokens_needed", "not_last", "unsigned_refused", "usual_tier"}),
 )

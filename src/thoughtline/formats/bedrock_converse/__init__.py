@@ -12,6 +12,7 @@ from thoughtline.formats.bedrock_converse import bodies, notes, options
 from thoughtline.formats.bedrock_converse.stream import TEXTS, StreamDecoder
 from thoughtline.formats.bedrock_converse.stream_encoder import StreamEncoder
 from thoughtline.formats.openai_shapes import OPENAI_MODELS
+from thoughtline.formats.thinking import SettingPlace
 from thoughtline.formats.wire import IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import BEDROCK_CLAUDE
 from thoughtline.values.items import Text
@@ -33,14 +34,18 @@ WIRE = Wire(
     item_member="content",
     message=MessagePlace(("output", "message"), "assistant", "content"),
     system="blocks",
+    system_members=("system",),
     telling_members=("inferenceConfig", "toolConfig"),
     telling_words=(),
+    telling_element=None,
     client_path=_CLIENT_PATH,
     upstream_path=_UPSTREAM_PATH,
     published=None,
     count_path=None,
     count_body=None,
     count_member="input_tokens",
+    count_beside={},
+    count_inside="",
     version="v1",
     headers=(),
     models=OPENAI_MODELS,
@@ -50,6 +55,9 @@ WIRE = Wire(
     built_in_tools=frozenset(),
     tool_shapes="functions",
     unasked=options.unasked,
+    thinking=SettingPlace(),
+    thinking_modes=None,
+    inclusion=None,
     call_ids=_CALL_IDS,
     upstream_call_ids=_CALL_IDS,
     has_turns_of_blocks=True,

@@ -6,12 +6,13 @@ Reasoning is a part with `thought: true`, or a signature beside the payload of a
 import re
 from urllib.parse import quote
 
-from thoughtline.formats.counting import enclosed
+from thoughtline.formats.counting import ENCLOSED, enclosed
 from thoughtline.formats.gemini_generate import bodies, options
 from thoughtline.formats.gemini_generate.stream import TEXTS, StreamDecoder
 from thoughtline.formats.gemini_generate.stream_encoder import StreamEncoder
 from thoughtline.formats.google_shapes import GOOGLE_ERRORS, GOOGLE_MODELS
 from thoughtline.formats.paths import Action, ClientPath, PublishedMethods, is_lead, versioned
+from thoughtline.formats.thinking import SettingPlace
 from thoughtline.formats.wire import IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import GEMINI
 from thoughtline.values.items import Text
@@ -63,8 +64,10 @@ WIRE = Wire(
     item_member="parts",
     message=MessagePlace(("candidates", 0, "content"), "model", "parts"),
     system="blocks",
+    system_members=("systemInstruction", "system_instruction"),
     telling_members=("contents",),
     telling_words=(),
+    telling_element="parts",
     client_path=_client_path,
     upstream_path=lambda base, model, is_streaming: _upstream_path(
         base, model, "streamGenerateContent" if is_streaming else "generateContent"
@@ -73,6 +76,8 @@ WIRE = Wire(
     count_path=lambda base, model: _upstream_path(base, model, "countTokens"),
     count_body=enclosed,
     count_member="totalTokens",
+    count_beside={},
+    count_inside=ENCLOSED,
     version="v1beta",
     headers=(),
     models=GOOGLE_MODELS,
@@ -82,6 +87,9 @@ WIRE = Wire(
     built_in_tools=frozenset({"web_search"}),
     tool_shapes="functions",
     unasked=options.unasked,
+    thinking=SettingPlace(spellings=options.CONFIGS, stale=("thinking_config",)),
+    thinking_modes=None,
+    inclusion=None,
     call_ids=_CALL_IDS,
     upstream_call_ids=_CALL_IDS,
     has_turns_of_blocks=True,

@@ -36,7 +36,7 @@ from thoughtline.values.options import (
 )
 
 _JSON = "application/json"
-_CONFIGS = ("generationConfig", "generation_config")
+CONFIGS = ("generationConfig", "generation_config")
 _CONFIG = (
     member("max_tokens", int, "maxOutputTokens", "max_output_tokens"),
     member("temperature", float),
@@ -75,7 +75,7 @@ def decode_options(body: bytes) -> ReadOptions:
     """What a request asks for."""
     reader = Reader(body)
     reader.skip("contents", "systemInstruction", "system_instruction")
-    config = reader.inner(*_CONFIGS)
+    config = reader.inner(*CONFIGS)
     calling = reader.inner("toolConfig", "tool_config").inner("functionCallingConfig", "function_calling_config")
     options = Options(
         **reader.read(_READ),
@@ -303,7 +303,7 @@ def encode_result(content: ResultContent, call_id: str | None, name: str | None)
 def unasked(body: bytes) -> list[MemberEdit]:
     """What asks the model to think stands among other settings, which stay."""
     request = msgspec.json.decode(body)
-    for name in _CONFIGS:
+    for name in CONFIGS:
         settings = request.get(name)
         if isinstance(settings, dict):
             kept = {key: value for key, value in settings.items() if key not in ("thinkingConfig", "thinking_config")}

@@ -12,6 +12,7 @@ from thoughtline.formats.gemini_interactions.stream import TEXTS, StreamDecoder
 from thoughtline.formats.gemini_interactions.stream_encoder import StreamEncoder
 from thoughtline.formats.google_shapes import GOOGLE_ERRORS, GOOGLE_MODELS
 from thoughtline.formats.paths import by_tail, versioned
+from thoughtline.formats.thinking import SettingPlace
 from thoughtline.formats.wire import HeldConversation, IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import INTERACTIONS
 from thoughtline.values.items import Text
@@ -31,14 +32,18 @@ WIRE = Wire(
     item_member="",
     message=MessagePlace(("steps",), "", ""),
     system="text",
+    system_members=("system_instruction",),
     telling_members=("input", "previous_interaction_id", "generation_config", "agent"),
     telling_words=(b'"user_input"', b'"model_output"', b'"thought"'),
+    telling_element="type",
     client_path=by_tail(("generate", "interactions")),
     upstream_path=lambda base, model, is_streaming: versioned(base, "v1beta", "/interactions"),
     published=None,
     count_path=None,
     count_body=None,
     count_member="totalTokens",
+    count_beside={},
+    count_inside="",
     version="v1beta",
     headers=(),
     models=GOOGLE_MODELS._replace(path="(?!)"),
@@ -48,6 +53,9 @@ WIRE = Wire(
     built_in_tools=frozenset({"web_search"}),
     tool_shapes="functions",
     unasked=options.unasked,
+    thinking=SettingPlace(),
+    thinking_modes=None,
+    inclusion=None,
     call_ids=_CALL_IDS,
     upstream_call_ids=_CALL_IDS,
     has_turns_of_blocks=False,

@@ -11,7 +11,7 @@ from thoughtline.formats.ollama_chat import chat, options
 from thoughtline.formats.ollama_chat.stream import TEXTS, StreamDecoder, StreamEncoder
 from thoughtline.formats.openai_shapes import OPENAI_MODELS
 from thoughtline.formats.paths import by_tail, without_version
-from thoughtline.formats.thinking import without
+from thoughtline.formats.thinking import SettingPlace, without
 from thoughtline.formats.wire import ErrorCodec, IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import OLLAMA
 from thoughtline.values.errors import ErrorReply
@@ -37,23 +37,30 @@ WIRE = Wire(
     item_member="",
     message=MessagePlace(("message",), "assistant", "content"),
     system="messages",
+    system_members=("system",),
     telling_members=("options", "keep_alive"),
     telling_words=(),
+    telling_element=None,
     client_path=by_tail(("generate", "api/chat")),
     upstream_path=lambda base, model, is_streaming: f"{without_version(base)}/api/chat",
     published=None,
     count_path=None,
     count_body=None,
     count_member="input_tokens",
+    count_beside={},
+    count_inside="",
     version="v1",
     headers=(),
     models=OPENAI_MODELS,
-    errors=ErrorCodec(read_error, lambda error: error.message, _write_error),
+    errors=ErrorCodec(read_error, lambda error: error.message, _write_error, failures={}),
     options=options,
     has_openai_tools=False,
     built_in_tools=frozenset(),
     tool_shapes="functions",
     unasked=without("think"),
+    thinking=SettingPlace(),
+    thinking_modes=None,
+    inclusion=None,
     call_ids=_CALL_IDS,
     upstream_call_ids=_CALL_IDS,
     has_turns_of_blocks=False,

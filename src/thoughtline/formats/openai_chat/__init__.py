@@ -11,7 +11,7 @@ from thoughtline.formats.openai_chat.stream import TEXTS, StreamDecoder
 from thoughtline.formats.openai_chat.stream_encoder import StreamEncoder
 from thoughtline.formats.openai_shapes import OPENAI_ERRORS, OPENAI_MODELS
 from thoughtline.formats.paths import below_openai, by_tail
-from thoughtline.formats.thinking import without
+from thoughtline.formats.thinking import SettingPlace, without
 from thoughtline.formats.wire import IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import REASONING_CONTENT
 from thoughtline.values.items import Text
@@ -31,14 +31,18 @@ WIRE = Wire(
     item_member="",
     message=MessagePlace(("choices", 0, "message"), "assistant", "content"),
     system="messages",
+    system_members=(),
     telling_members=(),
     telling_words=(),
+    telling_element=None,
     client_path=by_tail(("generate", "chat/completions")),
     upstream_path=lambda base, model, is_streaming: below_openai(base, "/chat/completions"),
     published=None,
     count_path=None,
     count_body=None,
     count_member="input_tokens",
+    count_beside={},
+    count_inside="",
     version="v1",
     headers=(),
     models=OPENAI_MODELS,
@@ -48,6 +52,9 @@ WIRE = Wire(
     built_in_tools=frozenset(),
     tool_shapes="functions",
     unasked=without(*_ASKING),
+    thinking=SettingPlace(replaced=("thinking",)),
+    thinking_modes=None,
+    inclusion=None,
     call_ids=IdRule(re.compile(r".{1,40}", re.DOTALL)),
     # vLLM's have 46 characters; nobody but OpenAI, and who passes on to it, is known to count them.
     upstream_call_ids=IdRule(re.compile(r".{1,256}", re.DOTALL)),

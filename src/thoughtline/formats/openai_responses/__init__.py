@@ -12,8 +12,8 @@ from thoughtline.formats.openai_responses.stream import TEXTS, StreamDecoder
 from thoughtline.formats.openai_responses.stream_encoder import StreamEncoder
 from thoughtline.formats.openai_shapes import OPENAI_ERRORS, OPENAI_MODELS
 from thoughtline.formats.paths import below_openai, by_tail
-from thoughtline.formats.thinking import without
-from thoughtline.formats.wire import HeldConversation, IdRule, MessagePlace, NotePlace, Wire, body_codec
+from thoughtline.formats.thinking import SettingPlace, without
+from thoughtline.formats.wire import HeldConversation, IdRule, Inclusion, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import OPENAI_RESPONSES
 
 _CALL_IDS = IdRule(re.compile(r".{1,64}", re.DOTALL), is_unique=True)
@@ -39,8 +39,10 @@ WIRE = Wire(
     item_member="",
     message=MessagePlace(("output",), "", ""),
     system="text",
+    system_members=("instructions",),
     telling_members=("input",),
     telling_words=(),
+    telling_element="type",
     client_path=by_tail(
         ("generate", "responses"), ("compact", "responses/compact"), ("count_tokens", "responses/input_tokens")
     ),
@@ -49,6 +51,8 @@ WIRE = Wire(
     count_path=lambda base, model: below_openai(base, "/responses/input_tokens"),
     count_body=_COUNTED,
     count_member="input_tokens",
+    count_beside={"object": "response.input_tokens"},
+    count_inside="",
     version="v1",
     headers=(),
     models=OPENAI_MODELS,
@@ -58,6 +62,9 @@ WIRE = Wire(
     built_in_tools=frozenset({"web_search"}),
     tool_shapes="namespaces",
     unasked=without("reasoning"),
+    thinking=SettingPlace(stale=("max_tokens",)),
+    thinking_modes=None,
+    inclusion=Inclusion("include", "reasoning.encrypted_content"),
     call_ids=_CALL_IDS,
     upstream_call_ids=_CALL_IDS,
     has_turns_of_blocks=False,
@@ -86,7 +93,6 @@ WIRE = Wire(
             "bearer_key",
             "items_are_elements",
             "not_last",
-            "seals_on_request",
             "stored_responses",
             "usual_tier",
             "websocket",

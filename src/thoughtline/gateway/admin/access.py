@@ -38,7 +38,7 @@ async def require_admin(request: AdminRequest) -> None:
         raise Declined(
             403,
             "cross_site",
-            "What is asked by cookie must come from the dashboard itself.",
+            "Requests with the cookie must come from the dashboard itself.",
             "Send `Authorization: Bearer <admin token>` instead.",
         )
 
@@ -55,21 +55,23 @@ async def follow_link(request: AdminRequest, token: str) -> tuple[tuple[bytes, b
     """The headers that make a browser the admin's, for a link that is good once. Raises for any other."""
     state = request.state
     if is_website(request.headers):
-        raise Declined(403, "cross_site", "A web page led here.", "Paste the link into the address bar.")
+        raise Declined(
+            403, "cross_site", "This request comes from another web page.", "Paste the link into the address bar."
+        )
     is_code = bool(state.admin_token) and hmac.compare_digest(secret_digest(token), secret_digest(state.guard.code))
     is_right = is_code or is_token_right(state, token)
     await state.guard.judge(request.peer, is_right=is_right)
     if not is_right:
         raise unauthorized()
     if not state.guard.use_link(token):
-        raise Declined(401, "link_used", "This link was used.", "Log in at / with the admin token.")
+        raise Declined(401, "link_used", "This link has been used.", "Log in at / with the admin token.")
     return logged_in(request)
 
 
 async def log_in(request: AdminRequest, token: str) -> tuple[tuple[bytes, bytes], ...]:
     """The same for the admin token in a form of our own page, as often as somebody likes."""
     if is_website(request.headers):
-        raise Declined(403, "cross_site", "A web page led here.", "Log in at / instead.")
+        raise Declined(403, "cross_site", "This request comes from another web page.", "Log in at / instead.")
     is_right = is_token_right(request.state, token)
     await request.state.guard.judge(request.peer, is_right=is_right)
     if not is_right:

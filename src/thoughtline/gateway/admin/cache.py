@@ -93,7 +93,7 @@ async def entries_page(state: State, where: Filter, limit: int, cursor: str | No
     try:
         return await state.store.list_entries(where, min(max(limit, 1), MAX_PAGE), cursor)
     except StoreRefused:
-        raise Declined(400, "bad_cursor", "No page gave this cursor.", "Begin without one.") from None
+        raise Declined(400, "bad_cursor", "This cursor belongs to no page.", "Begin without one.") from None
 
 
 def stats_answer(stats: Stats, counts: StoreCounts) -> CacheStats:

@@ -25,7 +25,7 @@ class ConnectQuery(Struct, frozen=True):
 
 
 async def connect_view(request: AdminRequest) -> Whole:
-    """Raises for a client that nobody knows, and for what can't stand in a settings file."""
+    """Raises for a client that nobody knows, and for what can't be written into a settings file."""
     seen: dict[str, float] = {}
     for agent, at in (await recent.seen(request.state)).agents.items():
         name = clients.client_of(agent)
@@ -64,7 +64,7 @@ def _setup(request: AdminRequest, query: ConnectQuery) -> Setup | None:
     for name in ("provider", "model", "url"):
         value = getattr(query, name)
         if value is not None and not clients.SETTABLE.fullmatch(value):
-            raise Declined(400, "bad_parameter", f"{name}: {value[:60]!r} can't stand in a settings file.", "")
+            raise Declined(400, "bad_parameter", f"{name}: {value[:60]!r} can't be written into a settings file.", "")
     _check_provider(query, request.state.settings)
     url = query.url or f"{request.scheme}://{request.header(b'host')}"
     address = clients.address_of(client, url, query.provider, model=query.model)

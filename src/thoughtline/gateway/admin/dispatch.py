@@ -86,7 +86,7 @@ async def _answered(request: AdminRequest, scope: Scope, receive: Receive) -> Wh
     found = find((scope.get("raw_path") or scope["path"].encode()).decode("latin-1"))
     if found is None:
         await require_admin(request)
-        raise Declined(404, "unknown_path", "Nothing is at this address.", "GET /api/openapi.json lists all.")
+        raise Declined(404, "unknown_path", "There is nothing at this address.", "GET /api/openapi.json lists all.")
     row = found.rows.get("GET" if request.method == "HEAD" else request.method)
     await _require_access(row or next(iter(found.rows.values())), request)
     if row is None or (request.method == "HEAD" and row.content_type == "text/event-stream"):
@@ -171,14 +171,14 @@ def _method_refused(method: str, found: _Found) -> Whole:
     if any(row.method == "GET" and row.content_type != "text/event-stream" for row in found.rows.values()):
         allowed.append("HEAD")
     names = ", ".join(allowed)
-    problem = Declined(405, "method_not_allowed", f"{method[:20]} is not for this address.", f"Use {names}.")
+    problem = Declined(405, "method_not_allowed", f"{method[:20]} is not allowed at this address.", f"Use {names}.")
     return refusal(problem)._replace(headers=((b"allow", names.encode()),))
 
 
 async def _body(row: Row, request: AdminRequest, receive: Receive) -> bytes:
     kind = request.header(b"content-type").partition(";")[0].strip().lower()
     if kind and kind not in row.body_types:
-        raise Declined(415, "unsupported_media_type", f"{kind[:60]!r} is not taken.", f"Send {row.body_types[0]}.")
+        raise Declined(415, "unsupported_media_type", f"{kind[:60]!r} is not accepted.", f"Send {row.body_types[0]}.")
     limit = row.max_body or request.state.settings.server.max_body_bytes
     body = await read_body(receive, request.headers.get(b"content-length", b""), limit)
     encoding = request.header(b"content-encoding")

@@ -17,7 +17,9 @@ MAX_LISTENERS = 64
 def require_room(journal: Journal) -> None:
     """Raises where so many listen that each line costs too much."""
     if journal.listeners >= MAX_LISTENERS:
-        raise Declined(429, "too_many_listeners", f"{MAX_LISTENERS} listen already.", "Close another page.")
+        raise Declined(
+            429, "too_many_listeners", f"There are already {MAX_LISTENERS} listeners.", "Close another page."
+        )
 
 
 async def events(journal: Journal, keep_alive_seconds: float = KEEP_ALIVE_SECONDS) -> AsyncGenerator[bytes, None]:

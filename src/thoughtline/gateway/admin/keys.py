@@ -16,9 +16,11 @@ from thoughtline.gateway.state import State
 from thoughtline.stores.settings import decode_duration
 from thoughtline.values.errors import Declined, StoreError
 
-_FIRST = "The first key closes the gateway to everybody who has none; `thoughtline keys open` takes that back."
-_OPTIONAL = "The settings say require_client_keys = false: callers without a key get in all the same."
-_LAST = "No good key is left. The gateway stays closed: make another key, or `thoughtline keys open` lets everybody in."
+_FIRST = "The first key closes the gateway to callers without one; `thoughtline keys open` undoes that."
+_OPTIONAL = "The settings have require_client_keys = false: callers without a key still get in."
+_LAST = (
+    "No valid key is left. The gateway stays closed: make another key, or `thoughtline keys open` lets everybody in."
+)
 _UNKEPT = "This store keeps no keys."
 
 
@@ -50,7 +52,7 @@ async def add_key(state: State, body: bytes) -> KeyMade:
     keys, asked = _kept(state), _decoded(body)
     name = asked.name.strip()
     if not name or not name.isprintable():
-        raise Declined(400, "bad_body", "A name is 1 to 100 characters that can be printed.", "")
+        raise Declined(400, "bad_body", "A name has 1 to 100 printable characters.", "")
     is_first = keys.is_empty
     secret, key = await keys.add(
         name,
@@ -67,7 +69,7 @@ async def revoke_key(state: State, name_or_id: str) -> KeysRevoked:
     keys = _kept(state)
     gone = await keys.revoke(name_or_id)
     if not gone:
-        raise Declined(404, "unknown_key", "No good key has this id or name.", "GET /api/keys lists all.")
+        raise Declined(404, "unknown_key", "No valid key has this id or name.", "GET /api/keys lists all.")
     is_last = not any(key.is_good(state.clock()) for key in keys.listed())
     state.signals.wake.set()
     revoked = [msgspec.structs.replace(key, revoked=True) for key in gone]

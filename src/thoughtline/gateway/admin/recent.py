@@ -243,7 +243,7 @@ def _place_of(cursor: str) -> tuple[int, str]:
     try:
         return int(at, 16), name
     except ValueError:
-        raise Declined(400, "bad_cursor", "No page gave this cursor.", "Begin without one.") from None
+        raise Declined(400, "bad_cursor", "This cursor belongs to no page.", "Begin without one.") from None
 
 
 def _mean(total: float, count: int) -> float | None:

@@ -34,7 +34,7 @@ async def change_settings(state: State, body: bytes) -> SettingsView:
     try:
         checked(shared_settings.merged(state.loaded, shared), state.keys, state.loaded)
     except SettingsError as error:
-        raise Declined(400, "bad_setting", str(error), "The settings that are in force stay.") from None
+        raise Declined(400, "bad_setting", str(error), "The settings in force are unchanged.") from None
     await shared_settings.keep(state.store, patch, state.clock())
     state.signals.wake.set()
     return await settings_view(state)
@@ -45,7 +45,7 @@ def decode_patch(body: bytes) -> SettingsPatch:
     try:
         given: Json = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise Declined(400, "bad_json", "The body is no JSON.", "") from None
+        raise Declined(400, "bad_json", "The body is not valid JSON.", "") from None
     for name in _names(given):
         if name not in shared_settings.NAMES:
             remedy = nearest(name, shared_settings.NAMES)
