@@ -49,7 +49,7 @@ _CHECKSUM_LENGTH = 6
 
 FILE_NAME = "client-keys-required"
 _MARK_TEXT = (
-    "Client keys were made for this gateway: without one nobody gets in. `thoughtline keys open` takes that back.\n"
+    "Client keys were made for this gateway: without one nobody gets in. `thoughtline keys open` undoes that.\n"
 )
 
 
