@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 from bench.load.bodies import LAST_ANSWER, Conversation, answer_body, request, stream_events
-from tests.gateway.counting import Calls, Client, MadeUp, with_gateway
+from tests.gateway.call_counts import Calls, Client, MadeUp, with_gateway
 
 _FOLDERS = (
     f"{Path(__file__).parents[1]}/src/",

@@ -11,7 +11,7 @@ import argparse
 import sys
 import time
 
-from tests.gateway.growing import Asker, Cell, cells, with_cell
+from tests.gateway.long_conversations import Asker, Cell, cells, with_cell
 
 FEW, MANY = 100, 1000
 MOST = 12.0

@@ -44,7 +44,7 @@ def place(kind: str) -> Iterator[str]:
 def kill(url: str, kills: int) -> list[int]:
     """The numbers of the turns that were acknowledged."""
     shares = [kills // DRIVERS + (number < kills % DRIVERS) for number in range(DRIVERS)]
-    command = [sys.executable, "-m", "tests.stores.crash_driver", url]
+    command = [sys.executable, "-m", "tests.stores.killed_writers", url]
     drivers = [
         subprocess.Popen([*command, str(share), str(seed)], stdout=subprocess.PIPE, text=True)
         for seed, share in enumerate(shares, 1)

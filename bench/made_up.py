@@ -3,7 +3,8 @@
     python -m bench.made_up [CONVERSATIONS]
 
 Every conversation is held once and sent again once, as a client of that kind sends it; 100,000 by default. The exit
-status is 1 if the reasoning of another turn came back anywhere. `tests/replay/made_up.py` says what is made up.
+status is 1 if the reasoning of another turn came back anywhere. `tests/replay/made_up_conversations.py` says what is
+made up.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 from itertools import product
 from typing import get_args
 
-from tests.replay.made_up import MAKERS, Case, Counts, Ids, Mutation, tally
+from tests.replay.made_up_conversations import MAKERS, Case, Counts, Ids, Mutation, tally
 
 TOGETHER = 60
 """Conversations that share a store: so many of so few words have twins."""

@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from bench.kills import STORES, place
-from tests.gateway.forgetting import Forgetful
-from tests.gateway.world import Running, running
+from tests.gateway.forgetful_clients import Forgetful
+from tests.gateway.gateways import Running, running
 from tests.sim.faces import CASES
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline.settings import ReplaySettings, Settings
 from thoughtline.stores import LayeredStore, Saved, Store, StoreSettings, durable_store
 from thoughtline.values.records import Record

@@ -32,9 +32,9 @@ from pathlib import Path
 import httpx
 
 from bench.load.usage import resident_bytes
-from tests.gateway.forgetting import Forgetful
+from tests.gateway.forgetful_clients import Forgetful
 from tests.sim.faces import CASES, Case
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from tests.stores.servers import Valkey
 
 FACES = ("deepseek-openai_chat", "anthropic-classic", "openai-openai_responses", "gemini-gemini_generate")

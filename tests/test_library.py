@@ -16,7 +16,7 @@ from tests.clients.apps import APPS, KEY, Setup, converse
 from tests.clients.test_sdks import Row, check_whole
 from tests.clients.upstreams import start
 from tests.examples import blocks, example
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline import Line
 
 Json: TypeAlias = dict[str, Any]

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.gateway.world import running
+from tests.gateway.gateways import running
 from thoughtline.cli import main
 from thoughtline.commands import serve as serving
 from thoughtline.gateway.admin.table import TABLE

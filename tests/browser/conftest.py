@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
-from tests.browser.world import World, world
+from tests.browser.browsed_gateway import World, world
 from tools.find_browser import found
 
 

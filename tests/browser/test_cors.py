@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from playwright.sync_api import Browser
 
+from tests.gateway.gateways import running
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import running
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline.settings import ServerSettings, Settings
 
 ASK = """async ([url, key]) => {

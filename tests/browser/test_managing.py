@@ -10,8 +10,8 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.browsed_gateway import PROGRAM, World, world
 from tests.browser.conftest import Watched
-from tests.browser.world import PROGRAM, World, world
 from tests.gateway.test_admin_settings import refresh
 from tests.stores.places import sqlite_url
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.browsed_gateway import World, world
 from tests.browser.conftest import Watched
-from tests.browser.world import World, world
 
 SHOTS = os.environ.get("THOUGHTLINE_SCREENSHOTS")
 VIEWS = {

@@ -7,8 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.browsed_gateway import SENTENCE, World
 from tests.browser.conftest import Watched
-from tests.browser.world import SENTENCE, World
 
 
 def test_the_way_in(page: Page, watched: Watched, gateway: World) -> None:

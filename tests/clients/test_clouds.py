@@ -14,7 +14,7 @@ from tests.clients.agents import CLAUDE_CODE_BEDROCK, CLAUDE_CODE_SIGNING, CLAUD
 from tests.clients.apps import ANSWERS, App, BedrockApp, Setup, VertexApp, VertexGenerateApp, Way, converse
 from tests.clients.programs import Place, Program, Task, run
 from tests.clients.upstreams import Upstream, start
-from tests.gateway.world import Running, moved, running
+from tests.gateway.gateways import Running, moved, running
 from thoughtline.providers import AuthStyle
 from thoughtline.settings import Settings
 from thoughtline_sim.rules.signed import KEY_ID, SECRET

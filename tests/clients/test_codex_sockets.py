@@ -12,7 +12,7 @@ import pytest
 from tests.clients.agents import CODEX, CODEX_BUILT_IN, CODEX_SOCKET
 from tests.clients.programs import Outcome, Place, Program, Task, run
 from tests.clients.upstreams import Upstream, start
-from tests.gateway.world import Running, running
+from tests.gateway.gateways import Running, running
 from thoughtline.gateway.websocket_protocol import WebSocket
 
 pytestmark = pytest.mark.programs

@@ -12,7 +12,7 @@ import pytest
 from tests.clients.agents import CODEX
 from tests.clients.programs import Place, Task, run
 from tests.clients.upstreams import start
-from tests.gateway.world import moved, running
+from tests.gateway.gateways import moved, running
 from thoughtline.settings import RouteSettings, Settings
 
 pytestmark = pytest.mark.programs

@@ -11,7 +11,7 @@ from tests.clients.programs import TIMEOUT_SECONDS
 from tests.clients.test_next_app import packages
 from tests.clients.upstreams import reach, start
 from tests.examples import blocks
-from tests.library.talking import ANSWER, OPENING, TURNS
+from tests.library.ten_turns import ANSWER, OPENING, TURNS
 
 APPLICATION = """
 import {{ createOpenAI }} from "@ai-sdk/openai";

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tests.clients.apps import ANSWERS, APPS, Setup, Way, converse
 from tests.clients.upstreams import start
-from tests.gateway.world import running
+from tests.gateway.gateways import running
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.settings import Settings
 

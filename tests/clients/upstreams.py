@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from tests.gateway.world import moved, running
-from tests.sim.serving import NOW, listening
+from tests.gateway.gateways import moved, running
+from tests.sim.served_simulators import NOW, listening
 from thoughtline.settings import Settings
 from thoughtline.values.turns import FormatName
 from thoughtline_sim.app import Receive, Scope, Send, SimulatorApp, simulator_app

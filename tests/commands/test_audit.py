@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.managing import TOKEN, Managed, managed
+from tests.gateway.managed_gateways import TOKEN, Managed, managed
 from thoughtline.cli import main
 from thoughtline.settings import DebugSettings, Settings
 

@@ -10,8 +10,8 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.world import running
-from tests.sim.serving import served
+from tests.gateway.gateways import running
+from tests.sim.served_simulators import served
 from thoughtline.cli import main
 from thoughtline.settings import ServerSettings, Settings
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.gateway.managing import TOKEN, Managed, followed, managed
+from tests.gateway.managed_gateways import TOKEN, Managed, followed, managed
 from tests.gateway.test_admin_requests import NOVEL, acme, unseen
 from thoughtline.cli import main
 from thoughtline.commands.explain import DONE, NOT_FOUND

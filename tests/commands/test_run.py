@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.world import running
+from tests.gateway.gateways import running
 from thoughtline.clients import CLIENTS, Address, find
 from thoughtline.clients.launching import launch_of
 from thoughtline.settings import Settings

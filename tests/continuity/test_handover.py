@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.continuity.world import (
+from tests.continuity.desks import (
     BOUND,
     CLAUDE,
     DEEPSEEK,

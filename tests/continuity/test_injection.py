@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.continuity.world import encoded
+from tests.continuity.desks import encoded
 from thoughtline.continuity.handover import inject
 from thoughtline.formats import FORMATS
 from thoughtline.values.turns import FormatName

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.continuity.world import CLAUDE, DEEPSEEK, Desk, Said, Ticking, at_desk, request, talk, thinks
+from tests.continuity.desks import CLAUDE, DEEPSEEK, Desk, Said, Ticking, at_desk, request, talk, thinks
 from thoughtline.continuity.checkpoints import Checkpoint
 from thoughtline.continuity.handover import NOTHING_QUOTED, HandoverLine
 from thoughtline.continuity.memory import MOST_PLACES, MOST_SESSIONS, SESSIONS, TTL_SECONDS, Memory

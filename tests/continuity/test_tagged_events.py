@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.continuity.desks import CLAUDE, DEEPSEEK, GEMINI, NOVA, OLLAMA, OPENAI, Model, Said, encoded, response
 from tests.continuity.streams import STREAMS, deltas_of, items_of, plain
-from tests.continuity.world import CLAUDE, DEEPSEEK, GEMINI, NOVA, OLLAMA, OPENAI, Model, Said, encoded, response
 from thoughtline.continuity.tagged_events import TaggedEvents, edit_body, edit_items, shown_items
 from thoughtline.continuity.tags import TagMode
 from thoughtline.formats import FORMATS

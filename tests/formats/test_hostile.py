@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.describe import json_of
+from tests.descriptions import json_of
 from tests.wire_cases import REQUESTS, RESPONSES, STREAMS, WireCase
 from thoughtline.formats import FORMATS, Wire
 from thoughtline.formats.aws_event_stream import EventStream

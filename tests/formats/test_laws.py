@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
-from tests.describe import describe_reply, json_of
+from tests.descriptions import describe_reply, json_of
 from tests.wire_cases import REQUESTS, RESPONSES, STREAMS, WireCase, name_of
 from thoughtline.formats import FORMATS, BodyCodec, Wire
 from thoughtline.formats.json_text import span_at

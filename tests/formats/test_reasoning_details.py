@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
-from tests.describe import without_raw
+from tests.descriptions import without_raw
 from thoughtline.formats.reasoning_details import DetailsMerger, decode_detail, encode_detail
 from thoughtline.values.errors import DecodeError, EncodeError
 from thoughtline.values.items import (

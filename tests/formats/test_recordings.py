@@ -7,7 +7,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from tests.describe import describe_reply, json_of, token
+from tests.descriptions import describe_reply, json_of, token
 from tests.recordings import LEFT_OUT, SUPPORTED, Exchange, Recording, name_of, needs_recordings
 from thoughtline.formats.openai_responses.bodies import decode_response
 from thoughtline.providers import Dialect

@@ -33,6 +33,13 @@ BODIES: dict[FormatName, Json] = {
     "bedrock_converse": {"output": {"message": {"content": [{"reasoningContent": {}}, {"text": "words"}]}}},
 }
 BODIES["bedrock_invoke"] = BODIES["anthropic_messages"]
+BODIES["gemini_code_assist"] = {"response": BODIES["gemini_generate"]}
+BODIES["gemini_interactions"] = {
+    "steps": [
+        {"type": "thought", "summary": [{"type": "text", "text": "no"}]},
+        {"type": "model_output", "content": [{"type": "image"}, {"type": "text", "text": "words"}]},
+    ]
+}
 EVENTS: dict[str, tuple[FormatName, Json]] = {
     "chat": ("openai_chat", {"choices": [{"index": 1, "delta": {"reasoning_content": "no", "content": "words"}}]}),
     "chat, parts": ("openai_chat", {"choices": [{"delta": {"content": [{"type": "text", "text": "words"}]}}]}),
@@ -46,6 +53,11 @@ EVENTS: dict[str, tuple[FormatName, Json]] = {
         {"type": "content_block_delta", "index": 2, "delta": {"type": "text_delta", "text": "words"}},
     ),
     "gemini": ("gemini_generate", {"candidates": [{"content": {"parts": [{"text": "words"}]}}]}),
+    "code assist": ("gemini_code_assist", {"response": {"candidates": [{"content": {"parts": [{"text": "words"}]}}]}}),
+    "interactions": (
+        "gemini_interactions",
+        {"event_type": "step.delta", "index": 1, "delta": {"type": "text", "text": "words"}},
+    ),
     "ollama": ("ollama_chat", {"message": {"content": "words"}, "done": False}),
     "ollama, generate": ("ollama_chat", {"response": "words", "done": False}),
 }
@@ -53,6 +65,9 @@ ENDS: dict[str, tuple[FormatName, Json]] = {
     "responses": ("openai_responses", {"type": "error"}),
     "messages": ("anthropic_messages", {"type": "message_stop"}),
     "gemini": ("gemini_generate", {"error": {"code": 1}}),
+    "code assist": ("gemini_code_assist", {"error": {"code": 1}}),
+    "interactions": ("gemini_interactions", {"event_type": "interaction.completed"}),
+    "interactions, error": ("gemini_interactions", {"event_type": "error"}),
     "ollama": ("ollama_chat", {"done": True}),
     "chat": ("openai_chat", {"error": {"message": "no"}}),
 }
@@ -71,7 +86,7 @@ def _check(reading: Reading, payload: bytes) -> None:
     assert span_at(payload, spot.owner) is not None
 
 
-@pytest.mark.parametrize("format", BODIES)
+@pytest.mark.parametrize("format", FORMATS)
 def test_the_visible_text_of_a_whole_answer(format: FormatName) -> None:
     """Found with its place; reasoning, and what is signed, is none."""
     body = msgspec.json.encode(BODIES[format])
@@ -94,6 +109,14 @@ def test_what_ends_every_text(name: str) -> None:
     wire, event = ENDS[name]
     assert EVERY in _texts(wire).read_event(msgspec.json.encode(event)).ended
     assert _texts(wire).read_event(b"[DONE]").ended == (EVERY,)
+
+
+def test_a_step_of_an_interaction_ends_its_text() -> None:
+    """No other; and what a step thinks is no text."""
+    texts = _texts("gemini_interactions")
+    assert texts.read_event(b'{"event_type":"step.stop","index":1}') == Reading((), ((1,),))
+    thought = b'{"event_type":"step.delta","index":1,"delta":{"type":"thought_summary","text":"no"}}'
+    assert texts.read_event(thought) == texts.read_event(b'{"event_type":"step.start"}') == NOTHING
 
 
 @pytest.mark.parametrize(

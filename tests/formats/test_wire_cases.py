@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.describe import describe_reply, describe_request
+from tests.descriptions import describe_reply, describe_request
 from tests.wire_cases import CASES, REQUESTS, RESPONSES, STREAMS, WireCase, name_of
 from thoughtline.formats import FORMATS
 from thoughtline.replay.capture import fold

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.gateway.world import Running, running
+from tests.gateway.gateways import Running, running
 from tests.sim.faces import Case
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 
 PROVIDER_OF = {"deepseek-v3.2": "deepseek", "gemini-2.5": "gemini"}
 """The rows of simulators that are another time, or another line, of a provider."""

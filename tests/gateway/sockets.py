@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 from websockets.sync.client import ClientConnection, connect
 
+from tests.gateway.gateways import Running, moved, running
 from tests.gateway.upstreams import Answer, Got, Out, Upstream, upstream
-from tests.gateway.world import Running, moved, running
 from thoughtline.settings import Settings
 
 Json = dict[str, Any]

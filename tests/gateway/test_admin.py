@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.gateway.managing import CACHE, TOKEN, Managed, managed
+from tests.gateway.managed_gateways import CACHE, TOKEN, Managed, managed
 from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.gateway.guard import PAUSE_SECONDS, Guard
 from thoughtline.gateway.headers import ADMIN_COOKIE as COOKIE

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.managing import CACHE, Managed, followed, managed
+from tests.gateway.managed_gateways import CACHE, Managed, followed, managed
 from thoughtline.gateway.admin.cache import entry_answer
 from thoughtline.stores import Entry
 from thoughtline.values.items import ReasoningEncrypted, ReasoningSummary

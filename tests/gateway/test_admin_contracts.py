@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.managing import Managed, managed
+from tests.gateway.managed_gateways import Managed, managed
 from thoughtline import providers
 from thoughtline.auditing import audit
 from thoughtline.lessons import key_of

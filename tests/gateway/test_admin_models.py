@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.managing import managed
+from tests.gateway.managed_gateways import managed
 from thoughtline.catalogue import PROVIDERS, Provider
 from thoughtline.gateway.model_lists import names_in
 from thoughtline.settings import RouteSettings, Settings

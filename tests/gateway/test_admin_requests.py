@@ -11,10 +11,10 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.managing import CACHE, TOKEN, TOOLS, Json, Managed, Pauses, followed, managed
+from tests.gateway.gateways import running
+from tests.gateway.managed_gateways import CACHE, TOKEN, TOOLS, Json, Managed, Pauses, followed, managed
 from tests.gateway.upstreams import Got, Out, Upstream, upstream
-from tests.gateway.world import running
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline.catalogue import PROVIDERS, Provider
 from thoughtline.gateway import recent
 from thoughtline.settings import DebugSettings, ReplaySettings, Settings

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.gateway.managing import Json, Managed, managed
+from tests.gateway.managed_gateways import Json, Managed, managed
 
 
 @pytest.fixture(params=["memory", "sqlite"])

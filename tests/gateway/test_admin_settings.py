@@ -9,9 +9,8 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.managing import TOKEN, Json, Managed, managed
+from tests.gateway.managed_gateways import TOKEN, Json, Managed, managed
 from thoughtline.catalogue import PROVIDERS
-from thoughtline.gateway.masking import masked_url
 from thoughtline.gateway.shared_settings import ContinuityPatch, SettingsPatch, keep
 from thoughtline.gateway.state import with_settings
 from thoughtline.settings import ContinuitySettings, RouteSettings, ServerSettings, Settings
@@ -70,24 +69,6 @@ def test_what_a_start_would_refuse_is_refused_here() -> None:
         refresh(gateway)
         assert not running.state.settings.continuity.enabled
         assert [line["event"] for line in running.lines if "event" in line] == ["settings not taken over"]
-
-
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("memory://", "memory://"),
-        ("sqlite:////var/lib/kept.db?synchronous=full", "sqlite:////var/lib/kept.db?synchronous=full"),
-        ("redis://:hunter2@host:6379/0", "redis://***@host:6379/0"),
-        ("postgresql://me:p@ss@host/db?password=hunter2", "postgresql://***@host/db?password=***"),
-        ("https://api.deepseek.com", "https://api.deepseek.com"),
-        ("https://host/v1#hunter2", "https://host/v1"),
-        ("", ""),
-        ("hunter2", "***"),
-    ],
-)
-def test_addresses_without_their_secrets(url: str, shown: str) -> None:
-    """Who asks, and values in the query, are masked; the place is not."""
-    assert masked_url(url) == shown
 
 
 def test_continuity_answers_and_says_that_it_is_there(gateway: Managed) -> None:

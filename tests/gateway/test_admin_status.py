@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.managing import Managed, managed
+from tests.gateway.managed_gateways import Managed, managed
 from tests.gateway.upstreams import Got, Out, upstream
 from thoughtline import clients
 from thoughtline.catalogue import PROVIDERS

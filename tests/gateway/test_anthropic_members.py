@@ -7,8 +7,8 @@ import json
 import httpx
 import pytest
 
+from tests.gateway.gateways import running
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import running
 
 # Spaces, escapes and orders of members that nobody but a provider writes: what is opaque must come back byte by byte.
 SEARCH = rb'{"type": "server_tool_use",  "id":"srvtoolu_1","name":"web_search","input":{"query":"\u00e9"}}'

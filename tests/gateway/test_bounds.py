@@ -15,11 +15,11 @@ from typing import TypeVar
 import pytest
 import zstandard
 
+from tests.gateway.gateways import Running, running
 from tests.gateway.test_bytes import CHAT, behind, say_hi
 from tests.gateway.test_faults import event, silent, without_end
 from tests.gateway.test_serving import WAIT_SECONDS, _until_closed, serving
 from tests.gateway.upstreams import EVENTS, Got, Out, Upstream, upstream
-from tests.gateway.world import Running, running
 from tests.sim.faces import HTTP
 from thoughtline.formats import weighing
 from thoughtline.gateway import connections, relay

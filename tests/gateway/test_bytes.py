@@ -19,11 +19,11 @@ import zstandard
 from msgspec.structs import replace
 
 from tests.gateway.conftest import provider_of
-from tests.gateway.forgetting import TEN_TURNS, Forgetful
+from tests.gateway.forgetful_clients import TEN_TURNS, Forgetful
+from tests.gateway.gateways import moved, running
 from tests.gateway.upstreams import JSON, Got, Out, Upstream, upstream
-from tests.gateway.world import moved, running
 from tests.sim.faces import CASES, HTTP, Case, Dialogue
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.settings import ServerSettings, Settings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tests.gateway.counting import Client, MadeUp, with_gateway
+from tests.gateway.call_counts import Client, MadeUp, with_gateway
 from thoughtline.gateway.state import MAX_ENTRY_BYTES, MOST_ENTRIES, BoundedCache, with_settings
 
 ANSWER = b'{"id":"1","model":"m","choices":[{"index":0,"message":{"content":"hi"},"finish_reason":"stop"}]}'

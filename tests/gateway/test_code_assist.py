@@ -8,11 +8,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.gateway.forgetting import TEN_TURNS, Forgetful
+from tests.gateway.forgetful_clients import TEN_TURNS, Forgetful
+from tests.gateway.gateways import moved, running
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import moved, running
 from tests.sim.faces import CASES, HTTP
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline.settings import Settings
 
 GEMINI = next(case for case in CASES if case.id == "code-assist-gemini_code_assist-gemini-3-pro-preview")

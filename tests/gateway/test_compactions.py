@@ -10,9 +10,9 @@ import openai
 import pytest
 
 from tests.clients.upstreams import Upstream, start
+from tests.gateway.gateways import Json, Running, running
 from tests.gateway.sockets import talking
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import Json, Running, running
 from thoughtline.settings import Settings
 from thoughtline.settings.structs import TranslationSettings
 

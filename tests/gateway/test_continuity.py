@@ -12,10 +12,10 @@ import time
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.handing import BOUND, BY_FORMAT, Stage, Watched, stage
-from tests.gateway.world import running
+from tests.gateway.failing_simulators import BOUND, BY_FORMAT, Stage, Watched, stage
+from tests.gateway.gateways import running
 from tests.sim.faces import HTTP
-from tests.translation.world import BODY_TYPES, Upstream
+from tests.translation.lanes import BODY_TYPES, Upstream
 from thoughtline.continuity.checkpoints import HEADING
 from thoughtline.gateway.state import with_settings
 from thoughtline.settings import ContinuitySettings, ReplaySettings, Settings

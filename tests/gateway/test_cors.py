@@ -5,9 +5,9 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from tests.gateway.managing import TOKEN
+from tests.gateway.gateways import Running, running
+from tests.gateway.managed_gateways import TOKEN
 from tests.gateway.upstreams import Answer, Got, Out, upstream
-from tests.gateway.world import Running, running
 from thoughtline.gateway.cors import MAX_AGE_SECONDS
 from thoughtline.settings import ServerSettings, Settings
 

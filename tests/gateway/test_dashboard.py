@@ -11,7 +11,7 @@ from importlib.resources import files
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.managing import Managed, managed
+from tests.gateway.managed_gateways import Managed, managed
 from tests.gateway.upstreams import Got, Out, upstream
 from thoughtline.catalogue import Provider
 from thoughtline.gateway import dashboard

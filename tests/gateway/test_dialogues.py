@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.gateway.conftest import Gateways, provider_of
-from tests.gateway.forgetting import TEN_TURNS, TURNS, Forgetful
+from tests.gateway.forgetful_clients import TEN_TURNS, TURNS, Forgetful
 from tests.sim.faces import CASES, Case
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline.catalogue import PROVIDERS
 
 ADAPTIVE = {"thinking": {"type": "adaptive"}}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.managing import TOKEN, Managed, managed
+from tests.gateway.managed_gateways import TOKEN, Managed, managed
 from tests.gateway.upstreams import Got, Out, upstream
 from thoughtline.catalogue import Provider
 from thoughtline.gateway.door import is_direct, is_website

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.gateway.gateways import moved, running
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import moved, running
 from tests.sim.faces import HTTP
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline.gateway.estimating import MEDIA_TOKENS, TOOLS_TOKENS, estimate_tokens
 from thoughtline.settings import RouteSettings, Settings
 

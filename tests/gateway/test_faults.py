@@ -15,11 +15,11 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.forgetting import Forgetful
+from tests.gateway.forgetful_clients import Forgetful
+from tests.gateway.gateways import Running, moved, running
 from tests.gateway.upstreams import EVENTS, JSON, Answer, Got, Out, upstream
-from tests.gateway.world import Running, moved, running
 from tests.sim.faces import CASES, HTTP
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline.catalogue import Timeouts
 from thoughtline.gateway import proxy, relay
 from thoughtline.settings import ReplaySettings, Settings

@@ -11,10 +11,10 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.managing import Managed, managed
+from tests.gateway.gateways import moved
+from tests.gateway.managed_gateways import Managed, managed
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import moved
-from tests.translation.noted import (
+from tests.translation.noted_answers import (
     ANNOTATION,
     CITED,
     CITED_BY,

@@ -10,11 +10,11 @@ import httpx
 import msgspec
 import pytest
 
-from tests.gateway.managing import TOKEN
-from tests.gateway.teaming import Clock, Team, answer_well, answers, who
-from tests.gateway.test_events import EVENTS, Heard
+from tests.gateway.gateways import Running, running
+from tests.gateway.managed_gateways import TOKEN
+from tests.gateway.teams import Clock, Team, answer_well, answers, who
+from tests.gateway.test_admin_events import EVENTS, Heard
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import Running, running
 from tests.stores.places import own_database, wipe
 from tests.stores.servers import Valkey
 from thoughtline.catalogue import Provider

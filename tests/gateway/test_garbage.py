@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
-from tests.commands.doctor.scripted import closed_port
+from tests.commands.doctor.scripted_servers import closed_port
+from tests.gateway.gateways import Running, running
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import Running, running
 from tests.sim.faces import HTTP
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.pipeline import Down

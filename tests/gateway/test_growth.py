@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gateway.growing import Cell, calls_of
+from tests.gateway.long_conversations import Cell, calls_of
 
 FEW, MANY = 40, 400
 CELLS = (

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.gateway.handing import BY_FORMAT, Stage, stage
-from tests.gateway.managing import TOKEN
+from tests.gateway.failing_simulators import BY_FORMAT, Stage, stage
+from tests.gateway.managed_gateways import TOKEN
 from thoughtline.cli import main
 from thoughtline.continuity.handoffs import report
 from thoughtline.settings import ContinuitySettings

@@ -12,13 +12,13 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.forgetting import TWO_TURNS, Forgetful, forget_everything
+from tests.gateway.forgetful_clients import TWO_TURNS, Forgetful, forget_everything
+from tests.gateway.gateways import Running, running
 from tests.gateway.test_translation import lane
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import Running, running
 from tests.sim.faces import CASES, Body, Case
-from tests.sim.serving import served
-from tests.translation.world import BODY_TYPES, Client, Upstream
+from tests.sim.served_simulators import served
+from tests.translation.lanes import BODY_TYPES, Client, Upstream
 from thoughtline.catalogue import Provider
 from thoughtline.settings import ReplaySettings, Settings
 from thoughtline.values.turns import FormatName

@@ -11,8 +11,8 @@ import pytest
 from anthropic import beta_tool
 
 from tests.clients.upstreams import start
+from tests.gateway.gateways import Running, moved, running
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import Running, moved, running
 from thoughtline.settings import Settings
 
 SCRIPT = """Weather?

@@ -14,10 +14,10 @@ import pytest
 from msgspec.structs import replace
 
 from tests.gateway.conftest import Gateways, provider_of
-from tests.gateway.forgetting import TEN_TURNS, Forgetful
-from tests.gateway.world import moved, running
+from tests.gateway.forgetful_clients import TEN_TURNS, Forgetful
+from tests.gateway.gateways import moved, running
 from tests.sim.faces import CASES, Case
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline.gateway.state import with_settings
 from thoughtline.settings import Settings
 

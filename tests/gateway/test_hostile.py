@@ -16,11 +16,11 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.managing import TOKEN, managed
+from tests.gateway.gateways import Running, moved, running
+from tests.gateway.managed_gateways import TOKEN, managed
 from tests.gateway.test_bytes import ANSWER, CHAT, behind, say_hi
 from tests.gateway.test_faults import event
 from tests.gateway.upstreams import Got, Out, Upstream, upstream
-from tests.gateway.world import Running, moved, running
 from tests.sim.faces import HTTP
 from thoughtline.catalogue import Provider
 from thoughtline.gateway import attempt, edits, reading, translating

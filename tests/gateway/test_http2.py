@@ -14,12 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from tests.gateway.forgetting import TWO_TURNS, Forgetful
+from tests.gateway.forgetful_clients import TWO_TURNS, Forgetful
+from tests.gateway.gateways import Running, running
 from tests.gateway.tls_front import Front, front
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import Running, running
 from tests.sim.faces import CASES, HTTP, Case
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 
 AT_ONCE = 24
 MORE = 150

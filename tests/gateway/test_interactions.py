@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.gateway.gateways import running
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import running
 from tests.sim.faces import HTTP
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 
 PATH = "/gemini/v1beta/interactions"
 MODEL = "gemini-3-pro-preview"

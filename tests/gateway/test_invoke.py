@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.clients.upstreams import start
-from tests.gateway.world import moved, running
+from tests.gateway.gateways import moved, running
 from tests.sim.faces import HTTP, TOOLS, WIRES
 from thoughtline.formats import FORMATS
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE

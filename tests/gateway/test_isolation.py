@@ -12,9 +12,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.gateway.driver import started
+from tests.gateway.gateway_processes import started
+from tests.gateway.gateways import running
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import running
 
 KEYS, NUMBERS, INTRUDERS = 50, 200, 500
 AT_ONCE, OPEN = 24, 40

@@ -10,9 +10,9 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from tests.commands.doctor.scripted import answering
-from tests.gateway.world import Running, running
-from tests.sim.serving import served
+from tests.commands.doctor.scripted_servers import answering
+from tests.gateway.gateways import Running, running
+from tests.sim.served_simulators import served
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.gateway.client_keys import ClientKeys, KeyMark, make_secret
 from thoughtline.settings import ServerSettings, Settings

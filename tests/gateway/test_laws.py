@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.gateway.conftest import provider_of
-from tests.gateway.forgetting import TEN_TURNS, Forgetful
+from tests.gateway.forgetful_clients import TEN_TURNS, Forgetful
+from tests.gateway.gateways import Running, running
 from tests.gateway.upstreams import Got, Out, Upstream, upstream
-from tests.gateway.world import Running, running
 from tests.sim.faces import CASES, HTTP, Body, Case, Dialogue
 from thoughtline.values.events import Event
 from thoughtline.values.turns import FormatName

@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from tests.gateway.test_serving import WAIT_SECONDS, command, home
-from tests.on_terminal import CTRL_C, Terminal, on_terminal
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
+from tests.terminals import CTRL_C, Terminal, on_terminal
 
 Json = dict[str, Any]
 SHELL = {"type": "function", "function": {"name": "shell", "parameters": {"type": "object", "properties": {}}}}

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from tests.gateway.gateways import running
 from tests.gateway.test_bytes import CHAT, behind
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import running
 from tests.sim.faces import HTTP
 
 CALL = {"id": "call_00_9a8b7c6d", "type": "function", "function": {"name": "read", "arguments": "{}"}}

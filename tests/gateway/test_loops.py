@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.forgetting import TWO_TURNS, Forgetful, forget_everything
+from tests.gateway.forgetful_clients import TWO_TURNS, Forgetful, forget_everything
+from tests.gateway.gateways import Running, running
 from tests.gateway.test_healing import told
-from tests.gateway.world import Running, running
 from tests.sim.faces import CASES, Body, Case
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline.values.turns import FormatName
 
 CLAUDE = [case for case in CASES if case.id.startswith(("anthropic-classic", "bedrock-bedrock_converse-us.anthropic"))]

@@ -9,8 +9,8 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.world import Running, moved, running
-from tests.sim.serving import served
+from tests.gateway.gateways import Running, moved, running
+from tests.sim.served_simulators import served
 from thoughtline.settings import Settings
 
 MODEL = "gemini-3-pro-preview"

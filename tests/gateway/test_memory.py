@@ -16,11 +16,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.gateway.driver import Process, started
+from tests.gateway.gateway_processes import Process, started
+from tests.gateway.gateways import Running, running
 from tests.gateway.test_bytes import behind
 from tests.gateway.test_faults import CHAT, event
 from tests.gateway.upstreams import EVENTS, Got, Out, upstream
-from tests.gateway.world import Running, running
 from tests.sim.faces import HTTP
 from thoughtline.gateway import recent, state
 from thoughtline.stores import LayeredStore, MemoryStore, Saved, StoreSettings

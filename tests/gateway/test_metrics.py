@@ -12,7 +12,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.gateway.managing import TOKEN, Managed, managed
+from tests.gateway.managed_gateways import TOKEN, Managed, managed
 from thoughtline.gateway.admin.access import require_metrics_reader
 from thoughtline.gateway.admin.requests import AdminRequest
 from thoughtline.gateway.journal import Line

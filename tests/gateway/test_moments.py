@@ -17,11 +17,11 @@ import httpx
 import pytest
 
 from tests.gateway.conftest import Gateways, provider_of
-from tests.gateway.driver import started
-from tests.gateway.forgetting import Forgetful
-from tests.gateway.world import Running, running
+from tests.gateway.forgetful_clients import Forgetful
+from tests.gateway.gateway_processes import started
+from tests.gateway.gateways import Running, running
 from tests.sim.faces import CASES, HTTP, Body, Call, Case
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline.gateway.journal import Line
 from thoughtline.settings import ReplaySettings, Settings
 from thoughtline.stores import MemoryStore, Saved, StoreSettings

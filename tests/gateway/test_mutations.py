@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.gateway.conftest import Gateways, provider_of
-from tests.gateway.forgetting import TEN_TURNS, TURNS, Change, Forgetful, forget_everything
+from tests.gateway.forgetful_clients import TEN_TURNS, TURNS, Change, Forgetful, forget_everything
 from tests.sim.faces import CASES, Body, Case
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline.values.turns import FormatName
 
 STARTS = (

@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.gateway.gateways import running
 from tests.gateway.test_healing import acme, told
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import running
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline.settings import ReplaySettings
 
 Body = dict[str, Any]
@@ -100,6 +100,23 @@ def test_reasoning_stays_when_another_member_is_refused(name: str, sentence: str
         assert lessons.corrections[0].evidence.status == 400
         gateway.wait_for(lessons.forget())
         assert told(httpx.post(url, json=body), "healed") == 1
+
+
+@pytest.mark.parametrize("name", ["reasoning", "thinking", "enable_thinking"])
+def test_a_member_of_the_request_itself(name: str) -> None:
+    """One that asks for thinking, of a server that has no word for it: it goes, the rest stays as it came."""
+    body = {"model": "novel-9", "messages": history([{}, {}, {}]), name: {"effort": "high"}, "seed": 1}
+
+    async def answer(got: Got, out: Out) -> None:
+        error = {"message": f"Unknown parameter: '{name}'.", "param": name, "code": "unknown_parameter"}
+        is_refused = name in json.loads(got.body)
+        await out.whole(400 if is_refused else 200, json.dumps({"error": error} if is_refused else ANSWER).encode())
+
+    with upstream(answer) as up, acme(up.url, "openai_chat") as gateway:
+        answers = [httpx.post(f"{gateway.url}/acme/v1/chat/completions", json=body) for _ in range(2)]
+    assert [(answer.status_code, told(answer, "healed")) for answer in answers] == [(200, 1), (200, 0)]
+    bare = {member: value for member, value in body.items() if member != name}
+    assert [json.loads(got.body) for got in up.got] == [body, bare, bare]
 
 
 @pytest.mark.parametrize("name", ["content", "role", "tool_calls", "tool_call_id", "name"])

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from tests.gateway.gateways import Running, running
 from tests.gateway.upstreams import Got, Out, Upstream, upstream
-from tests.gateway.world import Running, running
 from thoughtline.catalogue import Provider
 from thoughtline.gateway.neighbours import Neighbours, look_up
 from thoughtline.settings import RouteSettings, ServerSettings, Settings

@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.gateway.gateways import Running, running
 from tests.gateway.test_healing import acme, told
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import Running, running
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 
 Body = dict[str, Any]
 CIPHERTEXT = "reasoning.encrypted_content"

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.world import moved, running
+from tests.gateway.gateways import moved, running
 from tests.sim.faces import HTTP
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline import watching
 from thoughtline.catalogue import TagMode
 from thoughtline.formats import FORMATS

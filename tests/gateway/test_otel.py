@@ -16,10 +16,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
+from tests.gateway.gateways import Running, running
 from tests.gateway.test_serving import Serving, command, home
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import Running, running
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline.gateway.otel import OtelTracing
 from thoughtline.gateway.tracing import TracesUnavailable, is_asked_for, open_tracing
 from thoughtline.providers import PROVIDERS

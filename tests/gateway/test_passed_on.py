@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.gateway.gateways import running
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import running
 from tests.sim.faces import HTTP
 
 ASKED = [

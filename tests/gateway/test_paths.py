@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tests.gateway.gateways import Running, moved, running
 from tests.gateway.test_bytes import CHAT, behind, say_hi
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import Running, moved, running
 from tests.sim.faces import HTTP
 from thoughtline.settings import ServerSettings, Settings
 

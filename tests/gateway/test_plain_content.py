@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.clients.upstreams import start
+from tests.gateway.gateways import Running, moved, running
 from tests.gateway.upstreams import EVENTS, Got, Out, upstream
-from tests.gateway.world import Running, moved, running
 from thoughtline.gateway.plain_content import PlainContent, is_plain, plain
 from thoughtline.settings import Settings
 

@@ -11,10 +11,10 @@ import pytest
 from msgspec.structs import replace
 
 from tests import hostile
-from tests.gateway.driver import started
+from tests.gateway.gateway_processes import started
+from tests.gateway.gateways import Running, running
 from tests.gateway.test_bytes import ANSWER, CHAT, behind, say_hi
 from tests.gateway.upstreams import Got, Out, Upstream, upstream
-from tests.gateway.world import Running, running
 from tests.sim.faces import HTTP
 from thoughtline.gateway.protocol import BoundedProtocol
 from thoughtline.settings import ServerSettings, Settings

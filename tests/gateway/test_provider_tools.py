@@ -12,11 +12,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.world import Json, Running, running
+from tests.gateway.gateways import Json, Running, running
 from tests.replay.provider_turns import bare, is_plain
 from tests.replay.test_provider_tools import puts_thoughts_first, puts_tools_last, unnamed
 from tests.replay.turn_wires import Elements
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.formats import FORMATS
 from thoughtline.settings import Settings

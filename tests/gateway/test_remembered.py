@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from tests.gateway.conftest import provider_of
-from tests.gateway.forgetting import TEN_TURNS, TURNS, Forgetful
-from tests.gateway.world import Running, running
+from tests.gateway.forgetful_clients import TEN_TURNS, TURNS, Forgetful
+from tests.gateway.gateways import Running, running
 from tests.sim.faces import CASES, Case
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline.gateway.admin.cache import forget
 from thoughtline.prepared import Prepared
 from thoughtline.replayer import Replayer

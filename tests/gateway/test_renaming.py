@@ -10,10 +10,10 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
+from tests.gateway.gateways import running
 from tests.gateway.test_translation import GatewayLane, lane
-from tests.gateway.world import running
-from tests.sim.serving import NOW, listening
-from tests.translation.world import MORE_UPSTREAMS, UPSTREAMS, Upstream
+from tests.sim.served_simulators import NOW, listening
+from tests.translation.lanes import MORE_UPSTREAMS, UPSTREAMS, Upstream
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.renaming import RenamedCalls

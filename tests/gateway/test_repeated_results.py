@@ -9,7 +9,7 @@ import pytest
 
 from tests.gateway.test_translation import GatewayLane, lane
 from tests.sim.faces import TOOLS, WIRES
-from tests.translation.world import MORE_UPSTREAMS, THINKS, UPSTREAMS, Upstream
+from tests.translation.lanes import MORE_UPSTREAMS, THINKS, UPSTREAMS, Upstream
 
 Json = dict[str, Any]
 NOT_GEMINI = [upstream for upstream in (*UPSTREAMS, *MORE_UPSTREAMS) if upstream.format != "gemini_generate"]

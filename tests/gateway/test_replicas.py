@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.gateway.conftest import provider_of
-from tests.gateway.forgetting import TEN_TURNS, TURNS, Forgetful
-from tests.gateway.world import running
+from tests.gateway.forgetful_clients import TEN_TURNS, TURNS, Forgetful
+from tests.gateway.gateways import running
 from tests.sim.faces import CASES, Case
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 
 DEEPSEEK, CLAUDE, RESPONSES = (
     next(case for case in CASES if case.id.startswith(start))

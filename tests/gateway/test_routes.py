@@ -8,9 +8,9 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.teaming import answers, ask, cuts, cuts_after_head, said, streams, team, told, who
+from tests.gateway.gateways import Running
+from tests.gateway.teams import answers, ask, cuts, cuts_after_head, said, streams, team, told, who
 from tests.gateway.upstreams import EVENTS, Answer, Got, Out
-from tests.gateway.world import Running
 from thoughtline.catalogue import Timeouts
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE, encode_message
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from tests.gateway.teaming import Clock, answers, ask, said, team, who
+from tests.gateway.teams import Clock, answers, ask, said, team, who
 from tests.gateway.upstreams import Got, Out
 
 

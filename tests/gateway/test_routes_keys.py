@@ -10,9 +10,9 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.teaming import Team, answers
+from tests.gateway.gateways import Running, running
+from tests.gateway.teams import Team, answers
 from tests.gateway.upstreams import Upstream, upstream
-from tests.gateway.world import Running, running
 from thoughtline.catalogue import Provider
 from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.settings import RouteSettings, Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gateway.teaming import HELLO, Clock, Messages, answers, ask, go_on, said, team, who
+from tests.gateway.teams import HELLO, Clock, Messages, answers, ask, go_on, said, team, who
 from tests.gateway.upstreams import Got, Out
 
 

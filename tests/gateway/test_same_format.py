@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import httpx
 
-from tests.gateway.world import running
-from tests.sim.serving import served
+from tests.gateway.gateways import running
+from tests.sim.served_simulators import served
 
 TOOLS = [{"type": "function", "function": {"name": "bash", "parameters": {"type": "object", "properties": {}}}}]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.gateway.managing import TOKEN, Managed, managed
+from tests.gateway.managed_gateways import TOKEN, Managed, managed
 from tests.gateway.upstreams import Got, Out, Upstream, upstream
 from thoughtline.catalogue import Provider
 from thoughtline.gateway.client_keys import ClientKeys

@@ -21,7 +21,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline.gateway.client_keys import make_secret
 
 CHAT = {"model": "deepseek-v4-pro", "messages": [{"role": "user", "content": "hello"}]}

@@ -17,9 +17,9 @@ from botocore.credentials import Credentials
 from msgspec.structs import replace
 
 from tests.clients.upstreams import Upstream, start
-from tests.gateway.world import Running, moved, running
+from tests.gateway.gateways import Running, moved, running
 from tests.sim.faces import HTTP, WIRES
-from tests.sim.serving import listening
+from tests.sim.served_simulators import listening
 from thoughtline.credentials import credentials_of, signed_tenant
 from thoughtline.gateway.signing import region_of
 from thoughtline.settings import Settings

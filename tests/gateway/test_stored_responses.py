@@ -8,7 +8,7 @@ import openai
 import pytest
 
 from tests.clients.upstreams import Upstream, start
-from tests.gateway.world import Running, running
+from tests.gateway.gateways import Running, running
 from thoughtline.gateway import stored_responses
 
 SCRIPT = """Weather?

@@ -10,11 +10,11 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.handing import BY_FORMAT, ON, Stage, Talk, stage
+from tests.gateway.failing_simulators import BY_FORMAT, ON, Stage, Talk, stage
+from tests.gateway.gateways import running
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import running
 from tests.sim.faces import HTTP
-from tests.translation.world import BODY_TYPES, UPSTREAMS, Upstream
+from tests.translation.lanes import BODY_TYPES, UPSTREAMS, Upstream
 from thoughtline.catalogue import PROVIDERS, TagMode
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.pieces import Piece

@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from tests.clients.upstreams import start
+from tests.gateway.gateways import Json, Running, running
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import Json, Running, running
 
 USER = [{"role": "user", "content": "Hi"}]
 BUDGET: Json = {"type": "enabled", "budget_tokens": 10_000}

@@ -8,7 +8,7 @@ import openai
 import pytest
 
 from tests.clients.upstreams import start
-from tests.gateway.world import Json, running
+from tests.gateway.gateways import Json, running
 
 SCRIPT = """Greet me.
 script:

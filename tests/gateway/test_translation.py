@@ -9,10 +9,10 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.world import Running, running
-from tests.sim.serving import NOW, listening
+from tests.gateway.gateways import Running, running
+from tests.sim.served_simulators import NOW, listening
+from tests.translation.lanes import BODY_TYPES, MORE_UPSTREAMS, UPSTREAMS, Answer, Client, Json, Upstream
 from tests.translation.pairs import HARDEST, SCRIPTS, hold
-from tests.translation.world import BODY_TYPES, MORE_UPSTREAMS, UPSTREAMS, Answer, Client, Json, Upstream
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.settings import Settings
 from thoughtline.values.turns import FormatName

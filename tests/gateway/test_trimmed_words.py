@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.gateway.world import Running, running
-from tests.sim.serving import served
+from tests.gateway.gateways import Running, running
+from tests.sim.served_simulators import served
 from thoughtline.settings import Settings
 from thoughtline.stores import StoreSettings
 

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.http11 import Request, Response
 
+from tests.gateway.gateways import Running, running
 from tests.gateway.sockets import RESPONSES, Talk, talking
 from tests.gateway.tls_front import certify
-from tests.gateway.world import Running, running
 from tests.sim.faces import HTTP, NO_STORE, TOOLS
-from tests.sim.serving import listening
+from tests.sim.served_simulators import listening
 from thoughtline.catalogue import PROVIDERS, Timeouts
 from thoughtline.gateway import upstream_socket
 from thoughtline.gateway.state import with_settings

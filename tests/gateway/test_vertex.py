@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.clients.upstreams import Upstream, start
-from tests.gateway.world import Running, moved, running
+from tests.gateway.gateways import Running, moved, running
 from tests.sim.faces import HTTP, TOOLS, WIRES
 from thoughtline.settings import Settings
 

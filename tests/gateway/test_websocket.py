@@ -11,6 +11,7 @@ from websockets.exceptions import InvalidStatus
 
 from tests.clients.upstreams import Upstream as Simulator
 from tests.clients.upstreams import start
+from tests.gateway.gateways import Running, running
 from tests.gateway.sockets import (
     ASKED,
     AUTH,
@@ -27,7 +28,6 @@ from tests.gateway.sockets import (
     until,
 )
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import Running, running
 from tests.sim.faces import HTTP
 from thoughtline.gateway import websocket
 from thoughtline.gateway.client_keys import ClientKeys

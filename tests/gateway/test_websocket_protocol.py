@@ -13,6 +13,7 @@ from websockets.frames import Close, Frame, Opcode
 from websockets.protocol import State
 from websockets.uri import parse_uri
 
+from tests.gateway.gateways import Running, running
 from tests.gateway.sockets import (
     ASKED,
     AUTH,
@@ -31,7 +32,6 @@ from tests.gateway.sockets import (
 )
 from tests.gateway.test_memory import settled
 from tests.gateway.upstreams import Got, Out
-from tests.gateway.world import Running, running
 from tests.sim.faces import HTTP
 from thoughtline.gateway import websocket_protocol
 from thoughtline.settings import ServerSettings, Settings

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.clients.upstreams import start
-from tests.library.talking import KEY, MODEL, OPENING, RESULT, TURNS, check_refused, check_whole, deepseek
+from tests.library.ten_turns import KEY, MODEL, OPENING, RESULT, TURNS, check_refused, check_whole, deepseek
 from thoughtline import Line
 
 openai = pytest.importorskip("openai")

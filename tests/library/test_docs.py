@@ -10,7 +10,7 @@ import pytest
 
 from tests.clients.upstreams import Upstream
 from tests.examples import blocks, example
-from tests.library.talking import ANSWER, KEY, MODEL, OPENING, RESULT, TOOL, TURNS, check_whole, deepseek
+from tests.library.ten_turns import ANSWER, KEY, MODEL, OPENING, RESULT, TOOL, TURNS, check_whole, deepseek
 from tests.library.test_langchain import converse
 from thoughtline import Line
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.library.talking import ANSWER, KEY, MODEL, OPENING, RESULT, TURNS, deepseek
+from tests.library.ten_turns import ANSWER, KEY, MODEL, OPENING, RESULT, TURNS, deepseek
 
 pytest.importorskip("gunicorn")
 pytest.importorskip("openai")
@@ -19,7 +19,7 @@ pytest.importorskip("openai")
 CALLS = 6
 APPLICATION = f"""
 import json, os, openai, thoughtline
-from tests.library.talking import TOOL
+from tests.library.ten_turns import TOOL
 
 client = thoughtline.remember(openai.OpenAI(max_retries=0))
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pytest
 
-from tests.library.talking import KEY, MODEL, OPENING, RESULT, TOOL, TURNS, check_refused, check_whole, deepseek
+from tests.library.ten_turns import KEY, MODEL, OPENING, RESULT, TOOL, TURNS, check_refused, check_whole, deepseek
 from thoughtline import Line
 
 litellm = pytest.importorskip("litellm")

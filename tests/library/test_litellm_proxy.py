@@ -17,7 +17,7 @@ import pytest
 
 from tests.clients.upstreams import Upstream
 from tests.examples import blocks
-from tests.library.talking import KEY, MODEL, OPENING, RESULT, TOOL, TURNS, check_refused, check_whole, deepseek
+from tests.library.ten_turns import KEY, MODEL, OPENING, RESULT, TOOL, TURNS, check_refused, check_whole, deepseek
 
 pytest.importorskip("litellm")
 openai = pytest.importorskip("openai")

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import pytest
 
 from tests.clients.upstreams import Upstream, start
-from tests.library.talking import KEY, OPENING, RESULT, SCHEMA, TOOL, TURNS, check_refused, check_whole
+from tests.library.ten_turns import KEY, OPENING, RESULT, SCHEMA, TOOL, TURNS, check_refused, check_whole
 from thoughtline import Line
 
 openai = pytest.importorskip("openai")

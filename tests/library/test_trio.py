@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.library.talking import KEY, MODEL, OPENING, RESULT, TOOL, TURNS, check_whole, deepseek
-from tests.line.asking import Answer, Told, events
+from tests.library.ten_turns import KEY, MODEL, OPENING, RESULT, TOOL, TURNS, check_whole, deepseek
+from tests.line.chats import Answer, Told, events
 from thoughtline import Line, open_store
 from thoughtline.stores import Filter
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.line.asking import CHUNKS, HEADERS, NEXT, PATH, THOUGHT, events, request, restored, whole
+from tests.line.chats import CHUNKS, HEADERS, NEXT, PATH, THOUGHT, events, request, restored, whole
 from thoughtline import AsyncExchange, Line, SyncExchange, ThoughtlineError, open_store
 from thoughtline.stores import Filter
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.clients.upstreams import start
-from tests.line.asking import CALL, HEADERS, MESSAGE, PATH, RESULT, THOUGHT, USER, request, whole
+from tests.line.chats import CALL, HEADERS, MESSAGE, PATH, RESULT, THOUGHT, USER, request, whole
 from thoughtline import Line
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.formats import FORMATS

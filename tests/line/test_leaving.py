@@ -14,7 +14,7 @@ import httpx2
 import openai
 import pytest
 
-from tests.line.asking import HEADERS, PATH, Answer, Told, events, request, streamed
+from tests.line.chats import HEADERS, PATH, Answer, Told, events, request, streamed
 from thoughtline import AsyncExchange, Line, SyncExchange, open_store
 from thoughtline.line.background import run
 from thoughtline.stores import Filter

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.line.asking import HEADERS, NEXT, PATH, THOUGHT, Answer, Told, request, restored, whole
+from tests.line.chats import HEADERS, NEXT, PATH, THOUGHT, Answer, Told, request, restored, whole
 from thoughtline import Line
 
 

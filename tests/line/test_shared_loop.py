@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.line.asking import HEADERS, PATH, request, whole
+from tests.line.chats import HEADERS, PATH, request, whole
 from thoughtline import Line
 from thoughtline.line.background import is_done, run, wait_for
 from thoughtline.line.shared_loop import SharedLoop

@@ -17,7 +17,7 @@ import openai
 import pytest
 import zstandard
 
-from tests.line.asking import (
+from tests.line.chats import (
     HEADERS,
     NEXT,
     PATH,

@@ -10,7 +10,7 @@ import pytest
 from tests.clients.apps import APPS, OPENING, Setup
 from tests.clients.test_sdks import Row
 from tests.clients.upstreams import start
-from tests.gateway.world import running
+from tests.gateway.gateways import running
 from thoughtline import Line
 
 ROWS = (

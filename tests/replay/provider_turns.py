@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.replay.turn_wires import Elements
-from tests.replay.world import (
+from tests.replay.dialogues import (
     Json,
     fc,
     msg,
@@ -15,6 +14,7 @@ from tests.replay.world import (
     use,
     words,
 )
+from tests.replay.turn_wires import Elements
 from thoughtline.values.turns import FormatName
 
 # --- the turns --------------------------------------------------------------------------------------------------------

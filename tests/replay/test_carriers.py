@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.replay.world import Json, World, call, chat, chat_reply, result, said, user
+from tests.replay.dialogues import Json, World, call, chat, chat_reply, result, said, user
 
 SERVERS = [
     ("acme", "gpt-oss-120b"),  # llama.cpp

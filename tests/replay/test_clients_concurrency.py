@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.replay.world import (
+from tests.replay.dialogues import (
     ASK,
     Json,
     World,

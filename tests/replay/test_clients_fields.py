@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.replay.world import (
+from tests.replay.dialogues import (
     Json,
     Sent,
     World,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.replay.world import (
+from tests.replay.dialogues import (
     ON,
     Json,
     Store,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.replay.world import (
+from tests.replay.dialogues import (
     Json,
     World,
     asked,

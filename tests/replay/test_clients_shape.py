@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.replay.world import (
+from tests.replay.dialogues import (
     ON,
     Json,
     World,

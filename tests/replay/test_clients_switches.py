@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.replay.world import (
+from tests.replay.dialogues import (
     ASK,
     BACK,
     CALL,

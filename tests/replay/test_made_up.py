@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from tests.replay.made_up import MAKERS, Case, Counts, Ids, Mutation, tally
+from tests.replay.made_up_conversations import MAKERS, Case, Counts, Ids, Mutation, tally
 
 LOSES_NOTHING = ("nothing", "text trimmed", "system messages added")
 """What leaves every turn its history."""

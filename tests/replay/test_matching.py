@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.replay.world import (
+from tests.replay.dialogues import (
     Json,
     World,
     asked,

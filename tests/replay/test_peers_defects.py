@@ -10,7 +10,7 @@ import json
 
 import pytest
 
-from tests.replay.world import (
+from tests.replay.dialogues import (
     ASK,
     BACK,
     CALL,

@@ -11,9 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.replay.provider_turns import TURNS, bare, found, hosted, is_plain, is_thought, ran_there
-from tests.replay.turn_wires import WIRES, Elements, Wire
-from tests.replay.world import (
+from tests.replay.dialogues import (
     ON,
     Json,
     World,
@@ -29,6 +27,8 @@ from tests.replay.world import (
     user,
     words,
 )
+from tests.replay.provider_turns import TURNS, bare, found, hosted, is_plain, is_thought, ran_there
+from tests.replay.turn_wires import WIRES, Elements, Wire
 
 # --- what clients do --------------------------------------------------------------------------------------------------
 

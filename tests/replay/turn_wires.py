@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tests.replay.world import (
+from tests.replay.dialogues import (
     ON,
     Json,
     World,

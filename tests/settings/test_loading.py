@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.settings.writing import HOME, NO_FLAGS, loaded, refused
+from tests.settings.setting_files import HOME, NO_FLAGS, loaded, refused
 from thoughtline.catalogue import PROVIDERS, Timeouts
 from thoughtline.providers import CONTRACTS
 from thoughtline.settings import (

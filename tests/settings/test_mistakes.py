@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.settings.writing import loaded, refused
+from tests.settings.setting_files import loaded, refused
 from thoughtline.settings import Settings
 from thoughtline.settings.keys import TABLES
 from thoughtline.values.errors import SettingsError

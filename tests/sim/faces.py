@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline import formats, providers
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Dialect

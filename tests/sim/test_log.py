@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.on_terminal import CTRL_C, on_terminal
+from tests.terminals import CTRL_C, on_terminal
 from thoughtline.terminal import LogOptions
 from thoughtline_sim.log import SimLog
 

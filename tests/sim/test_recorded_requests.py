@@ -14,7 +14,7 @@ import pytest
 
 from tests import recordings
 from tests.recordings import Exchange, Recording
-from tests.sim.reminting import Reminter
+from tests.sim.reminted_requests import Reminter
 from thoughtline_sim import SIMULATORS, HttpRequest, HttpResponse, Simulation
 from thoughtline_sim.simulation import account_of
 

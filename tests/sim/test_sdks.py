@@ -12,7 +12,7 @@ from google import genai
 from google.genai import types
 
 from tests.sim.faces import CASES, TOOLS, Case, Dialogue, verdicts_of
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 
 OPENING = 'Weather, please. {mark}\nscript:\nthink: Two cities.\ncall: weather {{"city": "Paris"}}\n'
 OPENING += (

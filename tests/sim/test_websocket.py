@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosedError, ConnectionClosedOK, Inv
 from websockets.sync.client import ClientConnection, connect
 
 from tests.sim.faces import HTTP, NO_STORE, TOOLS
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 
 Item = dict[str, Any]
 SCRIPT = (

@@ -17,7 +17,7 @@ DRIVERS = 2
 async def test_what_was_acknowledged_survives_being_killed(tmp_path: Path) -> None:
     """Two lines of writers on one file, each writer killed at a random moment: 200 kills, nothing acknowledged lost."""
     path = tmp_path / "thoughts.db"
-    command = [sys.executable, "-m", "tests.stores.crash_driver", f"sqlite:///{path}", str(KILLS // DRIVERS)]
+    command = [sys.executable, "-m", "tests.stores.killed_writers", f"sqlite:///{path}", str(KILLS // DRIVERS)]
     drivers = [
         subprocess.Popen([*command, str(seed)], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
         for seed in range(1, DRIVERS + 1)

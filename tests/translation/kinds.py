@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from tests.translation.world import KEY, TENANT, UPSTREAMS
+from tests.translation.lanes import KEY, TENANT, UPSTREAMS
 from thoughtline.formats import FORMATS
 from thoughtline.replay.detection import resolve
 from thoughtline.replay.findings import Finding

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.translation.world import BODY_TYPES, UPSTREAMS, Client, Lane, Upstream
+from tests.translation.lanes import BODY_TYPES, UPSTREAMS, Client, Lane, Upstream
 from thoughtline.values.turns import FormatName
 
 TURNS = 10

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.translation.noted import Source, events_of, gathered, made_stream, messages_stream, stream, whole
+from tests.translation.lanes import BODY_TYPES
+from tests.translation.noted_answers import Source, events_of, gathered, made_stream, messages_stream, stream, whole
 from tests.translation.sdk_types import check_body, check_request, check_stream
 from tests.translation.test_requests import BY_FORMAT, body_of, transcript_of, translated, user
-from tests.translation.world import BODY_TYPES
 from thoughtline.formats import FORMATS
 from thoughtline.translation import translate_request
 from thoughtline.values.errors import Untranslatable

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.translation.lanes import MORE_UPSTREAMS, UPSTREAMS, Answer, Client, Lane, Upstream
 from tests.translation.pairs import Dialogue, hold
 from tests.translation.test_requests import body_of, chat, translated, user
 from tests.translation.test_streams import ANSWER, TOOL_CALLS, USAGE, way_to
-from tests.translation.world import MORE_UPSTREAMS, UPSTREAMS, Answer, Client, Lane, Upstream
 from thoughtline.formats import FORMATS
 from thoughtline.translation import stream_reply, translate_error, translate_reply
 from thoughtline.values.items import ReasoningEncrypted, ReasoningSummary, ReasoningText, Text, ToolCall

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.translation.lanes import BODY_TYPES, MORE_UPSTREAMS, UPSTREAMS, Lane, Upstream
 from tests.translation.pairs import HARDEST, PAGE, Dialogue, hold, row
-from tests.translation.world import BODY_TYPES, MORE_UPSTREAMS, UPSTREAMS, Lane, Upstream
 from thoughtline.values.turns import FormatName
 
 pairs = pytest.mark.parametrize(

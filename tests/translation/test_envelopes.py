@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
+from tests.translation.lanes import MORE_UPSTREAMS, UPSTREAMS, Client, Lane
 from tests.translation.pairs import Dialogue, hold
-from tests.translation.world import MORE_UPSTREAMS, UPSTREAMS, Client, Lane
 from thoughtline.translation.envelopes import Opened, Sealer
 from thoughtline.values.items import ANTHROPIC_CLAUDE_V1, ReasoningText, Seal, ToolCall, is_envelope
 from thoughtline.values.records import Key

@@ -13,7 +13,7 @@ import pytest
 from google import genai
 from google.genai import errors as google_errors
 
-from tests.translation.world import BODY_TYPES
+from tests.translation.lanes import BODY_TYPES
 from thoughtline.translation import translate_error
 from thoughtline.values.turns import FormatName
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.translation.world import UPSTREAMS, Upstream
+from tests.translation.lanes import UPSTREAMS, Upstream
 from tests.wire_cases import REQUESTS
 from thoughtline.formats import FORMATS
 from thoughtline.replay.detection import resolve

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.translation.noted import (
+from tests.translation.lanes import BODY_TYPES
+from tests.translation.noted_answers import (
     ANNOTATION,
     CITED,
     CITED_BY,
@@ -37,7 +38,6 @@ from tests.translation.noted import (
     whole,
 )
 from tests.translation.sdk_types import check_body, check_stream
-from tests.translation.world import BODY_TYPES
 from thoughtline.translation import Translated
 from thoughtline.values.turns import FormatName
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from tests.formats.test_recordings import SEVERAL_RESPONSES_IN_ONE_STREAM, decode_reply, supported
 from tests.recordings import SUPPORTED, Exchange, Recording, name_of, needs_recordings
+from tests.translation.lanes import BODY_TYPES, KEY, NOW, TENANT, StreamReader
 from tests.translation.sdk_types import check_body, check_stream
-from tests.translation.world import BODY_TYPES, KEY, NOW, TENANT, StreamReader
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import encode, is_json
 from thoughtline.replay.capture import fold

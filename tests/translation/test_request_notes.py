@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.translation.noted import ANNOTATION, LOCATION, URL, URL_CITATION
+from tests.translation.noted_answers import ANNOTATION, LOCATION, URL, URL_CITATION
 from tests.translation.sdk_types import check_request
 from tests.translation.test_requests import BY_FORMAT, body_of, chat, translated, user
 from thoughtline.translation import TranslatedRequest

@@ -9,8 +9,8 @@ import pytest
 
 from tests.formats.test_recordings import decode_request, supported
 from tests.recordings import SUPPORTED, Recording, name_of, needs_recordings
+from tests.translation.lanes import BODY_TYPES, UPSTREAMS, Upstream
 from tests.translation.sdk_types import check_request
-from tests.translation.world import BODY_TYPES, UPSTREAMS, Upstream
 from tests.wire_cases import REQUESTS, WireCase
 from tests.wire_cases import name_of as case_name
 from thoughtline.formats import FORMATS

@@ -14,9 +14,9 @@ import pytest
 from google import genai
 from msgspec import Raw
 
+from tests.translation.lanes import NOW
 from tests.translation.sdk_types import check_stream, payloads
 from tests.translation.test_streams import ANSWER, STREAM, TOOL_CALLS, USAGE, clients, translated, way_to
-from tests.translation.world import NOW
 from thoughtline.formats import FORMATS
 from thoughtline.translation import ResponseContext
 from thoughtline.translation.replies import ResponseTranslator

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
+from tests.translation.lanes import BODY_TYPES, MORE_UPSTREAMS, NOW, UPSTREAMS, Client, Lane, StreamReader, Upstream
 from tests.translation.sdk_types import check_body, check_stream, payloads
-from tests.translation.world import BODY_TYPES, MORE_UPSTREAMS, NOW, UPSTREAMS, Client, Lane, StreamReader, Upstream
 from thoughtline import providers
 from thoughtline.formats import FORMATS
 from thoughtline.replay.capture import fold

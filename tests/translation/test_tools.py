@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.translation.lanes import BODY_TYPES
 from tests.translation.test_requests import BY_FORMAT, body_of, translated
-from tests.translation.world import BODY_TYPES
 from thoughtline.formats import FORMATS
 from thoughtline.replay.detection import resolve
 from thoughtline.translation import translate_request

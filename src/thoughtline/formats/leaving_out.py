@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from msgspec import Raw
@@ -44,7 +45,7 @@ def pattern_at(body: bytes, place: str, field: str) -> str | None:
     """The pattern of the member at a JSON pointer; None if it is not there, or must stay."""
     path = [step for step in place.split("/") if step]
     here, kind, written = Raw(body), "", ""
-    for name, inner in zip(path, [*path[1:], ""], strict=True):
+    for name, inner in pairwise([*path, ""]):
         if name.isdecimal():
             continue
         here = _member(here, name)

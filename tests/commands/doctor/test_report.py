@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.commands.doctor.scripted import closed_port
-from tests.sim.serving import served
+from tests.commands.doctor.scripted_servers import closed_port
+from tests.sim.served_simulators import served
 
 
 def doctor(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -6,7 +6,7 @@ import json
 
 from tests.sim.faces import HTTP, Body, Dialogue
 from tests.sim.rules.test_gemini import GEMINI_MISSING, google
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from tests.sim.violations import called, case_of, flipped, other_account
 from thoughtline_sim.rules.anthropic import expected_thinking
 

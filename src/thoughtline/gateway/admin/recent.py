@@ -150,13 +150,13 @@ async def series_view(request: AdminRequest) -> Whole:
             if step.at in total:
                 total[step.at].add(step)
     every = list(total.values())
-    sums = ("requests", "avoided", "restored", "missing", "healed", "refused", "errors", "store")
+    names = ("requests", "avoided", "restored", "missing", "healed", "refused", "errors", "store")
     series = Series(
         step_seconds=STEP_SECONDS,
         times=[step.at for step in every],
         own_ms=[_mean(step.own_ms, step.requests) for step in every],
         upstream_ms=[_mean(step.upstream_ms, step.requests) for step in every],
-        **{name: [getattr(step, name) for step in every] for name in sums},
+        **{name: [getattr(step, name) for step in every] for name in names},
     )
     return Whole(series)
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from pyreqwest.bytes import Bytes
 from pyreqwest.http import HeaderMap
 
-from tests.gateway.world import moved
+from tests.gateway.gateways import moved
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.gateway import upstream
 from thoughtline.gateway.app import Gateway

@@ -9,8 +9,8 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from tests.translation.lanes import NOW, StreamReader
 from tests.translation.sdk_types import payloads
-from tests.translation.world import NOW, StreamReader
 from thoughtline.formats import FORMATS
 from thoughtline.formats.aws_event_stream import encode_message
 from thoughtline.translation import ResponseContext, Translated, stream_reply, translate_reply, whole_reply

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 from msgspec.structs import replace
 
-from tests.gateway.world import Running, running
-from tests.sim.serving import served
+from tests.gateway.gateways import Running, running
+from tests.sim.served_simulators import served
 from thoughtline.gateway.guard import Guard
 from thoughtline.settings import Settings
 

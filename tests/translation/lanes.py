@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tests.replay.world import Store
+from tests.replay.dialogues import Store
 from tests.sim.faces import TOOLS, WIRES, Call
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.envelopes import as_declined, envelope

@@ -16,8 +16,8 @@ import httpx
 import msgspec
 import pytest
 
-from tests.gateway.managing import CACHE, TOKEN, Json, Managed, managed
-from tests.sim.serving import served
+from tests.gateway.managed_gateways import CACHE, TOKEN, Json, Managed, managed
+from tests.sim.served_simulators import served
 from thoughtline.gateway.admin.events import MAX_LISTENERS, events, require_room
 from thoughtline.gateway.admin.request_answers import RequestRow
 from thoughtline.gateway.bus import Bus, StoreCounts

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.sim.faces import CASES, HTTP, Case, Dialogue, streamed
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from tests.sim.violations import called, case_of
 from thoughtline_sim import SIMULATORS, HttpRequest
 

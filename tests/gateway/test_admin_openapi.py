@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from schemathesis import Case
 from schemathesis.checks import positive_data_acceptance
 
-from tests.gateway.managing import TOKEN, Managed, managed
+from tests.gateway.managed_gateways import TOKEN, Managed, managed
 from thoughtline.gateway.admin.answers import Failure
 from thoughtline.gateway.admin.openapi import document
 from thoughtline.gateway.admin.requests import Row
@@ -36,7 +36,7 @@ CHOOSY = {
 """Addresses that may refuse what their schema allows: a cursor is what a page gave, a request is one of a format, a key
 is made where keys are kept, a client is one of a list."""
 
-schema = schemathesis.openapi.from_dict(DOCUMENT).exclude(path="/api/events")  # which never ends: test_events.py
+schema = schemathesis.openapi.from_dict(DOCUMENT).exclude(path="/api/events")  # which never ends: test_admin_events.py
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
-from tests.sim.serving import listening
+from tests.sim.served_simulators import listening
 from thoughtline_sim.app import Receive, Scope, Send
 
 Json = dict[str, Any]

@@ -14,8 +14,8 @@ from typing import Any
 
 import httpx
 
+from tests.gateway.gateways import Running, running
 from tests.gateway.upstreams import EVENTS, Answer, Got, Out, Upstream, upstream
-from tests.gateway.world import Running, running
 from thoughtline.catalogue import Provider
 from thoughtline.settings import RouteSettings, Settings
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.gateway.managing import CACHE, TOKEN, Managed, managed
+from tests.gateway.managed_gateways import CACHE, TOKEN, Managed, managed
 from thoughtline.gateway.client_keys import ClientKeys
 
 

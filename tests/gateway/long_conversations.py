@@ -15,9 +15,9 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from msgspec.structs import replace
 
-from tests.gateway.counting import Client, MadeUp, with_gateway
+from tests.gateway.call_counts import Client, MadeUp, with_gateway
 from tests.sim.faces import TOOLS, WIRES
-from tests.translation.world import THINKS
+from tests.translation.lanes import THINKS
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.state import State
 from thoughtline.replay.detection import as_asked

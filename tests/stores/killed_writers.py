@@ -1,4 +1,4 @@
-"""Forks writers and kills them: `python -m tests.stores.crash_driver STORE_URL KILLS SEED`.
+"""Forks writers and kills them: `python -m tests.stores.killed_writers STORE_URL KILLS SEED`.
 
 A writer saves turns without end, with memory in front as a gateway has it, and tells each save that the durable store
 has acknowledged. It is killed with SIGKILL after a random

@@ -1,4 +1,4 @@
-"""A gateway in a process of its own: `python -m tests.gateway.driver STORE_URL NAME=URL …`.
+"""A gateway in a process of its own: `python -m tests.gateway.gateway_processes STORE_URL NAME=URL …`.
 
 It listens on a port that the system chooses, tells its address in the first line of its output, and serves until it is
 killed. `started` does that for a test.
@@ -18,7 +18,7 @@ from pathlib import Path
 import uvicorn
 from msgspec.structs import replace
 
-from tests.gateway.world import moved
+from tests.gateway.gateways import moved
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.gateway.access import NoKeys
 from thoughtline.gateway.app import Gateway
@@ -52,7 +52,7 @@ class Process:
 def started(store_url: str, providers: Mapping[str, str]) -> Iterator[Process]:
     """A gateway in its own process, listening; killed at the end if it still lives."""
     rows = [f"{name}={url}" for name, url in providers.items()]
-    command = [sys.executable, "-m", "tests.gateway.driver", store_url, *rows]
+    command = [sys.executable, "-m", "tests.gateway.gateway_processes", store_url, *rows]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:
         try:
             assert process.stdout is not None

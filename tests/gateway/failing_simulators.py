@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import httpx
 from msgspec.structs import replace
 
-from tests.continuity.world import system_of
-from tests.gateway.world import Running, running
+from tests.continuity.desks import system_of
+from tests.gateway.gateways import Running, running
 from tests.sim.faces import HTTP
-from tests.sim.serving import NOW, listening
-from tests.translation.world import MORE_UPSTREAMS, UPSTREAMS, Answer, Client, Upstream
+from tests.sim.served_simulators import NOW, listening
+from tests.translation.lanes import MORE_UPSTREAMS, UPSTREAMS, Answer, Client, Upstream
 from thoughtline.catalogue import PROVIDERS, ContinuityWord, TagMode
 from thoughtline.continuity.checkpoints import HEADING
 from thoughtline.settings import ContinuitySettings, ReplaySettings, RouteSettings, Settings

@@ -17,10 +17,10 @@ import httpx
 from msgspec.structs import replace
 from playwright.sync_api import Page
 
-from tests.gateway.managing import TOKEN, TOOLS, Managed, managed
+from tests.gateway.managed_gateways import TOKEN, TOOLS, Managed, managed
 from tests.gateway.test_healing import STRICT, lost_elsewhere
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.sim.serving import served
+from tests.sim.served_simulators import served
 from thoughtline.catalogue import Provider
 from thoughtline.settings import DebugSettings, Settings
 
