@@ -17,9 +17,9 @@ from thoughtline.replay.keys import (
     walk,
 )
 from thoughtline.values.identity import Identity
-from thoughtline.values.items import Item, ReasoningText, Text, ToolCall, ToolResult
+from thoughtline.values.items import Item, ReasoningText, Role, Text, ToolCall, ToolResult
 from thoughtline.values.records import Key, Record, RecordId
-from thoughtline.values.turns import Provenance, Role, Transcript, Turn
+from thoughtline.values.turns import Provenance, Transcript, Turn
 
 ONE_IN_THE_WORLD = (
     "call_00_Qx7Lm2Zp",
