@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from tests.replay.dialogues import Store
 from tests.sim.faces import TOOLS, WIRES, Call
 from thoughtline.formats import FORMATS
-from thoughtline.gateway.envelopes import as_declined, envelope
+from thoughtline.gateway.asgi import as_declined, envelope
 from thoughtline.providers import Contract, Dialect
 from thoughtline.replay.capture import capture, fold
 from thoughtline.replay.detection import resolve
