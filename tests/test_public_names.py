@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import thoughtline
 
 
@@ -58,3 +60,11 @@ def test_a_line_loads_no_http_library_and_no_server() -> None:
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert loaded.isdisjoint({"httpx", "httpx2", "uvicorn", "rich", "pyreqwest", "prometheus_client"})
     assert not [name for name in done.stdout.split() if name.startswith("thoughtline.gateway")]
+
+
+def test_names_that_there_are_not() -> None:
+    """Only public ones are there to be listed; a module of the package is no name of it until it is imported."""
+    assert dir(thoughtline) == sorted(thoughtline.__all__)
+    for name in ("Remember", "_private", "__wrapped__", "public_names"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(thoughtline, name)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import ast
 import re
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -24,6 +25,7 @@ from tools.walked import walks
 ROOT = Path(__file__).parents[1]
 PRODUCT = "src/thoughtline/"
 SIMULATORS = ("src/thoughtline/sim/", "src/thoughtline_sim/")
+COVERED_BY = ROOT / "tools" / "covered_by.toml"
 
 LIMITS: Mapping[str, float] = {
     "lines of the product": 30_000,
@@ -34,7 +36,8 @@ LIMITS: Mapping[str, float] = {
     "calls with more than five positional arguments": 0,
     "classes of one name imported outside their packages": 0,
     "waivers without a reason": 0,
-    "modules without a test file of their own": 0,
+    "modules with logic without a test file or an entry": 0,
+    "entries of covered_by.toml that are not needed": 0,
     "longest function": 40,
     "files over 450 lines": 0,
     "median line length": 44,
@@ -66,11 +69,6 @@ MAY_NAME_A_FORMAT: Reasons = {
     "src/thoughtline/litellm.py": "LiteLLM's own names for providers",
     "src/thoughtline/providers/": "a row says which formats its provider speaks, and how",
     "src/thoughtline/values/turns.py": "the names themselves: what a format may be called",
-}
-NEEDS_NO_TEST_FILE: Reasons = {
-    "src/thoughtline/clients/": "rows of text; tests/test_clients.py reads them all",
-    "src/thoughtline/gateway/dashboard/": "static files",
-    "src/thoughtline/providers/": "rows of data; tests/providers/test_rows.py reads them all",
 }
 
 
@@ -241,19 +239,47 @@ def _bare_ignores(pyproject: str) -> Iterator[str]:
             yield f"pyproject.toml:{number}"
 
 
-def untested(files: Iterable[Source], tests: Iterable[str], allowed: Reasons) -> tuple[str, ...]:
-    """Modules with functions that no test file is named after: `gateway/admin/cache.py` is tested by
-    `gateway/admin/test_cache.py`, `gateway/test_admin_cache.py` or `gateway/test_cache.py`."""
+class Cover(NamedTuple):
+    """A test file that covers a module which it is not named after."""
+
+    module: str
+    test: str
+    why: str
+
+
+def covers(text: str) -> list[Cover]:
+    tables = tomllib.loads(text).items()
+    return [Cover(f"src/{module}", test, table["why"]) for test, table in tables for module in table["modules"]]
+
+
+def untested(files: Iterable[Source], tests: Iterable[str], covered: Iterable[Cover]) -> tuple[str, ...]:
+    """Modules with logic that no test file is named after, and that have no entry."""
+    listed = {cover.module for cover in covered}
+    return tuple(path for path in _without_test_file(files, tests) if path not in listed)
+
+
+def unneeded(files: Iterable[Source], tests: Iterable[str], covered: Iterable[Cover]) -> tuple[str, ...]:
+    """Entries for a module that is gone or has a test file of its own, or by a test file that is gone."""
     tests = set(tests)
+    needed = set(_without_test_file(files, tests))
     return tuple(
-        file.path
-        for file in files
-        if _has_logic(file.tree) and not _is_allowed(file.path, allowed) and tests.isdisjoint(_test_files(file))
+        f"{cover.module}: {cover.test}" for cover in covered if cover.module not in needed or cover.test not in tests
     )
 
 
+def _without_test_file(files: Iterable[Source], tests: Iterable[str]) -> list[str]:
+    """`gateway/admin/cache.py` is tested by `gateway/admin/test_cache.py` or `gateway/test_admin_cache.py`."""
+    tests = set(tests)
+    return [file.path for file in files if _has_logic(file.tree) and tests.isdisjoint(_test_files(file))]
+
+
+_DECIDING = (ast.If, ast.IfExp, ast.BoolOp, ast.Match, ast.For, ast.AsyncFor, ast.While, ast.comprehension, ast.Try)
+
+
 def _has_logic(tree: ast.Module) -> bool:
-    return any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in ast.walk(tree))
+    """Whether one of its functions chooses, repeats or catches something."""
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return any(isinstance(node, _DECIDING) for function in functions for node in ast.walk(function))
 
 
 def _test_files(file: Source) -> Iterator[str]:
@@ -262,8 +288,6 @@ def _test_files(file: Source) -> Iterator[str]:
     for at in range(len(parts)):
         folder = "/".join(["tests", *parts[:at]])
         yield f"{folder}/test_{'_'.join(parts[at:])}.py"
-        if at:
-            yield f"{folder}/test_{parts[-1]}.py"
 
 
 def functions(files: Iterable[Source]) -> list[tuple[int, str]]:
@@ -282,20 +306,14 @@ def provider_names() -> set[str]:
     return {name for row in rows for name in (row.name, *row.aliases)}
 
 
-def figures() -> Iterator[Figure]:
-    everything = sources("src")
+def figures(everything: list[Source]) -> Iterator[Figure]:
     product = [file for file in everything if not file.path.startswith(SIMULATORS)]
     for name, lines in lines_by_package(everything).items():
         yield Figure(f"lines of {name}", lines)
     yield Figure("lines of the product", sum(len(file.lines) for file in product))
     yield Figure("lines with simulators", sum(len(file.lines) for file in everything))
-    counted = {
-        "modules without a test file of their own": untested(
-            everything, (file.path for file in sources("tests")), NEEDS_NO_TEST_FILE
-        ),
-    }
-    yield from _counts(counted)
     yield from held(everything)
+    yield from tested(everything)
     yield from _sizes(everything)
 
 
@@ -317,6 +335,17 @@ def held(files: list[Source]) -> Iterator[Figure]:
     yield from _counts(counted)
     length, place = max(functions(files))
     yield Figure("longest function", length, (place,))
+
+
+def tested(files: list[Source]) -> Iterator[Figure]:
+    """Whether every module with logic has a test file, and which have one of another name."""
+    tests, covered = [file.path for file in sources("tests")], covers(COVERED_BY.read_text())
+    counted = {
+        "modules with logic without a test file or an entry": untested(files, tests, covered),
+        "entries of covered_by.toml that are not needed": unneeded(files, tests, covered),
+        "entries of covered_by.toml": tuple(f"{cover.module}: {cover.test}, {cover.why}" for cover in covered),
+    }
+    yield from _counts(counted)
 
 
 def _counts(counted: Mapping[str, tuple[str, ...]]) -> Iterator[Figure]:
@@ -343,7 +372,8 @@ def main() -> int:
     parser.add_argument("--hold", action="store_true", help="the same for limits that the code has reached")
     parser.add_argument("--list", action="store_true", help="also name what was counted")
     chosen = parser.parse_args()
-    found = list(held(sources("src"))) if chosen.hold else [*figures(), *traced()]
+    product = sources("src")
+    found = [*held(product), *tested(product)] if chosen.hold else [*figures(product), *traced()]
     for figure in found:
         limit = f"at most {LIMITS[figure.name]:,}" if figure.name in LIMITS else ""
         print(f"{figure.name:54}{figure.value:>9,g}  {limit:>15}{'  OVER' if figure.is_over else ''}")

@@ -156,7 +156,6 @@ KNOWING = {
     "commands/demo.py": "which simulator is shown",
     "formats/anthropic_messages/__init__.py": "a publisher in Vertex's addresses",
     "formats/gemini_generate/__init__.py": "another one",
-    "gateway/signing.py": "what AWS calls the service in a signature",
     "formats/openai_chat/message_encoder.py": "a member on Google's wire",
     "preserver.py": "the same member",
     "settings/example.py": "a file for people, which quotes names",

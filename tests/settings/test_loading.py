@@ -50,7 +50,7 @@ def test_vertex_beside_gemini(write: Path) -> None:
     assert (found["vertex"].formats, found["vertex"].api_keys) == (("gemini_generate", "anthropic_messages"), ())
     assert found["bedrock"].api_keys == ("chain",)
     assert found["bedrock"].has_secrets
-    with pytest.raises(SettingsError, match="no AWS credentials"):
+    with pytest.raises(SettingsError, match="not AWS credentials"):
         loaded(write, '[providers.bedrock]\nauth = "aws"\napi_key = "sk-some-other-key"')
 
 

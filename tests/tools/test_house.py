@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tools.house import (
     LIMITS,
     Source,
     bare_waivers,
+    covers,
     functions,
     held,
     lines_by_package,
@@ -13,8 +16,11 @@ from tools.house import (
     naming,
     needless,
     shared_names,
+    unneeded,
     untested,
 )
+
+LOGIC = "def f(a: int) -> int:\n    return 1 if a else 2\n"
 
 
 def test_lines_are_counted_by_package() -> None:
@@ -75,19 +81,50 @@ def test_waivers_without_a_reason_are_found() -> None:
 
 
 def test_modules_without_a_test_file_are_found() -> None:
-    """Only those with functions; a file is named after its module, alone or with its folders."""
-    logic = "def f() -> None: ...\n"
+    """A file is named after its module and its folders; or an entry says which one it is."""
     files = [
-        Source("src/thoughtline/gateway/admin/cache.py", logic),
-        Source("src/thoughtline/gateway/admin/rows.py", "ROWS = ()\n"),
-        Source("src/thoughtline/gateway/admin/trail.py", logic),
-        Source("src/thoughtline/gateway/app.py", logic),
-        Source("src/thoughtline/clients/row.py", logic),
-        Source("src/thoughtline_sim/script.py", logic),
+        Source("src/thoughtline/gateway/admin/cache.py", LOGIC),
+        Source("src/thoughtline/gateway/admin/trail.py", LOGIC),
+        Source("src/thoughtline/gateway/app.py", LOGIC),
+        Source("src/thoughtline/gateway/proxy.py", LOGIC),
+        Source("src/thoughtline_sim/script.py", LOGIC),
     ]
-    tests = ["tests/gateway/test_admin_cache.py", "tests/gateway/test_trail.py", "tests/sim/test_script.py"]
+    tests = ["tests/gateway/test_admin_cache.py", "tests/gateway/admin/test_trail.py", "tests/sim/test_script.py"]
     tests += ["tests/test_app.py"]  # of another module: the name alone says nothing
-    assert untested(files, tests, {"src/thoughtline/clients/": "rows"}) == ("src/thoughtline/gateway/app.py",)
+    covered = covers('["tests/gateway/test_laws.py"]\nwhy = "…"\nmodules = ["thoughtline/gateway/proxy.py"]')
+    assert untested(files, tests, covered) == ("src/thoughtline/gateway/app.py",)
+
+
+@pytest.mark.parametrize(
+    ("source", "has_logic"),
+    [
+        (LOGIC, True),
+        ("class A:\n    async def f(self) -> bool:\n        return self.a or self.b\n", True),
+        ("def f() -> set[int]:\n    return {g(i) for i in range(3)}\n", True),
+        ("def f() -> None: ...\n", False),
+        ("def f() -> int:\n    return g(1) + 2\n", False),
+        ("ROWS = tuple(row for row in (1, 2) if row)\nif ROWS:\n    X = 1\n", False),
+    ],
+)
+def test_modules_without_logic_need_no_test_file(source: str, has_logic: bool) -> None:
+    """Logic is a function that chooses or repeats."""
+    assert bool(untested([Source("src/thoughtline/a.py", source)], [], [])) == has_logic
+
+
+def test_entries_that_are_not_needed_are_found() -> None:
+    """Of a module or a test file that is gone, and of a module that a test file is named after."""
+    files = [Source(f"src/thoughtline/{name}.py", LOGIC) for name in ("alone", "named", "lost")]
+    modules = ["thoughtline/alone.py", "thoughtline/named.py", "thoughtline/gone.py"]
+    covered = covers(
+        f'["tests/test_laws.py"]\nwhy = "…"\nmodules = {modules}\n'
+        '["tests/test_gone.py"]\nwhy = "…"\nmodules = ["thoughtline/lost.py"]\n'
+    )
+    found = unneeded(files, ["tests/test_laws.py", "tests/test_named.py"], covered)
+    assert [entry.partition(":")[0] for entry in found] == [
+        "src/thoughtline/named.py",
+        "src/thoughtline/gone.py",
+        "src/thoughtline/lost.py",
+    ]
 
 
 def test_functions_are_measured() -> None:
