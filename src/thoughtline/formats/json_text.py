@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterable, Sequence
 from functools import lru_cache, wraps
-from typing import NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -166,6 +166,14 @@ def members(text: Json) -> dict[str, Raw]:
 def elements(text: Json) -> list[Raw]:
     """The elements of an array, unread."""
     return _elements_of(text)
+
+
+def plain_value(text: Json) -> Any:
+    """JSON as plain values; None if it can't be read."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def is_given(raw: Raw) -> bool:
