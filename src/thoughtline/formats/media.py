@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -13,7 +12,6 @@ from thoughtline.values.items import Unknown
 from thoughtline.values.notes import NO_NOTES, Citation, Notes, placed
 from thoughtline.values.options import Media, MediaKind, ResultContent, ResultPart
 
-T = TypeVar("T")
 DecodeMedia = Callable[[Unknown], Media | str | None]
 EncodeMedia = Callable[[Media], Unknown | None]
 
