@@ -34,7 +34,7 @@ def chosen(client: str, *words: str) -> ChosenClient:
     ("client", "words", "told", "remedy"),
     [
         ("claud-code", [], "no client claud-code;", "did you mean claude-code?"),
-        ("zzzzzz", [], "no client zzzzzz;", "`thoughtline connect` names them all"),
+        ("zzzzzz", [], "no client zzzzzz;", "`thoughtline connect` lists them all"),
         ("codex", ["--provider", "depseek"], "no provider depseek;", "did you mean deepseek?"),
         ("codex", ["--model", "depseek/v4"], "no provider depseek;", "did you mean deepseek?"),
     ],
