@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from thoughtline.formats.json_text import read_or_none
 from thoughtline.providers import Contract
 from thoughtline.replay.learning import corrected
 from thoughtline.replay.refusals import Correction
@@ -61,7 +62,8 @@ class Lessons:
             seals = await self._store.notes(SEALS)
         except StoreError:
             return
-        told = {key_of(one): one for note in notes if (one := _decoded(note)) is not None}
+        # A note of another version that we can't read teaches us nothing.
+        told = {key_of(one): one for note in notes if (one := read_or_none(_decoder, note.value)) is not None}
         refused = frozenset(Key(note.key) for note in seals)
         if isinstance(self._store, LayeredStore) and not self._store.is_settled:
             # Memory alone has answered: it knows what was learned here, and nothing of what was reset.
@@ -111,11 +113,3 @@ def _by_target(corrections: Iterable[Correction]) -> dict[tuple[str, str, str], 
         where = (one.provider, one.endpoint, one.model)
         found[where] = (*found.get(where, ()), one)
     return found
-
-
-def _decoded(note: Note) -> Correction | None:
-    """A note of another version that we can't read teaches us nothing."""
-    try:
-        return _decoder.decode(note.value)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None

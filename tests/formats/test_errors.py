@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from thoughtline.formats import FORMATS
-from thoughtline.gateway.envelopes import as_declined, envelope
+from thoughtline.gateway.asgi import as_declined, error_body
 from thoughtline.translation import translate_error
 from thoughtline.values.errors import Declined, DecodeError, ErrorReply, Untranslatable
 from thoughtline.values.turns import FormatName
@@ -79,7 +79,7 @@ def test_every_format_and_status_has_a_row() -> None:
 @pytest.mark.parametrize(("name", "status", "word"), ROWS)
 def test_the_provider_s_error_and_ours_are_written_alike(name: FormatName, status: int, word: str) -> None:
     """The same word for the same status, whoever failed."""
-    ours = envelope(Declined(status, "some_code", "No."), name, "req_1")
+    ours = error_body(Declined(status, "some_code", "No."), name, "req_1")
     theirs = translate_error(status, b'{"error":{"message":"No."}}', "openai_chat", name)
     assert theirs[0] == status
     assert word_and_message(ours) == word_and_message(theirs[1]) == (word, "No.")
@@ -97,19 +97,19 @@ def test_what_is_written_is_read_again(name: FormatName, status: int) -> None:
 @pytest.mark.parametrize("name", FORMATS)
 def test_ours_has_its_code_in_every_format(name: FormatName) -> None:
     """Also in those that have no member for a provider's."""
-    assert b"some_code" in envelope(Declined(400, "some_code", "No."), name, "req_1")
+    assert b"some_code" in error_body(Declined(400, "some_code", "No."), name, "req_1")
 
 
 def test_amazon_s_sdks_find_the_kind_of_the_error() -> None:
     """botocore and the JavaScript SDK read `__type` where the header is missing; JavaScript's prefers a `code`."""
-    body = json.loads(envelope(Declined(400, "some_code", "No."), "bedrock_converse", "req_1"))
+    body = json.loads(error_body(Declined(400, "some_code", "No."), "bedrock_converse", "req_1"))
     assert body["__type"] == "ValidationException"
     assert "code" not in body
 
 
 def test_a_thread_that_is_not_kept_is_told_where_anthropic_s_sdk_looks() -> None:
     """Its tool runner and Claude Code then send the whole conversation."""
-    body = json.loads(envelope(Declined(400, "thread_unsupported_request", "No."), "anthropic_messages", "req_1"))
+    body = json.loads(error_body(Declined(400, "thread_unsupported_request", "No."), "anthropic_messages", "req_1"))
     assert body["error"]["details"] == {"error_code": "thread_unsupported_request"}
     assert body["request_id"] == "req_1"
 
@@ -119,5 +119,5 @@ def test_errors_of_ours_name_place_and_remedy(name: FormatName) -> None:
     """What can't be translated is a 400 in the client's envelope that says where and what to do."""
     error = as_declined(Untranslatable("no such tool", "/tools/1", "leave it out"))
     assert error.status == 400
-    assert word_and_message(envelope(error, name, ""))[1] == "no such tool (at /tools/1); leave it out"
+    assert word_and_message(error_body(error, name, ""))[1] == "no such tool (at /tools/1); leave it out"
     assert as_declined(DecodeError("not JSON", "byte 4")).status == 400

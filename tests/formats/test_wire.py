@@ -21,7 +21,7 @@ from thoughtline.continuity.handover import inject
 from thoughtline.formats import FORMATS, Wire
 from thoughtline.formats.paths import by_tail
 from thoughtline.formats.wire import ErrorCodec, IdRule
-from thoughtline.gateway.envelopes import envelope
+from thoughtline.gateway.asgi import error_body
 from thoughtline.gateway.estimating import count_body
 from thoughtline.gateway.headers import translated_headers
 from thoughtline.gateway.model_lists import format_for
@@ -90,7 +90,7 @@ def test_a_new_format_is_routed_and_addressed() -> None:
 @pytest.mark.usefixtures("morse")
 def test_a_new_format_has_its_own_errors_counts_and_lists() -> None:
     """The providers' and ours by the same pair."""
-    assert json.loads(envelope(Declined(404, "gone", "No."), NEW, "")) == {"dots": "No.", "status": 404}
+    assert json.loads(error_body(Declined(404, "gone", "No."), NEW, "")) == {"dots": "No.", "status": 404}
     assert json.loads(translate_error(400, b'{"dots":"No."}', NEW, "openai_chat")[1])["error"]["message"] == "No."
     assert "dots" in json.loads(count_body(7, NEW))
     assert format_for("/models", {b"x-morse": b"1"}).models.encode(("a", "b")) == b"a/b"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from tests.replay.dialogues import Store
 from tests.sim.faces import TOOLS, WIRES, Call
 from thoughtline.formats import FORMATS
-from thoughtline.gateway.envelopes import as_declined, envelope
+from thoughtline.gateway.asgi import as_declined, error_body
 from thoughtline.providers import Contract, Dialect
 from thoughtline.replay.capture import capture, fold
 from thoughtline.replay.detection import resolve
@@ -198,7 +198,7 @@ class Lane:
                 is_streaming=is_streaming,
             )
         except ThoughtlineError as error:
-            return Answer(error.status, envelope(as_declined(error), self.client, "req_1"))
+            return Answer(error.status, error_body(as_declined(error), self.client, "req_1"))
         planned = self._planned(request, contract, who)
         bodies = FORMATS[self.upstream.format].bodies
         sent = bodies.encode_request(planned.apply(request.transcript), contract.dialect)

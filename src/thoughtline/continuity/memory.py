@@ -20,6 +20,7 @@ from msgspec import Struct
 from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, Checkpoint, checkpoint_of
 from thoughtline.continuity.handover import NOTHING_QUOTED, Handover, HandoverLine, Quotation, Quoted, line_of
 from thoughtline.continuity.terms import Terms
+from thoughtline.formats.json_text import read_or_none
 from thoughtline.replay.known import known_steps
 from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs
@@ -104,7 +105,8 @@ class Memory:
         try:
             notes = {note.key: note for note in await self._store.notes(_namespace(line))}
             found = next((note for place in line.places if (note := notes.get(_key(place, line)))), None)
-            noted = _decoded(found) if found is not None else None
+            # A note of another version that we can't read says nothing.
+            noted = read_or_none(_decoder, found.value) if found is not None else None
             return await self._recalled(line.tenant, noted) if noted is not None else NOTHING_QUOTED
         except StoreError:
             return NOTHING_QUOTED
@@ -181,11 +183,3 @@ def _key(place: Key, line: HandoverLine) -> str:
 def _checkpoint(quote: Quote, records: Iterable[Record]) -> Checkpoint | None:
     record = next((one for one in records if one.id == quote.record), None)
     return checkpoint_of(record) if record is not None else None
-
-
-def _decoded(note: Note) -> QuotedNote | None:
-    """A note of another version that we can't read says nothing."""
-    try:
-        return _decoder.decode(note.value)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None

@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
-import msgspec
-
 from thoughtline.formats import FORMATS
+from thoughtline.formats.json_text import plain_value
 from thoughtline.providers import PROVIDERS, UNLISTED
 from thoughtline.values.errors import FailureKind
 
@@ -77,7 +76,7 @@ def falls_over(failure: TargetFailure, *, is_own_key: bool) -> bool:
 
 def _is_moderated(body: bytes) -> bool:
     """Some refuse flagged input with 403: that is about the request, not about the key."""
-    value = _decoded(body[:_LOOKED_AT_BYTES])
+    value = plain_value(body[:_LOOKED_AT_BYTES])
     error = value.get("error") if isinstance(value, dict) else None
     metadata = error.get("metadata") if isinstance(error, dict) else None
     return isinstance(metadata, dict) and not _FLAGS.isdisjoint(metadata)
@@ -92,7 +91,7 @@ def _pause(retry_after: str) -> float | None:
 
 def _kind_in(body: bytes) -> FailureKind | None:
     """What a body, or the first event of a stream, says went wrong."""
-    value = _decoded(_first_event(body))
+    value = plain_value(_first_event(body))
     if isinstance(value, list):
         value = value[0] if value else None
     if not isinstance(value, dict):
@@ -138,10 +137,3 @@ def _kind_of_number(value: dict[str, Json]) -> FailureKind | None:
         found = failure_of(code)
         return found.kind if found is not None else None
     return None
-
-
-def _decoded(body: bytes) -> Json:
-    try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None

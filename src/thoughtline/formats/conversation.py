@@ -83,13 +83,9 @@ def _splice(turns: list[Turn], body: bytes, lists: list[Member], encode_turn: En
             elements = encode_turn(turn, [body[start:end] for start, end in own])
             if not elements:
                 return None
-            pieces += [view[position : own[0][0]], *_separated(elements)]
+            pieces += [view[position : own[0][0]], b",".join(elements)]
             position = own[-1][1]
     return b"".join([*pieces, view[position:]])
-
-
-def _separated(elements: list[bytes]) -> list[bytes]:
-    return elements if len(elements) == 1 else [b",".join(elements)]
 
 
 def _encode_edits(turns: list[Turn], text: bytes, encode_turn: EncodeTurn) -> bytes:

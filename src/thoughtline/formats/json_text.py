@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterable, Sequence
 from functools import lru_cache, wraps
-from typing import NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -45,6 +45,7 @@ _members_of = msgspec.json.Decoder(dict[str, Raw]).decode
 _list_decoder = msgspec.json.Decoder(list[Raw])
 _elements_of = _list_decoder.decode
 _any_decoder = msgspec.json.Decoder(Raw)
+_plain_decoder = msgspec.json.Decoder()
 _string_decoder = msgspec.json.Decoder(str)
 _string_of = _string_decoder.decode
 _content_decoder: msgspec.json.Decoder[str | list[Raw] | None] = msgspec.json.Decoder(str | list[Raw] | None)
@@ -166,6 +167,19 @@ def members(text: Json) -> dict[str, Raw]:
 def elements(text: Json) -> list[Raw]:
     """The elements of an array, unread."""
     return _elements_of(text)
+
+
+def read_or_none(decoder: msgspec.json.Decoder[T], text: Json) -> T | None:
+    """What a decoder finds in some JSON; None if that can't be read, or has another shape."""
+    try:
+        return decoder.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def plain_value(text: Json) -> Any:
+    """JSON as plain values; None if it can't be read."""
+    return read_or_none(_plain_decoder, text)
 
 
 def is_given(raw: Raw) -> bool:

@@ -17,6 +17,7 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from thoughtline.formats.json_text import read_or_none
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.turns import Transcript
@@ -84,16 +85,9 @@ def _is_escape(body: bytes, at: int) -> bool:
 
 def peek(decoder: msgspec.json.Decoder[T], body: bytes) -> T | None:
     """What a decoder finds in a body, with lone surrogates or without; None if it can't be read."""
-    found = _read(decoder, body)
+    found = read_or_none(decoder, body)
     spelled = readable(body) if found is None else None
-    return found if spelled is None else _read(decoder, spelled)
-
-
-def _read(decoder: msgspec.json.Decoder[T], body: bytes) -> T | None:
-    try:
-        return decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
+    return found if spelled is None else read_or_none(decoder, spelled)
 
 
 def reading(decode: Decode) -> Decode:

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.json_text import NULL, decode_content, is_given, members
+from thoughtline.formats.json_text import NULL, decode_content, is_given, members, read_or_none
 from thoughtline.values.items import Unknown
 from thoughtline.values.notes import NO_NOTES, Citation, Notes, placed
 from thoughtline.values.options import Media, MediaKind, ResultContent, ResultPart
 
-T = TypeVar("T")
 DecodeMedia = Callable[[Unknown], Media | str | None]
 EncodeMedia = Callable[[Media], Unknown | None]
-
-
-def read_or_none(decoder: msgspec.json.Decoder[T], raw: Raw) -> T | None:
-    """What a decoder finds in some JSON; None if that has another shape."""
-    try:
-        return decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
 
 
 def media_at(kind: MediaKind, url: str, detail: str | None = None) -> Media:

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
-import msgspec
-
 from thoughtline.formats.framing import Framing
+from thoughtline.formats.json_text import plain_value
 
 Steps: TypeAlias = tuple[str | int, ...]
 Json: TypeAlias = Any
@@ -60,20 +59,13 @@ class Texts(NamedTuple):
         """The texts of one event of a stream."""
         if payload.strip() == b"[DONE]":
             return Reading((), (EVERY,))
-        value = _decoded(payload)
+        value = plain_value(payload)
         return self.event(value) if isinstance(value, dict) else NOTHING
 
     def read_whole(self, body: bytes) -> Reading:
         """The texts of a whole response, each by itself."""
-        value = _decoded(body)
+        value = plain_value(body)
         return Reading(tuple(self.body(value))) if isinstance(value, dict) else NOTHING
-
-
-def _decoded(payload: bytes) -> Json:
-    try:
-        return msgspec.json.decode(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
 
 
 def objects(value: Json) -> Iterator[tuple[int, dict[str, Json]]]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from thoughtline.formats.json_text import NULL
+from thoughtline.formats.json_text import NULL, plain_value
 from thoughtline.providers.knobs import ThinkingMode
 from thoughtline.values.turns import ThinkingSwitch
 
@@ -62,17 +62,10 @@ def thinking_switch(*values: Raw) -> ThinkingSwitch:
     """The first of these members that says anything. One that can't be read says nothing: the provider will answer."""
     for value in values:
         if value is not NULL:
-            said = _said(_json(value))
+            said = _said(plain_value(value))
             if said != "unsaid":
                 return said
     return "unsaid"
-
-
-def _json(value: Raw) -> Any:
-    try:
-        return msgspec.json.decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
 
 
 def _said(value: Any) -> ThinkingSwitch:

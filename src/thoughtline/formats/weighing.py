@@ -91,12 +91,6 @@ def weight_of(body: bytes) -> Weight:
     return Weight(body.count(b"{") + body.count(b"["), body.count(b","), body.count(b"\\"))
 
 
-def check_turns(transcript: Transcript) -> None:
-    """Raises `LimitExceeded` for a conversation of more turns than are planned."""
-    if len(transcript.turns) > MAX_TURNS:
-        raise LimitExceeded(f"a conversation of more than {MAX_TURNS} turns")
-
-
 def decode_bounded(body: bytes, format: FormatName, dialect: Dialect) -> Transcript:
     """A request that is small enough to be planned. Raises `LimitExceeded` where it is not."""
     wire = FORMATS[format]
@@ -104,5 +98,6 @@ def decode_bounded(body: bytes, format: FormatName, dialect: Dialect) -> Transcr
         raise DecodeError("missing: a body of another format", f"/{wire.telling_members[0]}")
     check_weight(body)
     transcript = wire.bodies.decode_request(body, dialect)
-    check_turns(transcript)
+    if len(transcript.turns) > MAX_TURNS:
+        raise LimitExceeded(f"a conversation of more than {MAX_TURNS} turns")
     return transcript

@@ -17,12 +17,11 @@ from thoughtline.gateway import cors, shared_settings, websocket
 from thoughtline.gateway.admin import recent
 from thoughtline.gateway.admin.dispatch import is_managed
 from thoughtline.gateway.admin.dispatch import serve as serve_managed
-from thoughtline.gateway.asgi import Receive, Scope, Send, send_json
+from thoughtline.gateway.asgi import Receive, Scope, Send, error_body, send_json
 from thoughtline.gateway.checking import checked
 from thoughtline.gateway.connections import Connections
 from thoughtline.gateway.dashboard import is_view
 from thoughtline.gateway.envelope_key import envelope_key
-from thoughtline.gateway.envelopes import envelope
 from thoughtline.gateway.proxy import Exchange
 from thoughtline.gateway.routing import MAX_PATH_BYTES, Route, route_of
 from thoughtline.gateway.shared_settings import SettingsPatch
@@ -88,7 +87,7 @@ class Gateway:
         if method in _NEVER_SERVED or len(raw) > MAX_PATH_BYTES:
             refusal = _refusal(method)
             headers = [(b"allow", _SERVED), (b"connection", b"close")]
-            return send_json(send, refusal.status, envelope(refusal, None, ""), headers)
+            return send_json(send, refusal.status, error_body(refusal, None, ""), headers)
         if method == "OPTIONS" and cors.is_preflight(scope):
             return cors.answer_preflight(scope, send, state.settings.server)
         if state.settings.server.cors:

@@ -1,12 +1,14 @@
-"""The few things that are said over ASGI: reading a body within a bound, and sending a whole answer."""
+"""The few things that are said over ASGI: reading a body within a bound, sending a whole answer or an error."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 
+from thoughtline.formats import FORMATS, USUAL
 from thoughtline.gateway.headers import Headers
-from thoughtline.values.errors import Declined
+from thoughtline.values.errors import Declined, ErrorReply, ThoughtlineError
+from thoughtline.values.turns import FormatName
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -60,3 +62,23 @@ def _too_large(limit: int) -> Declined:
         f"The body of this request is larger than {limit} bytes.",
         'Set [server] max_body = "64MiB", or compact the conversation.',
     )
+
+
+# --- errors of our own, in the words of the client's format -----------------------------------------------------------
+# So that its SDK raises what its user expects. Each has a stable code and a remedy. Errors of a provider are not ours:
+# they pass unchanged.
+
+
+def as_declined(error: ThoughtlineError) -> Declined:
+    """Any error of ours, as a refusal: its message may be shown, for it never holds content."""
+    if isinstance(error, Declined):
+        return error
+    code = "".join(f"_{c.lower()}" if c.isupper() else c for c in type(error).__name__).lstrip("_")
+    return Declined(error.status, code, str(error))
+
+
+def error_body(error: Declined, format: FormatName | None, request_id: str) -> bytes:
+    """The body that tells a client of this format what is wrong and what to do."""
+    message = f"{error} {error.remedy}".strip()
+    reply = ErrorReply(error.status, message, error.code, is_ours=True, request_id=request_id)
+    return FORMATS[format or USUAL.name].errors.write(reply)

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from thoughtline.gateway.asgi import Message, Scope, Send, send_json, send_whole
-from thoughtline.gateway.envelopes import envelope
+from thoughtline.gateway.asgi import Message, Scope, Send, error_body, send_json, send_whole
 from thoughtline.gateway.headers import Headers, header_value
 from thoughtline.settings import ServerSettings
 from thoughtline.values.errors import Declined
@@ -43,7 +42,7 @@ async def answer_preflight(scope: Scope, send: Send, server: ServerSettings) -> 
         refusal = Declined(
             403, "unknown_origin", f"Pages of {page} may not use this gateway.", "Add it to cors in [server]."
         )
-        await send_json(send, 403, envelope(refusal, None, ""), [_VARY])
+        await send_json(send, 403, error_body(refusal, None, ""), [_VARY])
         return
     answer: Headers = [
         (b"access-control-allow-origin", origin),

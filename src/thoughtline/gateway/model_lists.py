@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeAlias
-
-import msgspec
+from typing import NamedTuple
 
 from thoughtline.addresses import models_address, with_query_key
 from thoughtline.catalogue import Provider
 from thoughtline.formats import FORMATS, USUAL, Wire
+from thoughtline.formats.json_text import plain_value
 from thoughtline.gateway.headers import request_headers
 from thoughtline.gateway.upstream import UpstreamResponse, Upstreams
 from thoughtline.settings import Settings
@@ -22,8 +21,6 @@ TIMEOUT_SECONDS = 5.0
 FRESH_SECONDS = 60.0
 MAX_LIST_BYTES = 4 * 2**20
 MAX_NAMES = 5000
-
-Json: TypeAlias = Any
 
 
 class Listed(NamedTuple):
@@ -105,10 +102,7 @@ async def read_list(response: UpstreamResponse) -> bytes:
 
 def names_in(body: bytes) -> tuple[str, ...] | None:
     """The names in a list of models: OpenAI's and Anthropic's `data`, Google's and Cohere's `models`, a bare list."""
-    try:
-        read: Json = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
+    read = plain_value(body)
     rows = read.get("data", read.get("models")) if isinstance(read, dict) else read
     if not isinstance(rows, list):
         return None

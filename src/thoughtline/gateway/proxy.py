@@ -21,11 +21,10 @@ from thoughtline.continuity.handover import Handover, Quotation
 from thoughtline.continuity.tagged_events import shown_items
 from thoughtline.failover.failures import TargetFailure, failure_of_error, falls_over
 from thoughtline.formats import USUAL
-from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, send_json, send_whole
+from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, as_declined, error_body, send_json, send_whole
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.choosing import Target, keys_to_ask_with, named_provider
 from thoughtline.gateway.connections import DRAIN_SECONDS, Disconnect
-from thoughtline.gateway.envelopes import as_declined, envelope
 from thoughtline.gateway.estimating import ESTIMATE_HEADER
 from thoughtline.gateway.explaining import row_of
 from thoughtline.gateway.headers import Headers, header_value, replay_header, response_headers, with_findings
@@ -395,7 +394,7 @@ class Exchange:
         if self._relay is not None and self._relay.has_started:
             return  # in the middle of an answer: without an end, the client sees that it was cut short
         self._status = declined.status
-        body = envelope(declined, self._incoming.route.format, self.id)
+        body = error_body(declined, self._incoming.route.format, self.id)
         headers: Headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         if declined.retry_after_seconds is not None:
             headers.append((b"retry-after", str(math.ceil(declined.retry_after_seconds)).encode()))

@@ -17,12 +17,11 @@ from msgspec import Raw
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import NULL, is_given
-from thoughtline.gateway.asgi import Message, Receive, Scope, Send
+from thoughtline.gateway.asgi import Message, Receive, Scope, Send, as_declined, error_body
 from thoughtline.gateway.choosing import keys_to_ask_with
 from thoughtline.gateway.connections import HAS_LEFT, ON_DISCONNECT, tell_disconnect
 from thoughtline.gateway.cors import allowed_origin
 from thoughtline.gateway.door import is_website
-from thoughtline.gateway.envelopes import as_declined, envelope
 from thoughtline.gateway.frames import (
     Answer,
     AskedTurn,
@@ -100,7 +99,7 @@ async def serve(application: Application, route: Route, socket: WebSocket) -> No
         declined = as_declined(error)
         state.journal.say("websocket refused", declined.code)
         headers = [(b"content-type", b"application/json")]
-        socket.refuse(declined.status, headers, envelope(declined, _FORMAT, ""))
+        socket.refuse(declined.status, headers, error_body(declined, _FORMAT, ""))
         return
     state.metrics.websocket(1)
     connection = Connection(application, socket)
@@ -233,7 +232,7 @@ class Connection:
             tell_disconnect(self._turn_scope)
 
     async def _tell(self, declined: Declined, stream_id: Raw | None = None) -> None:
-        body = envelope(declined, _FORMAT, "")
+        body = error_body(declined, _FORMAT, "")
         await self._socket.send(error_frame(declined.status, [], body, stream_id))
 
 
@@ -271,7 +270,7 @@ class _AnswerOut:
             return
         status, body = self._status, self._body
         if status == 200 or not status:
-            status, body = 502, envelope(_broken_off(), _FORMAT, "")
+            status, body = 502, error_body(_broken_off(), _FORMAT, "")
         await self._socket.send(error_frame(status, self._headers, body))
 
 

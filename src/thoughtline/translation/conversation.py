@@ -75,7 +75,7 @@ def translate_turns(
     parts = [part for turn in transcript.turns for part in work.parts_of(turn)]
     lead, rest = _split_system(work.steps(_results_first(work.rejoined(parts))))
     system = _system_turns(lead, to)
-    shaped = work.blocks(rest) if work.is_blocks else work.flat(rest)
+    shaped = work.blocks(rest) if FORMATS[to].has_turns_of_blocks else work.flat(rest)
     turns = [Turn(part.role, part.items, NOWHERE) for part in shaped]
     opened = [
         placed._replace(turn=len(system) + number) for number, part in enumerate(shaped) for placed in part.opened
@@ -134,10 +134,6 @@ class _Work:
         self._has_notes = False
         self._has_phases = False
         self.findings: list[Finding] = []
-
-    @property
-    def is_blocks(self) -> bool:
-        return self._to.has_turns_of_blocks
 
     def _find(self, turn: Turn, at: int | None, message: str, remedy: str = "") -> None:
         place = place_of(self._format, turn, at) if turn.at >= 0 else "/system"

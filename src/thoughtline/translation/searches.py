@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.json_text import NULL, encode, is_given, object_of
+from thoughtline.formats.json_text import NULL, encode, is_given, object_of, read_or_none
 from thoughtline.formats.openai_responses.options import decode_tools
 from thoughtline.translation.tools import ToolNames
 from thoughtline.values.errors import DecodeError
@@ -51,19 +51,12 @@ def search_call(call_id: str | None, arguments: str) -> Unknown:
 
 def searched(raw: Raw, names: ToolNames) -> Searched | None:
     """A call or its output; None where the server has no such function, or the provider ran it."""
-    name, item = names.search, _read(raw)
+    name, item = names.search, read_or_none(_decoder, raw)
     if name is None or item is None or item.execution != "client" or not item.call_id:
         return None
     arguments = bytes(item.arguments).decode() if is_given(item.arguments) else "{}"
     words = encode(f"Found, and offered from now on: {', '.join(_found(item, names)) or 'nothing'}.")
     return Searched(ToolCall(name, arguments, item.call_id), ToolResult(Raw(words), item.call_id, name))
-
-
-def _read(raw: Raw) -> _Item | None:
-    try:
-        return _decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
 
 
 def _found(item: _Item, names: ToolNames) -> list[str]:

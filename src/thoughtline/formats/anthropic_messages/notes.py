@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.json_text import NULL, encode
-from thoughtline.formats.media import decode_citations, of_all, read_or_none
+from thoughtline.formats.json_text import NULL, encode, read_or_none
+from thoughtline.formats.media import decode_citations, of_all
 from thoughtline.values.items import Text, Unknown
 from thoughtline.values.notes import NO_NOTES, Notes
 

@@ -8,8 +8,18 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, members, object_of, set_members
-from thoughtline.formats.media import decode_parts, hold_media, read_or_none, text_of
+from thoughtline.formats.json_text import (
+    NULL,
+    array,
+    decode,
+    encode,
+    is_given,
+    members,
+    object_of,
+    read_or_none,
+    set_members,
+)
+from thoughtline.formats.media import decode_parts, hold_media, text_of
 from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, described, effort_named, given, member
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ToolResult, Unknown

@@ -8,8 +8,8 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.json_text import NULL, array, elements, encode, is_array, members, object_of
-from thoughtline.formats.media import own_shape, read_or_none
+from thoughtline.formats.json_text import NULL, array, elements, encode, is_array, members, object_of, read_or_none
+from thoughtline.formats.media import own_shape
 from thoughtline.values.items import Text
 from thoughtline.values.notes import NO_NOTES, Citation, Notes
 

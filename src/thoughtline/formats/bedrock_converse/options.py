@@ -9,8 +9,18 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from thoughtline.formats.json_text import NULL, array, decode, decode_list, encode, is_given, members, object_of
-from thoughtline.formats.media import hold_media, read_or_none, text_of
+from thoughtline.formats.json_text import (
+    NULL,
+    array,
+    decode,
+    decode_list,
+    encode,
+    is_given,
+    members,
+    object_of,
+    read_or_none,
+)
+from thoughtline.formats.media import hold_media, text_of
 from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, given, member
 from thoughtline.formats.thinking import MemberEdit, thinking_switch
 from thoughtline.providers import Dialect

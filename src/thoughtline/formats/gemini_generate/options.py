@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
-from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, set_members
-from thoughtline.formats.media import hold_media, read_or_none, text_of
+from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, read_or_none, set_members
+from thoughtline.formats.media import hold_media, text_of
 from thoughtline.formats.option_members import OptionWriter, Reader, described, effort_named, given, member
 from thoughtline.formats.thinking import MemberEdit
 from thoughtline.providers import Dialect

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.json_text import NULL, encode, is_given
-from thoughtline.formats.media import decode_citations, own_shape, read_or_none
+from thoughtline.formats.json_text import NULL, encode, is_given, read_or_none
+from thoughtline.formats.media import decode_citations, own_shape
 from thoughtline.values.notes import Citation, Notes, together
 
 OWN_CITATIONS = own_shape("citations")
