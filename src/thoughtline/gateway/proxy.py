@@ -95,7 +95,7 @@ class Exchange:
                 raise
             self._code = "client_gone"
         except ThoughtlineError as error:
-            await self._decline(error.with_traceback(None), send)  # its frames hold all that the request brought
+            await self._decline(error.to_keep(), send)
         except Exception as error:
             log_problem("a request failed", error)
             await self._decline(Declined(500, "internal", "Something went wrong here.", "The log says where."), send)
@@ -115,7 +115,7 @@ class Exchange:
             try:
                 keys = await keys_to_ask_with(incoming, target.provider)
             except Declined as error:  # told if nobody else can be asked
-                self._failed = self._failed or error.with_traceback(None)
+                self._failed = self._failed or error.to_keep()
                 continue
             for at, key in enumerate(keys):
                 is_last = number == len(targets) - 1 and at == len(keys) - 1

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 from msgspec import Struct
 
@@ -49,6 +49,11 @@ class ThoughtlineError(Exception):
     def status(self) -> int:
         """The HTTP status that tells a client the same thing."""
         return {Fault.CLIENT: 400, Fault.UPSTREAM: 502, Fault.OURS: 500}[self.fault]
+
+    def to_keep(self) -> Self:
+        """The same error without frames: they hold what a request brought, from Python 3.13 on their callers too."""
+        self.__traceback__ = self.__cause__ = self.__context__ = None
+        return self
 
 
 class DecodeError(ThoughtlineError):
