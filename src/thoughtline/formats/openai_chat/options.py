@@ -5,13 +5,12 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.json_text import NULL, array, decode, encode, object_of
+from thoughtline.formats.json_text import NULL, array, decode, encode, object_of, read_or_none
 from thoughtline.formats.media import (
     data_url,
     decode_parts,
     media_at,
     media_of,
-    read_or_none,
     split_data_url,
     text_with_error,
 )

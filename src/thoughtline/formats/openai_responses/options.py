@@ -8,12 +8,11 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from thoughtline.formats.json_text import NULL, array, decode, elements, encode
+from thoughtline.formats.json_text import NULL, array, decode, elements, encode, read_or_none
 from thoughtline.formats.media import (
     data_url,
     decode_parts,
     hold_media,
-    read_or_none,
     split_data_url,
     text_with_error,
 )
