@@ -61,9 +61,12 @@ def host_name(authority: str) -> str | None:
     if found[1] is None:
         return found[2].lower().removesuffix(".") or None
     try:
-        return ipaddress.IPv6Address(found[1]).compressed
+        address = ipaddress.IPv6Address(found[1])
     except ValueError:
         return None
+    if (inner := address.ipv4_mapped) is not None:  # from Python 3.13 on it would be written with dots
+        return f"::ffff:{int(inner) >> 16:x}:{int(inner) & 0xFFFF:x}"
+    return address.compressed
 
 
 def is_private(host: str) -> bool:

@@ -142,7 +142,8 @@ class Replayer:
             is_changed = original.edits or (original.model and original.model != first_model(body))
             if is_changed and isinstance(problem, LimitExceeded):
                 raise  # what is not read can't be changed
-            return Prepared(destination, identity, body, contract, problem=problem)
+            # Its frames hold all that led here, from Python 3.13 on those of the callers too.
+            return Prepared(destination, identity, body, contract, problem=problem.with_traceback(None))
         return await self.prepare_decoded(
             edited(transcript, original),
             destination,
@@ -242,7 +243,7 @@ class Replayer:
             prepared = await work(partial(planned, prepared))
         except EncodeError as problem:  # what was planned can't be written: better nothing than no request
             body = FORMATS[transcript.format].bodies.encode_request(transcript, contract.dialect)
-            return replace(prepared, body=body, problem=problem)
+            return replace(prepared, body=body, problem=problem.with_traceback(None))
         self._store.counters.tell(prepared.counts.restored, prepared.missed)
         return prepared
 

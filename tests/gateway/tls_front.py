@@ -97,10 +97,27 @@ def _started(folder: Path) -> subprocess.Popen[str]:
     return process
 
 
+_USES = (
+    "digital_signature",
+    "content_commitment",
+    "key_encipherment",
+    "data_encipherment",
+    "key_agreement",
+    "key_cert_sign",
+    "crl_sign",
+    "encipher_only",
+    "decipher_only",
+)
+
+
 def certify(folder: Path) -> None:
-    """`authority.pem`, and in `server.pem` what it vouches for: no certificate may be both (RFC 5280, 4.2.1.9)."""
+    """`authority.pem`, and in `server.pem` what it vouches for: no certificate may be both (RFC 5280, 4.2.1.9).
+
+    From Python 3.13 on, an authority has to say what its key is for, and a certificate by which it was signed."""
     own, servers = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-    authority = _certificate("authority", own, "authority", own, x509.BasicConstraints(ca=True, path_length=None))
+    is_ca = x509.BasicConstraints(ca=True, path_length=None)
+    signs = dict.fromkeys(_USES, False) | {"key_cert_sign": True}
+    authority = _certificate("authority", own, "authority", own, is_ca, x509.KeyUsage(**signs))
     address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
     server = _certificate("server", servers, "authority", own, address)
     (folder / "authority.pem").write_bytes(_pem(authority))
@@ -115,11 +132,11 @@ def _certificate(
     key: ec.EllipticCurvePrivateKey,
     issuer: str,
     issuers_key: ec.EllipticCurvePrivateKey,
-    extension: x509.ExtensionType,
+    *extensions: x509.ExtensionType,
 ) -> x509.Certificate:
     now = datetime.datetime.now(datetime.UTC)
     day = datetime.timedelta(days=1)
-    return (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(_name(subject))
         .issuer_name(_name(issuer))
@@ -127,9 +144,12 @@ def _certificate(
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - day)
         .not_valid_after(now + day)
-        .add_extension(extension, critical=True)
-        .sign(issuers_key, hashes.SHA256())
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuers_key.public_key()), critical=False)
     )
+    for extension in extensions:
+        builder = builder.add_extension(extension, critical=True)
+    return builder.sign(issuers_key, hashes.SHA256())
 
 
 def _name(name: str) -> x509.Name:

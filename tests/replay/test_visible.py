@@ -26,7 +26,7 @@ from thoughtline.replay.visible import (
 from thoughtline.values.items import Item, Text, ToolCall, ToolResult, Unknown
 from thoughtline.values.turns import Turn
 
-DEEP = "[" * 5000 + "]" * 5000
+DEEP = "[" * 100_000 + "]" * 100_000  # more than any Python reads
 LS, PWD = VisibleCall("ls", "{}"), VisibleCall("pwd", "{}")
 
 

@@ -30,6 +30,7 @@ OPENAI_ERRORS = ErrorCodec(
     _error,
     lambda error: encode({"error": _error(error)}),
     failures={
+        "server_is_overloaded": "overloaded",
         "server_overloaded": "overloaded",
         "rate_limit_error": "busy",
         "rate_limit_exceeded": "busy",
