@@ -11,7 +11,6 @@ Nothing here raises for a fault of ours: what can't be prepared goes out as it c
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future, wait
@@ -28,8 +27,6 @@ from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.outcome import REPLAY_HEADER, Outcome, counts_of, replay_words
 from thoughtline.values.records import Record
 from thoughtline.watching import is_stream, log_problem
-
-log = logging.getLogger(__name__)
 
 
 class ExchangeState:
