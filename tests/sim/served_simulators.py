@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import socket
 import threading
@@ -38,7 +39,7 @@ class Served:
 
 
 def served(name: str, profile: str | None = None) -> Served:
-    """The simulator, listening. Its thread ends with the process."""
+    """The simulator, listening until the process ends."""
     return _served(name, profile)
 
 
@@ -48,10 +49,24 @@ def _served(name: str, profile: str | None) -> Served:
     return Served(app, listening(app))
 
 
+_running: list[tuple[_Server, threading.Thread]] = []
+
+
+@atexit.register
+def _stop() -> None:
+    """A loop that is still at work while the interpreter ends can crash it."""
+    for server, _ in _running:
+        server.should_exit = server.force_exit = True
+    for _, thread in _running:
+        thread.join(5)
+
+
 def listening(app: Application) -> str:
-    """The address of an application that listens from now on. Its thread ends with the process."""
+    """The address of an application that listens until the process ends."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
     server = _Server(uvicorn.Config(app, log_level="critical", lifespan="on", timeout_keep_alive=600))
-    threading.Thread(target=server.run, args=([listener],), daemon=True).start()
+    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+    thread.start()
+    _running.append((server, thread))
     assert server.listens.wait(30), "the server did not start"
     return f"http://127.0.0.1:{listener.getsockname()[1]}"
