@@ -52,7 +52,7 @@ class Periodic:
             try:
                 await self._action()
             except StoreError as error:
-                log.warning("background work of a store failed, and is tried again: %s", error)
+                log.warning("background work of a store failed, and is tried again: %s", str(error))
 
 
 class Cleaner(Periodic):

@@ -391,10 +391,10 @@ class LayeredStore:
         self._fail(error)
 
     def _fail(self, error: StoreError) -> None:
-        if self._settled.is_set():
-            log.warning("memory goes on without the durable store: %s", error)
         self._failures += 1
-        self._last_failure = str(error)
+        self._last_failure = str(error)  # whoever keeps lines of the log keeps no frames with them
+        if self._settled.is_set():
+            log.warning("memory goes on without the durable store: %s", self._last_failure)
         self._settled.clear()
         self._retrier.wake()
 
