@@ -144,6 +144,17 @@ async def test_a_slow_file_is_written_aside(file: File, monkeypatch: pytest.Monk
     assert file.written == ["loop", "thread", "loop"]
 
 
+async def test_a_slow_file_is_listed_whole_and_in_order(file: File, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was appended before a save aside comes before it; what was appended after it is there too."""
+    store = await file.open()
+    for number, slow_seconds in enumerate((-1.0, 3600.0, -1.0)):
+        monkeypatch.setattr(sqlite, "SLOW_SECONDS", slow_seconds)
+        await store.save([turn(number)])
+    assert file.written == ["loop", "thread", "loop"]
+    page = await store.list_entries(Filter(), 10)
+    assert [entry.record.id for entry in page.entries] == ["record-2", "record-1", "record-0"]
+
+
 @pytest.mark.parametrize("why", ["full", "large"])
 async def test_what_may_wait_for_a_disk_is_written_aside(file: File, why: str) -> None:
     """Where every commit waits for it, and where there is much to write."""

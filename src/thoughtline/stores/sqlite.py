@@ -79,7 +79,7 @@ class SqliteStore(DurableStore):
         self._arrivals = Arrivals(settings.ttl_seconds)
         self._folder = Periodic(self._fold, lambda: settings.clean_seconds)
         self._folding: asyncio.TimerHandle | None = None
-        self._is_slow = self._is_slow_to_write = False
+        self._is_slow = self._is_slow_to_write = self._fails_to_write = False
 
     async def open(self) -> None:
         if self._writer is not None:
@@ -118,7 +118,11 @@ class SqliteStore(DurableStore):
             saved = None if may_wait else await self._open_appender().append(part)
             if saved is None:
                 await self._open_writer().run_shared(self._save_all, part)
+            self._fails_to_write = False
             return saved or Saved.DURABLE
+        except (StoreUnavailable, asyncio.CancelledError):
+            self._fails_to_write = True
+            raise
         finally:
             self._is_slow_to_write = time.monotonic() - began > SLOW_SECONDS
 
@@ -190,7 +194,9 @@ class SqliteStore(DurableStore):
         return await self._write(lambda connection: work.delete_notes(connection, namespace, key))
 
     def _save_all(self, connection: sqlite3.Connection, parts: Sequence[NewRows]) -> None:
-        """What several have given at about the same time, and had better not wait for on the loop."""
+        """What several have given at about the same time, and had better not wait for on the loop. What has arrived
+        before comes first: pages go by the order of saving."""
+        fold(connection, self._settings.ttl_seconds)
         now = max(part.now for part in parts)
         rows = [row for part in parts for row in part.rows]
         work.save(connection, rows, now, now + self._settings.ttl_seconds)
@@ -217,11 +223,11 @@ class SqliteStore(DurableStore):
 
     async def _fold_now(self) -> None:
         """Before a look at the tables alone. Where nothing can be written, what is in them is looked at."""
-        if not self._is_slow_to_write:
+        if not self._fails_to_write:
             try:
                 await self._fold()
             except StoreUnavailable:
-                self._is_slow_to_write = True
+                self._fails_to_write = True
 
     async def _flush(self, writer: SqliteWriter) -> None:
         batch = self._uses.batch()
