@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.sim.served_simulators import listening_no_longer
 from tests.stores.places import own_database, sqlite_url
 from tests.stores.servers import POSTGRES_VARIABLE, REDIS_VARIABLE, Postgres, Valkey, named
 
@@ -30,6 +31,13 @@ def _data_of_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What commands keep for their user, they keep for nobody: no test meets what this machine's user has."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _no_servers_left() -> Iterator[None]:
+    """What a test has served ends with it."""
+    with listening_no_longer():
         yield
 
 

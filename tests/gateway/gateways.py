@@ -16,9 +16,9 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from typing import Any, TypeVar
 
-import uvicorn
 from msgspec.structs import replace
 
+from tests.sim.served_simulators import Server
 from thoughtline.catalogue import PROVIDERS, Provider
 from thoughtline.gateway.access import NoKeys
 from thoughtline.gateway.app import Gateway
@@ -37,7 +37,7 @@ class Running:
     """A gateway that listens, its state, and what it wrote into its log."""
 
     def __init__(
-        self, url: str, app: Gateway, log: io.BytesIO, loop: asyncio.AbstractEventLoop, server: uvicorn.Server
+        self, url: str, app: Gateway, log: io.BytesIO, loop: asyncio.AbstractEventLoop, server: Server
     ) -> None:
         self.url = url
         self.app = app
@@ -119,7 +119,7 @@ def running(
             return make_state(settings, kept, keys, Journal(log), clock=clock)
 
         app = Gateway(opened)
-        server = uvicorn.Server(server_config(app))
+        server = Server(server_config(app))
         held.extend((app, log, server, asyncio.get_running_loop()))
         serving = asyncio.ensure_future(server.serve([listener]))
         while not server.started:
@@ -134,6 +134,6 @@ def running(
     try:
         yield Running(f"http://127.0.0.1:{listener.getsockname()[1]}", app, log, loop, server)
     finally:
-        server.should_exit = True
+        server.stop()
         if store_url != "memory://" or store is not None:  # uvicorn takes its time, and nobody needs what was in memory
             thread.join(30)

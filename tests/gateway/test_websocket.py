@@ -357,7 +357,7 @@ def test_a_stop_lets_a_turn_finish() -> None:
         talking(gateway.url + RESPONSES) as talk,
     ):
         begun(talk)
-        gateway.server.should_exit = True
+        gateway.server.stop()
         assert idle.closed() == 1001
         held.may_end.set()
         assert talk.heard().said == "hi"
