@@ -61,6 +61,7 @@ BODIES: dict[str, tuple[bytes, FailureKind | None]] = {
     "OpenAI, Responses, an error": (_sse({"type": "error", "code": "rate_limit_exceeded"}), "busy"),
     "Moonshot": (json.dumps({"error": {"type": "engine_overloaded_error"}}).encode(), "overloaded"),
     "Mistral": (json.dumps({"object": "error", "type": "service_tier_capacity_exceeded"}).encode(), "overloaded"),
+    "Mistral, busy": (json.dumps({"object": "error", "type": "rate_limited", "code": "1300"}).encode(), "busy"),
     "Google": (json.dumps({"error": {"code": 503, "status": "UNAVAILABLE"}}).encode(), "overloaded"),
     "Google, in an array": (json.dumps([{"error": {"code": 429, "status": "RESOURCE_EXHAUSTED"}}]).encode(), "busy"),
     "Google, refused": (json.dumps({"error": {"code": 400, "status": "INVALID_ARGUMENT"}}).encode(), None),

@@ -49,6 +49,7 @@ def test_a_model_that_takes_text_gets_it_as_its_own(line: Line) -> None:
         ("anthropic/claude-opus-4-8", {"messages", "system"}),
         ("openai/gpt-5.1", {"input", "instructions"}),
         ("gemini/gemini-3-pro-preview", {"contents", "systemInstruction"}),
+        ("code-assist/gemini-3-pro-preview", {"contents", "systemInstruction"}),
     ],
 )
 def test_a_model_that_takes_only_its_own_gets_a_checkpoint(line: Line, to: str, members: set[str]) -> None:

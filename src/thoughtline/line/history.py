@@ -112,7 +112,8 @@ def _open_items(items: tuple[Item, ...]) -> Iterator[Item]:
 
 
 def _history(prepared: Prepared) -> dict[str, Any]:
-    members: dict[str, Any] = msgspec.json.decode(prepared.body)
     wire = FORMATS[prepared.destination.format]
+    members: dict[str, Any] = msgspec.json.decode(prepared.body)
+    members = members[wire.inside] if wire.inside else members
     kept = (wire.list_member, *wire.system_members)
     return {name: value for name, value in members.items() if name in kept}

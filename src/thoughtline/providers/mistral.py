@@ -43,5 +43,5 @@ ROW = ProviderRow(
     wants_back="never",
     makes=(MISTRAL_V1,),
     refusals=(_EXTRA, _EXTRA_MEMBER),
-    failures={"service_tier_capacity_exceeded": "overloaded"},
+    failures={"rate_limited": "busy", "service_tier_capacity_exceeded": "overloaded"},
 )
