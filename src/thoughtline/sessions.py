@@ -43,7 +43,7 @@ _HEADERS = (
     b"helicone-session-id",
 )
 _KNOWN_HEADERS = frozenset(_HEADERS)
-_AGENTS = (b"x-thoughtline-agent", b"x-claude-code-agent-id")
+_AGENT, _CLAUDE_CODES_AGENT = b"x-thoughtline-agent", b"x-claude-code-agent-id"
 _IN_USER_ID = re.compile(r"_session_([0-9a-fA-F-]{36})\Z")
 _MODEL = re.compile(rb'\A\s*\{\s*"model"\s*:\s*"([^"\\]{1,200})"')
 
@@ -78,7 +78,7 @@ _word = msgspec.json.Decoder(str)
 
 def who_asks(tenant: str, headers: Mapping[bytes, bytes], body: bytes) -> tuple[Identity, str]:
     """Who asks, and for which model: the session is what the headers name, else what the body names."""
-    shown = headers.get(_AGENTS[0]) or headers.get(_AGENTS[1])
+    shown = headers.get(_AGENT) or headers.get(_CLAUDE_CODES_AGENT)
     agent = _name(shown.decode("latin-1")) if shown else None
     session, model = _in_headers(headers), first_model(body)
     if session and model:

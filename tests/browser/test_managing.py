@@ -45,7 +45,7 @@ def test_a_turn_is_found_and_forgotten(page: Page, gateway: World) -> None:
     page.get_by_role("button", name="Forget this turn").click()
     page.get_by_role("button", name="Forget this turn?").click()
     expect(page.get_by_role("status")).to_contain_text("1 turn forgotten.")
-    expect(page.get_by_text("Nothing fits")).to_be_visible()
+    expect(page.get_by_text("No matching turns")).to_be_visible()
     left = gateway.gateway.get("/api/cache/reasoning", session="left")
     assert len(left["entries"]) == 1
 
@@ -149,4 +149,4 @@ def test_a_lesson_is_reset(page: Page, gateway: World) -> None:
     expect(lessons).to_contain_text("acme")
     lessons.get_by_role("button", name="Reset", exact=True).first.click()
     lessons.get_by_role("button", name="Reset it?").click()
-    expect(lessons).to_contain_text("Nothing was learned yet")
+    expect(lessons).to_contain_text("Nothing learned yet")

@@ -95,7 +95,7 @@ def test_every_view_where_nothing_has_happened(page: Page, idle: World) -> None:
         "sessions": "No session yet",
         "memory": "Nothing is remembered yet",
         "health": "No routes",
-        "contracts": "Nothing was learned yet",
+        "contracts": "Nothing learned yet",
         "audit": "No findings yet",
         "settings": "No client keys",
     }

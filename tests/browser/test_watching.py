@@ -32,7 +32,7 @@ def test_a_link_is_good_once(page: Page, watched: Watched, gateway: World) -> No
     expect(page.locator(".shell")).to_be_visible()
     page.context.clear_cookies()
     page.goto(link)
-    expect(page.get_by_text("This login link was used")).to_be_visible()
+    expect(page.get_by_text("This login link has already been used")).to_be_visible()
     expect(page).to_have_url(f"{gateway.url}/login")
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-import thoughtline
 from thoughtline import catalogue, providers
 from thoughtline.auditing import audit
 from thoughtline.codecs import FormatReasoningCodec, codec_for
@@ -149,25 +147,3 @@ def test_what_the_auditor_quotes_is_read_again(contract: Contract) -> None:
         assert not set("{}<>") & set(sentence)
         if template in known and not template.codes:
             assert template.sentence.match(sentence), sentence
-
-
-KNOWING = {
-    "codecs.py": "a docstring that shows a call",
-    "commands/demo.py": "which simulator is shown",
-    "formats/anthropic_messages/__init__.py": "a publisher in Vertex's addresses",
-    "formats/gemini_generate/__init__.py": "another one",
-    "formats/openai_chat/message_encoder.py": "a member on Google's wire",
-    "preserver.py": "the same member",
-    "settings/example.py": "a file for people, which quotes names",
-    "line/middleware.py": "the name of Anthropic's own SDK, asked of the loaded modules",
-    "litellm.py": "LiteLLM's own names of providers",
-}
-
-
-def test_nobody_else_knows_a_provider_by_name() -> None:
-    """What is true of one stands in its row. Clients say in their rows whom they ask."""
-    names = {name for row in PROVIDERS for name in (row.name, *row.aliases)}
-    words = re.compile("|".join(f'"{re.escape(name)}"' for name in names))
-    source = Path(thoughtline.__file__).parent
-    naming = {str(path.relative_to(source)) for path in source.rglob("*.py") if words.search(path.read_text())}
-    assert {name for name in naming if not name.startswith(("providers/", "clients/"))} == KNOWING.keys()

@@ -23,7 +23,7 @@ export async function ask(path, options = {}) {
     throw new Problem(0, {
       code: "unreachable",
       message: "The gateway does not answer.",
-      remedy: "Is it running? Start it with `thoughtline serve`; this page goes on by itself.",
+      remedy: "Is it running? Start it with `thoughtline serve`; this page reconnects by itself.",
     });
   }
   const answer = await response.json().catch(() => null);
@@ -35,7 +35,7 @@ export async function ask(path, options = {}) {
 const unexpected = (status) => ({
   code: "unexpected",
   message: `The gateway answered with ${status}.`,
-  remedy: "Its log says more.",
+  remedy: "See its log for details.",
 });
 
 // Whether the token was right. The cookie comes with the answer.

@@ -81,7 +81,7 @@ function App() {
 function Guarded({ place }) {
   const [error, reset] = useErrorBoundary((problem) => console.error(problem));
   if (error) {
-    const problem = { message: "This view can't show what it got.", remedy: `${error}` };
+    const problem = { message: "This view can't show the gateway's answer.", remedy: `${error}` };
     return html`<div class="view"><${Trouble} problem=${problem} /><p><button onClick=${reset}>Try again</button></p></div>`;
   }
   return viewOf(place);

@@ -28,7 +28,7 @@ export function Audit({ place }) {
   }, [place.query.request]);
   const change = (body) => { setText(body); setFindings(null); };
   const submit = (event) => { event.preventDefault(); check(text, who); };
-  return html`<${View} title="Audit" about="What would a provider refuse in this request, where, and what helps?">
+  return html`<${View} title="Audit" about="What would a provider refuse in this request, where, and how do you fix it?">
     ${note && html`<p class="notice">${note}</p>`}
     <form class="bar bottom" onSubmit=${submit}>
       <label>Provider<select name="provider" value=${who.provider} onChange=${(event) => setWho({ ...who, provider: event.target.value })}>
@@ -88,8 +88,8 @@ function Source({ text, findings }) {
 
 function Findings({ findings, text }) {
   const lines = useMemo(() => linesOf(text), [text]);
-  if (!findings) return html`<${Panel} flush><${Empty} title="No findings yet"><p>Each finding says what the provider would answer, at which line, and what helps. The rules are those of <code>thoughtline audit</code>.</p><//><//>`;
-  if (findings.length === 0) return html`<p class="good-news" role="status">Nothing would be refused for its reasoning.</p>`;
+  if (!findings) return html`<${Panel} flush><${Empty} title="No findings yet"><p>Each finding says what the provider would answer, at which line, and how to fix it. The rules are those of <code>thoughtline audit</code>.</p><//><//>`;
+  if (findings.length === 0) return html`<p class="good-news" role="status">Nothing would be refused because of its reasoning.</p>`;
   const show = (line) => document.getElementById(`line-${line}`)?.scrollIntoView({ block: "center" });
   return html`<${Panel} title=${many(findings.length, "finding")} flush><ol>${findings.map((one) => {
     const line = lineOf(lines, one.place);

@@ -59,7 +59,7 @@ function Setup({ setup, client }) {
 }
 
 function Clients({ clients }) {
-  if (clients.length === 0) return html`<${Empty} title="No clients are known" />`;
+  if (clients.length === 0) return html`<${Empty} title="No known clients" />`;
   return html`<${Panel} flush><div class="scroll"><table class="cards"><thead><tr><th>client</th><th>what it does to reasoning</th><th>last seen</th></tr></thead>
     <tbody>${clients.map((one) => html`<tr><td class="tight"><a data-row href=${address("/connect", { client: one.name })}>${one.title}</a></td>
       <td class="soft"><span><${Words} text=${one.habit} /></span></td><td data-label="last seen" class="tight"><${Ago} at=${one.lastSeen} /></td></tr>`)}</tbody></table></div><//>`;

@@ -6,10 +6,10 @@ import { go } from "./places.js";
 import { Ago, Empty, Loaded, many, Panel, Tag, Trouble, Twice, Until, useDoing, View } from "./parts.js";
 
 const KINDS = {
-  presence: "must be there",
-  authenticity: "must be there, as it was",
-  advisory: "better with it",
-  forbidden: "must not be there",
+  presence: "required",
+  authenticity: "required, unchanged",
+  advisory: "helpful",
+  forbidden: "refused",
 };
 
 export function Contracts({ place }) {
@@ -25,13 +25,13 @@ export function Contracts({ place }) {
     go(address("/contracts", { q: event.target.value }), { isReplacing: true });
   };
   const fits = (row) => JSON.stringify(Object.values(row)).toLowerCase().includes(words.toLowerCase());
-  return html`<${View} title="Contracts and lessons" about="What is believed of each provider, and why." json="/api/contracts">
+  return html`<${View} title="Contracts and lessons" about="What thoughtline knows about each provider, and from which source." json="/api/contracts">
     <${Trouble} problem=${doing.problem} />
     <${Loaded} from=${from}>${(data) => html`
       <${Lessons} learned=${data.learned} refused=${data.refusedSeals} reset=${reset} />
       <input data-filter type="search" placeholder="a provider, a kind, a member" aria-label="Filter" value=${words} onInput=${type} />
       <${Panel} title="Contracts" flush side=${html`<span class="faint">${many(data.contracts.filter(fits).length, "row")}</span>`}>
-        <div class="scroll"><table class="cards"><thead><tr><th>contract</th><th>reasoning</th><th>of which turns</th><th>where it stands</th><th>when nobody has it</th><th>source</th></tr></thead>
+        <div class="scroll"><table class="cards"><thead><tr><th>contract</th><th>reasoning</th><th>which turns</th><th>where</th><th>if it is lost</th><th>source</th></tr></thead>
         <tbody>${data.contracts.filter(fits).map((row) => html`<${Contract} row=${row} />`)}</tbody></table></div>
       <//>`}<//>
   <//>`;
@@ -42,9 +42,9 @@ function Contract({ row }) {
   return html`<tr>
     <td class="tight"><b>${row.name}</b>${row.isOverridden && html` <${Tag} kind="healed">settings<//>`}<div><span class="faint">${row.format}</span></div></td>
     <td data-label="reasoning"><span>${KINDS[row.kind] ?? row.kind}${bounds.map((words) => html`<span class="faint">, ${words}</span>`)}</span></td>
-    <td data-label="of turns">${row.scope.replaceAll("_", " ")}</td>
-    <td data-label="stands in"><code>${row.carrier}</code></td>
-    <td data-label="else">${row.ladder.map((rung) => rung.replaceAll("_", " ")).join(", then ") || "nothing"}</td>
+    <td data-label="turns">${row.scope.replaceAll("_", " ")}</td>
+    <td data-label="where"><code>${row.carrier}</code></td>
+    <td data-label="if lost">${row.ladder.map((rung) => rung.replaceAll("_", " ")).join(", then ") || "nothing"}</td>
     <td data-label="source" class="break"><span><${Source} text=${row.source} /></span></td>
   </tr>`;
 }
@@ -61,8 +61,8 @@ function Lessons({ learned, refused, reset }) {
   const side = learned.length > 0 && html`<span class="push"><${Twice} onClick=${() => reset("")} sure="Reset all lessons?">Reset all<//></span>`;
   return html`<${Panel} title="Learned from refusals" side=${side} flush>
     ${learned.length === 0
-      ? html`<${Empty} title="Nothing was learned yet"><p>When a provider refuses what its contract allows, the request is corrected, and what helped is kept here for a while.</p><//>`
-      : html`<div class="scroll"><table class="cards"><thead><tr><th>of</th><th>what changed</th><th>because of</th><th>learned</th><th>expires in</th><th></th></tr></thead>
+      ? html`<${Empty} title="Nothing learned yet"><p>When a provider refuses what its contract allows, the request is corrected, and what helped is kept here for a while.</p><//>`
+      : html`<div class="scroll"><table class="cards"><thead><tr><th>for</th><th>what changed</th><th>because of</th><th>learned</th><th>expires in</th><th></th></tr></thead>
         <tbody>${learned.map((one) => html`<tr>
           <td><b>${one.provider}</b> ${one.model}<div><span class="faint break">${one.endpoint}</span></div></td>
           <td data-label="changed"><span>${one.change.replaceAll("_", " ")}${one.field && html` <code>${one.field}</code>`}${one.filler !== null && html` <span class="soft">filled with <code>${JSON.stringify(one.filler)}</code></span>`}${one.scope && html`<span class="faint">, ${one.scope.replaceAll("_", " ")}</span>`}</span></td>

@@ -29,7 +29,7 @@ export function Beside({ request }) {
       <${Message} message=${left[index]} at=${index} side="sent" />
       <${Message} message=${right[index]} at=${index} side="went up" turn=${deeds.get(index)} kind=${isChanged(index) ? "changed" : "same"} />`)}
   </div>
-  ${isCut && html`<p class="notice">One of the bodies is longer than is kept; its end is not shown.</p>`}`;
+  ${isCut && html`<p class="notice">One of the bodies is longer than the limit; its end is not shown.</p>`}`;
 }
 
 const Plain = ({ text }) => html`<div class="cell"><pre>${text ?? "not known"}</pre></div>`;

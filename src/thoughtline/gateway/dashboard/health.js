@@ -19,8 +19,8 @@ const PLOTS = [
   { title: "Turns still missing", name: "missing", ink: "missing" },
   { title: "Refused by providers", name: "refused", ink: "missing" },
   { title: "Errors", name: "errors", ink: "missing" },
-  { title: "Own time, mean", name: "ownMs", isTime: true },
-  { title: "Upstream time, mean", name: "upstreamMs", isTime: true, ink: "kept" },
+  { title: "Own time, average", name: "ownMs", isTime: true },
+  { title: "Upstream time, average", name: "upstreamMs", isTime: true, ink: "kept" },
 ];
 
 export function Health() {
@@ -94,7 +94,7 @@ const dots = (fill) => ({ paths: () => null, points: { show: true, size: 3, widt
 
 const hour = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
 
-const STORE_WORDS = { ok: "The store works.", slow: "The store is slow: the ends of some answers did not wait for it.", degraded: "The durable store is down. Memory goes on alone." };
+const STORE_WORDS = { ok: "The store works.", slow: "The store is slow: some answers ended before their turn was saved.", degraded: "The durable store is down. Only memory is used." };
 
 function Store({ series }) {
   const ready = useData("/readyz", { seconds: 5 });

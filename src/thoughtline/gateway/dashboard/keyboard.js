@@ -39,11 +39,11 @@ function walk(step) {
 }
 
 const KEYS = [
-  ["j k", "next and previous in a list"],
-  ["Enter", "open it"],
-  ["/", "the filter"],
-  ["Esc", "out of the filter; back"],
-  ["?", "these keys"],
+  ["j k", "next, previous"],
+  ["Enter", "open"],
+  ["/", "go to the filter"],
+  ["Esc", "leave the filter; go back"],
+  ["?", "show these keys"],
 ];
 
 export function Help({ views, onClose }) {

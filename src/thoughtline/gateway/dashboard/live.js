@@ -96,13 +96,13 @@ export function Live({ id, place }) {
     </div>
     <div class="detail">${id
       ? html`<${RequestDetail} id=${id} key=${id} version=${chosen ? chosen.phase : ""} back=${address("/live", { q: filter })} />`
-      : html`<${Empty} title="No request chosen"><p>Choose one at the left, or walk the list with <kbd>j</kbd> and <kbd>k</kbd>.</p><//>`}
+      : html`<${Empty} title="No request chosen"><p>Choose one on the left, or move through the list with <kbd>j</kbd> and <kbd>k</kbd>.</p><//>`}
     </div>
   </div>`;
 }
 
 function Nothing({ isFiltered }) {
-  if (isFiltered) return html`<${Empty} title="No request fits"><p>The last requests are kept in memory, since the start. Clear the filter to see all of them.</p><//>`;
+  if (isFiltered) return html`<${Empty} title="No matching requests"><p>The latest requests since the start are kept in memory. Clear the filter to see all of them.</p><//>`;
   return html`<${Empty} title="Waiting for the first request">
     <p>Point a client at <code>${location.origin}</code> and it shows up here.</p>
     <p><a class="button" href="/connect">Connect a client</a></p>

@@ -21,8 +21,8 @@ export function Login({ place, onDone }) {
   const wrong = doing.problem?.status === 401;
   return html`<div class="login">
     <div class="brand"><img src="/assets/favicon.svg" alt="" /><h1>thoughtline</h1></div>
-    <p>This gateway remembers what models think and puts it back. Its dashboard is for whoever has the admin token.</p>
-    ${wasLink && !doing.problem && html`<p class="notice">This login link was used, or is of an earlier start. Log in with the admin token instead.</p>`}
+    <p>This gateway remembers what models think and puts it back. To open its dashboard, log in with the admin token.</p>
+    ${wasLink && !doing.problem && html`<p class="notice">This login link has already been used or comes from an earlier start. Log in with the admin token instead.</p>`}
     <form onSubmit=${submit} method="post" action="/login">
       <label>Admin token
         <input type="password" name="token" required autofocus autocomplete="current-password" value=${token}

@@ -75,19 +75,19 @@ function Shares({ title, name, of, query }) {
 function Entries({ page, query, open, forget }) {
   const isFiltered = Object.keys(query).length > 0;
   if (page.entries.length === 0) return html`<${Panel} flush><${Nothing} isFiltered=${isFiltered} /><//>`;
-  const words = isFiltered ? "Forget what fits" : "Forget everything";
+  const words = isFiltered ? "Forget matching turns" : "Forget everything";
   const side = html`<span class="push"><${Twice} onClick=${() => forget(query)} sure=${`${words}, really?`}>${words}<//></span>`;
   return html`<${Panel} title="Entries" side=${side} flush>
     <div class="entry-head"><span>call or turn</span><span>model</span><span>session</span><span class="right">characters</span><span class="right">age</span><span class="right">expires in</span></div>
-    ${open && !page.entries.some((entry) => entry.id === open) && html`<p class="notice">The turn ${short(open)} is not among these: it was forgotten, or is further back.</p>`}
+    ${open && !page.entries.some((entry) => entry.id === open) && html`<p class="notice">Turn ${short(open)} is not in this list: it was forgotten, or is further back.</p>`}
     ${page.entries.map((entry) => html`<${Entry} key=${entry.id} entry=${entry} isOpen=${entry.id === open} forget=${forget} />`)}
     ${page.cursor && html`<p class="empty"><a class="button" href=${address("/memory", { ...query, cursor: page.cursor })}>Older turns</a></p>`}
   <//>`;
 }
 
 function Nothing({ isFiltered }) {
-  if (isFiltered) return html`<${Empty} title="Nothing fits"><p>It expired, was forgotten, or belongs to another provider, model or session.</p><p><a href="/memory">Show all turns</a></p><//>`;
-  return html`<${Empty} title="Nothing is remembered yet"><p>The first answer of a model that thinks is kept here, with its reasoning.</p><p><a class="button" href="/connect">Connect a client</a></p><//>`;
+  if (isFiltered) return html`<${Empty} title="No matching turns"><p>They expired, were forgotten, or belong to another provider, model or session.</p><p><a href="/memory">Show all turns</a></p><//>`;
+  return html`<${Empty} title="Nothing is remembered yet"><p>The first answer of a reasoning model will appear here.</p><p><a class="button" href="/connect">Connect a client</a></p><//>`;
 }
 
 function Entry({ entry, isOpen, forget }) {
@@ -104,7 +104,7 @@ function Entry({ entry, isOpen, forget }) {
       <span class="right wide"><${Until} at=${entry.expiresAt} /></span>
     </summary>
     <div>
-      <div class="thought-text">${entry.reasoning || html`<span class="faint">Nothing of it can be read: it is encrypted.</span>`}</div>
+      <div class="thought-text">${entry.reasoning || html`<span class="faint">It is encrypted and can't be read.</span>`}</div>
       <${Facts} of=${[
         ["turn", html`<code>${entry.id}</code>`],
         ["calls", entry.toolCallIds.length > 0 && html`<code>${entry.toolCallIds.join(", ")}</code>`],
@@ -116,7 +116,7 @@ function Entry({ entry, isOpen, forget }) {
         entry.outcome && ["request", html`<a href=${requestPlace(entry.outcome.request)}>${entry.outcome.request}</a>`],
       ]} />
       <div class="bar"><${Copy} text=${entry.reasoning}>Copy reasoning<//>
-        <${Twice} onClick=${() => forget(where)} disabled=${!entry.toolCallId} title=${entry.toolCallId ? "" : "It has no call to name it by: forget its session"}
+        <${Twice} onClick=${() => forget(where)} disabled=${!entry.toolCallId} title=${entry.toolCallId ? "" : "It has no tool call to identify it: forget its session instead"}
           sure="Forget this turn?">Forget this turn<//></div>
     </div>
   </details>`;

@@ -126,7 +126,7 @@ const Moment = ({ at, kind = "", words }) => html`<li><time>${ms(at)}</time><spa
 
 function Turns({ request }) {
   if (request.turns.length === 0) {
-    return html`<${Empty} title="No turn needed anything"><p>No earlier turn of this request has reasoning, or must have some.</p><//>`;
+    return html`<${Empty} title="No turn needed a change"><p>No earlier turn of this request has reasoning or needs it.</p><//>`;
   }
   return html`<ol class="turns">${request.turns.map(
     (turn) => html`<li class="turn"><i class=${turn.deed}></i><div>

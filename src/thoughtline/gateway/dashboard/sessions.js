@@ -9,15 +9,15 @@ export function Sessions() {
   const [words, setWords] = useState("");
   const from = useData("/api/sessions?limit=200", { seconds: 15 });
   const fits = (row) => `${row.id} ${row.tenant}`.toLowerCase().includes(words.toLowerCase());
-  return html`<${View} title="Sessions" about="Conversations of which turns are remembered." json="/api/sessions?limit=200">
+  return html`<${View} title="Sessions" about="Conversations with remembered turns." json="/api/sessions?limit=200">
     <input data-filter type="search" placeholder="a session or a tenant" aria-label="Filter" value=${words} onInput=${(event) => setWords(event.target.value)} />
     <${Loaded} from=${from}>${({ sessions }) => html`<${Panel} flush>
       ${sessions.length === 0
-        ? html`<${Empty} title="No session yet"><p>A session begins with the first answer that is remembered.</p><p><a class="button" href="/connect">Connect a client</a></p><//>`
+        ? html`<${Empty} title="No session yet"><p>A session begins with the first remembered answer.</p><p><a class="button" href="/connect">Connect a client</a></p><//>`
         : html`<div class="scroll"><table class="cards">
           <thead><tr><th>session</th><th>tenant</th><th class="number">turns</th><th class="number">characters</th><th class="number">last turn</th></tr></thead>
           <tbody>${sessions.filter(fits).map((row) => html`<tr>
-            <td class="break"><a data-row href=${sessionPlace(row.id, row.tenant)}>${row.id}</a>${row.id.startsWith("~") && html` <span class="faint">not named by its client</span>`}</td>
+            <td class="break"><a data-row href=${sessionPlace(row.id, row.tenant)}>${row.id}</a>${row.id.startsWith("~") && html` <span class="faint">unnamed</span>`}</td>
             <td data-label="tenant"><code title=${row.tenant}>${row.tenant.slice(0, 10)}</code></td>
             <td data-label="turns" class="number">${count(row.entries)}</td><td data-label="characters" class="number">${count(row.chars)}</td>
             <td data-label="last turn" class="number"><${Ago} at=${row.newestEntry} /></td></tr>`)}</tbody></table></div>`}
@@ -70,7 +70,7 @@ function Turn({ turn, before, thought, onOpen }) {
         ${turn.toolCallIds.length > 0 && html`<p class="soft break">calls ${turn.toolCallIds.map((id) => html`<a href=${address("/memory", { toolCallId: id })}><code>${id}</code></a> `)}</p>`}
         <details onToggle=${(event) => event.target.open && onOpen()}>
           <summary>${count(turn.charCount)} characters of reasoning (${turn.kinds.join(", ") || "none"})</summary>
-          <div class="thought-text">${thought === undefined ? "Loading…" : thought || "Nothing of it can be read: it is encrypted."}</div>
+          <div class="thought-text">${thought === undefined ? "Loading…" : thought || "It is encrypted and can't be read."}</div>
         </details>
       </div>
     </li>`;

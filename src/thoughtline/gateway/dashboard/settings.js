@@ -15,7 +15,7 @@ export function Settings() {
     if (answer) from.put(answer);
     else from.reload();
   };
-  return html`<${View} title="Settings" about="Changed here, they hold for every worker and replica within seconds." json="/api/settings">
+  return html`<${View} title="Settings" about="Changes made here reach every worker and replica within seconds." json="/api/settings">
     <${Trouble} problem=${doing.problem} />
     <${Loaded} from=${from}>${(data) => html`<div class="columns">
       <${Continuity} data=${data} set=${set} saved=${saved} />
@@ -90,7 +90,7 @@ function Keys() {
       </div>
       ${data.keys.length === 0
         ? html`<${Empty} title="No client keys"><p>${!data.canChange && html`Keys are kept in a durable store: name one as <code>url</code> under <code>[store]</code> in the settings. `}Callers come with the provider's own keys. With client keys, those of the providers stay inside, and from the first one on nobody gets in without.</p><//>`
-        : html`<div class="scroll"><table class="cards"><thead><tr><th>name</th><th>id</th><th>state</th><th>last used</th><th>made</th><th>expires in</th><th>limits</th><th></th></tr></thead>
+        : html`<div class="scroll"><table class="cards"><thead><tr><th>name</th><th>id</th><th>state</th><th>last used</th><th>created</th><th>expires in</th><th>limits</th><th></th></tr></thead>
           <tbody>${data.keys.map((key) => html`<${Key} key=${key.id} one=${key} revoke=${revoke} canChange=${data.canChange} />`)}</tbody></table></div>`}`}<//>
   <//>`;
 }
@@ -107,7 +107,7 @@ function NewKey({ add, isBusy }) {
   return html`<form class="bar bottom" onSubmit=${submit}>
     <label>Name<input name="name" required maxlength="100" placeholder="who will use it" value=${name} onInput=${(event) => setName(event.target.value)} /></label>
     <label>Requests a minute<input name="rate" type="number" min="1" placeholder="no limit" value=${rate} onInput=${(event) => setRate(event.target.value)} /></label>
-    <label>Good for<select name="expires" value=${expires} onChange=${(event) => setExpires(event.target.value)}>
+    <label>Valid for<select name="expires" value=${expires} onChange=${(event) => setExpires(event.target.value)}>
       <option value="">until it is revoked</option><option value="1d">a day</option><option value="30d">30 days</option><option value="365d">a year</option></select></label>
     <button class="primary" disabled=${isBusy || !name.trim()}>Add key</button>
   </form>`;
@@ -116,7 +116,7 @@ function NewKey({ add, isBusy }) {
 function Key({ one, revoke, canChange }) {
   const limits = [one.requestsPerMinute && `${one.requestsPerMinute} a minute`, one.concurrentStreams && `${one.concurrentStreams} streams`, one.plainContent && "plain content"];
   return html`<tr><td><b>${one.name}</b></td><td data-label="id"><code>${one.id}</code></td><td data-label="state"><${Tag} kind=${one.state} /></td>
-    <td data-label="last used" class="tight"><${Ago} at=${one.lastUsed} /></td><td data-label="made" class="tight"><${Ago} at=${one.createdAt} /></td>
+    <td data-label="last used" class="tight"><${Ago} at=${one.lastUsed} /></td><td data-label="created" class="tight"><${Ago} at=${one.createdAt} /></td>
     <td data-label="expires in" class="tight">${one.expiresAt ? html`<${Until} at=${one.expiresAt} />` : html`<span class="faint">never</span>`}</td>
     <td data-label="limits" class="soft">${limits.filter(Boolean).join(", ") || "none"}</td>
     <td class="right">${one.state !== "revoked" && canChange && html`<${Twice} onClick=${() => revoke(one.id)} sure="Revoke it?">Revoke<//>`}</td></tr>`;
