@@ -156,12 +156,17 @@ class ServerSentEvents(_Held):
             data = self._without_mark(data, frames)
         if 13 in data:
             *parts, rest = _BLANK_LINE.split(data)
-            events = list(zip(parts[::2], parts[1::2], strict=True))
+            events = list(map(_event, parts[::2], parts[1::2]))
         else:
             *parts, rest = data.split(b"\n\n")
-            events = [(body, b"\n\n") for body in parts]
+            events = [
+                Frame(b"data: ", body[6:], b"\n\n")
+                if body[:6] == b"data: " and len(body) > 6 and body.find(10) < 0
+                else _event(body, b"\n\n")
+                for body in parts
+            ]
         self._ended_in_cr = not rest and data.endswith(b"\r")
-        return self._give([_event(body, end) for body, end in events], frames, len(data)) + rest
+        return self._give(events, frames, len(data)) + rest
 
     def _last(self, data: bytes) -> list[Frame]:
         frames: list[Frame] = []

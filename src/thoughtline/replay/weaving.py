@@ -27,7 +27,6 @@ from thoughtline.values.items import (
     is_strange_reasoning,
     plain_token,
     readable_text,
-    reasoning_of,
     seal_of,
 )
 
@@ -50,8 +49,8 @@ def is_filler(item: Item) -> bool:
 
 def filler_of(items: Sequence[Item]) -> str | None:
     """What stands for the reasoning of a turn that has none, if anything does."""
-    fillers = [item.text for item in items if isinstance(item, ReasoningText) and is_filler(item)]
-    return "".join(fillers) if fillers and len(fillers) == len(reasoning_of(tuple(items))) else None
+    thoughts = [item for item in items if isinstance(item, REASONING_KINDS)]
+    return "".join(map(readable_text, thoughts)) if thoughts and all(map(is_filler, thoughts)) else None
 
 
 def has_sentinel(item: Item) -> bool:
@@ -89,10 +88,15 @@ def _unsealed(item: Item) -> Item:
 
 def as_text(items: Sequence[Item], contract: Contract) -> tuple[Item, ...]:
     """A record's items for a provider that did not make them: its readable reasoning as one text, no seals."""
-    text = "".join(map(readable_text, items))
-    others = [item for item in items if not isinstance(item, REASONING_KINDS)]
-    bare = [_unsealed(item) for item in others if not is_strange_reasoning(item)]
-    return (ReasoningText(text, None, contract.dialect.reasoning_format), *bare) if text else tuple(bare)
+    words: list[str] = []
+    others: list[Item] = []
+    for item in items:
+        if isinstance(item, REASONING_KINDS):
+            words.append(readable_text(item))
+        elif not is_strange_reasoning(item):
+            others.append(_unsealed(item))
+    text = "".join(words)
+    return (ReasoningText(text, None, contract.dialect.reasoning_format), *others) if text else tuple(others)
 
 
 Opening = Literal["thought", "stranger"]
