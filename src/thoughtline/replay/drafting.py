@@ -144,7 +144,7 @@ class Draft(TurnPlans):
 
     def _says_more(self, step: ModelStep, record: Record) -> bool:
         """Whether a client wrote several answers as one turn, with thoughts of each: Claude pauses and goes on."""
-        if len(reasoning_of(step.items)) <= len(reasoning_of(record.items)):
+        if step.is_bare or len(reasoning_of(step.items)) <= len(reasoning_of(record.items)):
             return False
         records = records_of_seals(step, self._found, self._identity)
         return len(records) > 1 and are_said_in(step.items, records)

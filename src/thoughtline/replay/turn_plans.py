@@ -304,7 +304,7 @@ class Carriers:
 
 
 def _has_sealed_call(items: tuple[Item, ...]) -> bool:
-    return any(isinstance(item, ToolCall) and item.seal is not None for item in items)
+    return any(item.seal is not None for item in items if isinstance(item, ToolCall))
 
 
 # --- ids of calls as their maker wrote them, and each result once -----------------------------------------------------
