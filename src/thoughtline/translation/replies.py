@@ -8,6 +8,7 @@ All go through `ResponseTranslator`, event by event; each answer of a response h
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol, assert_never
 
@@ -36,6 +37,8 @@ from thoughtline.values.events import (
 )
 from thoughtline.values.items import NO_RAW, REASONING_KINDS, Item, ReasoningText, Text
 from thoughtline.values.turns import Candidate, FormatName, Reply
+
+_NOT_IN_A_NAME = re.compile(r"[^\w-]")
 
 
 class Translated(NamedTuple):
@@ -275,7 +278,7 @@ class ResponseTranslator:
         if self._context.name:
             return [Started(self._context.name, event.model, self._context.created)]
         prefix = self._to.response_prefix
-        name = "".join(one if one.isalnum() or one in "-_" else "-" for one in event.id or self._context.ids.salt)
+        name = _NOT_IN_A_NAME.sub("-", event.id or self._context.ids.salt)
         name = name if name.startswith(prefix) else prefix + name
         return [Started(name, event.model, self._context.created)]
 
