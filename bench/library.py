@@ -137,7 +137,7 @@ def seconds(calls: dict[str, Callable[[], object]], count: int) -> dict[str, flo
 def functions(call: Callable[[], object]) -> int:
     """How many a call goes through, at least. What a line does it does in the thread that asks, with what is due in its
     loop now and then."""
-    return min(_counted(call) for _ in range(5))
+    return min(_counted(call) for _ in range(15))
 
 
 def _counted(call: Callable[[], object]) -> int:
