@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -35,8 +36,9 @@ def loop() -> Iterator[SharedLoop]:
 
 def until_free(loop: SharedLoop) -> None:
     """Until it waits for something to happen: only then may others take its place."""
+    end = time.monotonic() + 30
     while not loop.do_here(lambda: loop.create_task(asyncio.sleep(0))):
-        pass
+        assert time.monotonic() < end, "its place is never free"
 
 
 async def here() -> threading.Thread:

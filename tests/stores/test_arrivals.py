@@ -155,6 +155,21 @@ async def test_a_slow_file_is_listed_whole_and_in_order(file: File, monkeypatch:
     assert [entry.record.id for entry in page.entries] == ["record-2", "record-1", "record-0"]
 
 
+async def test_a_save_that_was_given_up_hides_nothing_for_long(file: File) -> None:
+    """Once the file can be written again, what others have appended is listed."""
+    one, two = await file.open(), await file.open()
+    await one.save([turn(1)])
+    lock = file.lock()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(one.save([turn(2)]), 0.01)
+    lock.execute("ROLLBACK")
+    lock.close()
+    await one.clean()
+    await two.save([turn(3)])
+    page = await one.list_entries(Filter(), 10)
+    assert "record-3" in [entry.record.id for entry in page.entries]
+
+
 @pytest.mark.parametrize("why", ["full", "large"])
 async def test_what_may_wait_for_a_disk_is_written_aside(file: File, why: str) -> None:
     """Where every commit waits for it, and where there is much to write."""

@@ -159,7 +159,7 @@ class ServerSentEvents(_Held):
             events = list(map(_event, parts[::2], parts[1::2]))
         else:
             *parts, rest = data.split(b"\n\n")
-            events = [
+            events = [  # the event of one line at once: `_event` makes it a sixth dearer to read
                 Frame(b"data: ", body[6:], b"\n\n")
                 if body[:6] == b"data: " and len(body) > 6 and body.find(10) < 0
                 else _event(body, b"\n\n")

@@ -220,6 +220,7 @@ class SqliteStore(DurableStore):
             while await self._write(self._fold_some) == work.STEP:
                 pass
             await self._write(touch)
+            self._fails_to_write = False
 
     async def _fold_now(self) -> None:
         """Before a look at the tables alone. Where nothing can be written, what is in them is looked at."""
