@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -19,6 +18,7 @@ from thoughtline.line.engine import Engine, LineReport
 from thoughtline.line.exchange import AsyncExchange, SyncExchange
 from thoughtline.line.history import body_of, destination_of
 from thoughtline.line.middleware import middleware_of
+from thoughtline.line.shared_loop import Running
 from thoughtline.line.transports import loaded_library, wrap
 from thoughtline.outgoing import AskedAddress, Server, read_address, server_of
 from thoughtline.sessions import first_model, who_asks
@@ -216,7 +216,7 @@ class ReplayLine:
 
     def _translating(
         self, messages: Sequence[Any], to: str, *, format: FormatName | None, key: str
-    ) -> Future[dict[str, Any]]:
+    ) -> Running[dict[str, Any]]:
         destination = destination_of(to, self._settings.providers, format)
         who = Identity(self._tenant or tenant_of(key), _session.get() or None)
         return run(self._engine.translate(body_of(messages), destination, who))
@@ -237,7 +237,7 @@ class ReplayLine:
         if (closing := self._closing()) is not None:
             await wait_for(closing)
 
-    def _closing(self) -> Future[None] | None:
+    def _closing(self) -> Running[None] | None:
         with lock():
             made, self._made = self._made, None
         return run(made[1].close()) if made is not None and made[0] == os.getpid() else None
