@@ -58,7 +58,7 @@ class ReplayLine:
         rows = self._settings.providers.items()
         self._providers = [row for _, row in sorted(rows, key=lambda pair: pair[0] not in configured)]
         self._tenant = tenant
-        self._servers: dict[tuple[str, str], Server] = {}
+        self._servers: dict[AskedAddress, Server] = {}
         self._made: tuple[int, Engine] | None = None
 
     @property
@@ -122,41 +122,34 @@ class ReplayLine:
         return SyncExchange(engine, body, prepared, address)
 
     def _asked(self, address: AskedAddress | None, url: str, headers: Headers, body: bytes) -> _Asked | None:
+        """As the gateway does: both find each other's turns. None where nothing is to be done."""
         if address is None:
             return None
         try:
             given = _lowered(headers)
             if b"content-encoding" in given or is_signed(given):
                 return None
-            return self._recognised(address, url.partition("?")[2], given, body)
+            shown = credentials_of(given, url.partition("?")[2])
+            tenant = self._tenant or tenant_of("\0".join(shown))
+            if session := _session.get():
+                given[b"x-thoughtline-session"] = session.encode("latin-1", "replace")
+            try:
+                check_weight(body)
+                identity, model = who_asks(tenant, given, body)
+            except LimitExceeded:
+                identity, model = who_asks(tenant, given, b"")[0], first_model(body)
+            server = self._servers.get(address) or self._server_of(address)
+            account = account_of(shown[0] if shown else "")
+            asked = address.model or model
+            return _Asked(address, Destination(*server, asked, address.format, account), identity)
         except Exception as problem:
             log_problem("a request could not be read", problem)
             return None
 
-    def _recognised(self, address: AskedAddress, query: str, headers: dict[bytes, bytes], body: bytes) -> _Asked:
-        """As the gateway does: both find each other's turns."""
-        shown = credentials_of(headers, query)
-        tenant = self._tenant or tenant_of("\0".join(shown))
-        if session := _session.get():
-            headers[b"x-thoughtline-session"] = session.encode("latin-1", "replace")
-        try:
-            check_weight(body)
-            identity, model = who_asks(tenant, headers, body)
-        except LimitExceeded:
-            identity, model = who_asks(tenant, headers, b"")[0], first_model(body)
-        server = self._server_of(address)
-        account = account_of(shown[0] if shown else "")
-        model = address.model or model
-        destination = Destination(server.provider, server.endpoint, model, address.format, account)
-        return _Asked(address, destination, identity)
-
     def _server_of(self, address: AskedAddress) -> Server:
-        key = (address.base, address.format)
-        found = self._servers.get(key)
-        if found is None:
-            found = server_of(address, self._providers)
-            if len(self._servers) < _MOST_SERVERS:
-                self._servers[key] = found
+        found = server_of(address, self._providers)
+        if len(self._servers) < _MOST_SERVERS:
+            self._servers[address] = found
         return found
 
     # --- doors --------------------------------------------------------------------------------------------------------
