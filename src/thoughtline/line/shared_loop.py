@@ -69,7 +69,7 @@ class SharedLoop(asyncio.SelectorEventLoop):
         self._due, self._timers = due, timers = deque[asyncio.Handle](), list[asyncio.TimerHandle]()
         task = running = None
         try:
-            task = self.create_task(work)
+            task = asyncio.Task(work, loop=self)
             while due:
                 due.popleft()._run()
             running = task if task.done() and not task.cancelled() else _passed_on(task)
