@@ -13,8 +13,10 @@ import pytest
 from msgspec.structs import replace
 
 from tests.stores.places import SETTINGS, START, Clock, found, lineage, sqlite_url, turn, visible
-from thoughtline.stores import Filter, durable_store, sqlite, sqlite_arrivals, sqlite_work
+from thoughtline.stores import Filter, Saved, durable_store, sqlite, sqlite_work
 from thoughtline.stores.sqlite import SqliteStore
+from thoughtline.stores.sqlite_arrivals import Arrivals
+from thoughtline.values.records import RecordId
 
 
 @pytest.fixture(autouse=True)
@@ -31,14 +33,20 @@ class File:
         self.clock = Clock()
         self.written: list[str] = []
         self._opened: list[SqliteStore] = []
-        for module, name in ((sqlite_arrivals, "append"), (sqlite_work, "save")):
-            monkeypatch.setattr(module, name, self._noted(getattr(module, name)))
+        for place, name in ((Arrivals, "append"), (sqlite_work, "save")):
+            monkeypatch.setattr(place, name, self._noted(getattr(place, name)))
 
     async def open(self, **settings: Any) -> SqliteStore:
         store = durable_store(self.url + settings.pop("query", ""), replace(SETTINGS, **settings), self.clock)
         assert isinstance(store, SqliteStore)
         await store.open()
         self._opened.append(store)
+        return store
+
+    async def open_idle(self) -> SqliteStore:
+        """One whose thread has nothing to do: it has looked for what others have left."""
+        store = await self.open()
+        await store.stats()
         return store
 
     async def close(self) -> None:
@@ -59,8 +67,10 @@ class File:
 
     def _noted(self, write: Any) -> Any:
         def noted(*values: Any) -> Any:
-            self.written.append("loop" if threading.current_thread() is threading.main_thread() else "thread")
-            return write(*values)
+            result, is_main = write(*values), threading.current_thread() is threading.main_thread()
+            if result is not None or not is_main:
+                self.written.append("loop" if is_main else "thread")
+            return result
 
         return noted
 
@@ -72,14 +82,42 @@ async def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     await made.close()
 
 
-async def test_saves_of_one_turn_of_the_loop_are_one_transaction(file: File) -> None:
-    """On the loop, with no thread in it."""
-    store = await file.open()
+async def test_a_save_is_one_statement_on_the_loop(file: File) -> None:
+    """With no thread in it, and nothing to wait for: what several save at once is written in the order they came."""
+    store = await file.open_idle()
+    statements: list[str] = []
+    assert store._here is not None
+    store._here.set_trace_callback(statements.append)
     await asyncio.gather(*(store.save([turn(number)]) for number in range(20)))
-    assert (file.written, file.rows("arrivals"), file.rows("records")) == (["loop"], 1, 0)
-    await store.save([turn(20)])
-    assert (file.written, file.rows("arrivals")) == (["loop", "loop"], 2)
-    assert [len(await found(store, number)) for number in range(21)] == [1] * 21
+    assert [statement.split()[0] for statement in statements] == ["INSERT"] * 20
+    assert (file.written, file.rows("arrivals"), file.rows("records")) == (["loop"] * 20, 20, 0)
+    assert [len(await found(store, number)) for number in range(20)] == [1] * 20
+    page = await store.list_entries(Filter(), 20)
+    assert [entry.record.id for entry in page.entries] == [f"record-{number}" for number in reversed(range(20))]
+
+
+async def test_a_save_reads_what_others_have_appended_first(file: File) -> None:
+    """Only who has read all of it can tell whether a turn is the first of its lineage."""
+    one, two = await file.open_idle(), await file.open_idle()
+    assert await one.save([turn(1)]) is Saved.FIRST
+    again = replace(turn(1, thought="another thought"), id=RecordId("another"))
+    assert await two.save([again]) is Saved.DURABLE
+    assert await two.save([turn(2)]) is Saved.FIRST
+    await two.stats()
+    assert await one.save([turn(3)]) is Saved.FIRST
+    assert await one.save([again]) is Saved.DURABLE
+    assert file.written == ["loop"] * 5
+    assert len(await found(one, 1)) == len(await found(two, 1)) == 2
+
+
+async def test_what_was_folded_is_no_longer_held(file: File) -> None:
+    """By whichever process: memory does not grow with what was saved."""
+    one, two = await file.open(), await file.open()
+    for number in range(3):
+        await one.save([turn(number)])
+    await two.stats()
+    await one.stats()
+    assert (one._arrivals._by_seq, one._arrivals._by_digest) == ({}, {})
 
 
 async def test_what_was_appended_is_found_by_every_process(file: File) -> None:
@@ -128,14 +166,14 @@ async def test_a_locked_file_does_not_hold_the_loop(file: File) -> None:
 async def test_the_loop_waits_neither_for_locks_nor_for_checkpoints(file: File) -> None:
     """Its connection gives up at once, and leaves checkpoints to the thread."""
     store = await file.open()
-    assert store._appender is not None
+    assert store._here is not None
     for pragma in ("busy_timeout", "wal_autocheckpoint"):
-        assert store._appender._connection.execute(f"PRAGMA {pragma}").fetchone() == (0,)
+        assert store._here.execute(f"PRAGMA {pragma}").fetchone() == (0,)
 
 
 async def test_a_slow_file_is_written_aside(file: File, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a slow save the loop does not wait for the next; when one was quick, it appends again."""
-    store = await file.open()
+    store = await file.open_idle()
     monkeypatch.setattr(sqlite, "SLOW_SECONDS", -1.0)
     await store.save([turn(1)])
     monkeypatch.setattr(sqlite, "SLOW_SECONDS", 3600.0)
@@ -146,7 +184,7 @@ async def test_a_slow_file_is_written_aside(file: File, monkeypatch: pytest.Monk
 
 async def test_a_slow_file_is_listed_whole_and_in_order(file: File, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was appended before a save aside comes before it; what was appended after it is there too."""
-    store = await file.open()
+    store = await file.open_idle()
     for number, slow_seconds in enumerate((-1.0, 3600.0, -1.0)):
         monkeypatch.setattr(sqlite, "SLOW_SECONDS", slow_seconds)
         await store.save([turn(number)])

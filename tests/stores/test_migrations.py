@@ -17,7 +17,7 @@ from tests.stores.places import SETTINGS, START, Place, found, sqlite_url, turn,
 from thoughtline.stores import Filter, Note, durable_store, open_store, postgres_schema, redis, sqlite_schema
 from thoughtline.stores.migrations import Migration
 from thoughtline.stores.packing import Packer
-from thoughtline.stores.rows import row_of, split
+from thoughtline.stores.rows import rows_of, split
 from thoughtline.values.errors import NewerStore
 from thoughtline.values.records import Record
 
@@ -35,7 +35,7 @@ def _first_sqlite_layout(path: Path, record: Record) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path, isolation_level=None)
     sqlite_schema.migrate(connection, sqlite_schema.MIGRATIONS[:1])
-    row = row_of(record, Packer())
+    (row,) = rows_of([record], Packer())
     connection.execute("INSERT INTO scopes (tenant, session, provider, model) VALUES (?, ?, ?, ?)", row.scope)
     connection.execute(
         """INSERT INTO records (identity, scope, created_at, expires_at, chars, size, digests, data)
@@ -49,7 +49,7 @@ def _first_sqlite_layout(path: Path, record: Record) -> None:
 async def _first_postgres_layout(url: str, record: Record) -> None:
     connection = await asyncpg.connect(url)
     await postgres_schema.migrate(connection, postgres_schema.MIGRATIONS[:1])
-    row = row_of(record, Packer())
+    (row,) = rows_of([record], Packer())
     scope = await connection.fetchval(
         "INSERT INTO thoughtline.scopes (tenant, session, provider, model) VALUES ($1, $2, $3, $4) RETURNING id",
         *row.scope,

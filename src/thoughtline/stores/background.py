@@ -69,17 +69,17 @@ class Cleaner(Periodic):
     ) -> None:
         super().__init__(self._clean, lambda: settings.clean_seconds)
         self._clean_now, self._clean_in_turn = clean, in_turn or clean
-        self._room = settings.max_bytes / EARLY
-        self._written = 0
+        self.room = settings.max_bytes / EARLY
+        self.written = 0
+        """Bytes since it last hurried: beyond `room` it is to do so again."""
         self._is_early = False
 
     async def _clean(self) -> None:
         is_early, self._is_early = self._is_early, False
         await (self._clean_now if is_early else self._clean_in_turn)()
 
-    def note_written(self, size: int) -> None:
-        self._written += size
-        if self._written > self._room:
-            self._written = 0
-            self._is_early = True
-            self.wake()
+    def hurry(self) -> None:
+        """Much was written."""
+        self.written = 0
+        self._is_early = True
+        self.wake()

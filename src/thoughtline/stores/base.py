@@ -267,8 +267,9 @@ class Channel(Protocol):
         """Let go. Raises nothing."""
 
 
-def period(now: float, ttl_seconds: float) -> int:
-    return int(now / max(ttl_seconds * PERIOD, 0.001))
+def period_seconds(ttl_seconds: float) -> float:
+    """How long a period is, where records live so long."""
+    return max(ttl_seconds * PERIOD, 0.001)
 
 
 def shares(parts: Iterable[tuple[str, int, int]]) -> dict[str, Share]:

@@ -23,7 +23,7 @@ from thoughtline.stores.base import (
     SessionSummary,
     Stats,
     checked_limit,
-    period,
+    period_seconds,
 )
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import Hit, Row, column, columns, key_digest, rows_of, unpack_found, unpack_or_count
@@ -53,13 +53,18 @@ class DurableStore(ABC):
         self._cleaner = Cleaner(self.clean, settings, in_turn=self.clean_in_turn)
         self._cleaning = asyncio.Lock()
         self._counted: dict[str, tuple[float, int]] = {}
+        self._counted_seconds = min(self.STALE_SECONDS, settings.trust_seconds)
+        self._period_seconds = period_seconds(settings.ttl_seconds)
 
     async def save(self, records: Sequence[Record]) -> Saved:
-        rows = rows_of(records, self._packer)
+        rows, cleaner = rows_of(records, self._packer), self._cleaner
         if not rows:
             return Saved.DURABLE
         saved = await self._save(rows, self._clock())
-        self._cleaner.note_written(sum(row.size for row in rows))
+        for row in rows:
+            cleaner.written += row.size
+        if cleaner.written > cleaner.room:
+            cleaner.hurry()
         return saved
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
@@ -72,12 +77,12 @@ class DurableStore(ABC):
     async def generation(self, tenant: str) -> Generation:
         now = self._clock()
         asked_at, changes = self._counted.get(tenant, (0.0, 0))
-        if not 0.0 <= now - asked_at < min(self.STALE_SECONDS, self._settings.trust_seconds):
+        if not 0.0 <= now - asked_at < self._counted_seconds:
             changes = await self._changes(column(tenant))
             if len(self._counted) >= MAX_COUNTED:
                 self._counted.clear()
             self._counted[tenant] = (now, changes)
-        return changes, period(now, self._settings.ttl_seconds)
+        return changes, int(now / self._period_seconds)
 
     async def expired(self, tenant: str, keys: Sequence[Key]) -> frozenset[Key]:
         digests, now = {key_digest(tenant, key): key for key in keys}, self._clock()

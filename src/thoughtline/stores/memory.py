@@ -28,7 +28,7 @@ from thoughtline.stores.base import (
     Stats,
     checked_limit,
     newest_first,
-    period,
+    period_seconds,
     shares,
 )
 from thoughtline.stores.paging import decode_cursor, encode_cursor
@@ -42,7 +42,7 @@ class MemoryStore:
     def __init__(self, settings: StoreSettings, clock: Clock) -> None:
         self.counters = Counters()
         self._clock = clock
-        self._ttl_seconds = settings.ttl_seconds
+        self._period_seconds = period_seconds(settings.ttl_seconds)
         self.index = MemoryIndex(settings.memory_entries, settings.memory_bytes, settings.ttl_seconds)
         self._notes: dict[str, dict[str, Note]] = {}
         self.deletions: tuple[Deletion, ...] = ()
@@ -75,7 +75,7 @@ class MemoryStore:
     async def generation(self, tenant: str) -> Generation:
         now = self._clock()
         self.index.drop_expired(now)
-        return self.index.changes, period(now, self._ttl_seconds)
+        return self.index.changes, int(now / self._period_seconds)
 
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         limit, before = checked_limit(limit), decode_cursor(cursor)

@@ -6,6 +6,7 @@ Digests are 16 bytes and hold the tenant: a look-up can't leave out whose it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -17,6 +18,10 @@ from thoughtline.values.errors import DecodeError, WrongKey
 from thoughtline.values.records import Key, Record
 
 DIGEST = 16
+_KEY, _CALL = b"tl key", b"tl call"
+
+MAX_COLUMNS = 1024
+"""Texts of columns that are at hand: those of some hundred conversations."""
 
 
 class Row(Struct, frozen=True):
@@ -64,44 +69,42 @@ class Hit(Struct, frozen=True):
 
 def rows_of(records: Iterable[Record], packer: Packer) -> list[Row]:
     """The rows of some records, each once."""
-    once = {(record.provenance.tenant, record.id): record for record in records}
-    return [row_of(record, packer) for record in once.values()]
+    rows: dict[bytes, Row] = {}
+    for record in records:
+        where = record.provenance
+        tenant, identity = where.tenant, _digest(b"tl record", where.tenant, record.id)
+        digests: dict[bytes, None] = {}
+        for key in record.keys:
+            digests[_digest(_KEY, tenant, key)] = None
+        for call_id in record.call_ids:
+            digests[_digest(_CALL, call_id)] = None
+        rows[identity] = Row(
+            identity,
+            column(tenant),
+            column(where.session or ""),
+            provider=column(where.provider),
+            model=column(record.model),
+            created_at=record.created_at,
+            chars=record.reasoning_chars,
+            digests=b"".join(digests),
+            data=packer.pack(record, identity),
+        )
+    return list(rows.values())
 
 
-def row_of(record: Record, packer: Packer) -> Row:
-    where = record.provenance
-    identity = identity_of(where.tenant, record.id)
-    digests = [key_digest(where.tenant, key) for key in record.keys]
-    digests += [call_digest(call_id) for call_id in record.call_ids]
-    return Row(
-        identity,
-        column(where.tenant),
-        column(where.session or ""),
-        provider=column(where.provider),
-        model=column(record.model),
-        created_at=record.created_at,
-        chars=record.reasoning_chars,
-        digests=b"".join(dict.fromkeys(digests)),
-        data=packer.pack(record, identity),
-    )
-
-
+@lru_cache(MAX_COLUMNS)
 def column(text: str) -> str:
     """Text that every engine can hold: PostgreSQL has no NUL, UTF-8 no lone surrogate."""
     return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
-def identity_of(tenant: str, id: str) -> bytes:
-    return _digest(b"tl record", tenant, id)
-
-
 def key_digest(tenant: str, key: Key) -> bytes:
-    return _digest(b"tl key", tenant, key)
+    return _digest(_KEY, tenant, key)
 
 
 def call_digest(call_id: str) -> bytes:
     """Calls are deleted and listed by id whoever made them: their digest has no tenant, and no `find` asks for it."""
-    return _digest(b"tl call", call_id)
+    return _digest(_CALL, call_id)
 
 
 def split(digests: bytes) -> list[bytes]:

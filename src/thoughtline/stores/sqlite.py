@@ -31,7 +31,7 @@ from thoughtline.stores.packing import Packer
 from thoughtline.stores.paging import decode_cursor
 from thoughtline.stores.rows import Hit, Row
 from thoughtline.stores.settings import StoreSettings
-from thoughtline.stores.sqlite_arrivals import Appender, Arrivals, NewRows, fold, has_arrivals, touch
+from thoughtline.stores.sqlite_arrivals import Arrivals, fold, has_arrivals, touch
 from thoughtline.stores.sqlite_schema import migrate
 from thoughtline.stores.sqlite_writer import SqliteWriter, unavailable
 from thoughtline.stores.uses import Uses
@@ -47,15 +47,8 @@ CHECKPOINT_PAGES = 8000
 """Pages of the log, 32 MB, after which they go into the file. Keys are digests and fall on pages at random: a longer
 log gathers more changes of a page before it is written."""
 
-READ_TIMEOUT_SECONDS = 0.05
-"""A reader waits only for someone who has the whole file: another program's VACUUM, or who reads the log after a crash.
-The loop waits with it, so no longer than this; then the look-up is made aside, where it may wait."""
-
 SLOW_SECONDS = 0.25
 """What takes longer waits for a disk. The loop does not wait again: others go aside, till one is quick."""
-
-MAX_APPENDED = 256 * 2**10
-"""Bytes of one save that the loop writes: about a millisecond."""
 
 FOLD_SECONDS = 0.5
 """How long records stay in arrivals: long enough to gather, short enough to be few."""
@@ -72,10 +65,9 @@ class SqliteStore(DurableStore):
         super().__init__(settings, clock, packer)
         self._path = path
         self._synchronous = synchronous
-        self._reader: sqlite3.Connection | None = None
+        self._here: sqlite3.Connection | None = None
         self._writer: SqliteWriter | None = None
         self._uses = Uses(packer, settings.ttl_seconds)
-        self._appender: Appender | None = None
         self._arrivals = Arrivals(settings.ttl_seconds)
         self._folder = Periodic(self._fold, lambda: settings.clean_seconds)
         self._folding: asyncio.TimerHandle | None = None
@@ -85,10 +77,7 @@ class SqliteStore(DurableStore):
         if self._writer is not None:
             return
         await asyncio.to_thread(self._prepare)
-        self._reader = await asyncio.to_thread(self._read, self._connect_reader)
-        self._appender = Appender(
-            await asyncio.to_thread(self._read, self._connect_appender), self._arrivals, self._fold_soon
-        )
+        self._here = await asyncio.to_thread(self._read, self._connect_here)
         self._writer = SqliteWriter(self._connect)
         self._cleaner.start()
         self._folder.start()
@@ -99,25 +88,25 @@ class SqliteStore(DurableStore):
         await self._folder.stop()
         if self._folding is not None:
             self._folding.cancel()
-        writer, appender = self._writer, self._appender
-        if writer is not None and appender is not None:
+        if (writer := self._writer) is not None:
             with suppress(StoreUnavailable):
                 await self._fold()
                 await self._flush(writer)
-            self._writer = self._appender = None
-            appender.close()
+            self._writer = None
             await writer.close()
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = None
+        if self._here is not None:
+            self._here.close()
+            self._here = None
 
     async def _save(self, rows: list[Row], now: float) -> Saved:
-        part, began = NewRows(rows, now), time.monotonic()
-        may_wait = self._synchronous == "full" or self._is_slow_to_write or part.size > MAX_APPENDED
+        began, saved = time.monotonic(), None
         try:
-            saved = None if may_wait else await self._open_appender().append(part)
+            if self._synchronous == "normal" and not self._is_slow_to_write:
+                saved = self._arrivals.append(self._open_here(), rows, now)
             if saved is None:
-                await self._open_writer().run_shared(self._save_all, part)
+                await self._open_writer().run_shared(self._save_all, (rows, now))
+            elif self._folding is None:
+                self._folding = asyncio.get_running_loop().call_later(FOLD_SECONDS, self._folder.wake)
             self._fails_to_write = False
             return saved or Saved.DURABLE
         except (StoreUnavailable, asyncio.CancelledError):
@@ -140,22 +129,17 @@ class SqliteStore(DurableStore):
         return await self._read_quickly(work.changes)
 
     async def _read_quickly(self, job: Callable[[sqlite3.Connection], Result]) -> Result:
-        """On the loop, unless that was slow the last time or somebody has the whole file."""
+        """On the loop, unless that was slow the last time or somebody has the whole file: another program's VACUUM, or
+        who reads the log after a crash."""
         began = time.monotonic()
-        result = None if self._is_slow else self._read_at_once(job)
-        if result is None:
+        try:
+            result = await self._read_aside(job) if self._is_slow else job(self._open_here())
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY:
+                raise unavailable(error) from error
             result = await self._read_aside(job)
         self._is_slow = time.monotonic() - began > SLOW_SECONDS
         return result
-
-    def _read_at_once(self, job: Callable[[sqlite3.Connection], Result]) -> Result | None:
-        """On the loop; None where somebody has the whole file."""
-        try:
-            return job(self._open_reader())
-        except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
-                return None
-            raise unavailable(error) from error
 
     async def _page(self, where: Filter, cursor: str | None, limit: int) -> list[PageRow]:
         before, now = decode_cursor(cursor), self._clock()
@@ -188,17 +172,17 @@ class SqliteStore(DurableStore):
 
     async def notes(self, namespace: str) -> tuple[Note, ...]:
         now = self._clock()
-        return self._read(lambda: work.notes(self._open_reader(), namespace, now))
+        return await self._read_quickly(lambda connection: work.notes(connection, namespace, now))
 
     async def delete_notes(self, namespace: str, key: str | None = None) -> int:
         return await self._write(lambda connection: work.delete_notes(connection, namespace, key))
 
-    def _save_all(self, connection: sqlite3.Connection, parts: Sequence[NewRows]) -> None:
+    def _save_all(self, connection: sqlite3.Connection, parts: Sequence[tuple[list[Row], float]]) -> None:
         """What several have given at about the same time, and had better not wait for on the loop. What has arrived
         before comes first: pages go by the order of saving."""
         fold(connection, self._settings.ttl_seconds)
-        now = max(part.now for part in parts)
-        rows = [row for part in parts for row in part.rows]
+        now = max(now for _, now in parts)
+        rows = [row for rows, _ in parts for row in rows]
         work.save(connection, rows, now, now + self._settings.ttl_seconds)
 
     def _mark_deleted(self, connection: sqlite3.Connection, where: Filter, now: float) -> int:
@@ -210,10 +194,6 @@ class SqliteStore(DurableStore):
         """Saves that come meanwhile find the file locked, and wait for so much at most."""
         return fold(connection, self._settings.ttl_seconds, work.STEP)
 
-    def _fold_soon(self) -> None:
-        if self._folding is None:
-            self._folding = asyncio.get_running_loop().call_later(FOLD_SECONDS, self._folder.wake)
-
     async def _fold(self) -> None:
         self._folding = None
         if await self._read_quickly(has_arrivals):
@@ -221,6 +201,7 @@ class SqliteStore(DurableStore):
                 pass
             await self._write(touch)
             self._fails_to_write = False
+        self._arrivals.take(await self._read_quickly(self._arrivals.read))
 
     async def _fold_now(self) -> None:
         """Before a look at the tables alone. Where nothing can be written, what is in them is looked at."""
@@ -263,18 +244,13 @@ class SqliteStore(DurableStore):
             finally:
                 connection.close()
 
-        self._open_reader()
+        self._open_here()
         return await asyncio.to_thread(self._read, read)
 
-    def _open_reader(self) -> sqlite3.Connection:
-        if self._reader is None:
+    def _open_here(self) -> sqlite3.Connection:
+        if self._here is None:
             raise StoreUnavailable("sqlite: not open")
-        return self._reader
-
-    def _open_appender(self) -> Appender:
-        if self._appender is None:
-            raise StoreUnavailable("sqlite: not open")
-        return self._appender
+        return self._here
 
     def _open_writer(self) -> SqliteWriter:
         if self._writer is None:
@@ -299,14 +275,9 @@ class SqliteStore(DurableStore):
         except OSError as error:
             raise StoreUnavailable(f"sqlite: {self._path.name}: {error.strerror}") from error
 
-    def _connect_reader(self) -> sqlite3.Connection:
-        """Opening takes as long as it takes: after a crash the log is read through first. Reading does not wait."""
-        connection = self._connect()
-        connection.execute(f"PRAGMA busy_timeout = {round(READ_TIMEOUT_SECONDS * 1000)}")
-        return connection
-
-    def _connect_appender(self) -> sqlite3.Connection:
-        """It waits for nobody, and leaves checkpoints to the thread."""
+    def _connect_here(self) -> sqlite3.Connection:
+        """The loop's. Opening takes as long as it takes: after a crash the log is read through first. Then it waits for
+        nobody, and leaves checkpoints to the thread."""
         connection = self._connect()
         connection.execute("PRAGMA busy_timeout = 0")
         connection.execute("PRAGMA wal_autocheckpoint = 0")

@@ -1,6 +1,6 @@
 """New records in SQLite: appended to one table, and folded into the others by the thread that writes.
 
-    save ─▶ append      on the loop, all saves of one turn of it in one transaction: one or two pages
+    save ─▶ append      on the loop, one statement that is a transaction: one or two pages
     arrivals ─▶ fold    in the thread, half a second's worth at once: by itself a record is written to about 14 pages
 
 What is appended is committed: it survives `kill -9`, and every process finds it (docs/decisions/0039).
@@ -8,57 +8,39 @@ What is appended is committed: it survives `kill -9`, and every process finds it
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Iterable
 from itertools import groupby, islice, takewhile
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
 
 from thoughtline.stores.base import Saved
-from thoughtline.stores.rows import DIGEST, Hit, Row, is_barred, split
-from thoughtline.stores.sqlite_work import deletions, save
+from thoughtline.stores.rows import DIGEST, Hit, Row, split
+from thoughtline.stores.sqlite_work import save
 
 log = logging.getLogger(__name__)
 
-_APPEND = """INSERT INTO arrivals SELECT
-    1 + max(coalesce((SELECT max(seq) FROM arrivals), 0), (SELECT value FROM facts WHERE name = 'folded')), ?, ?"""
-"""Numbers go on when the table is empty: who has read up to one need not read it again."""
+_APPEND = """INSERT INTO arrivals SELECT ?1 + 1 + EXISTS (SELECT 1 FROM lookups WHERE digest = ?5), ?2, ?3
+    WHERE ?1 = max(coalesce((SELECT max(seq) FROM arrivals), 0), (SELECT value FROM facts WHERE name = 'folded'))
+    AND NOT EXISTS (SELECT 1 FROM deletions WHERE at > ?4 AND at <= ?2)"""
+"""Where we have read all that others appended, and no deletion can mean what is new. Numbers go on when the table is
+empty: who has read up to one need not read it again. One is left out where the lineage has a record in its place."""
 
 _NEW = """SELECT f.value, a.seq, a.at, a.rows FROM facts f LEFT JOIN arrivals a ON a.seq > ?
     WHERE f.name = 'folded' ORDER BY a.seq"""
 
-_POINTER = "SELECT 1 FROM lookups WHERE digest = ? LIMIT 1"
-
 ALL = -1
 OVERDUE_SECONDS = 60.0
 
+MAX_APPENDED = 256 * 2**10
+"""Bytes of one save that the loop writes: about a millisecond."""
+
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[Row])
-
-
-class NewRows(NamedTuple):
-    """What one call saves."""
-
-    rows: list[Row]
-    now: float
-
-    @property
-    def size(self) -> int:
-        return sum(row.size for row in self.rows)
-
-
-def append(connection: sqlite3.Connection, rows: list[Row], now: float) -> int:
-    """Write some records, and give the number they have now."""
-    return connection.execute(_APPEND, (now, _encoder.encode(rows))).lastrowid or 0
-
-
-def _taken(connection: sqlite3.Connection, lineages: Iterable[bytes]) -> bool:
-    """Whether one of them has a record that is in its place."""
-    return any(connection.execute(_POINTER, (lineage,)).fetchone() for lineage in lineages)
+_made = attrgetter("created_at")
 
 
 def fold(connection: sqlite3.Connection, ttl_seconds: float, limit: int = ALL) -> int:
@@ -109,17 +91,30 @@ class Arrivals:
     def take(self, arrivals: list[Arrival]) -> None:
         for folded, seq, at, data in arrivals:
             self._drop_until(folded)
+            self._read = max(self._read, folded)
             if seq is not None and seq > self._read:
-                self._read = seq
                 self._add(seq, at, _rows(data))
 
-    def add(self, seq: int, at: float, rows: list[Row]) -> None:
-        """What this process has appended itself, right after all that was there before."""
-        self._read = seq
-        self._add(seq, at, rows)
-
-    def has(self, digest: bytes) -> bool:
-        return digest in self._by_digest
+    def append(self, connection: sqlite3.Connection, rows: list[Row], now: float) -> Saved | None:
+        """Write some records, in one statement. None where that is the thread's: somebody has the file locked, it can't
+        be written, a deletion may mean them, or they are many bytes."""
+        data, lineage = _encoder.encode(rows), rows[0].digests[:DIGEST]
+        if len(data) > MAX_APPENDED:
+            return None
+        values = (now, data, min(map(_made, rows)), lineage)
+        try:
+            done = connection.execute(_APPEND, (self._read, *values))
+            if not done.rowcount:  # others have appended
+                self.take(self.read(connection))
+                done = connection.execute(_APPEND, (self._read, *values))
+        except sqlite3.Error:  # the thread does it again, and says what is wrong
+            return None
+        if not done.rowcount or done.lastrowid is None:
+            return None
+        seq = done.lastrowid
+        is_first = len(rows) == 1 and seq == self._read + 1 and lineage not in self._by_digest
+        self._add(seq, now, rows)
+        return Saved.FIRST if is_first else Saved.DURABLE
 
     def are_overdue(self, now: float) -> bool:
         """Whether something has not been folded for long: uses are not written for what is here."""
@@ -137,11 +132,13 @@ class Arrivals:
         return {identity: Hit(identity, row.data, by, 0, end) for identity, (row, end, by) in found.items()}
 
     def _add(self, seq: int, at: float, rows: list[Row]) -> None:
+        self._read = seq
         self._by_seq[seq] = (at, rows)
         expires_at = at + self._ttl_seconds
         for row in rows:
-            for digest in split(row.digests):
-                self._by_digest.setdefault(digest, {})[row.identity] = (row, expires_at)
+            for start in range(0, len(row.digests), DIGEST):
+                sharing = self._by_digest.setdefault(row.digests[start : start + DIGEST], {})
+                sharing[row.identity] = (row, expires_at)
 
     def _drop_until(self, folded: int) -> None:
         for seq in list(takewhile(lambda seq: seq <= folded, self._by_seq)):
@@ -151,66 +148,6 @@ class Arrivals:
                     sharing.pop(row.identity, None)
                     if not sharing:
                         self._by_digest.pop(digest, None)
-
-
-class Appender:
-    """Appends on the loop, and never waits: neither for a lock nor, by itself, for a disk."""
-
-    def __init__(self, connection: sqlite3.Connection, arrivals: Arrivals, on_append: Callable[[], None]) -> None:
-        self._connection = connection
-        self._arrivals = arrivals
-        self._on_append = on_append
-        self._loop = asyncio.get_running_loop()
-        self._parts: list[tuple[NewRows, asyncio.Future[Saved | None]]] = []
-
-    async def append(self, part: NewRows) -> Saved | None:
-        """What is true when it is committed; none where somebody has the file locked, or it can't be written."""
-        done: asyncio.Future[Saved | None] = self._loop.create_future()
-        if not self._parts:
-            self._loop.call_soon(self._commit)
-        self._parts.append((part, done))
-        return await done
-
-    def close(self) -> None:
-        self._connection.close()
-
-    def _commit(self) -> None:
-        parts, self._parts = self._parts, []
-        saved = self._transact([part for part, _ in parts])
-        for _, done in parts:
-            if not done.done():
-                done.set_result(saved)
-        if saved is not None:
-            self._on_append()
-
-    def _transact(self, parts: list[NewRows]) -> Saved | None:
-        connection = self._connection
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            self._arrivals.take(self._arrivals.read(connection))
-            kept, now = self._admitted(parts), max(part.now for part in parts)
-            are_first = len(kept) == sum(len(part.rows) for part in parts) and self._are_first(kept)
-            seq = append(connection, kept, now) if kept else 0
-            connection.execute("COMMIT")
-        except Exception:  # the thread does it again, and says what is wrong
-            with suppress(sqlite3.Error):
-                connection.rollback()
-            return None
-        if kept:
-            self._arrivals.add(seq, now, kept)
-        return Saved.FIRST if are_first else Saved.DURABLE
-
-    def _admitted(self, parts: list[NewRows]) -> list[Row]:
-        """Those that no deletion bars."""
-        now, rows = max(part.now for part in parts), [row for part in parts for row in part.rows]
-        marks = deletions(self._connection, min(row.created_at for row in rows), now)
-        return [row for row in rows if not is_barred(row, marks, now)]
-
-    def _are_first(self, rows: list[Row]) -> bool:
-        """Whether no lineage of theirs has a record yet. Nobody else writes meanwhile."""
-        lineages = {row.digests[:DIGEST] for row in rows}
-        has = self._arrivals.has
-        return len(lineages) == len(rows) and not any(map(has, lineages)) and not _taken(self._connection, lineages)
 
 
 def _rows(data: bytes) -> list[Row]:
