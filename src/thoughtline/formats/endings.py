@@ -52,8 +52,14 @@ class UsageMembers:
 
     def decode(self, raw: Raw) -> Usage:
         usage = decode(self._decoder, raw, self._place)
-        into, out, reasoning, cached = [_sum(usage, paths) for paths in self._paths]
-        return Usage(into, out, reasoning, cached, raw.copy())
+        counts = [0, 0, 0, 0]
+        for at, paths in enumerate(self._paths):
+            for path in paths:
+                count: Any = usage
+                for name in path:
+                    count = getattr(count, name) if count is not None else None
+                counts[at] += count or 0
+        return Usage(*counts, raw.copy())
 
 
 def _shape(paths: Sequence[Sequence[str]]) -> type[Struct]:
@@ -65,13 +71,3 @@ def _shape(paths: Sequence[Sequence[str]]) -> type[Struct]:
         (name, (_shape(deeper) if deeper else int) | None, None) for name, deeper in inner.items()
     ]
     return msgspec.defstruct("Usage", fields, gc=False)
-
-
-def _sum(usage: Any, paths: Sequence[Sequence[str]]) -> int:
-    total = 0
-    for path in paths:
-        count = usage
-        for name in path:
-            count = getattr(count, name) if count is not None else None
-        total += count or 0
-    return total

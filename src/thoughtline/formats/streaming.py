@@ -58,7 +58,7 @@ class PayloadStreamDecoder(ABC):
                     if payload:
                         self._take(payload, events)
                 except msgspec.DecodeError:
-                    if not (self.has_end_mark and is_end_mark(payload)):
+                    if not self.has_end_mark or payload.strip() not in _END_MARKS:
                         raise
         except _UNREADABLE as error:
             self._failure = _named(error)
@@ -144,11 +144,6 @@ class BlockCursor:
         self._open = None
         self.index += 1
         return self.index - 1
-
-
-def is_end_mark(payload: bytes) -> bool:
-    """Whether a payload that is no JSON merely says that the stream is over."""
-    return payload.strip() in _END_MARKS
 
 
 def _named(error: Exception) -> DecodeError:
