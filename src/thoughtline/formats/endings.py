@@ -59,7 +59,8 @@ class UsageMembers:
                 for name in path:
                     count = getattr(count, name) if count is not None else None
                 counts[at] += count or 0
-        return Usage(*counts, raw.copy())
+        into, out, reasoning, cached = counts
+        return Usage(into, out, reasoning, cached, raw.copy())
 
 
 def _shape(paths: Sequence[Sequence[str]]) -> type[Struct]:
