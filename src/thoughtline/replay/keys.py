@@ -170,8 +170,8 @@ class Outline:
         self._hashes: Hashes | None = None
         self._read = 0
 
-    def hashes(self, mark: int) -> Hashes:
-        """Those of all before a point."""
+    def before(self, mark: int) -> bytes:
+        """The digest of all before a point."""
         if self._hashes is None or mark < self._read:
             users, words, calls = map(_copy_of, self._start)
             self._hashes, self._read = (users, words, calls), 0
@@ -185,12 +185,13 @@ class Outline:
                 words.update(said[0].encode())
                 calls.update("".join(said[1]).encode())
         self._read = mark
-        return self._hashes
-
-    def before(self, mark: int) -> bytes:
-        """The digest of all before a point."""
-        users, words, calls = self.hashes(mark)
         return digest(users.digest() + words.digest() + calls.digest())
+
+    def hashes(self, mark: int) -> Hashes:
+        """Those of all before a point, to go on from there."""
+        self.before(mark)
+        users, words, calls = map(_copy_of, self._hashes or self._start)
+        return users, words, calls
 
 
 class Standing(NamedTuple):
@@ -244,8 +245,7 @@ class ModelStep(Struct, gc=False):
     @property
     def standing(self) -> Standing:
         """Where it stands, for a walk that begins with it."""
-        users, words, calls = map(_copy_of, self.outline.hashes(self.mark))
-        return Standing(self.spot, (users, words, calls), self.has_outline)
+        return Standing(self.spot, self.outline.hashes(self.mark), self.has_outline)
 
 
 class Trail:

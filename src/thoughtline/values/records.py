@@ -59,7 +59,11 @@ class Record(Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def call_ids(self) -> tuple[str, ...]:
-        return tuple(item.id for item in self.items if isinstance(item, ToolCall) and item.id)
+        ids: list[str] = []
+        for item in self.items:
+            if isinstance(item, ToolCall) and item.id:
+                ids.append(item.id)
+        return tuple(ids)
 
     @property
     def model(self) -> str:

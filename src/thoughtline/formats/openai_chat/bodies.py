@@ -173,7 +173,8 @@ def _decode_choice(choice: _Choice, position: int, dialect: Dialect, citations: 
     notes = NO_NOTES
     if message.annotations is not NULL or citations is not NULL:
         notes = with_addresses(decode_annotations(message.annotations), citations)
-    turn = Turn("assistant", items, carriers=carrier_among(told_in(message, items), dialect))
+    told = told_in(message, items)
+    turn = Turn("assistant", items, carriers=carrier_among(told, dialect) if len(told) > 1 else told)
     return Candidate(turn, choice.index, FINISH.decode(choice.finish_reason) or _UNSAID, notes)
 
 
@@ -184,7 +185,11 @@ def _answer_items(message: Message, dialect: Dialect, place: str) -> tuple[Item,
         items = decode_items(message, dialect)
     except DecodeError as error:
         raise error.within(place) from None
-    return tuple([one for one in items if not isinstance(one, ReasoningText) or one.text or one.signature or one.raw])
+    kept: list[Item] = []
+    for one in items:
+        if not isinstance(one, ReasoningText) or one.text or one.signature or one.raw:
+            kept.append(one)
+    return tuple(kept)
 
 
 def encode_response(reply: Reply, dialect: Dialect = REASONING_CONTENT) -> bytes:

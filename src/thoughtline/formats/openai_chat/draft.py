@@ -94,7 +94,7 @@ class _Call(Struct):
 
 
 class MessageDraft(Struct):
-    """One choice of a stream. `splitter` is there where its reasoning stands in tags."""
+    """One choice of a stream. `_splitter` is there where its reasoning stands in tags."""
 
     choice: int
     _dialect: Dialect
@@ -203,9 +203,9 @@ class MessageDraft(Struct):
             events.append(ReasoningDelta(self.choice, self._position_of_reasoning(), "", known=known))
 
     def add_call(self, delta: ToolCallDelta, events: list[Event]) -> None:
-        count = len(self._calls)
+        known = len(self._calls)
         call = self._call_for(delta)
-        is_new = len(self._calls) > count
+        is_new = len(self._calls) > known
         function = delta.function or delta.custom or FunctionDelta()
         pieces = function.arguments or function.input or ""
         call.name = function.name or call.name
@@ -248,8 +248,9 @@ class MessageDraft(Struct):
 
     def _add_sealed(self, delta: Delta, is_told: bool, events: list[Event]) -> None:
         for raw in delta.reasoning_details or ():
-            self._details = self._details or DetailsMerger()
-            text, is_summary = self._details.add(raw)
+            details = self._details or DetailsMerger()
+            text, is_summary = details.add(raw)
+            self._details = details
             if text and not is_told:  # `reasoning` repeats the text of the entries beside it
                 events.append(ReasoningDelta(self.choice, self._position_of_reasoning(), text, is_summary))
         if delta.reasoning_text:
@@ -287,7 +288,7 @@ class MessageDraft(Struct):
             told = ("reasoning_text", *told)
         if self._details is not None:
             told = ("reasoning_details", *told)
-        events.append(TurnDone(self.choice, finish, carrier_among(told, self._dialect) if told else ()))
+        events.append(TurnDone(self.choice, finish, carrier_among(told, self._dialect) if len(told) > 1 else told))
 
     def _give_contents(self, events: list[Event]) -> None:
         """The reasoning of the fields, once, and the content so far."""

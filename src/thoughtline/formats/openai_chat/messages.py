@@ -199,7 +199,7 @@ def chunk_carrier(item: Item) -> str:
 
 
 def carrier_among(told: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
-    """The one member that says where a server keeps reasoning, of those that an answer has it in, if any.
+    """The one member that says where a server keeps reasoning, of several that an answer has it in.
 
     One that can hold seals comes first: the others repeat what is readable of it.
     """
