@@ -152,7 +152,7 @@ _NOTHING_SAID: Hashes = (sha256(), sha256(), sha256())
 _copy_of = methodcaller("copy")
 
 
-class Outline:
+class Outline(Struct):
     """A conversation without what its tools gave back: clients clear old results, and write several steps into one
     turn.
 
@@ -161,14 +161,13 @@ class Outline:
     whichever of them stood together. Results don't count at all.
 
     `said` are the turns so far: bytes, or a model's words and calls. A mark is how many there were at some point;
-    digests that are asked for in order are made in one go. `start` are the hashes that it goes on from.
+    digests that are asked for in order are made in one go. `_start` are the hashes that it goes on from.
     """
 
-    def __init__(self, start: Hashes) -> None:
-        self.said: list[bytes | tuple[str, list[str]]] = []
-        self._start = start
-        self._hashes: Hashes | None = None
-        self._read = 0
+    _start: Hashes
+    said: list[bytes | tuple[str, list[str]]] = []
+    _hashes: Hashes | None = None
+    _read: int = 0
 
     def before(self, mark: int) -> bytes:
         """The digest of all before a point."""
