@@ -287,7 +287,8 @@ class Replayer:
         for record in records:
             made = record.provenance
             target = Destination(made.provider, made.endpoint, made.model_asked, made.format)
-            lesson = learned_from_answer(record, self._book.contract_for(target), now, TTL_SECONDS)
+            contract = self._book.contract_for(target)
+            lesson = learned_from_answer(record, contract, now, TTL_SECONDS) if contract.follows_answers else None
             if lesson is not None:
                 await self._lessons.keep((lesson,), frozenset())
 

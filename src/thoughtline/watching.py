@@ -52,8 +52,12 @@ class Watch:
     def __init__(self, prepared: Prepared, edit: EditItems | None = None) -> None:
         # Of the request, which may be long, only this: it need not stay for as long as it is answered.
         self._format, self._dialect = prepared.destination.format, prepared.contract.dialect
-        self.provenance = provenance_of(prepared) if prepared.transcript is not None else None
-        self._spot = _spot(prepared, self.provenance) if self.provenance is not None else None
+        self.provenance: Provenance | None = None
+        self._spot: Spot | None = None
+        if prepared.transcript is not None:
+            self.provenance = provenance_of(prepared)
+            known = prepared.needed.end if prepared.needed else None
+            self._spot = known or end_of(prepared.transcript, prepared.identity)
         self._call_ids = prepared.carried.call_ids
         self._edit = edit
         self._left = MAX_BYTES
@@ -121,15 +125,6 @@ class Watch:
                 case _:
                     pass
 
-    def _shown(self, choice: int) -> tuple[Item, ...]:
-        """As the client was shown them: it will be known again by that."""
-        items = tuple(self._items.get(choice, ()))
-        shown = self._edit(items) if self._edit is not None else items
-        return self._call_ids.shown(shown, choice) if self._call_ids is not None else shown
-
-    def _turn(self, choice: int) -> Turn:
-        return Turn("assistant", self._shown(choice), carriers=self._carriers.get(choice, ()))
-
     def take(self, now: float, outcome: Outcome) -> tuple[Record, ...]:
         """The records of the turns that have ended since the last time."""
         new = sorted(self._ended.keys() - self._taken)
@@ -137,21 +132,21 @@ class Watch:
         self.has_news = False
         if self._spot is None or self.provenance is None or not new:
             return ()
-        candidates = [
-            Candidate(self._turn(choice), choice, self._ended[choice])
-            for choice in new
-            if not (self._has_failed and self._ended[choice] is None and not self._items.get(choice))
-        ]
+        candidates = []
+        for choice in new:
+            items, finish = tuple(self._items.get(choice, ())), self._ended[choice]
+            if self._has_failed and finish is None and not items:
+                continue
+            # As the client was shown them: it will be known again by that.
+            if self._edit is not None:
+                items = self._edit(items)
+            if self._call_ids is not None:
+                items = self._call_ids.shown(items, choice)
+            turn = Turn("assistant", items, carriers=self._carriers.get(choice, ()))
+            candidates.append(Candidate(turn, choice, finish))
         reply = Reply(self._format, tuple(candidates), b"", self._started.id, self._started.model)
         made = replace(self.provenance, model_answered=reply.model) if reply.model else self.provenance
         return captured_at(self._spot, reply, made, now, outcome)
-
-
-def _spot(prepared: Prepared, made: Provenance) -> Spot:
-    """Where the answer to a request stands."""
-    end = prepared.needed.end if prepared.needed else None
-    assert prepared.transcript is not None
-    return end or end_of(prepared.transcript, made)
 
 
 def session_of(prepared: Prepared) -> str | None:

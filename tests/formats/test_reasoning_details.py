@@ -310,12 +310,12 @@ def test_members_keep_their_order() -> None:
     assert list(entry) == ["type", "format", "text", "index", "x"]
 
 
-def test_a_merger_knows_whether_it_has_anything() -> None:
+def test_a_merger_has_nothing_at_first() -> None:
     """Empty until the first entry."""
     merger = DetailsMerger()
-    assert not merger
+    assert merger.raws() == []
     merger.add(Raw(b'{"type":"reasoning.encrypted","data":"x"}'))
-    assert merger
+    assert len(merger.raws()) == 1
 
 
 def test_a_wrong_entry_in_a_stream_is_refused() -> None:

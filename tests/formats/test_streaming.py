@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thoughtline.formats import json_text
-from thoughtline.formats.framing import Framing, JsonArray, JsonLines, ServerSentEvents
-from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder, is_end_mark
+from thoughtline.formats.framing import Frame, Framing, JsonArray, JsonLines, ServerSentEvents
+from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
 from thoughtline.values.errors import DecodeError, Fault, LimitExceeded
 from thoughtline.values.events import Event, ItemDone, Other, TextDelta, TurnDone
 from thoughtline.values.items import Text
@@ -48,6 +48,19 @@ class Words(PayloadStreamDecoder):
         if self._last == "close":
             raise DecodeError("wrong in the end", "/inner")
         events.append(TurnDone(0, None))
+
+
+class Whole:
+    """What comes in one piece is one event."""
+
+    def feed(self, data: bytes) -> list[Frame]:
+        return [Frame(payload=data)]
+
+    def finish(self) -> list[Frame]:
+        return []
+
+    def rest(self) -> bytes:
+        return b""
 
 
 def line(word: str) -> bytes:
@@ -207,7 +220,12 @@ def test_an_error_in_closing_is_named() -> None:
 )
 def test_end_marks(payload: bytes, is_end: bool) -> None:
     """`[DONE]` and nothing, with or without white space."""
-    assert is_end_mark(payload) is is_end
+    decoder = Words(Whole())
+    if is_end:
+        assert decoder.feed(payload) == []
+    else:
+        with pytest.raises(DecodeError):
+            decoder.feed(payload)
 
 
 # --- the order of items ----------------------------------------------------------------------------------------------

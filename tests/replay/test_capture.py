@@ -118,7 +118,7 @@ def test_an_answer_is_complete_if_the_provider_said_so(name: str) -> None:
     events, _ = STREAMS[name]
     ends = {event.choice: event.finish for event in events if isinstance(event, TurnDone)}
     for answer in fold(events, "openai_chat").candidates:
-        assert answer.is_complete is (ends.get(answer.index) is not None)
+        assert (answer.finish is not None) is (ends.get(answer.index) is not None)
 
 
 def test_the_start_names_the_reply() -> None:

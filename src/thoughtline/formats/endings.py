@@ -52,7 +52,14 @@ class UsageMembers:
 
     def decode(self, raw: Raw) -> Usage:
         usage = decode(self._decoder, raw, self._place)
-        into, out, reasoning, cached = [_sum(usage, paths) for paths in self._paths]
+        counts = [0, 0, 0, 0]
+        for at, paths in enumerate(self._paths):
+            for path in paths:
+                count: Any = usage
+                for name in path:
+                    count = getattr(count, name) if count is not None else None
+                counts[at] += count or 0
+        into, out, reasoning, cached = counts
         return Usage(into, out, reasoning, cached, raw.copy())
 
 
@@ -65,13 +72,3 @@ def _shape(paths: Sequence[Sequence[str]]) -> type[Struct]:
         (name, (_shape(deeper) if deeper else int) | None, None) for name, deeper in inner.items()
     ]
     return msgspec.defstruct("Usage", fields, gc=False)
-
-
-def _sum(usage: Any, paths: Sequence[Sequence[str]]) -> int:
-    total = 0
-    for path in paths:
-        count = usage
-        for name in path:
-            count = getattr(count, name) if count is not None else None
-        total += count or 0
-    return total

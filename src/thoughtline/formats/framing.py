@@ -82,7 +82,10 @@ class _Held(ABC):
         frames: list[Frame] = []
         if not self._is_exceeded:
             data = self._cut(data, frames)
-        self._hold(data)
+        if data:
+            self._pieces.append(data)
+            self._size += len(data)
+            self._is_exceeded = self._is_exceeded or self._size > self._limit
         if self._is_exceeded and not frames:
             raise LimitExceeded(f"an event is longer than {self._limit} bytes")
         return frames
@@ -90,8 +93,7 @@ class _Held(ABC):
     def finish(self) -> list[Frame]:
         if self._is_exceeded:
             raise LimitExceeded(f"an event is longer than {self._limit} bytes")
-        data = self.rest()
-        return self._last(data) if data else []
+        return self._last(self.rest()) if self._pieces else []
 
     def rest(self) -> bytes:
         joined = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
@@ -106,12 +108,6 @@ class _Held(ABC):
     @abstractmethod
     def _last(self, data: bytes) -> list[Frame]:
         """What was held when the stream ended."""
-
-    def _hold(self, data: bytes) -> None:
-        if data:
-            self._pieces.append(data)
-            self._size += len(data)
-            self._is_exceeded = self._is_exceeded or self._size > self._limit
 
     def _give(self, found: list[Frame], frames: list[Frame], size: int) -> bytes:
         """Give these events of so many bytes, up to one beyond the bound; what is left of them."""
@@ -128,10 +124,8 @@ class ServerSentEvents(_Held):
     """The events of a `text/event-stream` (WHATWG HTML, 9.2): comments, CRLF and CR line ends, several `data` lines, no
     space after the colon, a byte-order mark, and a last event that no blank line ends."""
 
-    def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
-        super().__init__(limit)
-        self._is_first = True
-        self._ended_in_cr = False
+    _is_first = True
+    _ended_in_cr = False
 
     def feed(self, data: bytes) -> list[Frame]:
         # Nearly every piece of nearly every stream is one event of one line: seen at a glance, it need not be cut.
@@ -153,7 +147,10 @@ class ServerSentEvents(_Held):
                 return data
             data = self.rest() + data
         if self._is_first and (b"\n" in data or b"\r" in data):
-            data = self._without_mark(data, frames)
+            self._is_first = False
+            if data.startswith(_BOM):
+                frames.append(Frame(_BOM))
+                data = data[len(_BOM) :]
         if 13 in data:
             *parts, rest = _BLANK_LINE.split(data)
             events = list(map(_event, parts[::2], parts[1::2]))
@@ -169,16 +166,9 @@ class ServerSentEvents(_Held):
         return self._give(events, frames, len(data)) + rest
 
     def _last(self, data: bytes) -> list[Frame]:
-        frames: list[Frame] = []
-        body = self._without_mark(data, frames)
-        return [*frames, _event(body, b"")]
-
-    def _without_mark(self, data: bytes, frames: list[Frame]) -> bytes:
-        """A byte-order mark at the head of a stream is given by itself."""
-        is_marked = self._is_first and data.startswith(_BOM)
-        self._is_first = False
-        frames += [Frame(_BOM)] if is_marked else []
-        return data[len(_BOM) :] if is_marked else data
+        if self._is_first and data.startswith(_BOM):
+            return [Frame(_BOM), _event(data[len(_BOM) :], b"")]
+        return [_event(data, b"")]
 
 
 def _event(body: bytes, end: bytes) -> Frame:
@@ -224,12 +214,10 @@ def _line(line: bytes, end: bytes) -> Frame:
 class JsonArray(_Held):
     """The elements of one JSON array that arrives in pieces: Gemini's stream without `alt=sse`."""
 
-    def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
-        super().__init__(limit)
-        self._depth = 0
-        self._head = 0
-        self._in_string = False
-        self._is_escaped = False
+    _depth = 0
+    _head = 0
+    _in_string = False
+    _is_escaped = False
 
     def _cut(self, data: bytes, frames: list[Frame]) -> bytes:
         start = position = 0

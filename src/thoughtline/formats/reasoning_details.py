@@ -152,9 +152,6 @@ class DetailsMerger:
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
 
-    def __bool__(self) -> bool:
-        return bool(self._entries)
-
     def add(self, raw: Raw) -> tuple[str, bool]:
         """Take one streamed entry in; gives the readable text that is new, and whether it is a summary."""
         detail = decode_kind(_decoder, raw, _KNOWN)

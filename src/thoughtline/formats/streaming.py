@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import assert_never
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from thoughtline.formats.framing import Framing
 from thoughtline.providers import Dialect
@@ -58,7 +58,7 @@ class PayloadStreamDecoder(ABC):
                     if payload:
                         self._take(payload, events)
                 except msgspec.DecodeError:
-                    if not (self.has_end_mark and is_end_mark(payload)):
+                    if not self.has_end_mark or payload.strip() not in _END_MARKS:
                         raise
         except _UNREADABLE as error:
             self._failure = _named(error)
@@ -93,12 +93,11 @@ class PayloadStreamDecoder(ABC):
         """End whatever the stream left open."""
 
 
-class IndexOrder:
+class IndexOrder(Struct):
     """Items in the order of their index, even where a host ends a later one first or announces one only at the end."""
 
-    def __init__(self) -> None:
-        self._next = 0
-        self._waiting: dict[int, list[ItemDone]] = {}
+    _next: int = 0
+    _waiting: dict[int, list[ItemDone]] = {}
 
     def done(self, index: int, items: list[ItemDone], events: list[Event]) -> None:
         """Give these items as soon as all before them have been given; an index that comes again adds to it."""
@@ -144,11 +143,6 @@ class BlockCursor:
         self._open = None
         self.index += 1
         return self.index - 1
-
-
-def is_end_mark(payload: bytes) -> bool:
-    """Whether a payload that is no JSON merely says that the stream is over."""
-    return payload.strip() in _END_MARKS
 
 
 def _named(error: Exception) -> DecodeError:

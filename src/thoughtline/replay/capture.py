@@ -68,12 +68,12 @@ def capture(
 ) -> tuple[Record, ...]:
     """What to remember of a reply to a request. `spot` is the `end` of what was needed to plan it, if it was planned:
     it knows what stands around a conversation only where thinking is bound to it."""
-    return captured_at(spot or end_of(request, provenance), reply, provenance, now, outcome)
+    return captured_at(spot or end_of(request, Identity(provenance.tenant)), reply, provenance, now, outcome)
 
 
-def end_of(request: Transcript, provenance: Provenance) -> Spot:
+def end_of(request: Transcript, identity: Identity) -> Spot:
     """Where the reply to a request will stand."""
-    return walk(request, _identity(provenance), frame_of(request)).end
+    return walk(request, identity, frame_of(request)).end
 
 
 def captured_at(
@@ -84,35 +84,21 @@ def captured_at(
     A turn without reasoning is remembered too: as the fact that it had none. `spot` is where the reply stands,
     `outcome` what was done to its request.
     """
-    identity = _identity(provenance)
+    identity = Identity(provenance.tenant, provenance.named_session, provenance.agent)
     records = []
     for candidate in reply.candidates:
-        items = tuple([_own(item) for item in candidate.turn.items if not is_filler(item)])
+        turn, finish = candidate.turn, candidate.finish
+        items: list[Item] = []
+        for item in turn.items:
+            if not is_filler(item):  # without the body that it is a view of
+                items.append(replace(item, raw=item.raw.copy()) if item.raw else item)
         keys = spot.keys(items, identity)
         if keys:
             keys = tuple(dict.fromkeys((*keys, spot.prefix()) if spot.frame else keys))
-            told = replace(outcome, finish=candidate.finish.reason) if outcome and candidate.finish else outcome
-            made = _made(provenance, candidate.turn)
-            record = Record(
-                RecordId(""), made, items, keys=keys, created_at=now, is_complete=candidate.is_complete, outcome=told
-            )
-            records.append(replace(record, id=_id_of(record)))
+            made = replace(provenance, carrier=turn.carriers[0]) if turn.carriers else provenance
+            record = Record(RecordId(""), made, tuple(items), keys=keys, created_at=0.0, is_complete=finish is not None)
+            # The same turn captured twice is the same record, whenever that was.
+            name = RecordId(digest(encode_record(record)).hex())
+            told = replace(outcome, finish=finish.reason) if outcome and finish else outcome
+            records.append(replace(record, id=name, created_at=now, outcome=told))
     return tuple(records)
-
-
-def _identity(provenance: Provenance) -> Identity:
-    return Identity(provenance.tenant, provenance.named_session, provenance.agent)
-
-
-def _made(provenance: Provenance, turn: Turn) -> Provenance:
-    return replace(provenance, carrier=turn.carriers[0]) if turn.carriers else provenance
-
-
-def _own(item: Item) -> Item:
-    """The item without the body it is a view of."""
-    return replace(item, raw=item.raw.copy()) if item.raw else item
-
-
-def _id_of(record: Record) -> RecordId:
-    """The same turn captured twice is the same record, whenever that was."""
-    return RecordId(digest(encode_record(replace(record, created_at=0.0, outcome=None))).hex())

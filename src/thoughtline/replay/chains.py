@@ -82,7 +82,7 @@ class _Chain:
         """A step whose own history nobody knows."""
         if after is not None:
             self.proven.update(_followed(step, after, self._found, self._identity))
-        if step.mark is None:
+        if not step.has_outline:
             return
         previous = self._previous()
         place = step.place = self._place_after(previous, step)

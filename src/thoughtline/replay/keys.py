@@ -1,7 +1,7 @@
 """Finding a turn again: the keys of each model step of a request, strongest evidence first.
 
     lineage   what is visible of the step, and of all before it: finds nearly every step, and costs one digest a turn
-    outline   the same without what tools gave back, and with the ids of calls (`outlines.py`)
+    outline   the same without what tools gave back, and with the ids of calls
     call      a call's id, name and arguments, one key for each call
     item      the id of a message (`msg_…`), where it is one in the world, or ours for a call that its maker gave none
     context   what is visible of the step, and of the three turns before it
@@ -19,14 +19,15 @@ and prefix, at their place. The first message is part of these and of lineage al
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Sequence
-from typing import NamedTuple, get_args
+from hashlib import sha256
+from itertools import takewhile
+from operator import methodcaller
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.replay.outlines import NOTHING_SAID, Hashes, Mark, Outline
 from thoughtline.replay.visible import (
     Visible,
     brief,
@@ -44,6 +45,9 @@ from thoughtline.values.items import Item, Text, ToolCall, ToolResult, plain_tok
 from thoughtline.values.outcome import Evidence
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Transcript, Turn
+
+if TYPE_CHECKING:
+    from _hashlib import HASH
 
 EVIDENCE: dict[str, Evidence] = {name: name for name in get_args(Evidence)}
 
@@ -101,10 +105,6 @@ class Spot(Struct, frozen=True, gc=False):
     frame: bytes
     outline: bytes = b""
 
-    def after(self, said: bytes) -> bytes:
-        """The lineage after one more turn."""
-        return digest(self.lineage + said)
-
     def place(self) -> Key:
         """Where a step stands: all that is visible before it."""
         return key("place", self.lineage)
@@ -115,17 +115,26 @@ class Spot(Struct, frozen=True, gc=False):
 
     def keys(self, items: Sequence[Item], identity: Identity) -> tuple[Key, ...]:
         """All keys of a step that stands here."""
-        seals = [seal_key(seal.data) for item in items if (seal := seal_of(item)) is not None and seal.data]
+        seals, calls, texts, unnamed_calls = [], [], [], []
+        for item in items:
+            seal = seal_of(item)
+            if seal is not None and seal.data:
+                seals.append(seal_key(seal.data))
+            if isinstance(item, ToolCall):
+                if item.id:
+                    calls.append(call_key(item))
+                elif item.item_id:
+                    unnamed_calls.append(item_key(item.item_id))
+            elif isinstance(item, Text) and item.id and is_distinctive(item.id):
+                texts.append(item_key(item.id))
         shown = shown_of(items)
         if shown.is_empty:
             return tuple(seals)
         own = brief(shown.content)
-        found = [key("lineage", self.after(own)), *seals]
-        found += [key("outline", digest(self.outline + own))] if self.outline else []
-        found += [call_key(item) for item in items if isinstance(item, ToolCall) and item.id]
-        found += [item_key(item.id) for item in items if isinstance(item, Text) and item.id and is_distinctive(item.id)]
-        calls = (item for item in items if isinstance(item, ToolCall) and not item.id)
-        found += [item_key(call.item_id) for call in calls if call.item_id]
+        found = [key("lineage", digest(self.lineage + own)), *seals]
+        if self.outline:
+            found.append(key("outline", digest(self.outline + own)))
+        found += calls + texts + unnamed_calls
         if len(self.last) == _CONTEXT_TURNS:
             found.append(key("context", digest_of(*self.last, own)))
         if self.last:
@@ -133,7 +142,55 @@ class Spot(Struct, frozen=True, gc=False):
         if identity.session is not None:
             session = packed("session", identity.session, identity.agent or "")
             found.append(key("session", digest_of(session, own)))
-        return (*found, self.place())
+        return (*found, key("place", self.lineage))
+
+
+Hashes: TypeAlias = tuple["HASH", "HASH", "HASH"]
+"""Of what others than the model said, of its words and of its calls."""
+
+_NOTHING_SAID: Hashes = (sha256(), sha256(), sha256())
+_copy_of = methodcaller("copy")
+
+
+class Outline(Struct):
+    """A conversation without what its tools gave back: clients clear old results, and write several steps into one
+    turn.
+
+    What the user says counts turn by turn, and system messages inside the conversation too. Of the model, between two
+    turns of the user, all words count as one text and all calls, with their ids, as one list: so it is the same
+    whichever of them stood together. Results don't count at all.
+
+    `said` are the turns so far: bytes, or a model's words and calls. A mark is how many there were at some point;
+    digests that are asked for in order are made in one go. `_start` are the hashes that it goes on from.
+    """
+
+    _start: Hashes
+    said: list[bytes | tuple[str, list[str]]] = []
+    _hashes: Hashes | None = None
+    _read: int = 0
+
+    def before(self, mark: int) -> bytes:
+        """The digest of all before a point."""
+        if self._hashes is None or mark < self._read:
+            users, words, calls = map(_copy_of, self._start)
+            self._hashes, self._read = (users, words, calls), 0
+        users, words, calls = self._hashes
+        for said in self.said[self._read : mark]:
+            if isinstance(said, bytes):
+                users.update(said + b"\0")
+                words.update(b"\0")
+                calls.update(b"\0")
+            else:
+                words.update(said[0].encode())
+                calls.update("".join(said[1]).encode())
+        self._read = mark
+        return digest(users.digest() + words.digest() + calls.digest())
+
+    def hashes(self, mark: int) -> Hashes:
+        """Those of all before a point, to go on from there."""
+        self.before(mark)
+        users, words, calls = map(_copy_of, self._hashes or self._start)
+        return users, words, calls
 
 
 class Standing(NamedTuple):
@@ -151,9 +208,8 @@ class ModelStep(Struct, gc=False):
     Neighbouring assistant turns are one step, for clients split them; `parts` are the same turns taken one by one, for
     they may be steps of their own with nothing between them. `lineage` is the strongest key, missing where nothing of
     the step is visible; the others are made when asked for. `is_bare`: it has words and calls, and nothing else.
-    `results` are what its calls gave back. `mark` is where it stands in the `outline`, missing where that says
-    no more than the lineage; `heard` is the same and always there. `place` is where it stands by the record of the step
-    before (`chains.py`).
+    `results` are what its calls gave back. `mark` is where it stands in the `outline`, which says more than the lineage
+    if `has_outline`. `place` is where it stands by the record of the step before (`chains.py`).
     """
 
     positions: tuple[int, ...]
@@ -164,11 +220,11 @@ class ModelStep(Struct, gc=False):
     is_bare: bool
     results: list[ToolResult]
     outline: Outline
-    mark: Mark | None
+    mark: int
+    has_outline: bool
     parts: tuple[ModelStep, ...] = ()
     made: tuple[Key, ...] | None = None
     place: Key | None = None
-    heard: Mark = NOTHING_SAID
 
     @property
     def visible(self) -> Visible:
@@ -177,7 +233,7 @@ class ModelStep(Struct, gc=False):
     @property
     def keys(self) -> tuple[Key, ...]:
         if self.made is None:
-            spot = replace(self.spot, outline=self.outline.before(self.mark)) if self.mark is not None else self.spot
+            spot = replace(self.spot, outline=self.outline.before(self.mark)) if self.has_outline else self.spot
             self.made = spot.keys(self.items, self.identity)
         return self.made
 
@@ -188,27 +244,19 @@ class ModelStep(Struct, gc=False):
     @property
     def standing(self) -> Standing:
         """Where it stands, for a walk that begins with it."""
-        return Standing(self.spot, self.outline.hashes(self.heard), self.mark is not None)
+        return Standing(self.spot, self.outline.hashes(self.mark), self.has_outline)
 
 
 class Trail:
     """What has been visible so far: the lineage of a conversation, and its last few turns."""
 
-    def __init__(self, frame: bytes = b"", start: Standing | None = None) -> None:
-        spot = start.spot if start is not None else Spot(_START, (), frame)
-        self._frame = spot.frame
-        self._lineage = spot.lineage
-        self._last = deque(spot.last, maxlen=_CONTEXT_TURNS)
+    def __init__(self, identity: Identity, start: Standing) -> None:
+        self._identity = identity
+        self._lineage, self._last, self._frame = start.spot.lineage, start.spot.last, start.spot.frame
         self._results: list[str] = []
         self._answers: list[ToolResult] = []
-        self._has_outline = start is not None and start.has_outline
-        self._outline = Outline(start.outline if start is not None else None)
-
-    def copy(self) -> Trail:
-        """A trail that goes on from here, but for the outline."""
-        twin = Trail(self._frame)
-        twin._lineage, twin._last, twin._results = self._lineage, self._last.copy(), self._results.copy()
-        return twin
+        self._has_outline = start.has_outline
+        self._outline = Outline(start.outline)
 
     def hear(self, turn: Turn) -> None:
         """A turn that is not the model's. Results in a row are a set: tools end in any order, clients repeat them."""
@@ -219,61 +267,63 @@ class Trail:
                 self._results.append(result_text(item.content))
                 self._answers.append(item)
         if count < len(turn.items) or not count:
-            self.settle()
             said = brief(said_by(turn))
-            self.add(said)
-            self._outline.hear(said)
+            self._add(said)
+            self._outline.said.append(said)
 
     def note(self, turn: Turn) -> None:
         """A system message inside the conversation: part of its outline, and thinking after it is bound to it there."""
         said = said_by(turn)
-        self._outline.hear(brief(said))
+        self._outline.said.append(brief(said))
         self._has_outline = True
         if self._frame:
             place = b"%b:%d:" % (self._lineage, len(self._results))
             self._frame = digest_of(self._frame, place, said)
 
-    def settle(self) -> None:
-        """What comes next is no result: those so far count as one turn."""
+    def _add(self, *said: bytes) -> None:
+        """What comes next is no result: those so far count as one turn, and then this was said."""
         if self._results:
-            said = said_by_results(self._results)
-            self._results.clear()
+            said = (said_by_results(self._results), *said)
+            self._results = []
             self._has_outline = True
-            self.add(said)
-
-    def add(self, said: bytes) -> None:
-        self._lineage = digest(self._lineage + said)
-        self._last.append(said)
-
-    def spot(self) -> Spot:
-        return Spot(self._lineage, tuple(self._last), self._frame)
+        for one in said:
+            self._lineage = digest(self._lineage + one)
+            self._last = (*self._last, one)[-_CONTEXT_TURNS:]
 
     def end(self) -> Spot:
         """Where the answer will stand, with all that its keys are made of."""
-        self.settle()
-        outline = self._outline.before(self._outline.mark()) if self._has_outline else b""
-        return Spot(self._lineage, tuple(self._last), self._frame, outline)
+        if self._results:
+            self._add()
+        outline = self._outline.before(len(self._outline.said)) if self._has_outline else b""
+        return Spot(self._lineage, self._last, self._frame, outline)
 
-    def take(self, positions: tuple[int, ...], items: tuple[Item, ...], identity: Identity) -> ModelStep:
+    def take(self, positions: Sequence[int], turns: Sequence[Turn]) -> ModelStep:
         """The step that these turns are, which is part of the trail from now on."""
+        if self._results:
+            self._add()
+        spot = Spot(self._lineage, self._last, self._frame)
+        items, parts = turns[positions[0]].items, []
+        if len(positions) > 1:
+            inner = Trail(self._identity, Standing(spot, _NOTHING_SAID, has_outline=False))
+            parts = [inner.take((position,), turns) for position in positions]
+            items = tuple(item for part in parts for item in part.items)
         shown = shown_of(items)
-        spot = self.spot()
-        self.add(brief(shown.content))
-        lineage = None if shown.is_empty else key("lineage", self._lineage)
-        heard = self._outline.mark()
-        self._outline.say(shown)
+        self._add(brief(shown.content))
+        mark = len(self._outline.said)
+        self._outline.said.append((shown.words, shown.calls))
         self._answers = []
         return ModelStep(
-            positions,
+            tuple(positions),
             items,
             spot,
-            identity=identity,
-            lineage=lineage,
+            identity=self._identity,
+            lineage=None if shown.is_empty else key("lineage", self._lineage),
             is_bare=shown.is_bare,
             results=self._answers,
             outline=self._outline,
-            mark=heard if self._has_outline else None,
-            heard=heard,
+            mark=mark,
+            has_outline=self._has_outline,
+            parts=tuple(parts),
         )
 
 
@@ -326,46 +376,31 @@ def walk(transcript: Transcript, identity: Identity, frame: bytes = b"", start: 
 
     `start` is where the first model step stands, if only the end of a conversation is walked.
     """
-    trail = Trail(frame, start)
+    trail = Trail(identity, start or Standing(Spot(_START, (), frame), _NOTHING_SAID, has_outline=False))
     steps = []
     run: list[int] = []
     turns = transcript.turns
-    opening = _opening(transcript)
+    has_begun = False
     for position, turn in enumerate(turns):
         if turn.role == "assistant":
             run.append(position)
+            has_begun = True
             continue
         if run:
-            steps.append(_close(run, turns, trail, identity))
+            steps.append(trail.take(run, turns))
             run = []
         if turn.role != "system":
             trail.hear(turn)
-        elif position >= opening:
+            has_begun = True
+        elif has_begun:  # what stands before is the system prompt
             trail.note(turn)
     if run:
-        steps.append(_close(run, turns, trail, identity))
+        steps.append(trail.take(run, turns))
     return Walk(tuple(steps), trail.end())
-
-
-def _close(run: list[int], turns: Sequence[Turn], trail: Trail, identity: Identity) -> ModelStep:
-    trail.settle()
-    if len(run) == 1:
-        return trail.take((run[0],), turns[run[0]].items, identity)
-    inner = trail.copy()
-    parts = tuple(inner.take((position,), turns[position].items, identity) for position in run)
-    whole = trail.take(tuple(run), tuple(item for position in run for item in turns[position].items), identity)
-    whole.parts = parts
-    return whole
 
 
 def frame_of(transcript: Transcript) -> bytes:
     """What stands around a conversation: the system prompt before it and its tools, but for cache marks."""
-    system = [said_by(turn) for turn in transcript.turns[: _opening(transcript)]]
+    prompt = takewhile(lambda turn: turn.role == "system", transcript.turns)
     tools = [without_cache_marks(tool).encode() for tool in transcript.tools]
-    return digest_of(*system, b"", *tools)
-
-
-def _opening(transcript: Transcript) -> int:
-    """Where somebody speaks first: what stands before is the system prompt."""
-    turns = transcript.turns
-    return next((position for position, turn in enumerate(turns) if turn.role != "system"), len(turns))
+    return digest_of(*map(said_by, prompt), b"", *tools)

@@ -92,9 +92,9 @@ def _answering(contract: Contract, field: str) -> Contract:
 
 
 def learned_from_answer(record: Record, contract: Contract, now: float, ttl_seconds: float) -> Correction | None:
-    """What an answer says about where its server keeps reasoning, if that is news."""
+    """What an answer says about where its server keeps reasoning, if that is news. The contract follows answers."""
     made = record.provenance
-    if not made.carrier or not contract.follows_answers or made.carrier == contract.dialect.carrier:
+    if made.carrier in ("", contract.dialect.carrier):
         return None
     return Correction(
         provider=made.provider,

@@ -107,7 +107,7 @@ def said_beside(transcript: Transcript, contract: Contract) -> Said:
         beside = tuple([turn for turn in transcript.turns if turn.at == SYSTEM_MEMBER])
         frame = frame_of(Transcript(transcript.format, beside, tools=transcript.tools))
     stored, includes = transcript.is_stored, transcript.includes
-    return Said(transcript.thinking, transcript.has_tools, stored, includes, frame)
+    return Said(transcript.thinking, bool(transcript.tools), stored, includes, frame)
 
 
 class KnownConversation(Struct, frozen=True, eq=False, gc=False):

@@ -25,7 +25,7 @@ def required_turns(transcript: Transcript, contract: Contract, assistant: Sequen
         case "nowhere" | "pairs":
             return ()
         case "all_with_tools":
-            return tuple(assistant) if transcript.has_tools else ()
+            return tuple(assistant) if transcript.tools else ()
         case "calls":
             return tuple(position for position in assistant if has_calls(turns[position]))
         case "calls_after_user" | "first_call_of_step":

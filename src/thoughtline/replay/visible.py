@@ -81,7 +81,10 @@ def shown_of(items: Sequence[Item]) -> Shown:
 
 def packed(kind: str, *parts: str) -> bytes:
     """Texts as bytes that no other texts give."""
-    return f"{kind}:{''.join([f'{len(part)}:{part}' for part in parts])}".encode()
+    text = f"{kind}:"
+    for part in parts:
+        text += f"{len(part)}:{part}"
+    return text.encode()
 
 
 _BRIEF = 256
@@ -169,37 +172,29 @@ def without_cache_marks(value: Raw) -> str:
     return _encode_value(known).decode()
 
 
+# A result that is a text stands inside an object where a wire wants one, and an object stands as its JSON where a wire
+# wants a text. Whichever it is, it is the same result.
+_ONE_TEXT = ("result", "output", "content", "error")
+
+
 def result_text(content: Raw) -> str:
     """The text of a result, whether it stands as a string or as a list of text parts; other JSON as it is."""
     try:
         value = _decode_value(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return str(bytes(content), "utf-8", "replace").strip()
+    if isinstance(value, dict) and len(value) == 1:
+        name, held = next(iter(value.items()))
+        value = held if name in _ONE_TEXT and isinstance(held, str) else value
     match value:
         case str():
-            return _plain_result(value.strip())
+            text = value.strip()
         case list():
-            return _plain_result("\n".join(map(_part_text, value)).strip())
+            text = "\n".join(map(_part_text, value)).strip()
         case dict():
-            return _object_result(value)
+            return _encode_value(value).decode()
         case _:
             return bytes(content).decode().strip()
-
-
-# A result that is a text stands inside an object where a wire wants one, and an object stands as its JSON where a wire
-# wants a text. Whichever it is, it is the same result.
-_ONE_TEXT = ("result", "output", "content", "error")
-
-
-def _object_result(value: dict[str, Any]) -> str:
-    if len(value) == 1:
-        name, held = next(iter(value.items()))
-        if name in _ONE_TEXT and isinstance(held, str):
-            return _plain_result(held.strip())
-    return _encode_value(value).decode()
-
-
-def _plain_result(text: str) -> str:
     if text[:1] != "{":
         return text
     try:

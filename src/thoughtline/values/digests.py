@@ -12,7 +12,10 @@ def digest(data: bytes) -> bytes:
 
 def digest_of(*parts: bytes) -> bytes:
     """One digest of several texts, none of which can pass for another's end."""
-    return digest(joined(*parts))
+    whole = sha256()
+    for part in parts:
+        whole.update(b"%d:%b" % (len(part), part))
+    return whole.digest()[:16]
 
 
 def joined(*parts: bytes) -> bytes:

@@ -144,7 +144,11 @@ REASONING_KINDS = (ReasoningText, ReasoningSummary, ReasoningEncrypted, Reasonin
 
 def reasoning_of(items: tuple[Item, ...]) -> tuple[Reasoning, ...]:
     """The items that are reasoning, in their order."""
-    return tuple([item for item in items if isinstance(item, REASONING_KINDS)])
+    found: list[Reasoning] = []
+    for item in items:
+        if isinstance(item, REASONING_KINDS):
+            found.append(item)
+    return tuple(found)
 
 
 def is_reasoning(item: Item) -> bool:

@@ -51,12 +51,12 @@ NO_NOTES = Notes()
 
 def together(pieces: Iterable[Notes]) -> Notes:
     """All these notes in one; what is said twice of the same words counts once."""
-    found = [piece for piece in pieces if piece]
-    if not found:
-        return NO_NOTES
-    citations = dict.fromkeys(one for piece in found for one in piece.citations)
-    others = dict.fromkeys(one for piece in found for one in piece.others)
-    return Notes(tuple(citations), tuple(others))
+    citations: dict[Citation, None] = {}
+    others: dict[str, None] = {}
+    for piece in pieces:
+        citations |= dict.fromkeys(piece.citations)
+        others |= dict.fromkeys(piece.others)
+    return Notes(tuple(citations), tuple(others)) if citations or others else NO_NOTES
 
 
 def placed(start: int | None, end: int | None) -> tuple[int, int] | tuple[None, None]:

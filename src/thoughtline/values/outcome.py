@@ -135,12 +135,11 @@ def chained(before: NoteChain | None, own: tuple[TurnNote, ...]) -> NoteChain | 
     """A chain with these at its end. Each link is longer than the next, so there are few of them."""
     if not own:
         return before
-    missed = sum(map(is_missed, own)) + (before.missed if before is not None else 0)
+    missed = before.missed if before is not None else 0
+    for note in own:
+        # It needed reasoning, and did not get its own back. One that never had any misses nothing.
+        if note.deed in ("inherited", "blank", "missing") and note.why != "had_none":
+            missed += 1
     while before is not None and len(before.own) <= len(own):
         own, before = before.own + own, before.before
     return NoteChain(before, own, missed)
-
-
-def is_missed(note: TurnNote) -> bool:
-    """Whether a turn needed reasoning, and did not get its own back. One that never had any misses nothing."""
-    return note.deed in ("inherited", "blank", "missing") and note.why != "had_none"

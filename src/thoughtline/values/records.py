@@ -14,7 +14,6 @@ from msgspec import Struct
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.items import (
     Item,
-    Reasoning,
     ReasoningEncrypted,
     ReasoningServerToolCall,
     ReasoningSummary,
@@ -60,7 +59,11 @@ class Record(Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def call_ids(self) -> tuple[str, ...]:
-        return tuple(item.id for item in self.items if isinstance(item, ToolCall) and item.id)
+        ids: list[str] = []
+        for item in self.items:
+            if isinstance(item, ToolCall) and item.id:
+                ids.append(item.id)
+        return tuple(ids)
 
     @property
     def model(self) -> str:
@@ -70,21 +73,20 @@ class Record(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def reasoning_chars(self) -> int:
         """How many characters of reasoning the turn holds, readable or encrypted; seals on other items not counted."""
-        return sum([_reasoning_chars(item) for item in reasoning_of(self.items)])
-
-
-def _reasoning_chars(item: Reasoning) -> int:
-    match item:
-        case ReasoningText():
-            return len(item.text)
-        case ReasoningSummary():
-            return len(item.summary)
-        case ReasoningEncrypted():
-            return len(item.data)
-        case ReasoningServerToolCall():
-            return len(bytes(item.raw))
-        case _:
-            assert_never(item)
+        chars = 0
+        for item in reasoning_of(self.items):
+            match item:
+                case ReasoningText():
+                    chars += len(item.text)
+                case ReasoningSummary():
+                    chars += len(item.summary)
+                case ReasoningEncrypted():
+                    chars += len(item.data)
+                case ReasoningServerToolCall():
+                    chars += len(bytes(item.raw))
+                case _:
+                    assert_never(item)
+        return chars
 
 
 _decoder = msgspec.json.Decoder(Record)

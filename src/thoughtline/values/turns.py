@@ -115,10 +115,6 @@ class Transcript(Struct, frozen=True, gc=False):
         return head + self.body + tail if head else self.body
 
     @property
-    def has_tools(self) -> bool:
-        return bool(self.tools)
-
-    @property
     def is_edited(self) -> bool:
         return self.is_reshaped or bool(self.member_edits) or any(map(_is_edited, self.turns))
 
@@ -167,10 +163,6 @@ class Candidate(Struct, frozen=True, gc=False):
     index: int = 0
     finish: Finish | None = None
     notes: Notes = NO_NOTES
-
-    @property
-    def is_complete(self) -> bool:
-        return self.finish is not None
 
 
 class Reply(Struct, frozen=True, gc=False):

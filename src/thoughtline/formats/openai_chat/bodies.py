@@ -30,6 +30,7 @@ from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import REASONING_CONTENT, Dialect, written_in
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.items import Item, ReasoningText
+from thoughtline.values.notes import NO_NOTES
 from thoughtline.values.turns import Candidate, Finish, Reply, ThinkingSwitch, Transcript, Turn, Usage
 
 
@@ -137,6 +138,9 @@ class _Response(Struct, gc=False):
     citations: Raw = NULL
 
 
+_UNSAID = Finish("other", "")
+"""A body that came whole has ended, even where a host leaves the reason out."""
+
 _response_decoder = msgspec.json.Decoder(_Response)
 _message_decoder = msgspec.json.Decoder(Message)
 
@@ -147,38 +151,31 @@ def decode_response(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Reply:
     # Gemini's compatible endpoint wraps its errors in an array.
     whole = next(iter(decode_list(body)), Raw(body)) if is_array(body.lstrip()) else Raw(body)
     response = decode(_response_decoder, whole)
+    candidates: list[Candidate] = []
     if response.choices is not None:
-        candidates = tuple(
-            [
-                _decode_choice(choice, position, dialect, response.citations)
-                for position, choice in enumerate(response.choices)
-            ]
-        )
+        for position, choice in enumerate(response.choices):
+            candidates.append(_decode_choice(choice, position, dialect, response.citations))
     elif response.finish_reason is not None and bytes(response.message)[:1] == b"{":
         message = decode(_message_decoder, response.message, "/message")
-        finish = _whole_finish(response.finish_reason)
+        finish = FINISH.decode(response.finish_reason) or _UNSAID
         notes = with_addresses(decode_annotations(message.annotations), message.citations)
-        candidates = (Candidate(Turn("assistant", _answer_items(message, dialect, "/message")), 0, finish, notes),)
-    else:
-        candidates = ()
+        candidates = [Candidate(Turn("assistant", _answer_items(message, dialect, "/message")), 0, finish, notes)]
     error = response.error.copy() if is_given(response.error) else None
     if error is None and not candidates and response.choices is None:
         error = Raw(body)  # a flat error body, as Cerebras and Bedrock-like hosts send
     usage = USAGE.decode(response.usage) if is_given(response.usage) else None
-    return Reply("openai_chat", candidates, body, id=response.id, model=response.model, usage=usage, error=error)
+    return Reply("openai_chat", tuple(candidates), body, id=response.id, model=response.model, usage=usage, error=error)
 
 
 def _decode_choice(choice: _Choice, position: int, dialect: Dialect, citations: Raw) -> Candidate:
     message = choice.message or Message("assistant")
     items = _answer_items(message, dialect, f"/choices/{position}/message")
-    notes = with_addresses(decode_annotations(message.annotations), citations)
-    turn = Turn("assistant", items, carriers=carrier_among(told_in(message, items), dialect))
-    return Candidate(turn, choice.index, _whole_finish(choice.finish_reason), notes)
-
-
-def _whole_finish(native: str | None) -> Finish:
-    """A body that came whole has ended, even where a host leaves the reason out."""
-    return FINISH.decode(native) or Finish("other", "")
+    notes = NO_NOTES
+    if message.annotations is not NULL or citations is not NULL:
+        notes = with_addresses(decode_annotations(message.annotations), citations)
+    told = told_in(message, items)
+    turn = Turn("assistant", items, carriers=carrier_among(told, dialect) if len(told) > 1 else told)
+    return Candidate(turn, choice.index, FINISH.decode(choice.finish_reason) or _UNSAID, notes)
 
 
 def _answer_items(message: Message, dialect: Dialect, place: str) -> tuple[Item, ...]:
@@ -188,7 +185,11 @@ def _answer_items(message: Message, dialect: Dialect, place: str) -> tuple[Item,
         items = decode_items(message, dialect)
     except DecodeError as error:
         raise error.within(place) from None
-    return tuple([one for one in items if not isinstance(one, ReasoningText) or one.text or one.signature or one.raw])
+    kept: list[Item] = []
+    for one in items:
+        if not isinstance(one, ReasoningText) or one.text or one.signature or one.raw:
+            kept.append(one)
+    return tuple(kept)
 
 
 def encode_response(reply: Reply, dialect: Dialect = REASONING_CONTENT) -> bytes:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from itertools import compress, count
 from typing import Literal
 
 from msgspec import Raw, Struct, field
@@ -23,9 +24,10 @@ from thoughtline.formats.openai_chat.messages import (
 from thoughtline.formats.openai_chat.notes import decode_annotations, with_addresses
 from thoughtline.formats.reasoning_details import DetailsMerger
 from thoughtline.providers import Dialect
-from thoughtline.values.events import CallDelta, Event, ItemDone, Noted, ReasoningDelta, TextDelta
+from thoughtline.values.events import CallDelta, Event, ItemDone, Noted, ReasoningDelta, TextDelta, TurnDone
 from thoughtline.values.items import Item, ReasoningText, Text
 from thoughtline.values.notes import Notes, together
+from thoughtline.values.turns import Finish
 
 _MOST_TELLINGS = 16
 """How often the reasoning of one answer is told before its end: each costs as much as it is long."""
@@ -65,11 +67,6 @@ class Delta(Struct, gc=False):
     annotations: Raw = NULL
 
 
-def _texts_of(delta: Delta) -> tuple[str, ...]:
-    texts = (("reasoning_content", delta.reasoning_content), ("reasoning", delta.reasoning))
-    return tuple(name for name, text in texts if text) or ("thinking",)
-
-
 class _Piecewise(Struct):
     """Text or thinking in the content that grows, at its position in the answer."""
 
@@ -97,21 +94,22 @@ class _Call(Struct):
 
 
 class MessageDraft(Struct):
-    """One choice of a stream."""
+    """One choice of a stream. `_splitter` is there where its reasoning stands in tags."""
 
     choice: int
     _dialect: Dialect
+    _splitter: think_tags.Splitter | None = None
     is_done: bool = False
     notes: list[Notes] = []
     addresses: Raw = NULL
-    _next_position: int = 0
+    _positions: Iterator[int] = field(default_factory=count)
     _has_given: bool = False
     _has_news: bool = False
     _tellings: int = 0
     _reasoning: list[str] = []
     _reasoning_position: int = -1
     _told_in: tuple[str, ...] = ()
-    _details: DetailsMerger = field(default_factory=DetailsMerger)
+    _details: DetailsMerger | None = None
     _contents: list[_Piecewise | Item] = []
     _text: _Piecewise | None = None
     _calls: list[_Call] = []
@@ -119,11 +117,6 @@ class MessageDraft(Struct):
     _opaque: str | None = None
     _extra: Raw = NULL
     _refusal: list[str] = []
-    _splitter: think_tags.Splitter | None = None
-
-    def __post_init__(self) -> None:
-        if self._dialect.carrier == "think_tags":
-            self._splitter = think_tags.Splitter()
 
     def add(self, delta: Delta, events: list[Event]) -> None:
         """Take one delta in. Order of the checks: what comes most often first."""
@@ -132,7 +125,8 @@ class MessageDraft(Struct):
             thought = thought or text_of(delta.thinking)
         if thought:
             if not self._reasoning:
-                self._told_in = _texts_of(delta)
+                texts = (delta.reasoning_content, delta.reasoning)
+                self._told_in = tuple(compress(("reasoning_content", "reasoning"), texts)) or ("thinking",)
             self._reasoning.append(thought)
             position = self._reasoning_position
             if position < 0:
@@ -148,8 +142,10 @@ class MessageDraft(Struct):
                 self.add_content(content, events)
             else:
                 self._add_parts(content, events)
-        if delta.tool_calls or delta.reasoning_details or delta.reasoning_text or delta.reasoning_opaque:
-            self._add_structured(delta, bool(thought), events)
+        if delta.reasoning_details or delta.reasoning_text or delta.reasoning_opaque:
+            self._add_sealed(delta, bool(thought), events)
+        for call in delta.tool_calls or ():
+            self.add_call(call, events)
         if delta.refusal or delta.function_call is not None or delta.extra_content is not NULL:
             self._add_rare(delta, events)
         if delta.annotations is not NULL:
@@ -157,12 +153,8 @@ class MessageDraft(Struct):
 
     def _position_of_reasoning(self) -> int:
         if self._reasoning_position < 0:
-            self._reasoning_position = self._take_position()
+            self._reasoning_position = next(self._positions)
         return self._reasoning_position
-
-    def _take_position(self) -> int:
-        self._next_position += 1
-        return self._next_position - 1
 
     def add_content(self, content: str, events: list[Event]) -> None:
         if self._splitter is not None:
@@ -171,8 +163,10 @@ class MessageDraft(Struct):
         if content:
             draft = self._text
             if draft is None:
-                self._tell_reasoning(events)
-                draft = self._text = self._open_content("text")
+                if self._has_news:
+                    self._tell_reasoning(events)
+                draft = self._text = _Piecewise("text", next(self._positions))
+                self._contents.append(draft)
             draft.pieces.append(content)
             events.append(TextDelta(self.choice, draft.position, content))
 
@@ -181,15 +175,11 @@ class MessageDraft(Struct):
         if thought:
             last = self._contents[-1] if self._contents else None
             if not isinstance(last, _Piecewise) or last.kind != "thinking":
-                last = self._open_content("thinking")
+                last = _Piecewise("thinking", next(self._positions))
+                self._contents.append(last)
             self._text = None
             last.pieces.append(thought)
             events.append(ReasoningDelta(self.choice, last.position, thought))
-
-    def _open_content(self, kind: Literal["text", "thinking"]) -> _Piecewise:
-        draft = _Piecewise(kind, self._take_position())
-        self._contents.append(draft)
-        return draft
 
     def _add_parts(self, parts: list[Raw], events: list[Event]) -> None:
         for raw in parts:
@@ -206,22 +196,16 @@ class MessageDraft(Struct):
 
     def _tell_reasoning(self, events: list[Event]) -> None:
         """Something else begins: what is known of sealed reasoning, again where it has grown since."""
-        if self._has_news and self._tellings < _MOST_TELLINGS:
+        if self._tellings < _MOST_TELLINGS:
             self._has_news = False
             self._tellings += 1
             known = tuple(field_reasoning(self._fields(), self._dialect))
             events.append(ReasoningDelta(self.choice, self._position_of_reasoning(), "", known=known))
 
-    def _tell_seal(self, call: _Call, events: list[Event]) -> None:
-        """A call that comes with its seal: Gemini's, which comes whole."""
-        if is_given(call.extra):
-            sealed = answer_tail(Message(role="assistant", tool_calls=[call.whole()]))
-            events.append(ReasoningDelta(self.choice, self._position_of_reasoning(), "", known=tuple(sealed)))
-
     def add_call(self, delta: ToolCallDelta, events: list[Event]) -> None:
-        count = len(self._calls)
+        known = len(self._calls)
         call = self._call_for(delta)
-        is_new = len(self._calls) > count
+        is_new = len(self._calls) > known
         function = delta.function or delta.custom or FunctionDelta()
         pieces = function.arguments or function.input or ""
         call.name = function.name or call.name
@@ -231,8 +215,11 @@ class MessageDraft(Struct):
         call.is_custom = call.is_custom or delta.custom is not None
         call.arguments.append(pieces)
         if is_new:
-            self._tell_reasoning(events)
-            self._tell_seal(call, events)
+            if self._has_news:
+                self._tell_reasoning(events)
+            if is_given(call.extra):  # a seal that comes whole, with its call: Gemini's
+                sealed = answer_tail(Message(role="assistant", tool_calls=[call.whole()]))
+                events.append(ReasoningDelta(self.choice, self._position_of_reasoning(), "", known=tuple(sealed)))
         events.append(
             CallDelta(self.choice, call.position, pieces, id=delta.id, name=function.name, is_custom=call.is_custom)
         )
@@ -243,38 +230,35 @@ class MessageDraft(Struct):
         The id decides where there is one: some hosts give every parallel call the index 0, others leave the index out.
         Then the index, of which the call opened last counts; then a name, which opens a call.
         """
-        known: Iterable[_Call] = ()
-        if delta.id:
-            # An id that comes late names the call that is open under its index.
-            waits = [call for call in self._calls if call.index == delta.index and not call.id]
-            known = [*(waits if delta.index is not None else ()), *(c for c in self._calls if c.id == delta.id)]
-        elif delta.index is not None:
-            known = [call for call in self._calls if call.index == delta.index]
-        elif not (delta.function is not None and delta.function.name):
-            known = self._calls
-        for call in reversed(list(known)):
-            return call
-        call = _Call(self._take_position(), delta.index)
+        waiting = None
+        for call in reversed(self._calls):
+            is_under_index = delta.index is not None and call.index == delta.index
+            if delta.id:
+                if call.id == delta.id:
+                    return call
+                if is_under_index and not call.id:  # an id that comes late names the call that is open there
+                    waiting = waiting or call
+            elif is_under_index or (delta.index is None and not (delta.function and delta.function.name)):
+                return call
+        if waiting is not None:
+            return waiting
+        call = _Call(next(self._positions), delta.index)
         self._calls.append(call)
         return call
 
-    def _add_details(self, details: list[Raw], is_told: bool, events: list[Event]) -> None:
-        for raw in details:
-            text, is_summary = self._details.add(raw)
+    def _add_sealed(self, delta: Delta, is_told: bool, events: list[Event]) -> None:
+        for raw in delta.reasoning_details or ():
+            details = self._details or DetailsMerger()
+            text, is_summary = details.add(raw)
+            self._details = details
             if text and not is_told:  # `reasoning` repeats the text of the entries beside it
                 events.append(ReasoningDelta(self.choice, self._position_of_reasoning(), text, is_summary))
-
-    def _add_structured(self, delta: Delta, is_told: bool, events: list[Event]) -> None:
-        if delta.reasoning_details:
-            self._add_details(delta.reasoning_details, is_told, events)
         if delta.reasoning_text:
             self._copilot.append(delta.reasoning_text)
             events.append(ReasoningDelta(self.choice, self._position_of_reasoning(), delta.reasoning_text))
         if delta.reasoning_opaque:
             self._opaque = delta.reasoning_opaque
         self._has_news = self._has_news or bool(delta.reasoning_details or delta.reasoning_opaque)
-        for call in delta.tool_calls or ():
-            self.add_call(call, events)
 
     def _add_rare(self, delta: Delta, events: list[Event]) -> None:
         if delta.function_call is not None and (delta.function_call.name or delta.function_call.arguments):
@@ -284,27 +268,27 @@ class MessageDraft(Struct):
         if is_given(delta.extra_content):
             self._extra = delta.extra_content.copy()
 
-    def end(self, events: list[Event]) -> None:
-        """Give every item whole."""
+    def end(self, finish: Finish | None, events: list[Event]) -> None:
+        """Give every item whole, and the end of the turn."""
         self.is_done = True
         if self._splitter is not None:
             thought, text = self._splitter.finish()
             self._splitter = None
             self.add_thinking(thought, events)
             self.add_content(text, events)
-        self._give_notes(events)
+        if self.notes or self.addresses is not NULL:
+            notes = with_addresses(together(self.notes), self.addresses)
+            if notes:
+                events.append(Noted(self.choice, notes))
         self._give_contents(events)
-        self._calls.sort(key=lambda call: call.index if call.index is not None else call.position)
-        positions = [call.position for call in self._calls]
-        if self._refusal:
-            positions.insert(0, self._take_position())
-        for position, item in zip(positions, answer_tail(self._tail()), strict=True):
-            events.append(ItemDone(self.choice, position, item))
-
-    def _give_notes(self, events: list[Event]) -> None:
-        notes = with_addresses(together(self.notes), self.addresses)
-        if notes:
-            events.append(Noted(self.choice, notes))
+        if self._calls or self._refusal:
+            self._give_tail(events)
+        told = self._told_in
+        if self._copilot or self._opaque:
+            told = ("reasoning_text", *told)
+        if self._details is not None:
+            told = ("reasoning_details", *told)
+        events.append(TurnDone(self.choice, finish, carrier_among(told, self._dialect) if len(told) > 1 else told))
 
     def _give_contents(self, events: list[Event]) -> None:
         """The reasoning of the fields, once, and the content so far."""
@@ -314,35 +298,33 @@ class MessageDraft(Struct):
                 events.append(ItemDone(self.choice, self._position_of_reasoning(), item))
                 self._reasoning_position = -1
         for content in self._contents:
-            events.append(self._content_done(content))
+            if not isinstance(content, _Piecewise):
+                events.append(ItemDone(self.choice, next(self._positions), content))
+                continue
+            text = "".join(content.pieces)
+            is_text = content.kind == "text"
+            item = Text(text) if is_text else ReasoningText(text, format=self._dialect.reasoning_format)
+            events.append(ItemDone(self.choice, content.position, item))
         self._contents.clear()
-
-    def _content_done(self, content: _Piecewise | Item) -> ItemDone:
-        if not isinstance(content, _Piecewise):
-            return ItemDone(self.choice, self._take_position(), content)
-        text = "".join(content.pieces)
-        item = Text(text) if content.kind == "text" else ReasoningText(text, format=self._dialect.reasoning_format)
-        return ItemDone(self.choice, content.position, item)
-
-    @property
-    def carriers(self) -> tuple[str, ...]:
-        """Where the reasoning stood, as in a message that comes whole."""
-        sealed = (("reasoning_details", self._details), ("reasoning_text", self._copilot or self._opaque))
-        told = [name for name, value in sealed if value]
-        return carrier_among((*told, *self._told_in), self._dialect)
 
     def _fields(self) -> Message:
         """The members of the message that would have come whole which hold its reasoning."""
         return Message(
             role="assistant",
             reasoning_content="".join(self._reasoning) or None,
-            reasoning_details=self._details.raws(),
+            reasoning_details=self._details.raws() if self._details is not None else None,
             reasoning_text="".join(self._copilot) or None,
             reasoning_opaque=self._opaque,
             extra_content=self._extra,
         )
 
-    def _tail(self) -> Message:
-        """The members of that message which stand after its content."""
+    def _give_tail(self, events: list[Event]) -> None:
+        """What stands after the content of that message."""
+        self._calls.sort(key=lambda call: call.index if call.index is not None else call.position)
+        positions = [call.position for call in self._calls]
+        if self._refusal:
+            positions.insert(0, next(self._positions))
         calls = [call.whole() for call in self._calls]
-        return Message(role="assistant", tool_calls=calls, refusal="".join(self._refusal) or None)
+        message = Message(role="assistant", tool_calls=calls, refusal="".join(self._refusal) or None)
+        for position, item in zip(positions, answer_tail(message), strict=True):
+            events.append(ItemDone(self.choice, position, item))

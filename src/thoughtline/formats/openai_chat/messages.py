@@ -7,6 +7,7 @@ from every carrier there is; a string that merely repeats what `reasoning_detail
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 
 import msgspec
 from msgspec import Raw, Struct
@@ -183,8 +184,8 @@ def told_in(message: Message, items: Sequence[Item]) -> tuple[str, ...]:
         "reasoning": message.reasoning,
         "thinking": text_of(message.thinking) if message.thinking is not NULL else None,
     }
-    chunks = dict.fromkeys(filter(None, map(chunk_carrier, items)))
-    return (*[name for name, value in values.items() if value], *chunks)
+    chunks = filter(None, map(chunk_carrier, items)) if is_array(message.content) else ()
+    return (*compress(values, values.values()), *dict.fromkeys(chunks))
 
 
 def chunk_carrier(item: Item) -> str:
@@ -198,7 +199,7 @@ def chunk_carrier(item: Item) -> str:
 
 
 def carrier_among(told: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
-    """The one member that says where a server keeps reasoning, of those that an answer has it in, if any.
+    """The one member that says where a server keeps reasoning, of several that an answer has it in.
 
     One that can hold seals comes first: the others repeat what is readable of it.
     """

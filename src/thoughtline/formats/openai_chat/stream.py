@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Raw, Struct
 
+from thoughtline.formats import think_tags
 from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
 from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.formats.openai_chat.bodies import COHERE_USAGE, FINISH, USAGE
@@ -19,7 +20,7 @@ from thoughtline.formats.streaming import PayloadStreamDecoder
 from thoughtline.formats.texts import EVERY, Json, Reading, Steps, Texts, TextSpot, contents, inner, objects
 from thoughtline.providers import REASONING_CONTENT, Dialect
 from thoughtline.values.errors import LimitExceeded
-from thoughtline.values.events import Event, Failed, Other, Started, TurnDone, UsageReported
+from thoughtline.values.events import Event, Failed, Other, Started, UsageReported
 
 MAX_CHOICES = 128
 """OpenAI allows `n` up to 128; an index beyond that is no choice."""
@@ -63,8 +64,7 @@ class StreamDecoder(PayloadStreamDecoder):
             if chunk.citations is not NULL:
                 draft.addresses = chunk.citations  # xAI and Perplexity repeat them beside every chunk
             if choice.finish_reason and not draft.is_done:
-                draft.end(events)
-                events.append(TurnDone(choice.index, FINISH.decode(choice.finish_reason), draft.carriers))
+                draft.end(FINISH.decode(choice.finish_reason), events)
         if chunk.error is not NULL and chunk.choices and is_given(chunk.error):
             events.append(Failed(chunk.error.copy()))
         if chunk.usage is not NULL and is_given(chunk.usage):
@@ -85,14 +85,14 @@ class StreamDecoder(PayloadStreamDecoder):
             raise LimitExceeded(f"choice index {index} is not between 0 and {MAX_CHOICES - 1}", "/choices")
         if not self._drafts:
             events.append(Started(chunk.id, chunk.model))
-        draft = self._drafts[index] = MessageDraft(index, self._dialect)
+        splitter = think_tags.Splitter() if self._dialect.carrier == "think_tags" else None
+        draft = self._drafts[index] = MessageDraft(index, self._dialect, splitter)
         return draft
 
     def _close(self, events: list[Event]) -> None:
         for draft in self._drafts.values():
             if not draft.is_done:
-                draft.end(events)
-                events.append(TurnDone(draft.choice, None, draft.carriers))
+                draft.end(None, events)
 
 
 # --- where visible text stands ----------------------------------------------------------------------------------------
@@ -175,7 +175,6 @@ def take_cohere_event(payload: bytes, draft: MessageDraft, events: list[Event]) 
     if event.type == "citation-start":
         draft.notes.append(OWN_CITATIONS)
     if event.type == "message-end" and not draft.is_done:
-        draft.end(events)
-        events.append(TurnDone(draft.choice, FINISH.decode(delta.finish_reason or "other")))
+        draft.end(FINISH.decode(delta.finish_reason or "other"), events)
         if is_given(delta.usage):
             events.append(UsageReported(COHERE_USAGE.decode(delta.usage)))
