@@ -10,6 +10,7 @@ import binascii
 import re
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Protocol
 from urllib.parse import unquote
 
@@ -18,7 +19,7 @@ from msgspec import Struct
 from thoughtline.catalogue import Provider
 from thoughtline.credentials import account_of, credentials_of, is_signed, signed_tenant, tenant_of
 from thoughtline.failover.health import TargetHealth
-from thoughtline.gateway.client_keys import ClientKey, has_checksum
+from thoughtline.gateway.client_keys import PREFIX, ClientKey, has_checksum
 from thoughtline.gateway.door import Head, check_head, is_direct, is_website
 from thoughtline.settings import ServerSettings, Settings
 from thoughtline.values.errors import Declined
@@ -118,7 +119,7 @@ def admit(visitor: Visitor, keys: KnowsKeys, *, is_insecure: bool = False) -> Ca
     """The caller, or a refusal that doesn't tell what was wrong with its key. Keys come and go: they are looked up."""
     shown = visitor.shown
     credential = shown[0] if shown else ""
-    known = keys.find(credential)
+    known = keys.find(credential) if credential.startswith(PREFIX) else None
     if known is not None:
         return Caller(known.tenant, credential, known)
     is_required = keys.are_required
@@ -165,7 +166,7 @@ def keys_for(
 
     `account` is the one that made the latest turn. `is_near`: the provider is of this machine or its network.
     """
-    if caller.key is None:
+    if caller.key is None and (provider.api_keys or provider.headers or is_near):
         _require_open(caller, provider, is_near=is_near)
     if len(provider.api_keys) == 1:
         return [provider.api_keys[0]]
@@ -210,7 +211,7 @@ def check_what_goes_up(
     provider: str, url: str, headers: Sequence[tuple[str, str]], token: str | None, keys: KnowsKeys
 ) -> None:
     """Raises if the admin token or a client key would reach a provider."""
-    joined = "\n".join([url, *[value for _, value in headers]])
+    joined = "\n".join((url, *chain.from_iterable(headers)))
     if not ("%" in url or (token and token in joined) or _CLIENT_KEY.search(joined) or _BASIC.search(joined)):
         return  # as nearly always
     for text in _texts(url, headers):

@@ -321,7 +321,7 @@ class Attempt:
             url = without_query_key(url)
         if key and provider.auth == "query":
             url = with_query_key(url, key)
-        headers = request_headers(received, provider, key)
+        headers = request_headers(received, provider, key, is_signed=self.is_signed and not key)
         check_what_goes_up(provider.name, url, headers, state.admin_token, state.keys)
         if incoming.trace is not None:
             headers = incoming.trace.carried(headers, self.destination)

@@ -27,7 +27,7 @@ from thoughtline.gateway.choosing import Target, keys_to_ask_with, named_provide
 from thoughtline.gateway.connections import DRAIN_SECONDS, Disconnect
 from thoughtline.gateway.estimating import ESTIMATE_HEADER
 from thoughtline.gateway.explaining import row_of
-from thoughtline.gateway.headers import Headers, header_value, replay_header, response_headers, with_findings
+from thoughtline.gateway.headers import REPLAY, Headers, header_value, response_headers, with_findings
 from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.model_answers import models_answer
 from thoughtline.gateway.pipeline import Down, down
@@ -46,7 +46,7 @@ from thoughtline.prepared import MAX_FINDINGS, Prepared
 from thoughtline.stores import MemoryStore, Saved
 from thoughtline.translation import translate_error
 from thoughtline.values.errors import Declined, LimitExceeded, ThoughtlineError
-from thoughtline.values.outcome import Outcome
+from thoughtline.values.outcome import Outcome, counts_of, replay_words
 from thoughtline.watching import StreamWatch, Watch, log_problem
 from thoughtline.watching import is_stream as is_streamed
 
@@ -280,7 +280,7 @@ class Exchange:
         began = time.perf_counter()
         try:
             if counts:
-                response.forget_head()
+                response.headers = []  # passed on: it need not stay for as long as the body takes
                 state.journal.stream(1)
                 state.journal.begun(lambda: self.told().line)
             await relay.run(send, partial(self._save, watch, conversation))
@@ -380,7 +380,7 @@ class Exchange:
         is_too_much = last is not None and isinstance(last.problem, LimitExceeded)  # more than is ever read
         is_unread = is_too_much or self._incoming.is_passed_on
         headers = [
-            replay_header(done, self._state.store_health, is_unread=is_unread),
+            (REPLAY, replay_words(counts_of(done), self._state.store_health, is_unread)),
             (b"x-thoughtline-request", self.id.encode()),
         ]
         if last is not None and last.target.model:
