@@ -11,7 +11,7 @@ import re
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote
 
 from msgspec import Struct
@@ -23,6 +23,9 @@ from thoughtline.gateway.client_keys import PREFIX, ClientKey, has_checksum
 from thoughtline.gateway.door import Head, check_head, is_direct, is_website
 from thoughtline.settings import ServerSettings, Settings
 from thoughtline.values.errors import Declined
+
+if TYPE_CHECKING:
+    from thoughtline.gateway.incoming import Incoming
 
 _BASIC = re.compile(r"\bbasic\s+([A-Za-z0-9+/]+)", re.IGNORECASE)
 """Also behind another scheme, which is what becomes of it for a provider of another format."""
@@ -181,6 +184,14 @@ def keys_for(
             f'Set [providers.{provider.name}] api_key = "${{ENV}}".',
         )
     return [""]
+
+
+async def keys_to_ask_with(incoming: Incoming, provider: Provider) -> list[str]:
+    """The keys to ask a provider with. Raises where this caller may not ask it."""
+    state, caller, conversation = incoming.state, incoming.caller, incoming.conversation
+    is_near = caller.key is None and not caller.is_local and await state.upstreams.neighbours.has(provider)
+    account = conversation.made.account if conversation.made else ""
+    return keys_for(caller, provider, conversation.name, state.health, state.clock(), account=account, is_near=is_near)
 
 
 def _require_open(caller: Caller, provider: Provider, *, is_near: bool) -> None:

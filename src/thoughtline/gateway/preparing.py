@@ -125,7 +125,9 @@ async def _translated(attempt: Attempt) -> None:
     )
     carried = Carried(request.records, (*attempt.found, *request.findings), request.call_ids)
     recall = _recall(attempt) if attempt.terms is not None else None
-    final = _with_members(request.transcript, attempt.member_edits, contract.dialect)
+    final = request.transcript
+    if attempt.target.provider.is_located:
+        final = _with_members(final, attempt.member_edits, contract.dialect)
     prepared = await replayer.prepare_translated(
         final, destination, identity, contract=contract, carried=carried, recall=recall
     )
@@ -161,8 +163,13 @@ async def _restored(attempt: Attempt) -> None:
     """In its own format."""
     incoming, state = attempt.incoming, attempt.state
     streams_only, destination = attempt.target.provider.streams_only, attempt.destination
-    in_body = "streamed_by_address" not in FORMATS[destination.format].quirks
-    cuts, adapted = _adapted(attempt)
+    edits = attempt.member_edits if attempt.target.provider.is_located else ()
+    if streams_only and "streamed_by_address" not in FORMATS[destination.format].quirks:
+        edits = (("stream", b"true"), *edits)
+    cuts: Sequence[Cut] | None = incoming.cuts
+    adapted = Adapted(attempt.body)
+    if not attempt.is_signed and FORMATS[attempt.client.format].tool_shapes != "functions":
+        cuts, adapted = _adapted(attempt)
     findings = (*attempt.found, *adapted.findings)
     if adapted.names is not NO_NAMES:
         attempt.names = adapted.names
@@ -172,7 +179,7 @@ async def _restored(attempt: Attempt) -> None:
         destination,
         incoming.identity,
         model=attempt.target.model if not incoming.route.model else "",
-        edits=((("stream", b"true"),) if streams_only and in_body else ()) + attempt.member_edits,
+        edits=edits,
         recall=_recall(attempt) if attempt.terms is not None else None,
         carried=Carried(findings=findings) if findings else NOTHING_CARRIED,
         cuts=cuts,
@@ -200,8 +207,6 @@ def _as_signed(attempt: Attempt, prepared: Prepared) -> Prepared:
 def _adapted(attempt: Attempt) -> tuple[Sequence[Cut] | None, Adapted]:
     """The body as the server takes it. If it takes what is new of a conversation as it came, then all of it."""
     incoming, state, destination = attempt.incoming, attempt.state, attempt.destination
-    if attempt.is_signed or FORMATS[attempt.client.format].tool_shapes == "functions":
-        return incoming.cuts, Adapted(attempt.body)
     cuts = incoming.cuts if attempt.body is incoming.body else ()
     cut = state.replayer.cut_for(cuts, destination, incoming.identity) if cuts else None
     contract, missing = state.replayer.contract_for(destination), state.settings.translation.missing_tools

@@ -18,12 +18,12 @@ from msgspec.structs import replace
 
 from thoughtline.addresses import passthrough_address
 from thoughtline.continuity.handover import Handover, Quotation
-from thoughtline.continuity.tagged_events import shown_items
 from thoughtline.failover.failures import TargetFailure, failure_of_error, falls_over
 from thoughtline.formats import USUAL
+from thoughtline.gateway.access import keys_to_ask_with
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, as_declined, error_body, send_json, send_whole
 from thoughtline.gateway.attempt import Attempt
-from thoughtline.gateway.choosing import Target, keys_to_ask_with, named_provider
+from thoughtline.gateway.choosing import Target, named_provider
 from thoughtline.gateway.connections import DRAIN_SECONDS, Disconnect
 from thoughtline.gateway.estimating import ESTIMATE_HEADER
 from thoughtline.gateway.explaining import row_of
@@ -39,7 +39,7 @@ from thoughtline.gateway.saving import Hold
 from thoughtline.gateway.served import Served
 from thoughtline.gateway.state import State
 from thoughtline.gateway.stored_responses import keep
-from thoughtline.gateway.telling import SoFar, line_of, told
+from thoughtline.gateway.telling import SoFar, told
 from thoughtline.gateway.translating import client_headers
 from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.prepared import MAX_FINDINGS, Prepared
@@ -47,7 +47,7 @@ from thoughtline.stores import MemoryStore, Saved
 from thoughtline.translation import translate_error
 from thoughtline.values.errors import Declined, LimitExceeded, ThoughtlineError
 from thoughtline.values.outcome import Outcome, counts_of, replay_words
-from thoughtline.watching import StreamWatch, Watch, log_problem
+from thoughtline.watching import Watch, log_problem
 from thoughtline.watching import is_stream as is_streamed
 
 
@@ -58,7 +58,6 @@ class Exchange:
         self._state = state
         headers, query = dict(scope["headers"]), scope["query_string"].decode("latin-1")
         self._incoming = Incoming(state, scope, receive, route=route, headers=headers, query=query)
-        self._began = time.perf_counter()
         self._attempts: list[Attempt] = []
         self._last: Attempt | None = None
         self._failed: Declined | None = None
@@ -78,7 +77,7 @@ class Exchange:
     async def run(self, send: Send) -> None:
         """Serve it. Whatever goes wrong before the first byte becomes an error in the client's own words."""
         incoming, route = self._incoming, self._incoming.route
-        self._state.recent.begin(self.id, self)
+        self._state.recent.under_way[self.id] = self
         try:
             await incoming.take_in()
             self._disconnect.listen(incoming.scope, incoming.receive)
@@ -173,10 +172,13 @@ class Exchange:
             self._attempts.pop()  # why it was asked at all is what the client should hear
             self._last = before
             return False
-        if attempt.is_streaming and attempt.uncounted is None and not self._holds_stream:
-            self._holds_stream = state.limits.begin_stream(self._incoming.caller.key)
-        if attempt.uncounted is None:
-            state.health.asked(attempt.target.health_name, state.clock())
+        if attempt.uncounted is not None:
+            return True
+        key, name = self._incoming.caller.key, attempt.target.health_name
+        if key is not None and attempt.is_streaming and not self._holds_stream:
+            self._holds_stream = state.limits.begin_stream(key)
+        if name in state.health.breakers.known:
+            state.health.asked(name, state.clock())
         return True
 
     async def _pass_failure(self, send: Send) -> None:
@@ -212,7 +214,8 @@ class Exchange:
         if attempt.refusal is not None:
             health.refused(target.health_name)
             return False
-        health.answered(target.route, target.health_name, conversation)
+        if conversation or target.health_name in health.breakers.known:
+            health.answered(target.route, target.health_name, conversation)
         if attempt.key:
             health.keys.succeeded(target.provider.name, attempt.key, conversation)
         if attempt.prepared is not None and attempt.prepared.quotation is not None:
@@ -245,8 +248,10 @@ class Exchange:
             await send_whole(send, self._status, [*headers, (b"content-length", str(len(body)).encode())], body)
             return
         self._status = first.status
-        self._relay = self._relay_for(first, self._headers_of(first), Down())
-        await self._relay.pass_read(send, body, is_whole)
+        self._relay = relay = Relay(
+            first, self._headers_of(first), Down(), hold=self._hold, disconnect=self._disconnect, work=self._state.work
+        )
+        await relay.pass_read(send, body, is_whole)
 
     async def _pass_estimate(self, body: bytes, send: Send) -> None:
         self._status = 200
@@ -257,42 +262,47 @@ class Exchange:
         state, spoken = self._state, attempt.target.format if attempt is not None else USUAL.name
         is_stream = is_streamed(response.kind, spoken, is_asked=attempt is not None and attempt.is_streaming)
         headers = [*response_headers(response.headers), *self._own_headers()]
-        stages, watch, conversation = Down(), None, b""
-        if attempt is not None and attempt.prepared is not None:
-            conversation = attempt.conversation
-            if attempt.prepared.transcript is not None and attempt.is_generating and response.status == 200:
-                if len(attempt.prepared.transcript.body) <= LONG_BYTES:
-                    watch = _watch(attempt, attempt.prepared, is_stream=is_stream)
-                else:
-                    watch = await state.work(partial(_watch, attempt, attempt.prepared, is_stream=is_stream))
-                attempt.session = watch.provenance.session if watch.provenance is not None else None
-                stages = down(attempt, response, watch, is_stream=is_stream, now=state.clock())
-                if attempt.is_rewritten:
-                    headers = client_headers(headers, attempt.client, is_stream=attempt.client.is_streaming)
-        relay = self._relay = self._relay_for(response, headers, stages)
+        stages = Down()
+        if attempt is not None and attempt.is_generating and response.status == 200:
+            stages = await self._stages(attempt, response, is_stream=is_stream)
+            if stages.watch is not None and attempt.is_rewritten:
+                headers = client_headers(headers, attempt.client, is_stream=attempt.client.is_streaming)
+        relay = self._relay = Relay(
+            response, headers, stages, hold=self._hold, disconnect=self._disconnect, work=state.work
+        )
         self._status = response.status
         if attempt is None or attempt.is_last or attempt.answers_at_once(is_stream=is_stream):
+            self._incoming.let_go()
             for one in self._attempts:
-                one.let_go()
+                one.prepared, one.body = None, b""
         if state.journal.is_watched:
             relay.on_start = self._publish
-        counts = is_stream or watch is None
+        counts = is_stream or stages.watch is None
         began = time.perf_counter()
         try:
             if counts:
                 response.headers = []  # passed on: it need not stay for as long as the body takes
-                state.journal.stream(1)
-                state.journal.begun(lambda: self.told().line)
-            await relay.run(send, partial(self._save, watch, conversation))
+                state.metrics.streams.inc(1)
+                if state.journal.is_for_people:
+                    state.journal.begun(self.told().line)
+            await relay.run(send, partial(self._save, stages.watch))
         finally:
             if counts:
-                state.journal.stream(-1)
-            self._passing_seconds += time.perf_counter() - began - relay.saving.held_seconds
-            if relay.saving.under_way:
-                await relay.saving.settle()
+                state.metrics.streams.inc(-1)
+            self._passing_seconds += time.perf_counter() - began - relay.held_seconds
+            if relay.saves:
+                await relay.settle()
 
-    def _relay_for(self, response: UpstreamResponse, headers: Headers, stages: Down) -> Relay:
-        return Relay(response, headers, stages, hold=self._hold, disconnect=self._disconnect, work=self._state.work)
+    async def _stages(self, attempt: Attempt, response: UpstreamResponse, *, is_stream: bool) -> Down:
+        """What an answer goes through. Where its request could not be read, it isn't read either."""
+        state, prepared = self._state, attempt.prepared
+        if prepared is None or prepared.transcript is None:
+            return Down()
+        make = partial(down, attempt, response, prepared, is_stream=is_stream, now=state.clock())
+        stages = make() if len(prepared.transcript.body) <= LONG_BYTES else await state.work(make)
+        if stages.watch is not None and stages.watch.provenance is not None:
+            attempt.session = stages.watch.provenance.session
+        return stages
 
     async def _pass_through(self, send: Send) -> None:
         """An address that is none of ours: up as it came, down as it came."""
@@ -322,25 +332,28 @@ class Exchange:
             headers.append((b"x-thoughtline-unlisted", header_value(", ".join(answer.unlisted))))
         await send_json(send, answer.status, answer.body, headers)
 
-    async def _save(self, watch: Watch | None, conversation: bytes) -> str:
-        """Save the turns that have ended, and an answer that may be named in the next request; how the store is."""
-        state = self._state
-        records = watch.take(state.clock(), self._outcome()) if watch is not None else ()
-        if self._last is not None and self._last.guess and watch is not None and watch.usage is not None:
-            state.caches.ratios.learn(self._last.target.health_name, self._last.guess, watch.usage.input)
+    async def _save(self, watch: Watch | None) -> None:
+        """Save the turns that have ended, and an answer that may be named in the next request."""
+        state, last, relay = self._state, self._last, self._relay
+        if watch is None or last is None or relay is None:
+            return
+        records = watch.take(state.clock(), self._outcome())
+        if last.guess and watch.usage is not None:
+            state.caches.ratios.learn(last.target.health_name, last.guess, watch.usage.input)
         if records:
             self._captured += len(records)
             saved = await state.replayer.save(records, learns=state.settings.replay.learn)
-            self._is_degraded = saved is None or (state.is_durable and saved is not Saved.DURABLE)
-        answer = self._relay.take_answer() if self._relay is not None and self._relay.is_translated else b""
-        if answer and watch is not None and watch.provenance is not None:
-            await keep(state.store, watch.provenance, conversation, answer, state.clock())
-        return "degraded" if self._is_degraded else "ok"
+            self._is_degraded = saved is None or (state.durable is not None and saved is not Saved.DURABLE)
+        answer = relay.take_answer() if relay.is_translated else b""
+        if answer and watch.provenance is not None:
+            await keep(state.store, watch.provenance, last.conversation, answer, state.clock())
+        if self._is_degraded:
+            relay.tell_store("degraded")
 
     @property
     def _store_word(self) -> str:
-        word = "degraded" if self._is_degraded else self._state.store_health
-        return "slow" if word == "ok" and self._relay is not None and self._relay.saving.late else word
+        durable = self._state.durable
+        return "ok" if durable is None or durable.is_settled else "degraded"
 
     def _outcome(self) -> Outcome:
         """What can be told so far."""
@@ -362,7 +375,7 @@ class Exchange:
             handoff=self._handoff if last is not None and last.target.route else "",
             tool_errors=conversation.tool_errors,
             upstream_ms=round(upstream * 1000, 1),
-            own_ms=round((time.perf_counter() - self._began - upstream) * 1000, 2),
+            own_ms=round((time.perf_counter() - self._incoming.began - upstream) * 1000, 2),
         )
 
     @property
@@ -380,7 +393,7 @@ class Exchange:
         is_too_much = last is not None and isinstance(last.problem, LimitExceeded)  # more than is ever read
         is_unread = is_too_much or self._incoming.is_passed_on
         headers = [
-            (REPLAY, replay_words(counts_of(done), self._state.store_health, is_unread)),
+            (REPLAY, replay_words(counts_of(done), self._store_word, is_unread)),
             (b"x-thoughtline-request", self.id.encode()),
         ]
         if last is not None and last.target.model:
@@ -402,22 +415,11 @@ class Exchange:
 
     def told(self, *, is_over: bool = False) -> Served:
         """All there is to say of it by now."""
-        line = line_of(
-            self._outcome(),
-            self._incoming,
-            self._attempts,
-            relay=self._relay,
-            so_far=SoFar(self._status, self._captured, self._store_word, self._code),
-        )
-        return told(
-            line,
-            self._incoming,
-            self._attempts,
-            relay=self._relay,
-            began=self._began,
-            message=self._message,
-            is_over=is_over,
-        )
+        relay, store = self._relay, "degraded" if self._is_degraded else self._store_word
+        if store == "ok" and relay is not None and relay.late:
+            store = "slow"
+        so_far = SoFar(self._status, self._captured, store, self._code, self._message, is_over)
+        return told(self._outcome(), self._incoming, self._attempts, relay=relay, so_far=so_far)
 
     def _publish(self) -> None:
         """Tell whoever listens how far it is."""
@@ -432,12 +434,3 @@ class Exchange:
             self._incoming.trace.end(served.line, self._relay.watch if self._relay else None, served.first_byte_seconds)
         if state.journal.is_watched:
             state.journal.publish(row_of(served, state.bus.name))
-
-
-def _watch(attempt: Attempt, prepared: Prepared, *, is_stream: bool) -> Watch:
-    """In a stream words come first, their seal behind them."""
-    edit = None
-    if attempt.tags != "off":
-        shows_seals = not is_stream and not attempt.is_translated
-        edit = partial(shown_items, mode=attempt.tags, shows_seals=shows_seals)
-    return StreamWatch(prepared, edit=edit) if is_stream else Watch(prepared, edit=edit)

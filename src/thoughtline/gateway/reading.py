@@ -47,11 +47,14 @@ class _Reader:
     """What reading a stream and reading a whole answer have in common. A piece that is longer than `brief_bytes` takes
     long to read."""
 
+    _long_bytes = MAX_BYTES
+    watch: Watch | None
+
     def __init__(self, watch: Watch, *, is_needed: bool, is_packed: bool) -> None:
-        self.watch: Watch | None = watch
+        self.watch = watch
         self.note = ""
         self._is_needed = is_needed
-        self.brief_bytes = BRIEF_BYTES if is_packed else MAX_BYTES
+        self._most = self.brief_bytes = min(BRIEF_BYTES if is_packed else MAX_BYTES, self._long_bytes)
 
     def _give_up(self, problem: Exception) -> None:
         """A decoder's fault, whatever it is, stays here; if it is none that was foreseen, it is logged."""
@@ -68,18 +71,16 @@ class _Reader:
 class ReadStream(_Reader):
     """A stream, event by event. A piece that ends a turn waits until the turn is saved."""
 
-    def __init__(self, watch: StreamWatch, *, is_needed: bool, is_packed: bool) -> None:
-        super().__init__(watch, is_needed=is_needed, is_packed=is_packed)
-        self._stream = watch
-        self._most = self.brief_bytes = min(self.brief_bytes, LONG_BYTES)
+    _long_bytes = LONG_BYTES
+    watch: StreamWatch | None
 
     def is_long_at_end(self) -> bool:
         return False
 
     def feed(self, piece: Piece) -> None:
-        if self.watch is None:
+        stream = self.watch
+        if stream is None:
             return
-        stream = self._stream
         try:
             if piece.problem is not None:
                 raise piece.problem
@@ -93,7 +94,7 @@ class ReadStream(_Reader):
     def end(self, piece: Piece) -> None:
         if self.watch is not None:
             try:
-                piece.events = self._stream.end()
+                piece.events = self.watch.end()
             except Exception as problem:
                 self._give_up(problem)
 

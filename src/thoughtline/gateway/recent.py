@@ -39,13 +39,14 @@ class Tells(Protocol):
 
 
 class Recent:
-    """Requests by the order in which they ended. Those of others are known to `asking` and `replicas`."""
+    """Requests `under_way` by their ids, then by the order in which they ended. Those of others are known to `asking`
+    and `replicas`."""
 
     def __init__(self, settings: Settings, worker: str) -> None:
         kept = settings.store
         self.asking = Asking(settings.bus_directory, worker)
         self.replicas = Replicas(worker, settings.store_url, (kept.encryption_key, kept.previous_encryption_key))
-        self._under_way: dict[str, Tells] = {}
+        self.under_way: dict[str, Tells] = {}
         self._over: deque[Served] = deque()
         self._bytes = self.ended = 0
         self._bodies: dict[str, KeptBodies] = {}
@@ -53,12 +54,9 @@ class Recent:
         self.agents: dict[str, float] = {}
         self.keys: dict[str, float] = {}
 
-    def begin(self, id: str, request: Tells) -> None:
-        self._under_way[id] = request
-
     def end(self, served: Served, bodies: KeptBodies | None = None) -> None:
         line, agents = served.line, self.agents
-        self._under_way.pop(line.request, None)
+        self.under_way.pop(line.request, None)
         self._over.append(served)
         self.ended += 1
         self._bytes += served.size
@@ -84,7 +82,7 @@ class Recent:
 
     def all(self) -> Iterator[Served]:
         """Those under way, then the others, the last one to end first."""
-        for request in list(self._under_way.values()):
+        for request in list(self.under_way.values()):
             yield request.told()
         yield from reversed(self._over)
 

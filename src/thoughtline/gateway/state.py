@@ -80,6 +80,7 @@ class State(NamedTuple):
     """All that a request needs.
 
     `loaded` are the settings of file, environment and flags; `settings` have what was `shared` by the store over them.
+    `durable` is the store if it keeps what it has.
     """
 
     settings: Settings
@@ -106,19 +107,10 @@ class State(NamedTuple):
     abandoned: Abandoned
     recent: Recent
     caches: Caches
+    durable: LayeredStore | None
     clock: Clock = time.time
     envelope_key: bytes = b""
     tracing: Tracing | None = None
-
-    @property
-    def is_durable(self) -> bool:
-        return isinstance(self.store, LayeredStore)
-
-    @property
-    def store_health(self) -> str:
-        if isinstance(self.store, LayeredStore):
-            return "ok" if self.store.is_settled else "degraded"
-        return "ok"
 
 
 def make_state(
@@ -132,7 +124,8 @@ def make_state(
 ) -> State:
     """All of it, from settings and an open store. Without a token the management addresses are closed."""
     book = contract_book(settings, lessons := Lessons(store, clock))
-    journal.measure(metrics := Metrics())
+    metrics = Metrics()
+    journal.follow(metrics.count)
     bus, limits = _joined(settings, store, journal, health=(health := TargetHealth()), clock=clock)
     return State(
         settings,
@@ -159,6 +152,7 @@ def make_state(
         abandoned=Abandoned(),
         recent=Recent(settings, bus.name),
         caches=Caches(),
+        durable=store if isinstance(store, LayeredStore) else None,
         clock=clock,
     )
 

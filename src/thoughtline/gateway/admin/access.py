@@ -154,6 +154,6 @@ def cookie_of(request: AdminRequest) -> str:
 
 
 def _code(state: State, ends: int, host: str) -> str:
-    place = state.envelope_key if state.is_durable else state.guard.code.encode()
+    place = state.envelope_key if state.durable is not None else state.guard.code.encode()
     told = f"cookie {ends} {host.lower()} ".encode("latin-1", "replace") + place
     return hmac.new(secret_digest(state.admin_token or ""), told, hashlib.sha256).hexdigest()
