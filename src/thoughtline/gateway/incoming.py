@@ -9,10 +9,9 @@ from msgspec import Struct, field
 
 from thoughtline.encodings import unpacked
 from thoughtline.formats.weighing import check_weight, is_light
-from thoughtline.gateway.access import Caller, admit, visitor_of
+from thoughtline.gateway.access import Caller, admit, head_of, visitor_of
 from thoughtline.gateway.asgi import Receive, Scope, read_body
 from thoughtline.gateway.choosing import ChoiceKey, Choices, Conversation, choices_of, conversation_of
-from thoughtline.gateway.door import head_of
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
 from thoughtline.gateway.tracing import ExchangeTrace

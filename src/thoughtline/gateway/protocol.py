@@ -16,10 +16,10 @@ from urllib.parse import unquote
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from thoughtline.gateway.access import authority_of
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.asgi import Scope
 from thoughtline.gateway.connections import ON_DISCONNECT, tell_disconnect
-from thoughtline.gateway.door import authority_of
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.websocket_protocol import WebSocket
 from thoughtline.settings import ServerSettings

@@ -30,9 +30,8 @@ from thoughtline.gateway.explaining import row_of
 from thoughtline.gateway.headers import REPLAY, Headers, header_value, response_headers, with_findings
 from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.model_answers import models_answer
-from thoughtline.gateway.pipeline import Down, down
+from thoughtline.gateway.pipeline import LONG_BYTES, Down, down
 from thoughtline.gateway.preparing import prepare
-from thoughtline.gateway.reading import LONG_BYTES
 from thoughtline.gateway.relay import Relay
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import Hold
@@ -418,7 +417,7 @@ class Exchange:
         relay, store = self._relay, "degraded" if self._is_degraded else self._store_word
         if store == "ok" and relay is not None and relay.late:
             store = "slow"
-        so_far = SoFar(self._status, self._captured, store, self._code, self._message, is_over)
+        so_far = SoFar(self._status, self._captured, store, self._code, message=self._message, is_over=is_over)
         return told(self._outcome(), self._incoming, self._attempts, relay=relay, so_far=so_far)
 
     def _publish(self) -> None:
@@ -429,7 +428,7 @@ class Exchange:
         """What is left of it: its line in the journal, and what explains it."""
         state, served = self._state, self.told(is_over=True)
         state.recent.end(served, self._last.sent if self._last is not None else None)
-        state.journal.tell(served.line, served.refusal)
+        state.journal.tell(served.line, served.refusal if state.journal.is_for_people else "")
         if self._incoming.trace is not None:
             self._incoming.trace.end(served.line, self._relay.watch if self._relay else None, served.first_byte_seconds)
         if state.journal.is_watched:

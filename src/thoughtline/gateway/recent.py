@@ -22,6 +22,9 @@ MAX_REQUESTS = 1000
 MAX_BYTES = 16 * 2**20
 """Of what explains them, about; bodies are not counted among it."""
 
+_FIXED_BYTES = 2048
+_NOTE_BYTES = 96
+
 MAX_BODIES = 50
 MAX_SEEN = 256
 """Clients and keys whose last use is known."""
@@ -59,9 +62,9 @@ class Recent:
         self.under_way.pop(line.request, None)
         self._over.append(served)
         self.ended += 1
-        self._bytes += served.size
+        self._bytes += _size(served)
         while len(self._over) > MAX_REQUESTS or (self._bytes > MAX_BYTES and len(self._over) > 1):
-            self._bytes -= self._over.popleft().size
+            self._bytes -= _size(self._over.popleft())
         self.series.count(line)
         if served.user_agent in agents:
             agents[served.user_agent] = line.at
@@ -93,6 +96,16 @@ class Recent:
     def find(self, id: str) -> Served | None:
         """By its id, or the beginning of it: then the last one."""
         return next((served for served in self.all() if served.id.startswith(id)), None) if id else None
+
+
+def _size(served: Served) -> int:
+    """About how many bytes it takes."""
+    size = _FIXED_BYTES
+    for attempt in served.attempts:
+        size += _NOTE_BYTES * len(attempt.notes.own) if attempt.notes is not None else 0
+        for one in attempt.refusals:
+            size += len(one.words)
+    return size
 
 
 def _see(seen: dict[str, float], name: str, line: Line) -> None:

@@ -17,8 +17,7 @@ from thoughtline.gateway.asgi import Send
 from thoughtline.gateway.connections import Disconnect
 from thoughtline.gateway.headers import Headers, with_findings, with_store
 from thoughtline.gateway.pieces import Piece
-from thoughtline.gateway.pipeline import Down
-from thoughtline.gateway.reading import BRIEF_BYTES, LONG_BYTES, ReadStream, ReadWhole
+from thoughtline.gateway.pipeline import BRIEF_BYTES, LONG_BYTES, Down, ReadStream, ReadWhole
 from thoughtline.gateway.saving import Hold
 from thoughtline.gateway.served import TokenCounts
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse

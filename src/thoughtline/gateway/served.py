@@ -21,8 +21,6 @@ MAX_BODY = 512 * 2**10
 """Bytes of a body that are kept, where bodies are."""
 
 _SHORTEST_SECRET = 8
-_FIXED_BYTES = 2048
-_NOTE_BYTES = 96
 
 
 class RefusalNote(Struct, frozen=True, gc=False):
@@ -99,13 +97,3 @@ class Served(Struct, frozen=True, gc=False):
         """What was said to it last, by us or by a provider, if it was refused; also if it was healed then."""
         words = [one.words for attempt in self.attempts for one in attempt.refusals]
         return self.message or (words[-1] if words else "")
-
-    @property
-    def size(self) -> int:
-        """About how many bytes it takes."""
-        size = _FIXED_BYTES
-        for attempt in self.attempts:
-            size += _NOTE_BYTES * len(attempt.notes.own) if attempt.notes is not None else 0
-            for one in attempt.refusals:
-                size += len(one.words)
-        return size

@@ -10,11 +10,10 @@ from typing import NamedTuple, TypeVar
 from thoughtline.continuity.memory import Memory
 from thoughtline.contract_book import ContractBook
 from thoughtline.failover.health import TargetHealth
-from thoughtline.gateway.access import KnowsKeys, Visitor
+from thoughtline.gateway.access import Head, KnowsKeys, Visitor
 from thoughtline.gateway.bus import Bus
 from thoughtline.gateway.choosing import ChoiceKey, Choices
 from thoughtline.gateway.connections import Abandoned
-from thoughtline.gateway.door import Head
 from thoughtline.gateway.estimating import TokenRatios
 from thoughtline.gateway.fleet import Fleet
 from thoughtline.gateway.guard import Guard
@@ -95,7 +94,6 @@ class State(NamedTuple):
     limits: KeyLimits
     admin_token: str | None
     loaded: Settings
-    shared: SettingsPatch
     metrics: Metrics
     bus: Bus | Fleet
     models: ModelLists
@@ -111,6 +109,7 @@ class State(NamedTuple):
     clock: Clock = time.time
     envelope_key: bytes = b""
     tracing: Tracing | None = None
+    shared: SettingsPatch = SettingsPatch()
 
 
 def make_state(
@@ -124,8 +123,7 @@ def make_state(
 ) -> State:
     """All of it, from settings and an open store. Without a token the management addresses are closed."""
     book = contract_book(settings, lessons := Lessons(store, clock))
-    metrics = Metrics()
-    journal.follow(metrics.count)
+    journal.follow((metrics := Metrics()).count)
     bus, limits = _joined(settings, store, journal, health=(health := TargetHealth()), clock=clock)
     return State(
         settings,
@@ -141,7 +139,6 @@ def make_state(
         limits=limits,
         admin_token=admin_token or settings.server.admin_token,
         loaded=settings,
-        shared=SettingsPatch(),
         metrics=metrics,
         bus=bus,
         models=ModelLists(clock),

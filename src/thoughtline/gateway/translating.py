@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.headers import Headers
-from thoughtline.gateway.pieces import Piece
-from thoughtline.gateway.reading import MAX_WHOLE_BYTES, too_large
+from thoughtline.gateway.pieces import MAX_WHOLE_BYTES, Piece, too_large
 from thoughtline.prepared import Prepared
 from thoughtline.replay.findings import Finding
 from thoughtline.translation import (

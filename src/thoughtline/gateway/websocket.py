@@ -17,11 +17,10 @@ from msgspec import Raw
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import NULL, is_given
-from thoughtline.gateway.access import keys_to_ask_with
+from thoughtline.gateway.access import is_website, keys_to_ask_with
 from thoughtline.gateway.asgi import Message, Receive, Scope, Send, as_declined, error_body
 from thoughtline.gateway.connections import HAS_LEFT, ON_DISCONNECT, tell_disconnect
 from thoughtline.gateway.cors import allowed_origin
-from thoughtline.gateway.door import is_website
 from thoughtline.gateway.frames import (
     Answer,
     AskedTurn,

@@ -13,8 +13,8 @@ from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
 from thoughtline.credentials import credential_of
+from thoughtline.gateway.access import is_direct, is_website
 from thoughtline.gateway.admin.requests import AdminRequest
-from thoughtline.gateway.door import is_direct, is_website
 from thoughtline.gateway.headers import ADMIN_COOKIE
 from thoughtline.gateway.state import State
 from thoughtline.values.digests import secret_digest
