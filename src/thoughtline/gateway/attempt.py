@@ -37,7 +37,7 @@ from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.masking import MASK
 from thoughtline.gateway.plain_content import HEADER as CONTENT_HEADER
 from thoughtline.gateway.plain_content import is_plain
-from thoughtline.gateway.served import KeptBodies, RefusalNote, kept_bodies
+from thoughtline.gateway.recent import KeptBodies, RefusalNote, kept_bodies
 from thoughtline.gateway.translating import ClientFormat
 from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.gateway.upstream_socket import HELD_SOCKET, HeldSocket

@@ -10,15 +10,19 @@ from msgspec import Struct, field
 from thoughtline.encodings import unpacked
 from thoughtline.formats.weighing import check_weight, is_light
 from thoughtline.gateway.access import Caller, admit, head_of, visitor_of
-from thoughtline.gateway.asgi import Receive, Scope, read_body
+from thoughtline.gateway.asgi import Receive, Scope
 from thoughtline.gateway.choosing import ChoiceKey, Choices, Conversation, choices_of, conversation_of
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
 from thoughtline.gateway.tracing import ExchangeTrace
 from thoughtline.replay.remembering import Cut
 from thoughtline.sessions import first_model, who_asks
-from thoughtline.values.errors import LimitExceeded
+from thoughtline.values.errors import Declined, LimitExceeded
 from thoughtline.values.identity import Identity
+
+
+class ClientGone(Exception):
+    """The client hung up before it had said everything."""
 
 
 class Incoming(Struct):
@@ -102,9 +106,6 @@ class Incoming(Struct):
         else:
             self.identity, self.model = await self.state.work(partial(self._who_asks, short))
 
-    def let_go(self) -> None:
-        self.body, self.short, self.cuts, self.headers = b"", b"", (), {}
-
     def _who_asks(self, short: bytes) -> tuple[Identity, str]:
         """By a body that is too much to read, only what is seen at once."""
         tenant, headers = self.caller.tenant, self.headers
@@ -113,3 +114,36 @@ class Incoming(Struct):
         except LimitExceeded:
             return who_asks(tenant, headers, b"")[0], first_model(self.body)
         return who_asks(tenant, headers, short)
+
+
+async def read_body(receive: Receive, declared: bytes, limit: int) -> bytes:
+    """The whole body of a request, or a refusal as soon as it is known to be too large."""
+    if declared.isdigit() and int(declared) > limit:
+        raise _too_large(limit)
+    message = await receive()
+    if not message.get("more_body", False) and message["type"] == "http.request":
+        body = message.get("body", b"")
+        if len(body) > limit:
+            raise _too_large(limit)
+        return bytes(body)
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > limit:
+            raise _too_large(limit)
+        if not message.get("more_body", False):
+            return b"".join(parts)
+        message = await receive()
+
+
+def _too_large(limit: int) -> Declined:
+    return Declined(
+        413,
+        "body_too_large",
+        f"The body of this request is larger than {limit} bytes.",
+        'Set [server] max_body = "64MiB", or compact the conversation.',
+    )

@@ -19,26 +19,24 @@ from msgspec.structs import replace
 from thoughtline.addresses import passthrough_address
 from thoughtline.continuity.handover import Handover, Quotation
 from thoughtline.failover.failures import TargetFailure, failure_of_error, falls_over
-from thoughtline.formats import USUAL
 from thoughtline.gateway.access import keys_to_ask_with
-from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, as_declined, error_body, send_json, send_whole
+from thoughtline.gateway.asgi import Receive, Scope, Send, as_declined, error_body, send_json, send_whole
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.choosing import Target, named_provider
 from thoughtline.gateway.connections import DRAIN_SECONDS, Disconnect
 from thoughtline.gateway.estimating import ESTIMATE_HEADER
 from thoughtline.gateway.explaining import row_of
 from thoughtline.gateway.headers import REPLAY, Headers, header_value, response_headers, with_findings
-from thoughtline.gateway.incoming import Incoming
+from thoughtline.gateway.incoming import ClientGone, Incoming
 from thoughtline.gateway.model_answers import models_answer
 from thoughtline.gateway.pipeline import LONG_BYTES, Down, down
 from thoughtline.gateway.preparing import prepare
+from thoughtline.gateway.recent import Served, SoFar, told
 from thoughtline.gateway.relay import Relay
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import Hold
-from thoughtline.gateway.served import Served
 from thoughtline.gateway.state import State
 from thoughtline.gateway.stored_responses import keep
-from thoughtline.gateway.telling import SoFar, told
 from thoughtline.gateway.translating import client_headers
 from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.prepared import MAX_FINDINGS, Prepared
@@ -256,52 +254,51 @@ class Exchange:
         self._status = 200
         await send_json(send, 200, body, [*self._own_headers(), ESTIMATE_HEADER])
 
-    async def _pass_down(self, attempt: Attempt | None, response: UpstreamResponse, send: Send) -> None:
+    async def _pass_down(self, attempt: Attempt, response: UpstreamResponse, send: Send) -> None:
         """Pass an answer on. One that has to be translated whole may fail at that, and another target be asked."""
-        state, spoken = self._state, attempt.target.format if attempt is not None else USUAL.name
-        is_stream = is_streamed(response.kind, spoken, is_asked=attempt is not None and attempt.is_streaming)
+        state, incoming, prepared, stages = self._state, self._incoming, attempt.prepared, Down()
+        is_stream = is_streamed(response.kind, attempt.target.format, is_asked=attempt.is_streaming)
         headers = [*response_headers(response.headers), *self._own_headers()]
-        stages = Down()
-        if attempt is not None and attempt.is_generating and response.status == 200:
-            stages = await self._stages(attempt, response, is_stream=is_stream)
-            if stages.watch is not None and attempt.is_rewritten:
+        is_read = attempt.is_generating and response.status == 200
+        if is_read and prepared is not None and prepared.transcript is not None:
+            make = partial(down, attempt, response, prepared, is_stream=is_stream, now=state.clock())
+            stages = make() if len(prepared.transcript.body) <= LONG_BYTES else await state.work(make)
+            if stages.watch is not None and stages.watch.provenance is not None:
+                attempt.session = stages.watch.provenance.session
+            if attempt.is_rewritten:
                 headers = client_headers(headers, attempt.client, is_stream=attempt.client.is_streaming)
+        if attempt.is_last or attempt.answers_at_once(is_stream=is_stream):
+            # Nobody will be asked again: the request need not stay for as long as the answer takes.
+            incoming.body, incoming.short, incoming.cuts, incoming.headers = b"", b"", (), {}
+            for one in self._attempts:
+                one.prepared, one.body = None, b""
+        await self._pump(response, headers, stages, send, is_counted=is_stream or stages.watch is None)
+
+    async def _pump(
+        self, response: UpstreamResponse, headers: Headers, stages: Down, send: Send, *, is_counted: bool
+    ) -> None:
+        """An answer through its stages to the client. Streams are counted, and what is passed on unread."""
+        state = self._state
         relay = self._relay = Relay(
             response, headers, stages, hold=self._hold, disconnect=self._disconnect, work=state.work
         )
         self._status = response.status
-        if attempt is None or attempt.is_last or attempt.answers_at_once(is_stream=is_stream):
-            self._incoming.let_go()
-            for one in self._attempts:
-                one.prepared, one.body = None, b""
         if state.journal.is_watched:
             relay.on_start = self._publish
-        counts = is_stream or stages.watch is None
         began = time.perf_counter()
         try:
-            if counts:
-                response.headers = []  # passed on: it need not stay for as long as the body takes
+            if is_counted:
+                response.headers = []  # they need not stay for as long as the body takes
                 state.metrics.streams.inc(1)
                 if state.journal.is_for_people:
                     state.journal.begun(self.told().line)
             await relay.run(send, partial(self._save, stages.watch))
         finally:
-            if counts:
+            if is_counted:
                 state.metrics.streams.inc(-1)
             self._passing_seconds += time.perf_counter() - began - relay.held_seconds
             if relay.saves:
                 await relay.settle()
-
-    async def _stages(self, attempt: Attempt, response: UpstreamResponse, *, is_stream: bool) -> Down:
-        """What an answer goes through. Where its request could not be read, it isn't read either."""
-        state, prepared = self._state, attempt.prepared
-        if prepared is None or prepared.transcript is None:
-            return Down()
-        make = partial(down, attempt, response, prepared, is_stream=is_stream, now=state.clock())
-        stages = make() if len(prepared.transcript.body) <= LONG_BYTES else await state.work(make)
-        if stages.watch is not None and stages.watch.provenance is not None:
-            attempt.session = stages.watch.provenance.session
-        return stages
 
     async def _pass_through(self, send: Send) -> None:
         """An address that is none of ours: up as it came, down as it came."""
@@ -315,7 +312,9 @@ class Exchange:
         method, received = incoming.scope["method"], incoming.scope["headers"]
         response = await attempt.send_up(provider, method, url, key=key, received=received, body=incoming.body)
         try:
-            await self._pass_down(None, response, send)
+            incoming.body = attempt.body = b""
+            headers = [*response_headers(response.headers), *self._own_headers()]
+            await self._pump(response, headers, Down(), send, is_counted=True)
         finally:
             await response.close()
 
@@ -343,7 +342,7 @@ class Exchange:
             self._captured += len(records)
             saved = await state.replayer.save(records, learns=state.settings.replay.learn)
             self._is_degraded = saved is None or (state.durable is not None and saved is not Saved.DURABLE)
-        answer = relay.take_answer() if relay.is_translated else b""
+        answer = relay.translation.take_answer() if relay.translation is not None else b""
         if answer and watch.provenance is not None:
             await keep(state.store, watch.provenance, last.conversation, answer, state.clock())
         if self._is_degraded:
@@ -361,7 +360,8 @@ class Exchange:
         upstream, findings = self._passing_seconds, done.findings
         for attempt in self._attempts:
             upstream += attempt.upstream_seconds
-        lost = self._relay.findings if self._relay is not None and self._relay.is_translated else ()
+        translation = self._relay.translation if self._relay is not None else None
+        lost = translation.findings if translation is not None else ()
         if self._skipped or lost:
             told = [(finding.rule, finding.place) for finding in lost]
             findings = (*self._skipped, *findings, *told)[:MAX_FINDINGS]

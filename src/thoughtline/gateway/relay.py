@@ -18,10 +18,9 @@ from thoughtline.gateway.connections import Disconnect
 from thoughtline.gateway.headers import Headers, with_findings, with_store
 from thoughtline.gateway.pieces import Piece
 from thoughtline.gateway.pipeline import BRIEF_BYTES, LONG_BYTES, Down, ReadStream, ReadWhole
+from thoughtline.gateway.recent import TokenCounts
 from thoughtline.gateway.saving import Hold
-from thoughtline.gateway.served import TokenCounts
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
-from thoughtline.replay.findings import Finding
 from thoughtline.values.errors import Declined, DecodeError, EncodeError
 from thoughtline.watching import Watch, log_problem
 from thoughtline.working import Work
@@ -55,7 +54,7 @@ class Relay:
         self._response = response
         self._headers = headers
         self._down = down
-        self.is_translated = down.translation is not None
+        self.translation = down.translation
         self._stages = down.stages
         self._disconnect = disconnect
         disconnect.has_answer = True
@@ -90,15 +89,6 @@ class Relay:
         reader = self._down.reader
         usage = reader.watch.usage if reader is not None and reader.watch is not None else None
         return None if usage is None else (usage.input, usage.output, usage.reasoning, usage.cached)
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What the client's format could not hold."""
-        return self._down.translation.findings if self._down.translation is not None else ()
-
-    def take_answer(self) -> bytes:
-        """What a client of Responses may name in its next request."""
-        return self._down.translation.take_answer() if self._down.translation is not None else b""
 
     async def run(self, send: Send, save: Save) -> None:
         """Pass the answer on to its end."""
@@ -171,11 +161,11 @@ class Relay:
         """What is said at once; then, when the turn is saved, that it is over."""
         if piece.data:
             await self._send(send, piece.data)
-        reader, translation = self._down.reader, self._down.translation
+        reader, translation = self._down.reader, self.translation
         has_ended = reader is not None and reader.watch is not None and reader.watch.has_news
         if has_ended or (translation is not None and translation.answer):
             await self._save(save)
-        if is_last and not self.has_started and (self.is_translated or self._down.is_sized):
+        if is_last and not self.has_started and (translation is not None or self._down.is_sized):
             self._finish_headers(len(piece.ending))
         if piece.ending or is_last:
             await self._send(send, piece.ending, is_last=is_last)
@@ -185,7 +175,7 @@ class Relay:
 
         Whether that is all there is to do: not if it is somebody else's to decide.
         """
-        is_rewritten = self.is_translated
+        is_rewritten = self.translation is not None
         if isinstance(problem, asyncio.CancelledError):
             if not self._disconnect.has_left or not self.has_started or is_rewritten:
                 return False
@@ -259,8 +249,8 @@ class Relay:
 
     def _finish_headers(self, size: int) -> None:
         """What is known of an answer only when all of it is there."""
-        if self.is_translated and self.findings:
-            self._headers = with_findings(self._headers, [finding.rule for finding in self.findings])
+        if self.translation is not None and self.translation.findings:
+            self._headers = with_findings(self._headers, [finding.rule for finding in self.translation.findings])
         if self._down.is_sized:
             self._headers = [pair for pair in self._headers if pair[0] != b"content-length"]
             self._headers.append((b"content-length", str(size).encode()))

@@ -18,8 +18,9 @@ from thoughtline.gateway.admin.answers import Failure, Problem
 from thoughtline.gateway.admin.requests import AdminRequest, Nothing, Row, Stream, Whole, decode_query
 from thoughtline.gateway.admin.table import TABLE
 from thoughtline.gateway.admin.trail import record
-from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_whole
+from thoughtline.gateway.asgi import Receive, Scope, Send, send_whole
 from thoughtline.gateway.headers import Headers
+from thoughtline.gateway.incoming import ClientGone, read_body
 from thoughtline.gateway.state import State
 from thoughtline.values.errors import Declined, StoreError, ThoughtlineError
 
