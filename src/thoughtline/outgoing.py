@@ -6,6 +6,7 @@ What the gateway calls a provider and an endpoint is called the same here, so th
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -38,8 +39,12 @@ class Server(NamedTuple):
 
 def read_address(method: str, url: str) -> AskedAddress | None:
     """The format and the model that an address asks for; None if it is no format's."""
-    if method != "POST":
-        return None
+    return _read_path(url.partition("?")[0]) if method == "POST" else None
+
+
+@lru_cache(256)
+def _read_path(url: str) -> AskedAddress | None:
+    """An application asks the same few addresses again and again. Queries are left out: some hold a key."""
     parts = urlsplit(url)
     segments = parts.path.split("/")[1:]
     for wire in FORMATS.values():

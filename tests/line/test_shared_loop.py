@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,8 +37,16 @@ def loop() -> Iterator[SharedLoop]:
 def until_free(loop: SharedLoop) -> None:
     """Until it waits for something to happen: only then may others take its place."""
     end = time.monotonic() + 30
-    while not loop.do_here(lambda: loop.create_task(asyncio.sleep(0))):
+    while not is_done_here(loop, here()):
         assert time.monotonic() < end, "its place is never free"
+
+
+def is_done_here(loop: SharedLoop, work: Coroutine[Any, Any, object]) -> bool:
+    """Whether it was this thread that began it."""
+    running = loop.do_here(work)
+    if running is None:
+        work.close()
+    return running is not None
 
 
 async def here() -> threading.Thread:
@@ -54,15 +62,11 @@ def test_what_needs_no_waiting_is_done_here(loop: SharedLoop) -> None:
             inner = await asyncio.ensure_future(here())
         return [inner, threading.current_thread(), asyncio.get_running_loop()]
 
-    tasks: list[asyncio.Task[list[object]]] = []
-
-    def begin() -> asyncio.Task[list[object]]:
-        tasks.append(loop.create_task(steps()))
-        return tasks[0]
-
-    assert loop.do_here(begin)
+    running = loop.do_here(steps())
     me = threading.current_thread()
-    assert tasks[0].result() == [me, me, loop]
+    assert running is not None
+    assert running.done()
+    assert running.result() == [me, me, loop]
 
 
 def test_what_has_to_wait_goes_on_on_the_loop(loop: SharedLoop) -> None:
@@ -75,7 +79,7 @@ def test_what_has_to_wait_goes_on_on_the_loop(loop: SharedLoop) -> None:
         where.append(await here())
         over.set()
 
-    assert loop.do_here(lambda: loop.create_task(waits()))
+    assert loop.do_here(waits())
     assert over.wait(30)
     assert where[0] is threading.current_thread() is not where[1]
 
@@ -87,14 +91,14 @@ def test_a_timer_that_outlives_its_task_is_kept(loop: SharedLoop) -> None:
     async def sets() -> None:
         asyncio.get_running_loop().call_later(0.01, over.set)
 
-    assert loop.do_here(lambda: loop.create_task(sets()))
+    assert loop.do_here(sets())
     assert over.wait(30)
 
 
 async def test_a_task_of_another_loop_is_itself_again(loop: SharedLoop) -> None:
     """Whoever asks is on a loop of their own, in a task."""
     own, task = asyncio.get_running_loop(), asyncio.current_task()
-    assert loop.do_here(lambda: loop.create_task(here()))
+    assert loop.do_here(here())
     assert (asyncio.get_running_loop(), asyncio.current_task()) == (own, task)
     async with asyncio.timeout(60):
         await asyncio.sleep(0)
@@ -105,12 +109,12 @@ def test_only_one_has_the_place(loop: SharedLoop) -> None:
     seen: list[bool] = []
 
     async def asks() -> None:
-        seen.append(loop.do_here(lambda: loop.create_task(here())))
-        other = threading.Thread(target=lambda: seen.append(loop.do_here(lambda: loop.create_task(here()))))
+        seen.append(is_done_here(loop, here()))
+        other = threading.Thread(target=lambda: seen.append(is_done_here(loop, here())))
         other.start()
         other.join()
 
-    assert loop.do_here(lambda: loop.create_task(asks()))
+    assert loop.do_here(asks())
     assert seen == [False, False]
 
 
@@ -121,21 +125,18 @@ def test_what_was_handed_over_comes_first(loop: SharedLoop) -> None:
     async def begins(number: int) -> None:
         begun.append(number)
 
-    def begin(number: int) -> asyncio.Task[None]:
-        return loop.create_task(begins(number))
-
     async def busy() -> None:
         for number in range(2):
-            loop.do(partial(begin, number))
+            loop.do(begins(number))
 
-    loop.do(lambda: loop.create_task(busy()))
+    loop.do(busy())
     over = threading.Event()
 
     async def last() -> None:
         begun.append(2)
         over.set()
 
-    loop.do(lambda: loop.create_task(last()))
+    loop.do(last())
     assert over.wait(30)
     assert begun == [0, 1, 2]
 
@@ -149,7 +150,7 @@ def test_an_interrupt_leaves_the_place(loop: SharedLoop) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        loop.do_here(lambda: loop.create_task(interrupted()))
+        loop.do_here(interrupted())
     assert over.wait(30)
     until_free(loop)
 

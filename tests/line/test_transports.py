@@ -257,7 +257,7 @@ def test_fifty_threads(line: Line) -> None:
     ("kind", "name"),
     [
         *((Replayer, name) for name in ("prepare", "heal", "save")),
-        *((Watch, "take"), (ReplayLine, "_recognised"), (ExchangeState, "answer")),
+        *((Watch, "take"), (ReplayLine, "_server_of"), (ExchangeState, "answer")),
     ],
 )
 def test_a_fault_of_ours_is_nobody_elses(

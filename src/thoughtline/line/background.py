@@ -13,12 +13,9 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-from thoughtline.line.shared_loop import SharedLoop
-
-Result = TypeVar("Result")
+from thoughtline.line.shared_loop import Result, Running, SharedLoop
 
 
 class _Process:
@@ -56,20 +53,16 @@ def leave_behind(thing: object) -> None:
 
 def _loop() -> SharedLoop:
     process = _process
-    if process.loop is None:
-        with process.lock:
-            if process.loop is None:
-                loop = SharedLoop()
-                threading.Thread(target=loop.run_forever, name="thoughtline", daemon=True).start()
-                process.loop = loop
+    with process.lock:
+        if process.loop is None:
+            process.loop = SharedLoop()
+            threading.Thread(target=process.loop.run_forever, name="thoughtline", daemon=True).start()
     return process.loop
 
 
-def run(work: Coroutine[Any, Any, Result]) -> Future[Result]:
+def run(work: Coroutine[Any, Any, Result]) -> Running[Result]:
     """Have it done: here, as far as it goes without waiting, unless somebody else is at it; the rest on the loop."""
-    loop, done = _loop(), Future[Result]()
-    loop.do(partial(_start, loop, work, done))
-    return done
+    return (_process.loop or _loop()).do(work)
 
 
 def tell(what: Callable[[], None]) -> None:
@@ -77,31 +70,16 @@ def tell(what: Callable[[], None]) -> None:
     _loop().call_soon_threadsafe(what)
 
 
-def _start(loop: SharedLoop, work: Coroutine[Any, Any, Result], done: Future[Result]) -> asyncio.Task[Result]:
-    """Whoever stops waiting stops nothing else."""
-    task = loop.create_task(work)
-    task.add_done_callback(partial(_pass_on, done))
-    return task
-
-
-def _pass_on(done: Future[Result], task: asyncio.Task[Result]) -> None:
-    if task.cancelled():
-        done.set_exception(RuntimeError("stopped"))
-    elif (problem := task.exception()) is not None:
-        done.set_exception(problem)
-    else:
-        done.set_result(task.result())
-
-
-async def wait_for(done: Future[Result]) -> Result:
+async def wait_for(done: Running[Result]) -> Result:
     """Its result, for code on a loop of asyncio or trio."""
-    await is_done(done)
+    if not done.done():
+        await is_done(done)
     return done.result()
 
 
-async def is_done(done: Future[Any], seconds: float | None = None) -> bool:
+async def is_done(done: Running[Any], seconds: float | None = None) -> bool:
     """Whether it is, after so long at most."""
-    if not done.done():
+    if isinstance(done, Future) and not done.done():
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -19,6 +18,7 @@ from thoughtline.line.engine import Engine, LineReport
 from thoughtline.line.exchange import AsyncExchange, SyncExchange
 from thoughtline.line.history import body_of, destination_of
 from thoughtline.line.middleware import middleware_of
+from thoughtline.line.shared_loop import Running
 from thoughtline.line.transports import loaded_library, wrap
 from thoughtline.outgoing import AskedAddress, Server, read_address, server_of
 from thoughtline.sessions import first_model, who_asks
@@ -58,7 +58,7 @@ class ReplayLine:
         rows = self._settings.providers.items()
         self._providers = [row for _, row in sorted(rows, key=lambda pair: pair[0] not in configured)]
         self._tenant = tenant
-        self._servers: dict[tuple[str, str], Server] = {}
+        self._servers: dict[AskedAddress, Server] = {}
         self._made: tuple[int, Engine] | None = None
 
     @property
@@ -122,41 +122,34 @@ class ReplayLine:
         return SyncExchange(engine, body, prepared, address)
 
     def _asked(self, address: AskedAddress | None, url: str, headers: Headers, body: bytes) -> _Asked | None:
+        """As the gateway does: both find each other's turns. None where nothing is to be done."""
         if address is None:
             return None
         try:
             given = _lowered(headers)
             if b"content-encoding" in given or is_signed(given):
                 return None
-            return self._recognised(address, url.partition("?")[2], given, body)
+            shown = credentials_of(given, url.partition("?")[2])
+            tenant = self._tenant or tenant_of("\0".join(shown))
+            if session := _session.get():
+                given[b"x-thoughtline-session"] = session.encode("latin-1", "replace")
+            try:
+                check_weight(body)
+                identity, model = who_asks(tenant, given, body)
+            except LimitExceeded:
+                identity, model = who_asks(tenant, given, b"")[0], first_model(body)
+            server = self._servers.get(address) or self._server_of(address)
+            account = account_of(shown[0] if shown else "")
+            asked = address.model or model
+            return _Asked(address, Destination(*server, asked, address.format, account), identity)
         except Exception as problem:
             log_problem("a request could not be read", problem)
             return None
 
-    def _recognised(self, address: AskedAddress, query: str, headers: dict[bytes, bytes], body: bytes) -> _Asked:
-        """As the gateway does: both find each other's turns."""
-        shown = credentials_of(headers, query)
-        tenant = self._tenant or tenant_of("\0".join(shown))
-        if session := _session.get():
-            headers[b"x-thoughtline-session"] = session.encode("latin-1", "replace")
-        try:
-            check_weight(body)
-            identity, model = who_asks(tenant, headers, body)
-        except LimitExceeded:
-            identity, model = who_asks(tenant, headers, b"")[0], first_model(body)
-        server = self._server_of(address)
-        account = account_of(shown[0] if shown else "")
-        model = address.model or model
-        destination = Destination(server.provider, server.endpoint, model, address.format, account)
-        return _Asked(address, destination, identity)
-
     def _server_of(self, address: AskedAddress) -> Server:
-        key = (address.base, address.format)
-        found = self._servers.get(key)
-        if found is None:
-            found = server_of(address, self._providers)
-            if len(self._servers) < _MOST_SERVERS:
-                self._servers[key] = found
+        found = server_of(address, self._providers)
+        if len(self._servers) < _MOST_SERVERS:
+            self._servers[address] = found
         return found
 
     # --- doors --------------------------------------------------------------------------------------------------------
@@ -216,7 +209,7 @@ class ReplayLine:
 
     def _translating(
         self, messages: Sequence[Any], to: str, *, format: FormatName | None, key: str
-    ) -> Future[dict[str, Any]]:
+    ) -> Running[dict[str, Any]]:
         destination = destination_of(to, self._settings.providers, format)
         who = Identity(self._tenant or tenant_of(key), _session.get() or None)
         return run(self._engine.translate(body_of(messages), destination, who))
@@ -237,7 +230,7 @@ class ReplayLine:
         if (closing := self._closing()) is not None:
             await wait_for(closing)
 
-    def _closing(self) -> Future[None] | None:
+    def _closing(self) -> Running[None] | None:
         with lock():
             made, self._made = self._made, None
         return run(made[1].close()) if made is not None and made[0] == os.getpid() else None

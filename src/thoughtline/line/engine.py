@@ -6,9 +6,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
+from operator import add
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from thoughtline.lessons import Lessons
 from thoughtline.line.history import translated
@@ -20,7 +22,7 @@ from thoughtline.stores import LayeredStore, Store, open_store
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import StoreError
 from thoughtline.values.identity import Identity
-from thoughtline.values.outcome import Counts
+from thoughtline.values.outcome import COUNTED, Counts, counts_of
 from thoughtline.values.records import Record
 from thoughtline.watching import log_problem
 from thoughtline.working import InThreads
@@ -64,14 +66,16 @@ class Engine:
         self._work = InThreads()
         self._saves: set[asyncio.Task[Any]] = set()
         self._refreshed_at = 0.0
-        self._counts: dict[str, int] = {}
+        self._requests = self._healed = self._saved = self._late = 0
+        self._counts = [0] * len(COUNTED)
         self._problem = ""
         self._store: Store | None = None
         self._is_closed = False
 
     @property
     def report(self) -> LineReport:
-        return LineReport(**self._counts, store=self.store_word, problem=self._problem)
+        done = LineReport(*self._counts, requests=self._requests, saved=self._saved, late=self._late)
+        return replace(done, healed=self._healed, store=self.store_word, problem=self._problem)
 
     @property
     def store_word(self) -> str:
@@ -79,13 +83,13 @@ class Engine:
             return "memory"
         return "degraded" if isinstance(self._store, LayeredStore) and not self._store.is_settled else "ok"
 
-    async def open(self) -> Replayer:
+    async def open(self) -> _Open:
         """Raises what the store says, if it can't be opened."""
         if self._opened is None:
             if self._opening is None:
                 self._opening = asyncio.ensure_future(self._open(self.settings.store_url))
             self._opened = await asyncio.shield(self._opening)
-        return self._opened.replayer
+        return self._opened
 
     async def _open(self, url: str) -> _Open:
         store = await open_store(url, self.settings.store)
@@ -98,23 +102,28 @@ class Engine:
         return _Open(store, replayer, lessons)
 
     async def _ready(self) -> Replayer:
+        opened = self._opened or await self._open_anyway()
+        if time.monotonic() - self._refreshed_at > REFRESH_SECONDS:
+            self._refreshed_at = time.monotonic()
+            await opened.lessons.refresh()
+        return opened.replayer
+
+    async def _open_anyway(self) -> _Open:
         """A store that a person has to mend is no reason for a request to fail: memory goes on alone, and says so."""
         try:
-            replayer = await self.open()
+            return await self.open()
         except (StoreError, OSError) as error:
             if not self._problem:
                 self._problem = f"{type(error).__name__}: {error}"
                 log.error("the store could not be opened, memory goes on alone: %s", self._problem)
                 self._opening = asyncio.ensure_future(self._open("memory://"))
             return await self.open()
-        if time.monotonic() - self._refreshed_at > REFRESH_SECONDS and self._opened is not None:
-            self._refreshed_at = time.monotonic()
-            await self._opened.lessons.refresh()
-        return replayer
 
     async def prepare(self, body: bytes, destination: Destination, identity: Identity) -> Prepared:
         prepared = await (await self._ready()).prepare(body, destination, identity)
-        self._count(requests=1, **prepared.counts.counted)
+        self._requests += 1
+        if prepared.plan is not None:
+            self._counts = list(map(add, self._counts, counts_of(prepared.plan.counts)))
         return prepared
 
     async def heal(self, prepared: Prepared, status: int, answer: bytes) -> Prepared | None:
@@ -124,7 +133,7 @@ class Engine:
 
     async def accept(self, prepared: Prepared) -> None:
         """A healed request went through."""
-        self._count(healed=1)
+        self._healed += 1
         if self.settings.replay.learn:
             await (await self._ready()).keep_lessons(prepared)
 
@@ -136,7 +145,7 @@ class Engine:
         self._saves.add(task)
         try:
             saved = await (await self._ready()).save(records, learns=self.settings.replay.learn)
-            self._count(saved=len(records) if saved is not None else 0)
+            self._saved += len(records) if saved is not None else 0
         except Exception as problem:
             log_problem("a turn could not be remembered", problem)
         finally:
@@ -144,7 +153,7 @@ class Engine:
 
     def count_late(self) -> None:
         """A turn's end was shown before the turn was saved; that goes on behind."""
-        self._count(late=1)
+        self._late += 1
 
     async def translate(self, body: bytes, to: Destination, who: Identity) -> dict[str, Any]:
         """The members of a request that hold a history which another model takes."""
@@ -164,8 +173,3 @@ class Engine:
         if opening is not None:
             await (await opening).store.close()
         self._work.close()
-
-    def _count(self, **more: int) -> None:
-        for name, count in more.items():
-            if count:
-                self._counts[name] = self._counts.get(name, 0) + count

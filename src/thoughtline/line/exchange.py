@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from thoughtline.line.background import is_done, run, tell, wait_for
 from thoughtline.line.engine import Engine
 from thoughtline.line.reading import AnswerReader
+from thoughtline.line.shared_loop import Running
 from thoughtline.outgoing import AskedAddress
 from thoughtline.prepared import Prepared
 from thoughtline.values.errors import LimitExceeded
@@ -38,11 +39,14 @@ class ExchangeState:
         self._engine = engine
         self._body = body
         self._prepared = prepared
-        self._is_streaming = address is not None and address.is_streaming
-        self._keeps = address is None or address.action == "generate"
+        self._address = address
+        self._outcome: Outcome | None = None
         self._reader: AnswerReader | None = None
-        self._summed: tuple[Prepared | None, Outcome] | None = None
         self._has_ended = False
+        self._is_unread = prepared is not None and isinstance(prepared.problem, LimitExceeded)
+        self._is_ours = prepared is not None
+        self.is_whole = False
+        """Whether the answer is one body: it is read when all of it is there, so its last piece waits for that."""
 
     @property
     def body(self) -> bytes:
@@ -52,23 +56,17 @@ class ExchangeState:
     @property
     def outcome(self) -> Outcome:
         """What was done about reasoning."""
-        if self._summed is None or self._summed[0] is not self._prepared:
-            self._summed = self._prepared, self._prepared.outcome if self._prepared is not None else Outcome()
-        return self._summed[1]
+        if self._outcome is None:
+            self._outcome = self._prepared.outcome if self._prepared is not None else Outcome()
+        return self._outcome
 
     @property
     def headers(self) -> dict[str, str]:
         """What an answer says of it: `x-thoughtline-replay`."""
-        if self._prepared is None:
+        if not self._is_ours:
             return {}
-        is_unread = isinstance(self._prepared.problem, LimitExceeded)
-        words = replay_words(counts_of(self.outcome), self._engine.store_word, is_unread)
+        words = replay_words(counts_of(self.outcome), self._engine.store_word, self._is_unread)
         return {REPLAY_HEADER: words.decode()}
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the answer is one body: it is read when all of it is there, so its last piece waits for that."""
-        return self._reader is not None and not self._reader.is_stream
 
     @property
     def is_healable(self) -> bool:
@@ -78,15 +76,16 @@ class ExchangeState:
     def answer(self, status: int, headers: Mapping[str, str]) -> bool:
         """The head of the answer has come; whether its body is worth reading. `headers` are found by lower case."""
         prepared = self._prepared
-        if prepared is None or prepared.transcript is None or status != 200:
+        if status != 200 or prepared is None or prepared.transcript is None:
             return False
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        self._listen(is_stream=self._is_stream(prepared, kind), encoding=headers.get("content-encoding", "").lower())
-        return self._reader is not None
+        is_asked = prepared.transcript.is_streaming or (self._address is not None and self._address.is_streaming)
+        streams = is_stream(kind, prepared.destination.format, is_asked=is_asked)
+        return self._listen(is_stream=streams, encoding=headers.get("content-encoding", "").lower()) is not None
 
     def read(self, data: bytes) -> bool:
         """A whole answer."""
-        reader = self._listen(is_stream=False)
+        reader = self._reader or self._listen(is_stream=False)
         if reader is None:
             return False
         reader.feed(data)
@@ -94,56 +93,45 @@ class ExchangeState:
 
     def feed(self, data: bytes) -> bool:
         """A piece of an answer, as it came. Whether a turn has ended in it: save that before you show the piece."""
-        reader = self._listen(is_stream=True)
+        reader = self._reader or self._listen(is_stream=True)
         return reader is not None and reader.feed(data)
 
     def hear(self, chunk: object) -> bool:
         """The same for a chunk that was decoded already: a dict, or an SDK's model."""
-        reader = self._listen(is_stream=True)
+        reader = self._reader or self._listen(is_stream=True)
         return reader is not None and reader.hear(chunk)
 
     def cut(self) -> None:
         """Whoever the answer is for has left: what came is kept as a turn cut short. Nobody waits for that."""
-        if self._reader is not None and not self._has_ended:
-            self._has_ended = True
-            self._reader.end(is_cut=True)
-            if records := self._taken():
-                _in_background(self._engine.save(records))
+        if self._reader is not None and not self._has_ended and (records := self._last(is_cut=True)):
+            _in_background(self._engine.save(records))
 
     def _listen(self, *, is_stream: bool, encoding: str = "") -> AnswerReader | None:
-        prepared = self._prepared
-        if self._reader is None and self._keeps and prepared is not None and prepared.transcript is not None:
-            try:
-                self._reader = AnswerReader(prepared, is_stream=is_stream, encoding=encoding)
-            except Exception as problem:
-                log_problem("a response could not be read", problem)
-                self._keeps = False
-            if prepared.healings:
-                _in_background(self._engine.accept(prepared))
-            self._let_go(prepared)
+        """Once. The request is let go of then: it may be long, and is sent. What there is to tell of it stays."""
+        prepared, address = self._prepared, self._address
+        if prepared is None or prepared.transcript is None or (address is not None and address.action != "generate"):
+            return None
+        try:
+            self._reader = AnswerReader(prepared, is_stream=is_stream, encoding=encoding)
+            self.is_whole = not is_stream
+        except Exception as problem:
+            log_problem("a response could not be read", problem)
+        if prepared.healings:
+            _in_background(self._engine.accept(prepared))
+        self._outcome = self.outcome
+        self._prepared, self._body = None, b""
         return self._reader
-
-    def _let_go(self, prepared: Prepared) -> None:
-        """Of what was said in the request: that may be long, and is sent. What there is to tell of it stays."""
-        told = self.outcome
-        self._prepared = Prepared(
-            prepared.destination, prepared.identity, b"", prepared.contract, problem=prepared.problem
-        )
-        self._summed = self._prepared, told
-
-    def _is_stream(self, prepared: Prepared, kind: str) -> bool:
-        is_asked = self._is_streaming or (prepared.transcript is not None and prepared.transcript.is_streaming)
-        return is_stream(kind, prepared.destination.format, is_asked=is_asked)
 
     def _taken(self) -> tuple[Record, ...]:
         return self._reader.take(time.time(), self.outcome) if self._reader is not None else ()
 
-    def _last(self) -> tuple[Record, ...]:
-        if self._reader is None or self._has_ended:
+    def _last(self, *, is_cut: bool = False) -> tuple[Record, ...]:
+        reader = self._reader
+        if reader is None or self._has_ended:
             return ()
         self._has_ended = True
-        self._reader.end()
-        return self._taken()
+        reader.end(is_cut=is_cut)
+        return reader.take(time.time(), self.outcome)
 
     async def _heal(self, status: int, answer: bytes) -> bool:
         """On the background loop."""
@@ -151,7 +139,7 @@ class ExchangeState:
         if prepared is None or prepared.transcript is None:
             return False
         healed = await self._engine.heal(prepared, status, answer)
-        self._prepared = healed or replace(prepared, healings=0)
+        self._prepared, self._outcome = healed or replace(prepared, healings=0), None
         return healed is not None
 
 
@@ -197,7 +185,7 @@ class SyncExchange(ExchangeState):
         if not records:
             return
         done = run(self._engine.save(records))
-        if not done.done() and wait([done], self._engine.hold_seconds).not_done:
+        if isinstance(done, Future) and wait([done], self._engine.hold_seconds).not_done:
             tell(self._engine.count_late)
 
 
@@ -208,12 +196,17 @@ def _not_healed(problem: Exception) -> bool:
 
 def _in_background(work: Coroutine[Any, Any, None]) -> None:
     try:
-        run(work).add_done_callback(_log_failure)
+        running = run(work)
     except RuntimeError:  # the interpreter is on its way out
         work.close()
+        return
+    if isinstance(running, Future):
+        running.add_done_callback(_log_failure)
+    else:
+        _log_failure(running)
 
 
-def _log_failure(done: Future[None]) -> None:
+def _log_failure(done: Running[None]) -> None:
     problem = None if done.cancelled() else done.exception()
     if problem is not None:
         log_problem("something could not be kept", problem)

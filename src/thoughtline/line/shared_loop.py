@@ -9,13 +9,17 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from contextvars import Context
+from functools import partial
 from selectors import DefaultSelector, SelectorKey
-from typing import Any, TypeVarTuple, Unpack
+from typing import Any, TypeAlias, TypeVar, TypeVarTuple, Unpack
 
+Result = TypeVar("Result")
 Given = TypeVarTuple("Given")
+Running: TypeAlias = Future[Result] | asyncio.Task[Result]
+"""What is being done. A task is over: nobody but its loop may wait for one."""
 
 
 class _Selector(DefaultSelector):
@@ -38,7 +42,7 @@ class SharedLoop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         self._place = threading.Lock()
-        self._handed_over: deque[Callable[[], asyncio.Task[Any]]] = deque()
+        self._handed_over: deque[Callable[[], None]] = deque()
         self._due: deque[asyncio.Handle] | None = None
         self._timers: list[asyncio.TimerHandle] = []
         super().__init__(_Selector(self._place))
@@ -48,33 +52,44 @@ class SharedLoop(asyncio.SelectorEventLoop):
         with self._place:
             super().run_forever()
 
-    def do(self, start: Callable[[], asyncio.Task[Any]]) -> None:
-        """Run what `start` begins: here, or on the loop where somebody else is at it, in the order of asking."""
-        if not self.do_here(start):
-            self._handed_over.append(start)
-            self.call_soon_threadsafe(lambda: self._handed_over.popleft()())
+    def do(self, work: Coroutine[Any, Any, Result]) -> Running[Result]:
+        """Have it done: here, or on the loop where somebody else is at it, in the order of asking."""
+        return self.do_here(work) or self._hand_over(work)
 
-    def do_here(self, start: Callable[[], asyncio.Task[Any]]) -> bool:
-        """Run what `start` begins in this thread until it has to wait, which it then does on the loop. False, and
-        nothing is done, where somebody else has the place, or is to have it first."""
+    def do_here(self, work: Coroutine[Any, Any, Result]) -> Running[Result] | None:
+        """Do it in this thread until it has to wait, which it then does on the loop. None, and nothing is done, where
+        somebody else has the place, or is to have it first."""
         if self._handed_over or not self._place.acquire(blocking=False):
-            return False
+            return None
+        outer = asyncio._get_running_loop()
+        outside = asyncio.current_task(outer) if outer is not None else None
+        if outer is not None and outside is not None:  # in the middle of a task of another loop
+            asyncio._leave_task(outer, outside)
+        asyncio._set_running_loop(self)
         self._due, self._timers = due, timers = deque[asyncio.Handle](), list[asyncio.TimerHandle]()
-        task = None
+        task = running = None
         try:
-            with _running(self):
-                task = start()
-                while due:
-                    due.popleft()._run()
+            task = asyncio.Task(work, loop=self)
+            while due:
+                due.popleft()._run()
+            running = task if task.done() and not task.cancelled() else _passed_on(task)
+            return running
         finally:
+            asyncio._set_running_loop(outer)
+            if outer is not None and outside is not None:
+                asyncio._enter_task(outer, outside)
             self._due = None
             for handle in due:  # somebody has pressed Ctrl-C
                 super().call_soon(handle._run)
             self._place.release()
-            is_over = task is not None and task.done() and not due
-            if not is_over or not all(timer.cancelled() for timer in timers):
+            if due or task is None or running is not task or not all(map(asyncio.TimerHandle.cancelled, timers)):
                 self.call_soon_threadsafe(_wake)
-        return True
+
+    def _hand_over(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+        done = Future[Result]()
+        self._handed_over.append(lambda: _pass_on_to(done, self.create_task(work)))
+        self.call_soon_threadsafe(lambda: self._handed_over.popleft()())
+        return done
 
     def call_soon(
         self, callback: Callable[[Unpack[Given]], object], *args: *Given, context: Context | None = None
@@ -98,20 +113,24 @@ class SharedLoop(asyncio.SelectorEventLoop):
         return timer
 
 
-@contextmanager
-def _running(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """This thread runs the loop, in the middle of a task of its own loop, if it has one."""
-    outer = asyncio._get_running_loop()
-    task = asyncio.current_task(outer) if outer is not None else None
-    if outer is not None and task is not None:
-        asyncio._leave_task(outer, task)
-    asyncio._set_running_loop(loop)
-    try:
-        yield
-    finally:
-        asyncio._set_running_loop(outer)
-        if outer is not None and task is not None:
-            asyncio._enter_task(outer, task)
+def _passed_on(task: asyncio.Task[Result]) -> Future[Result]:
+    """For whoever waits elsewhere. Whoever stops waiting stops nothing else."""
+    done = Future[Result]()
+    _pass_on_to(done, task)
+    return done
+
+
+def _pass_on_to(done: Future[Result], task: asyncio.Task[Result]) -> None:
+    task.add_done_callback(partial(_end, done))
+
+
+def _end(done: Future[Result], task: asyncio.Task[Result]) -> None:
+    if task.cancelled():
+        done.set_exception(RuntimeError("stopped"))
+    elif (problem := task.exception()) is not None:
+        done.set_exception(problem)
+    else:
+        done.set_result(task.result())
 
 
 def _wake() -> None:

@@ -89,38 +89,39 @@ class _Transport:
 
     def _with_body(self, request: Any, body: bytes) -> Any:
         """The request as it goes out: the caller's own where there is nothing to change."""
-        given = request.headers.raw
-        kept = [pair for pair in given if not pair[0].lower().startswith(b"x-thoughtline-")]
-        if body == request.content and len(kept) == len(given):
+        own = [name for name, _ in request.headers.raw if name.lower().startswith(b"x-thoughtline-")]
+        if not own and body == request.content:
             return request
-        size = str(len(body)).encode()
-        headers = [(name, size if name.lower() == b"content-length" else value) for name, value in kept]
-        stream = self.library.ByteStream(body)
+        stream, given = self.library.ByteStream(body), request.extensions
         changed = self.library.Request(
-            request.method, request.url, headers=headers, stream=stream, extensions=request.extensions
+            request.method, request.url, headers=request.headers, stream=stream, extensions=given
         )
+        for name, _ in request.headers.raw:
+            if name.lower() == b"content-length":
+                changed.headers[name.decode("latin-1")] = str(len(body))
+        for name in own:
+            del changed.headers[name.decode("latin-1")]
         changed.read()  # whoever looks at its content finds it
         return changed
 
-    def _answer(self, exchange: ExchangeState, response: Any) -> bool:
+    def _listen(self, exchange: ExchangeState, response: Any) -> bool:
         """Put our header on the answer, and read it on its way to the caller. Whether it was read already."""
         try:
-            return self._listen(exchange, response)
+            for name, value in exchange.headers.items():
+                response.headers[name] = value
+            is_read = response.is_stream_consumed
+            # What was read is plain, whatever its head says.
+            head = {"content-type": response.headers.get("content-type", "")} if is_read else response.headers
+            if not exchange.answer(response.status_code, head):
+                return False
+            if is_read:
+                exchange.feed(response.content)
+            else:
+                response.stream = self.stream(response.stream, exchange)
+            return bool(is_read)
         except Exception as problem:
             log_problem("an answer could not be read", problem)
             return False
-
-    def _listen(self, exchange: ExchangeState, response: Any) -> bool:
-        for name, value in exchange.headers.items():
-            response.headers[name] = value
-        if response.is_stream_consumed:
-            plain = {"content-type": response.headers.get("content-type", "")}
-            if exchange.answer(response.status_code, plain):
-                exchange.feed(response.content)
-            return True
-        if exchange.answer(response.status_code, response.headers):
-            response.stream = self.stream(response.stream, exchange)
-        return False
 
 
 class _Refusal:
@@ -159,7 +160,7 @@ class _SyncTransport(_Transport):
         response = self._inner.handle_request(self._with_body(request, exchange.body))
         if response.status_code >= 400 and exchange.is_healable:
             response = self._healed(request, exchange, response)
-        if self._answer(exchange, response):
+        if self._listen(exchange, response):
             exchange.end()
         return response
 
@@ -200,7 +201,7 @@ class _AsyncTransport(_Transport):
         response = await self._inner.handle_async_request(self._with_body(request, exchange.body))
         if response.status_code >= 400 and exchange.is_healable:
             response = await self._healed(request, exchange, response)
-        if self._answer(exchange, response):
+        if self._listen(exchange, response):
             await exchange.end()
         return response
 
