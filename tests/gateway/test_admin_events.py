@@ -23,7 +23,7 @@ from thoughtline.gateway.admin.request_answers import RequestRow
 from thoughtline.gateway.bus import Bus, StoreCounts
 from thoughtline.gateway.explaining import row_of
 from thoughtline.gateway.journal import MAX_WAITING, Journal, Line
-from thoughtline.gateway.served import Served
+from thoughtline.gateway.recent import Served
 from thoughtline.settings import Settings
 from thoughtline.stores.base import Counters
 from thoughtline.values.errors import Declined

@@ -21,14 +21,13 @@ from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.pipeline import Down
 from thoughtline.gateway.proxy import Exchange
 from thoughtline.gateway.relay import Relay
-from thoughtline.gateway.saving import Saving
 from thoughtline.gateway.translating import Translate
 from thoughtline.watching import StreamWatch, Watch
 
 CHAT = "/deepseek/v1/chat/completions"
 GEMINI = "/deepseek/v1beta/models/deepseek-v4-pro"
 SAID = "Hello.\nscript:\nthink: A greeting.\nsay: Hello to you."
-OURS = (Exchange, Incoming, Attempt, Down, Relay, Saving, Translate, Watch, StreamWatch)
+OURS = (Exchange, Incoming, Attempt, Down, Relay, Translate, Watch, StreamWatch)
 
 Ask = Callable[[Running], object]
 

@@ -23,7 +23,7 @@ from tests.gateway.test_faults import event
 from tests.gateway.upstreams import Got, Out, Upstream, upstream
 from tests.sim.faces import HTTP
 from thoughtline.catalogue import Provider
-from thoughtline.gateway import attempt, edits, reading, translating
+from thoughtline.gateway import attempt, edits, pieces, translating
 from thoughtline.gateway.admin.access import make_cookie
 from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.settings import RouteSettings, Settings
@@ -137,7 +137,7 @@ TAGGED = Settings(tags="markers")
 @pytest.mark.parametrize("headers", [(), (("content-encoding", "compress"),)], ids=["too large", "packed oddly"])
 def test_tags_of_an_answer_that_cannot_be_read(headers: tuple[tuple[str, str], ...]) -> None:
     """What is too large, or packed in a way that nobody here knows, loses its tags' removal and not a byte."""
-    size = 100 if headers else reading.MAX_WHOLE_BYTES + 2**20
+    size = 100 if headers else pieces.MAX_WHOLE_BYTES + 2**20
     body = ANSWER.replace(b"hi", b"<think>a</think>" + b"x" * size)
 
     async def answer(got: Got, out: Out) -> None:

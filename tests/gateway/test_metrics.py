@@ -77,7 +77,7 @@ def test_nothing_that_was_said_is_a_label(gateway: Managed) -> None:
 def test_an_open_stream_is_counted(gateway: Managed) -> None:
     """While it lasts, and no longer."""
     seen: list[float] = []
-    gauge = gateway.gateway.state.metrics._streams
+    gauge = gateway.gateway.state.metrics.streams
     gauge.inc = lambda amount=1: seen.append(amount)  # type: ignore[method-assign]  # to see each step
     body = {"model": "deepseek-v4-pro", "stream": True, "messages": [{"role": "user", "content": "hi"}]}
     with gateway.anyone.stream(
@@ -164,7 +164,7 @@ metrics = Metrics()
 for _ in range(int(sys.argv[1])):
     names = {"request": "r", "tenant": "t", "method": "POST", "route": "generate", "provider": "deepseek"}
     metrics.count(Line(at=1.0, **names, format="openai_chat", model="m", status=200, restored=2, own_ms=1.0))
-metrics.stream(1)
+metrics.streams.inc(1)
 sys.stdout.write(metrics.page().decode())
 """
     environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}

@@ -40,44 +40,40 @@ class Breaker(Struct):
 class Breakers:
     """The breakers of all targets. What is told after the fact is told with the time it happened.
 
-    `on_change` is called with a target whose breaker has opened, is being tried, or has closed again.
+    `known` are those of targets that something was told against. `on_change` is called with a target whose breaker has
+    opened, is being tried, or has closed again.
     """
 
     def __init__(self, terms: BreakerTerms | None = None) -> None:
         self._terms = terms or BreakerTerms()
-        self._breakers: dict[str, Breaker] = {}
+        self.known: dict[str, Breaker] = {}
         self.on_change: Callable[[str], None] = lambda target: None
 
     def state(self, target: str, now: float) -> State:
-        breaker = self._breakers.get(target)
+        breaker = self.known.get(target)
         if breaker is None or not breaker.openings:
             return "closed"
         return "open" if now < breaker.open_until else "half_open"
 
-    @property
-    def known(self) -> tuple[str, ...]:
-        """The targets that something was told against."""
-        return tuple(self._breakers)
-
     def failures(self, target: str) -> int:
         """How often it failed in a row."""
-        breaker = self._breakers.get(target)
+        breaker = self.known.get(target)
         return breaker.failures if breaker is not None else 0
 
     def admits(self, target: str, now: float) -> bool:
         """Whether a target is worth asking now: for a half-open one, whether nobody else is trying it."""
         state = self.state(target, now)
-        return state == "closed" or (state == "half_open" and now >= self._breakers[target].probe_until)
+        return state == "closed" or (state == "half_open" and now >= self.known[target].probe_until)
 
     def asked(self, target: str, now: float) -> None:
         """A request goes there. If the breaker is half open, this is the probe."""
-        if target in self._breakers and self.state(target, now) == "half_open":
-            self._breakers[target].probe_until = now + self._terms.probe_seconds
+        if target in self.known and self.state(target, now) == "half_open":
+            self.known[target].probe_until = now + self._terms.probe_seconds
             self.on_change(target)
 
     def succeeded(self, target: str) -> None:
         """It answered: also if what it said is that the request is wrong."""
-        gone = self._breakers.pop(target, None)
+        gone = self.known.pop(target, None)
         if gone is not None and gone.openings:
             self.on_change(target)
 
@@ -91,12 +87,12 @@ class Breakers:
 
     def get(self, target: str) -> Breaker:
         """What is known of a target; nothing is known against most."""
-        return self._breakers.get(target) or Breaker()
+        return self.known.get(target) or Breaker()
 
     def adopt(self, target: str, told: Breaker) -> None:
         """What another process knows: a breaker that has opened there, is tried there, or was closed there."""
         if not told.openings:
-            self._breakers.pop(target, None)
+            self.known.pop(target, None)
             return
         breaker = self._known(target)
         breaker.failures, breaker.probe_until = told.failures, told.probe_until
@@ -105,7 +101,7 @@ class Breakers:
 
     def opens_at(self, target: str) -> float:
         """When an open target may be tried; for choosing among targets that are all open."""
-        breaker = self._breakers.get(target)
+        breaker = self.known.get(target)
         return breaker.open_until if breaker is not None else 0.0
 
     def _open(self, breaker: Breaker, failure: TargetFailure, now: float) -> None:
@@ -117,9 +113,9 @@ class Breakers:
         breaker.open_until = max(breaker.open_until, now + (pause if asked is None else asked))
 
     def _known(self, target: str) -> Breaker:
-        breaker = self._breakers.get(target)
+        breaker = self.known.get(target)
         if breaker is None:
-            if len(self._breakers) >= MOST_TARGETS:
-                self._breakers.pop(next(iter(self._breakers)))
-            breaker = self._breakers[target] = Breaker()
+            if len(self.known) >= MOST_TARGETS:
+                self.known.pop(next(iter(self.known)))
+            breaker = self.known[target] = Breaker()
         return breaker

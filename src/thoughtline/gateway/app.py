@@ -15,7 +15,8 @@ from typing import TypeAlias
 from thoughtline.formats import FORMATS
 from thoughtline.gateway import cors, shared_settings, websocket
 from thoughtline.gateway.admin import recent
-from thoughtline.gateway.admin.dispatch import is_managed
+from thoughtline.gateway.admin.dispatch import PATHS as MANAGED
+from thoughtline.gateway.admin.dispatch import PREFIXES as MANAGED_PREFIXES
 from thoughtline.gateway.admin.dispatch import serve as serve_managed
 from thoughtline.gateway.asgi import Receive, Scope, Send, error_body, send_json
 from thoughtline.gateway.checking import checked
@@ -82,7 +83,8 @@ class Gateway:
         raw = scope.get("raw_path") or path.encode("latin-1", "replace")
         if method in ("GET", "HEAD") and is_view(scope, state.settings.providers):
             return serve_managed(state, {**scope, "path": "/", "raw_path": b"/"}, receive, send)
-        if len(raw) <= MAX_PATH_BYTES and is_managed(path):  # which says itself what it can be asked
+        if len(raw) <= MAX_PATH_BYTES and (path in MANAGED or path.startswith(MANAGED_PREFIXES)):
+            # which says itself what it can be asked
             return serve_managed(state, scope, receive, send)
         if method in _NEVER_SERVED or len(raw) > MAX_PATH_BYTES:
             refusal = _refusal(method)

@@ -1,4 +1,4 @@
-"""The few things that are said over ASGI: reading a body within a bound, sending a whole answer or an error."""
+"""The few things that are said over ASGI: a whole answer, or an error."""
 
 from __future__ import annotations
 
@@ -16,34 +16,6 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 
-class ClientGone(Exception):
-    """The client hung up before it had said everything."""
-
-
-async def read_body(receive: Receive, declared: bytes, limit: int) -> bytes:
-    """The whole body of a request, or a refusal as soon as it is known to be too large."""
-    if declared.isdigit() and int(declared) > limit:
-        raise _too_large(limit)
-    message = await receive()
-    if not message.get("more_body", False) and message["type"] == "http.request":
-        body = message.get("body", b"")
-        if len(body) > limit:
-            raise _too_large(limit)
-        return bytes(body)
-    parts: list[bytes] = []
-    size = 0
-    while True:
-        if message["type"] == "http.disconnect":
-            raise ClientGone
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > limit:
-            raise _too_large(limit)
-        if not message.get("more_body", False):
-            return b"".join(parts)
-        message = await receive()
-
-
 async def send_whole(send: Send, status: int, headers: Headers, body: bytes) -> None:
     """An answer that is one body."""
     await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -53,15 +25,6 @@ async def send_whole(send: Send, status: int, headers: Headers, body: bytes) -> 
 async def send_json(send: Send, status: int, body: bytes, headers: Headers | None = None) -> None:
     length = (b"content-length", str(len(body)).encode())
     await send_whole(send, status, [(b"content-type", b"application/json"), length, *(headers or [])], body)
-
-
-def _too_large(limit: int) -> Declined:
-    return Declined(
-        413,
-        "body_too_large",
-        f"The body of this request is larger than {limit} bytes.",
-        'Set [server] max_body = "64MiB", or compact the conversation.',
-    )
 
 
 # --- errors of our own, in the words of the client's format -----------------------------------------------------------

@@ -37,7 +37,7 @@ from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.masking import MASK
 from thoughtline.gateway.plain_content import HEADER as CONTENT_HEADER
 from thoughtline.gateway.plain_content import is_plain
-from thoughtline.gateway.served import KeptBodies, RefusalNote, kept_bodies
+from thoughtline.gateway.recent import KeptBodies, RefusalNote, kept_bodies
 from thoughtline.gateway.translating import ClientFormat
 from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.gateway.upstream_socket import HELD_SOCKET, HeldSocket
@@ -85,6 +85,7 @@ class Attempt:
     `uncounted` is a request whose tokens are asked for, in a format that its provider does not count in.
     `compacts`: its answer is to be one compaction of ours; `retained` is what the user said, where that goes with it.
     `is_signed`: the caller's signature goes up, and so the bytes that it is over.
+    `is_plain`: a chat client takes `content` to be text: its request says so, its key, or settings.
     What it becomes, and what explains it when somebody asks, begins as nothing. Beyond thirty attributes of its
     own an object takes four times the memory, so what stays as it is is not set.
     """
@@ -114,6 +115,7 @@ class Attempt:
     notes: NoteChain | None = None
     was_healed = False
     is_signed = False
+    is_plain = False
     found: tuple[Finding, ...] = ()
     compacts = False
     guess = 0
@@ -138,23 +140,17 @@ class Attempt:
         if signs and self._is_callers:
             self.is_signed = True
         self._credential = incoming.caller.credential if self._is_callers else ""
+        accounts, shown = self.state.caches.accounts, key or self._credential
+        account = accounts.get(shown) or accounts.keep(shown, account_of(shown), len(shown))
         endpoint = provider.bases.get(target.format, provider.base_url)
-        self.destination = Destination(provider.name, endpoint, target.model, target.format, self._account())
+        self.destination = Destination(provider.name, endpoint, target.model, target.format, account)
         self.client = ClientFormat(wire.name, route.is_streaming, wire.stream_query not in incoming.query)
-        self.is_plain = route.format is not None and "content_in_parts" in wire.quirks and self._takes_plain_content()
+        if route.format is not None and "content_in_parts" in wire.quirks:
+            said, of_key = incoming.headers.get(CONTENT_HEADER, b""), caller.key.content if caller.key else None
+            of_all = (provider.content, self.state.settings.content)
+            self.is_plain = is_plain(said, of_key, *of_all) if said or of_key else target.is_plain
         self.body = incoming.body
         self.is_streaming = route.is_streaming
-
-    def _account(self) -> str:
-        accounts, shown = self.state.caches.accounts, self.key or self._credential
-        return accounts.get(shown) or accounts.keep(shown, account_of(shown), len(shown))
-
-    def _takes_plain_content(self) -> bool:
-        """Whether a chat client takes `content` to be text: its request says so, its key, or settings."""
-        key, header = self.incoming.caller.key, self.incoming.headers.get(CONTENT_HEADER, b"")
-        if not header and (key is None or key.content is None):
-            return self.target.is_plain
-        return is_plain(header, key.content if key else None, self.target.provider.content, self.state.settings.content)
 
     def send_instead(self, prepared: Prepared) -> None:
         """What is sent from now on, and what there is to tell of it."""
@@ -167,12 +163,10 @@ class Attempt:
 
     @property
     def member_edits(self) -> MemberEdits:
-        """What a body needs that was made for another address than one with a project and a location."""
+        """What a body needs that was made for another address than this one with a project and a location."""
         published = FORMATS[self.target.format].published
         is_at_home = self.incoming.route.place and not self.is_translated
-        if not self.target.provider.is_located or published is None or is_at_home:
-            return ()
-        return published.members(names_model=self.is_generating)
+        return published.members(names_model=self.is_generating) if published is not None and not is_at_home else ()
 
     @property
     def is_mended(self) -> bool:
@@ -222,12 +216,6 @@ class Attempt:
         is_answer = response.status == 200 and is_whole
         return count_of(ErrorResponse(response, body, is_whole).plain, wire, self.client.format) if is_answer else None
 
-    def let_go(self) -> None:
-        """The answer is on its way to the client: the request need not stay for as long as that takes."""
-        self.prepared = None
-        self.body = b""
-        self.incoming.let_go()
-
     async def ask(self) -> UpstreamResponse:
         """Ask, and heal what is refused. An error that can't be healed is in `refusal`, the first one."""
         assert self.prepared is not None
@@ -263,13 +251,13 @@ class Attempt:
             key = key or self._credential  # in the header that this provider reads
         if not self.is_signed and (self.is_plain or self.tags != "off" or self.names.client):
             received = [pair for pair in received if pair[0] != b"accept-encoding"]  # it is read, and edited
-        body, held = self.prepared.body, self._held_socket()
+        body, scope = self.prepared.body, self.incoming.scope
+        held = self._held_socket(scope[HELD_SOCKET]) if HELD_SOCKET in scope else None
         return await self.send_up(target.provider, "POST", self.url, key=key, received=received, body=body, held=held)
 
-    def _held_socket(self) -> HeldSocket | None:
+    def _held_socket(self, held: HeldSocket) -> HeldSocket | None:
         """The connection that is held for the client, where the target can be asked over it."""
-        held: HeldSocket | None = self.incoming.scope.get(HELD_SOCKET)
-        if held is None or not self.is_generating or not self.target.provider.websocket:
+        if not self.is_generating or not self.target.provider.websocket:
             return None
         return held if "websocket" in FORMATS[self.target.format].quirks else None
 
@@ -280,7 +268,9 @@ class Attempt:
             return passthrough_address(self.target.provider, self.incoming.route.path, self.incoming.query)
         target, known = self.target, self.state.caches.addresses
         streams = self.is_streaming or target.provider.streams_only
-        query = self._query if self.is_translated else self.incoming.query
+        query = self.incoming.query
+        if self.is_translated:  # the client's own is of another format
+            query = FORMATS[target.format].stream_query if self.is_streaming else ""
         route, place = self.incoming.route.action, self.incoming.route.place
         action: Action = route if not self.is_generating and route in ("count_tokens", "compact") else "generate"
         asked = (target.provider.name, target.format, target.model, query, streams, action, place)
@@ -297,11 +287,6 @@ class Attempt:
             )
             known.keep(asked, found, len(query) + len(target.model))
         return found
-
-    @property
-    def _query(self) -> str:
-        """The query of a translated request: the client's own is of another format."""
-        return FORMATS[self.target.format].stream_query if self.is_streaming else ""
 
     async def send_up(
         self,
@@ -321,7 +306,7 @@ class Attempt:
             url = without_query_key(url)
         if key and provider.auth == "query":
             url = with_query_key(url, key)
-        headers = request_headers(received, provider, key)
+        headers = request_headers(received, provider, key, is_signed=self.is_signed and not key)
         check_what_goes_up(provider.name, url, headers, state.admin_token, state.keys)
         if incoming.trace is not None:
             headers = incoming.trace.carried(headers, self.destination)

@@ -16,7 +16,6 @@ from thoughtline.continuity.terms import Terms, setting_for, terms_for
 from thoughtline.failover.health import TargetHealth
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import decode_bounded
-from thoughtline.gateway.access import keys_for
 from thoughtline.gateway.headers import header_value
 from thoughtline.gateway.plain_content import is_plain
 from thoughtline.gateway.routing import Route
@@ -176,14 +175,6 @@ async def conversation_of(choices: Choices, incoming: Incoming) -> Conversation:
     latest = await replayer.latest(transcript, incoming.identity)
     name = f"{incoming.caller.tenant}/{incoming.identity.session or unnamed_session(transcript)}"
     return Conversation(name, latest.provenance if latest else None, failed_results(transcript), choices.skipped)
-
-
-async def keys_to_ask_with(incoming: Incoming, provider: Provider) -> list[str]:
-    """The keys to ask a provider with. Raises where this caller may not ask it."""
-    state, caller, conversation = incoming.state, incoming.caller, incoming.conversation
-    is_near = caller.key is None and not caller.is_local and await state.upstreams.neighbours.has(provider)
-    account = conversation.made.account if conversation.made else ""
-    return keys_for(caller, provider, conversation.name, state.health, state.clock(), account=account, is_near=is_near)
 
 
 def _choose(settings: Settings, asked: ChoiceKey) -> Target:

@@ -148,8 +148,10 @@ class Connections:
 
     def admit(self, address: str, server: ServerSettings, say: Say) -> bool:
         """Whether there is room for one more; if so, `leave` gives it back."""
-        if self.held >= self.most(server):
-            self._refuse("all", self.most(server), say)
+        # Each connection may need another one to a provider.
+        most = max(1, min(server.max_connections, (self._descriptors - RESERVED_DESCRIPTORS) // 2))
+        if self.held >= most:
+            self._refuse("all", most, say)
             return False
         if self._by_address[address] >= server.max_connections_per_address:
             self._refuse(address, server.max_connections_per_address, say)
@@ -163,10 +165,6 @@ class Connections:
         self._by_address[address] -= 1
         if not self._by_address[address]:
             del self._by_address[address]
-
-    def most(self, server: ServerSettings) -> int:
-        """Each connection may need another one to a provider."""
-        return max(1, min(server.max_connections, (self._descriptors - RESERVED_DESCRIPTORS) // 2))
 
     def _refuse(self, who: str, most: int, say: Say) -> None:
         self._refused += 1

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from thoughtline.gateway.pieces import Piece
-from thoughtline.gateway.reading import MAX_WHOLE_BYTES
+from thoughtline.gateway.pieces import MAX_WHOLE_BYTES, Piece
 
 
 class EditsBytes(Protocol):

@@ -21,7 +21,7 @@ from thoughtline.gateway.admin.request_answers import (
 )
 from thoughtline.gateway.masking import masked_body, masked_url, masked_words
 from thoughtline.gateway.meanings import COUNTED_AS, meaning_of, words_of
-from thoughtline.gateway.served import AttemptNote, KeptBodies, RefusalNote, Served
+from thoughtline.gateway.recent import AttemptNote, KeptBodies, RefusalNote, Served
 from thoughtline.replay.refusals import Correction
 from thoughtline.values.outcome import TurnNote
 

@@ -11,7 +11,7 @@ from thoughtline.catalogue import Provider
 from thoughtline.credentials import CREDENTIALS, signed_headers
 from thoughtline.encodings import ACCEPTED
 from thoughtline.formats import FORMATS
-from thoughtline.values.outcome import REPLAY_HEADER, Outcome, counts_of, replay_words
+from thoughtline.values.outcome import REPLAY_HEADER
 from thoughtline.values.turns import FormatName
 
 Headers = list[tuple[bytes, bytes]]
@@ -49,28 +49,33 @@ ADMIN_COOKIE = "thoughtline_admin"
 _CONTROLS = re.compile(rb"[\x00-\x1f\x7f]")
 
 
-def request_headers(received: Iterable[tuple[bytes, bytes]], provider: Provider, key: str) -> list[tuple[str, str]]:
+def request_headers(
+    received: Iterable[tuple[bytes, bytes]], provider: Provider, key: str, *, is_signed: bool = False
+) -> list[tuple[str, str]]:
     """The headers that go up: the client's own, without ours, those of its connection, and with the provider's key.
 
-    With `key` empty the client's credential goes up as it came.
+    With `key` empty the client's credential goes up as it came; `is_signed`: it is a signature over some of these.
     """
     received = list(received)
     last = dict(received)
-    signed = frozenset() if key else signed_headers(last)
-    dropped = _connection_names(received) if b"connection" in last else ()
-    accepted, kept = [], []
+    is_given = is_signed and b"accept-encoding" in signed_headers(last)
+    accepted, connection, kept = [], [], []
     for name, value in received:
         if name == b"accept-encoding":
             accepted.append(value)
+        if name == b"connection":
+            connection.append(value)
         if name in _SINGLE:
             if name not in last:
                 continue
             value = last.pop(name)
-        if name in _NOT_UP_ALL or name in dropped or name.startswith(_NEVER_UP) or (key and name in _SHOWN):
+        if name in _NOT_UP_ALL or name.startswith(_NEVER_UP) or (key and name in _SHOWN):
             continue
         if name == b"cookie" and not (value := _without_own_cookie(value)):
             continue
         kept.append((str(name, "latin-1"), value.decode() if value.isascii() else _text(value)))
+    if connection and (named := _listed(b",".join(connection)) - _NOT_UP_ALL):
+        kept = [pair for pair in kept if pair[0].encode("latin-1") not in named]
     if key:
         kept += _credential(provider, key)
     if provider.headers:
@@ -79,7 +84,7 @@ def request_headers(received: Iterable[tuple[bytes, bytes]], provider: Provider,
         kept += provider.headers.items()
     # What the client takes and we can read: a response is passed on as it came, and read beside that.
     readable = _readable(b",".join(accepted)) if accepted else "identity"
-    kept.append(("accept-encoding", _text(b",".join(accepted)) if b"accept-encoding" in signed else readable))
+    kept.append(("accept-encoding", _text(b",".join(accepted)) if is_given else readable))
     return kept
 
 
@@ -106,20 +111,20 @@ def without_credentials(headers: Iterable[tuple[bytes, bytes]], shown: Iterable[
 def response_headers(received: Sequence[tuple[str, str]]) -> Headers:
     """The headers that go down: the provider's own, but for those of its connection and what must not be said in our
     place."""
-    kept, kind, connection = [], None, False
+    kept, kind, connection = [], None, []
     for text, words in received:
         name, value = _name_down(text), words.encode("latin-1", "replace")
         if name == b"content-type" and kind is None:
             kind = value
-        connection = connection or name == b"connection"
+        if name == b"connection":
+            connection.append(value)
         if name in _HOP_BY_HOP or name.startswith(_NEVER_DOWN):
             continue
         if name == b"set-cookie" and ADMIN_COOKIE.encode() in value.lower():
             continue  # without a name, too: browsers send its value alone
         kept.append((name, value))
-    if connection:
-        dropped = _connection_names([(name.lower().encode(), value.encode()) for name, value in received])
-        kept = [pair for pair in kept if pair[0] not in dropped]
+    if connection and (named := _listed(b",".join(connection)) - _HOP_BY_HOP):
+        kept = [pair for pair in kept if pair[0] not in named]
     if (kind or b"").partition(b";")[0].lower() in _PAGES:
         kept.append((b"content-security-policy", b"sandbox"))
     return kept
@@ -144,11 +149,6 @@ def with_findings(headers: Headers, rules: Iterable[str]) -> Headers:
 REPLAY = REPLAY_HEADER.encode()
 
 
-def replay_header(done: Outcome, store: str, *, is_unread: bool = False) -> tuple[bytes, bytes]:
-    """What was done about reasoning, and how the store is unless it is well. `is_unread`: nobody here read it."""
-    return REPLAY, replay_words(counts_of(done), store, is_unread)
-
-
 def with_store(headers: Headers, word: str) -> Headers:
     """These headers with a word on how the store is, unless they have one."""
     part = b", store=" + word.encode()
@@ -166,12 +166,9 @@ def header_value(text: str) -> bytes:
     return _CONTROLS.sub(b"?", text.encode("latin-1", "replace"))
 
 
-def _connection_names(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
-    return _listed(b",".join([value for name, value in headers if name == b"connection"]))
-
-
 @lru_cache(32)
 def _listed(value: bytes) -> frozenset[bytes]:
+    """The names in a `connection` header."""
     return frozenset([part.strip().lower() for part in value.split(b",")])
 
 

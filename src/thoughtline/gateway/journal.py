@@ -87,16 +87,6 @@ class Listener:
         return self._rows.popleft()
 
 
-class Meter(Protocol):
-    """Whoever counts what happens."""
-
-    def count(self, line: Line) -> None:
-        """A request is over."""
-
-    def stream(self, change: int) -> None:
-        """A stream has begun (1) or ended (-1)."""
-
-
 class LogStyle(Protocol):
     """How the log is written: the bytes of a line, or None where it is left out."""
 
@@ -139,15 +129,15 @@ class JsonLog:
 class Journal:
     """Lines in, a log and counters out; rows in, listeners out.
 
-    `is_watched`: somebody listens, here or at another worker, and rows are worth making. `on_listening` is called when
-    somebody comes or goes.
+    `is_for_people`: they read the log, which tells of streams that begin, too. `is_watched`: somebody listens, here or
+    at another worker, and rows are worth making. `on_listening` is called when somebody comes or goes.
     """
 
     def __init__(self, log: BinaryIO | None = None, style: LogStyle | None = None) -> None:
         self._log = log
         self._style = style or JsonLog()
+        self.is_for_people = log is not None and self._style.is_for_people
         self._followers: tuple[Callable[[Line], None], ...] = ()
-        self._meter: Meter | None = None
         self._unwritten: list[bytes] = []
         self._listeners: set[Listener] = set()
         self._passes_on: Callable[[RequestRow], None] | None = None
@@ -161,10 +151,10 @@ class Journal:
         if self._log is not None:
             self._write(self._style.request(line, refusal))
 
-    def begun(self, make_line: Callable[[], Line]) -> None:
-        """A stream begins: for a log that people read, and so made only there."""
-        if self._log is not None and self._style.is_for_people:
-            self._write(self._style.begun(make_line()))
+    def begun(self, line: Line) -> None:
+        """A stream begins: for a log that people read."""
+        if self._log is not None:
+            self._write(self._style.begun(line))
 
     def note_listeners(self, *, are_elsewhere: bool) -> None:
         """Whether somebody listens at another worker."""
@@ -214,16 +204,6 @@ class Journal:
     def follow(self, follow: Callable[[Line], None]) -> None:
         """Call this with every line of this process."""
         self._followers = (*self._followers, follow)
-
-    def measure(self, meter: Meter) -> None:
-        """Let this one count."""
-        self._meter = meter
-        self.follow(meter.count)
-
-    def stream(self, change: int) -> None:
-        """A stream has begun (1) or ended (-1)."""
-        if change and self._meter is not None:
-            self._meter.stream(change)
 
     def hear(self, rows: Iterable[RequestRow], lost: int) -> None:
         """Rows of another worker."""

@@ -59,8 +59,8 @@ class Metrics:
             registry=registry,
         )
         self._late = _counter("store_late", "Saves that took longer than the end of their turn was held.", registry)
-        self._streams = _gauge("thoughtline_streams_open", "Streams that are being passed on.", registry)
-        self._websockets = _gauge("thoughtline_websockets_open", "WebSocket connections that clients hold.", registry)
+        self.streams = _gauge("thoughtline_streams_open", "Streams that are being passed on.", registry)
+        self.websockets = _gauge("thoughtline_websockets_open", "WebSocket connections that clients hold.", registry)
         self._served: dict[tuple[str, str, int], tuple[Add, Add, Add]] = {}
         self._done: dict[tuple[str, str], Add] = {}
         self._store = _StoreFigures(registry)
@@ -92,12 +92,6 @@ class Metrics:
             self._late.inc(line.late)
         if line.added_chars:
             self._added.labels(line.via).inc(line.added_chars)
-
-    def stream(self, change: int) -> None:
-        self._streams.inc(change)
-
-    def websocket(self, change: int) -> None:
-        self._websockets.inc(change)
 
     def observe(self, store: Store, lessons: Lessons) -> None:
         """How things stand: before a page is made, and now and then for the pages of other workers."""

@@ -6,9 +6,12 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from thoughtline.values.errors import DecodeError
+from thoughtline.values.errors import Declined, DecodeError
 from thoughtline.values.events import Event
 from thoughtline.values.turns import Reply
+
+MAX_WHOLE_BYTES = 32 * 2**20
+"""As much of a whole response as is kept until it can be read; what is larger goes on unread."""
 
 
 class Piece(Struct, gc=False):
@@ -39,3 +42,7 @@ class Stage(Protocol):
 
     def cut(self, piece: Piece, problem: str) -> None:
         """It broke off."""
+
+
+def too_large() -> Declined:
+    return Declined(502, "answer_too_large", "The provider's answer is too large to be translated.")

@@ -10,11 +10,12 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from thoughtline.catalogue import PROVIDERS, Provider
+from thoughtline.catalogue import PROVIDERS
 from thoughtline.continuity.terms import HEADER, tag_mode_for
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import NULL, is_given, members
 from thoughtline.formats.weighing import check_weight, decode_bounded
+from thoughtline.formats.wire import HeldConversation
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.choosing import terms_of
 from thoughtline.gateway.estimating import counted_request, estimate_tokens
@@ -30,7 +31,7 @@ from thoughtline.translation.own_format import Adapted, adapt
 from thoughtline.translation.tools import NO_NAMES
 from thoughtline.values.errors import Declined, ThoughtlineError
 from thoughtline.values.options import ALL_TOOLS, FUNCTIONS_ONLY
-from thoughtline.values.turns import FormatName, Transcript
+from thoughtline.values.turns import Transcript
 
 
 async def prepare(attempt: Attempt) -> None:
@@ -40,10 +41,8 @@ async def prepare(attempt: Attempt) -> None:
     """
     client, target, incoming = FORMATS[attempt.client.format], attempt.target, attempt.incoming
     if attempt.is_generating:
-        if client.held is not None:
-            held = check_held(incoming.short, target.provider, client.name, is_translated=attempt.is_translated)
-            if held:
-                attempt.found = held
+        if client.held is not None and f'"{client.held.member}"'.encode() in incoming.short:
+            attempt.found = _held(attempt, client.held)
         header = incoming.headers.get(HEADER)
         if header or target.terms is not None:
             attempt.terms = terms_of(target, attempt.state.settings, header) if header else target.terms
@@ -125,7 +124,9 @@ async def _translated(attempt: Attempt) -> None:
     )
     carried = Carried(request.records, (*attempt.found, *request.findings), request.call_ids)
     recall = _recall(attempt) if attempt.terms is not None else None
-    final = _with_members(request.transcript, attempt.member_edits, contract.dialect)
+    final = request.transcript
+    if attempt.target.provider.is_located:
+        final = _with_members(final, attempt.member_edits, contract.dialect)
     prepared = await replayer.prepare_translated(
         final, destination, identity, contract=contract, carried=carried, recall=recall
     )
@@ -161,8 +162,13 @@ async def _restored(attempt: Attempt) -> None:
     """In its own format."""
     incoming, state = attempt.incoming, attempt.state
     streams_only, destination = attempt.target.provider.streams_only, attempt.destination
-    in_body = "streamed_by_address" not in FORMATS[destination.format].quirks
-    cuts, adapted = _adapted(attempt)
+    edits = attempt.member_edits if attempt.target.provider.is_located else ()
+    if streams_only and "streamed_by_address" not in FORMATS[destination.format].quirks:
+        edits = (("stream", b"true"), *edits)
+    cuts: Sequence[Cut] | None = incoming.cuts
+    adapted = Adapted(attempt.body)
+    if not attempt.is_signed and FORMATS[attempt.client.format].tool_shapes != "functions":
+        cuts, adapted = _adapted(attempt)
     findings = (*attempt.found, *adapted.findings)
     if adapted.names is not NO_NAMES:
         attempt.names = adapted.names
@@ -172,7 +178,7 @@ async def _restored(attempt: Attempt) -> None:
         destination,
         incoming.identity,
         model=attempt.target.model if not incoming.route.model else "",
-        edits=((("stream", b"true"),) if streams_only and in_body else ()) + attempt.member_edits,
+        edits=edits,
         recall=_recall(attempt) if attempt.terms is not None else None,
         carried=Carried(findings=findings) if findings else NOTHING_CARRIED,
         cuts=cuts,
@@ -200,8 +206,6 @@ def _as_signed(attempt: Attempt, prepared: Prepared) -> Prepared:
 def _adapted(attempt: Attempt) -> tuple[Sequence[Cut] | None, Adapted]:
     """The body as the server takes it. If it takes what is new of a conversation as it came, then all of it."""
     incoming, state, destination = attempt.incoming, attempt.state, attempt.destination
-    if attempt.is_signed or FORMATS[attempt.client.format].tool_shapes == "functions":
-        return incoming.cuts, Adapted(attempt.body)
     cuts = incoming.cuts if attempt.body is incoming.body else ()
     cut = state.replayer.cut_for(cuts, destination, incoming.identity) if cuts else None
     contract, missing = state.replayer.contract_for(destination), state.settings.translation.missing_tools
@@ -221,16 +225,13 @@ def _adapted(attempt: Attempt) -> tuple[Sequence[Cut] | None, Adapted]:
 # Anthropic refuses one that it can't keep: its SDK's tool runner and Claude Code then send the whole conversation.
 
 
-def check_held(body: bytes, provider: Provider, format: FormatName, *, is_translated: bool) -> tuple[Finding, ...]:
+def _held(attempt: Attempt, held: HeldConversation) -> tuple[Finding, ...]:
     """Raises if a request counts on messages that its provider does not have; tells of one that it has."""
-    held = FORMATS[format].held
-    if held is None or f'"{held.member}"'.encode() not in body:
-        return ()
-    named = _named(body, held.member)
+    named, provider = _named(attempt.incoming.short, held.member), attempt.target.provider
     if not is_given(named):
         return ()
     is_kept = held.kept_as in provider.keeps or (held.is_usual and provider.name not in PROVIDERS)
-    if is_translated or not is_kept:
+    if attempt.is_translated or not is_kept:
         raise Declined(400, held.code, f"{provider.name} keeps no {held.title}.", held.remedy)
     if not held.goes_on(named):
         return ()

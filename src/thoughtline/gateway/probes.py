@@ -5,7 +5,6 @@ from __future__ import annotations
 from thoughtline.gateway.admin.answers import Health, Readiness
 from thoughtline.gateway.admin.requests import AdminRequest, Whole
 from thoughtline.gateway.state import State
-from thoughtline.stores import LayeredStore
 
 _SHUT = (
     "Requests with client keys get 503: the keys are not known, because the store can't be reached or is not the one "
@@ -36,9 +35,9 @@ def _is_shut(state: State) -> bool:
 def _store_told(state: State) -> tuple[str, str]:
     """How the store is in a word, and in a sentence where it is not well."""
     late = state.late
-    if state.store_health != "ok" and isinstance(state.store, LayeredStore):
-        waiting = state.store.health.waiting
-        return state.store_health, f"Memory goes on without the durable store; {waiting} turns wait to be written."
+    if state.durable is not None and not state.durable.is_settled:
+        waiting = state.durable.health.waiting
+        return "degraded", f"Memory goes on without the durable store; {waiting} turns wait to be written."
     if late.are_recent:
         told = f"{late.total} saves took longer than hold_ms since the start; {late.under_way} are still under way."
         return "slow", told

@@ -11,15 +11,15 @@ import asyncio
 import socket
 from collections.abc import Callable
 from functools import partial
-from typing import cast
+from typing import Any, cast
 from urllib.parse import unquote
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from thoughtline.gateway.access import authority_of
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.asgi import Scope
 from thoughtline.gateway.connections import ON_DISCONNECT, tell_disconnect
-from thoughtline.gateway.door import authority_of
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.websocket_protocol import WebSocket
 from thoughtline.settings import ServerSettings
@@ -51,22 +51,25 @@ class BoundedProtocol(HttpToolsProtocol):
         # `socket.create_server` are not: every second piece would wait 40 ms for the client's acknowledgement.
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
-        self._gateway = _gateway_of(self.app)
-        self._address = self.client[0] if self.client else ""
-        state = self._gateway.state
-        if not self._gateway.connections.admit(self._address, self._server, state.journal.say):
+        app: Any = self.app
+        while not isinstance(app, Gateway):
+            app = app.app  # of uvicorn's own middleware
+        self._gateway, self._address = app, self.client[0] if self.client else ""
+        server = app.state.settings.server
+        if not app.connections.admit(self._address, server, app.state.journal.say):
             self._is_deaf = True
             self._answer(_TOO_MANY)
             return
         self._is_admitted = True
-        self._wait(self._server.head_timeout_seconds, self._late_head)
+        self._timer = self.loop.call_later(server.head_timeout_seconds, self._late_head)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
+        if self._timer is not None:
+            self._stop_waiting()
         if self._is_admitted:
             self._is_admitted = False
             self._gateway.connections.leave(self._address)
-        if self._is_answering:
+        if self.cycle is not None and not self.cycle.response_complete:
             tell_disconnect(cast("Scope", self.cycle.scope))
         super().connection_lost(exc)
 
@@ -96,7 +99,7 @@ class BoundedProtocol(HttpToolsProtocol):
         head_bytes = len(self.url)
         for name, value in self.headers:
             head_bytes += len(name) + len(value) + 4
-        if head_bytes > self._server.max_header_bytes:
+        if head_bytes > self._gateway.state.settings.server.max_header_bytes:
             self._is_too_large = True
             raise ValueError("the head of a request is too large")  # which stops the parser
         if not self.url.startswith((b"/", b"*")):
@@ -203,10 +206,3 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-
-def _gateway_of(app: object) -> Gateway:
-    """The application, which may stand behind uvicorn's own middleware."""
-    while not isinstance(app, Gateway):
-        app = app.app  # type: ignore[attr-defined]  # of a middleware
-    return app

@@ -18,36 +18,33 @@ from msgspec.structs import replace
 
 from thoughtline.addresses import passthrough_address
 from thoughtline.continuity.handover import Handover, Quotation
-from thoughtline.continuity.tagged_events import shown_items
 from thoughtline.failover.failures import TargetFailure, failure_of_error, falls_over
-from thoughtline.formats import USUAL
-from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, as_declined, error_body, send_json, send_whole
+from thoughtline.gateway.access import keys_to_ask_with
+from thoughtline.gateway.asgi import Receive, Scope, Send, as_declined, error_body, send_json, send_whole
 from thoughtline.gateway.attempt import Attempt
-from thoughtline.gateway.choosing import Target, keys_to_ask_with, named_provider
+from thoughtline.gateway.choosing import Target, named_provider
 from thoughtline.gateway.connections import DRAIN_SECONDS, Disconnect
 from thoughtline.gateway.estimating import ESTIMATE_HEADER
 from thoughtline.gateway.explaining import row_of
-from thoughtline.gateway.headers import Headers, header_value, replay_header, response_headers, with_findings
-from thoughtline.gateway.incoming import Incoming
+from thoughtline.gateway.headers import REPLAY, Headers, header_value, response_headers, with_findings
+from thoughtline.gateway.incoming import ClientGone, Incoming
 from thoughtline.gateway.model_answers import models_answer
-from thoughtline.gateway.pipeline import Down, down
+from thoughtline.gateway.pipeline import LONG_BYTES, Down, down
 from thoughtline.gateway.preparing import prepare
-from thoughtline.gateway.reading import LONG_BYTES
+from thoughtline.gateway.recent import Served, SoFar, told
 from thoughtline.gateway.relay import Relay
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import Hold
-from thoughtline.gateway.served import Served
 from thoughtline.gateway.state import State
 from thoughtline.gateway.stored_responses import keep
-from thoughtline.gateway.telling import SoFar, line_of, told
 from thoughtline.gateway.translating import client_headers
 from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.prepared import MAX_FINDINGS, Prepared
 from thoughtline.stores import MemoryStore, Saved
 from thoughtline.translation import translate_error
 from thoughtline.values.errors import Declined, LimitExceeded, ThoughtlineError
-from thoughtline.values.outcome import Outcome
-from thoughtline.watching import StreamWatch, Watch, log_problem
+from thoughtline.values.outcome import Outcome, counts_of, replay_words
+from thoughtline.watching import Watch, log_problem
 from thoughtline.watching import is_stream as is_streamed
 
 
@@ -58,7 +55,6 @@ class Exchange:
         self._state = state
         headers, query = dict(scope["headers"]), scope["query_string"].decode("latin-1")
         self._incoming = Incoming(state, scope, receive, route=route, headers=headers, query=query)
-        self._began = time.perf_counter()
         self._attempts: list[Attempt] = []
         self._last: Attempt | None = None
         self._failed: Declined | None = None
@@ -78,7 +74,7 @@ class Exchange:
     async def run(self, send: Send) -> None:
         """Serve it. Whatever goes wrong before the first byte becomes an error in the client's own words."""
         incoming, route = self._incoming, self._incoming.route
-        self._state.recent.begin(self.id, self)
+        self._state.recent.under_way[self.id] = self
         try:
             await incoming.take_in()
             self._disconnect.listen(incoming.scope, incoming.receive)
@@ -173,10 +169,13 @@ class Exchange:
             self._attempts.pop()  # why it was asked at all is what the client should hear
             self._last = before
             return False
-        if attempt.is_streaming and attempt.uncounted is None and not self._holds_stream:
-            self._holds_stream = state.limits.begin_stream(self._incoming.caller.key)
-        if attempt.uncounted is None:
-            state.health.asked(attempt.target.health_name, state.clock())
+        if attempt.uncounted is not None:
+            return True
+        key, name = self._incoming.caller.key, attempt.target.health_name
+        if key is not None and attempt.is_streaming and not self._holds_stream:
+            self._holds_stream = state.limits.begin_stream(key)
+        if name in state.health.breakers.known:
+            state.health.asked(name, state.clock())
         return True
 
     async def _pass_failure(self, send: Send) -> None:
@@ -212,7 +211,8 @@ class Exchange:
         if attempt.refusal is not None:
             health.refused(target.health_name)
             return False
-        health.answered(target.route, target.health_name, conversation)
+        if conversation or target.health_name in health.breakers.known:
+            health.answered(target.route, target.health_name, conversation)
         if attempt.key:
             health.keys.succeeded(target.provider.name, attempt.key, conversation)
         if attempt.prepared is not None and attempt.prepared.quotation is not None:
@@ -245,54 +245,60 @@ class Exchange:
             await send_whole(send, self._status, [*headers, (b"content-length", str(len(body)).encode())], body)
             return
         self._status = first.status
-        self._relay = self._relay_for(first, self._headers_of(first), Down())
-        await self._relay.pass_read(send, body, is_whole)
+        self._relay = relay = Relay(
+            first, self._headers_of(first), Down(), hold=self._hold, disconnect=self._disconnect, work=self._state.work
+        )
+        await relay.pass_read(send, body, is_whole)
 
     async def _pass_estimate(self, body: bytes, send: Send) -> None:
         self._status = 200
         await send_json(send, 200, body, [*self._own_headers(), ESTIMATE_HEADER])
 
-    async def _pass_down(self, attempt: Attempt | None, response: UpstreamResponse, send: Send) -> None:
+    async def _pass_down(self, attempt: Attempt, response: UpstreamResponse, send: Send) -> None:
         """Pass an answer on. One that has to be translated whole may fail at that, and another target be asked."""
-        state, spoken = self._state, attempt.target.format if attempt is not None else USUAL.name
-        is_stream = is_streamed(response.kind, spoken, is_asked=attempt is not None and attempt.is_streaming)
+        state, incoming, prepared, stages = self._state, self._incoming, attempt.prepared, Down()
+        is_stream = is_streamed(response.kind, attempt.target.format, is_asked=attempt.is_streaming)
         headers = [*response_headers(response.headers), *self._own_headers()]
-        stages, watch, conversation = Down(), None, b""
-        if attempt is not None and attempt.prepared is not None:
-            conversation = attempt.conversation
-            if attempt.prepared.transcript is not None and attempt.is_generating and response.status == 200:
-                if len(attempt.prepared.transcript.body) <= LONG_BYTES:
-                    watch = _watch(attempt, attempt.prepared, is_stream=is_stream)
-                else:
-                    watch = await state.work(partial(_watch, attempt, attempt.prepared, is_stream=is_stream))
-                attempt.session = watch.provenance.session if watch.provenance is not None else None
-                stages = down(attempt, response, watch, is_stream=is_stream, now=state.clock())
-                if attempt.is_rewritten:
-                    headers = client_headers(headers, attempt.client, is_stream=attempt.client.is_streaming)
-        relay = self._relay = self._relay_for(response, headers, stages)
-        self._status = response.status
-        if attempt is None or attempt.is_last or attempt.answers_at_once(is_stream=is_stream):
+        is_read = attempt.is_generating and response.status == 200
+        if is_read and prepared is not None and prepared.transcript is not None:
+            make = partial(down, attempt, response, prepared, is_stream=is_stream, now=state.clock())
+            stages = make() if len(prepared.transcript.body) <= LONG_BYTES else await state.work(make)
+            if stages.watch is not None and stages.watch.provenance is not None:
+                attempt.session = stages.watch.provenance.session
+            if attempt.is_rewritten:
+                headers = client_headers(headers, attempt.client, is_stream=attempt.client.is_streaming)
+        if attempt.is_last or attempt.answers_at_once(is_stream=is_stream):
+            # Nobody will be asked again: the request need not stay for as long as the answer takes.
+            incoming.body, incoming.short, incoming.cuts, incoming.headers = b"", b"", (), {}
             for one in self._attempts:
-                one.let_go()
+                one.prepared, one.body = None, b""
+        await self._pump(response, headers, stages, send, is_counted=is_stream or stages.watch is None)
+
+    async def _pump(
+        self, response: UpstreamResponse, headers: Headers, stages: Down, send: Send, *, is_counted: bool
+    ) -> None:
+        """An answer through its stages to the client. Streams are counted, and what is passed on unread."""
+        state = self._state
+        relay = self._relay = Relay(
+            response, headers, stages, hold=self._hold, disconnect=self._disconnect, work=state.work
+        )
+        self._status = response.status
         if state.journal.is_watched:
             relay.on_start = self._publish
-        counts = is_stream or watch is None
         began = time.perf_counter()
         try:
-            if counts:
-                response.forget_head()
-                state.journal.stream(1)
-                state.journal.begun(lambda: self.told().line)
-            await relay.run(send, partial(self._save, watch, conversation))
+            if is_counted:
+                response.headers = []  # they need not stay for as long as the body takes
+                state.metrics.streams.inc(1)
+                if state.journal.is_for_people:
+                    state.journal.begun(self.told().line)
+            await relay.run(send, partial(self._save, stages.watch))
         finally:
-            if counts:
-                state.journal.stream(-1)
-            self._passing_seconds += time.perf_counter() - began - relay.saving.held_seconds
-            if relay.saving.under_way:
-                await relay.saving.settle()
-
-    def _relay_for(self, response: UpstreamResponse, headers: Headers, stages: Down) -> Relay:
-        return Relay(response, headers, stages, hold=self._hold, disconnect=self._disconnect, work=self._state.work)
+            if is_counted:
+                state.metrics.streams.inc(-1)
+            self._passing_seconds += time.perf_counter() - began - relay.held_seconds
+            if relay.saves:
+                await relay.settle()
 
     async def _pass_through(self, send: Send) -> None:
         """An address that is none of ours: up as it came, down as it came."""
@@ -306,7 +312,9 @@ class Exchange:
         method, received = incoming.scope["method"], incoming.scope["headers"]
         response = await attempt.send_up(provider, method, url, key=key, received=received, body=incoming.body)
         try:
-            await self._pass_down(None, response, send)
+            incoming.body = attempt.body = b""
+            headers = [*response_headers(response.headers), *self._own_headers()]
+            await self._pump(response, headers, Down(), send, is_counted=True)
         finally:
             await response.close()
 
@@ -322,25 +330,28 @@ class Exchange:
             headers.append((b"x-thoughtline-unlisted", header_value(", ".join(answer.unlisted))))
         await send_json(send, answer.status, answer.body, headers)
 
-    async def _save(self, watch: Watch | None, conversation: bytes) -> str:
-        """Save the turns that have ended, and an answer that may be named in the next request; how the store is."""
-        state = self._state
-        records = watch.take(state.clock(), self._outcome()) if watch is not None else ()
-        if self._last is not None and self._last.guess and watch is not None and watch.usage is not None:
-            state.caches.ratios.learn(self._last.target.health_name, self._last.guess, watch.usage.input)
+    async def _save(self, watch: Watch | None) -> None:
+        """Save the turns that have ended, and an answer that may be named in the next request."""
+        state, last, relay = self._state, self._last, self._relay
+        if watch is None or last is None or relay is None:
+            return
+        records = watch.take(state.clock(), self._outcome())
+        if last.guess and watch.usage is not None:
+            state.caches.ratios.learn(last.target.health_name, last.guess, watch.usage.input)
         if records:
             self._captured += len(records)
             saved = await state.replayer.save(records, learns=state.settings.replay.learn)
-            self._is_degraded = saved is None or (state.is_durable and saved is not Saved.DURABLE)
-        answer = self._relay.take_answer() if self._relay is not None and self._relay.is_translated else b""
-        if answer and watch is not None and watch.provenance is not None:
-            await keep(state.store, watch.provenance, conversation, answer, state.clock())
-        return "degraded" if self._is_degraded else "ok"
+            self._is_degraded = saved is None or (state.durable is not None and saved is not Saved.DURABLE)
+        answer = relay.translation.take_answer() if relay.translation is not None else b""
+        if answer and watch.provenance is not None:
+            await keep(state.store, watch.provenance, last.conversation, answer, state.clock())
+        if self._is_degraded:
+            relay.tell_store("degraded")
 
     @property
     def _store_word(self) -> str:
-        word = "degraded" if self._is_degraded else self._state.store_health
-        return "slow" if word == "ok" and self._relay is not None and self._relay.saving.late else word
+        durable = self._state.durable
+        return "ok" if durable is None or durable.is_settled else "degraded"
 
     def _outcome(self) -> Outcome:
         """What can be told so far."""
@@ -349,7 +360,8 @@ class Exchange:
         upstream, findings = self._passing_seconds, done.findings
         for attempt in self._attempts:
             upstream += attempt.upstream_seconds
-        lost = self._relay.findings if self._relay is not None and self._relay.is_translated else ()
+        translation = self._relay.translation if self._relay is not None else None
+        lost = translation.findings if translation is not None else ()
         if self._skipped or lost:
             told = [(finding.rule, finding.place) for finding in lost]
             findings = (*self._skipped, *findings, *told)[:MAX_FINDINGS]
@@ -362,7 +374,7 @@ class Exchange:
             handoff=self._handoff if last is not None and last.target.route else "",
             tool_errors=conversation.tool_errors,
             upstream_ms=round(upstream * 1000, 1),
-            own_ms=round((time.perf_counter() - self._began - upstream) * 1000, 2),
+            own_ms=round((time.perf_counter() - self._incoming.began - upstream) * 1000, 2),
         )
 
     @property
@@ -380,7 +392,7 @@ class Exchange:
         is_too_much = last is not None and isinstance(last.problem, LimitExceeded)  # more than is ever read
         is_unread = is_too_much or self._incoming.is_passed_on
         headers = [
-            replay_header(done, self._state.store_health, is_unread=is_unread),
+            (REPLAY, replay_words(counts_of(done), self._store_word, is_unread)),
             (b"x-thoughtline-request", self.id.encode()),
         ]
         if last is not None and last.target.model:
@@ -402,22 +414,11 @@ class Exchange:
 
     def told(self, *, is_over: bool = False) -> Served:
         """All there is to say of it by now."""
-        line = line_of(
-            self._outcome(),
-            self._incoming,
-            self._attempts,
-            relay=self._relay,
-            so_far=SoFar(self._status, self._captured, self._store_word, self._code),
-        )
-        return told(
-            line,
-            self._incoming,
-            self._attempts,
-            relay=self._relay,
-            began=self._began,
-            message=self._message,
-            is_over=is_over,
-        )
+        relay, store = self._relay, "degraded" if self._is_degraded else self._store_word
+        if store == "ok" and relay is not None and relay.late:
+            store = "slow"
+        so_far = SoFar(self._status, self._captured, store, self._code, message=self._message, is_over=is_over)
+        return told(self._outcome(), self._incoming, self._attempts, relay=relay, so_far=so_far)
 
     def _publish(self) -> None:
         """Tell whoever listens how far it is."""
@@ -427,17 +428,8 @@ class Exchange:
         """What is left of it: its line in the journal, and what explains it."""
         state, served = self._state, self.told(is_over=True)
         state.recent.end(served, self._last.sent if self._last is not None else None)
-        state.journal.tell(served.line, served.refusal)
+        state.journal.tell(served.line, served.refusal if state.journal.is_for_people else "")
         if self._incoming.trace is not None:
             self._incoming.trace.end(served.line, self._relay.watch if self._relay else None, served.first_byte_seconds)
         if state.journal.is_watched:
             state.journal.publish(row_of(served, state.bus.name))
-
-
-def _watch(attempt: Attempt, prepared: Prepared, *, is_stream: bool) -> Watch:
-    """In a stream words come first, their seal behind them."""
-    edit = None
-    if attempt.tags != "off":
-        shows_seals = not is_stream and not attempt.is_translated
-        edit = partial(shown_items, mode=attempt.tags, shows_seals=shows_seals)
-    return StreamWatch(prepared, edit=edit) if is_stream else Watch(prepared, edit=edit)

@@ -1,26 +1,225 @@
-"""The last requests of this process, those under way, and figures over a day: in memory, bounded, gone with it.
+"""What is kept of requests to explain them: of each, references to what serving it has made anyway; the last ones,
+those under way, and figures over a day. In memory, bounded, gone with the process. Sentences come when asked.
 
-A request costs an entry in a dictionary and a few references; whoever asks pays for the rest.
+A request costs an entry in a dictionary and a few references; whoever asks pays for the rest. No credential is kept,
+and nothing that was said but a provider's words when it refused, and bodies if settings say so.
 """
 
 from __future__ import annotations
 
 import itertools
+import time
 from collections import deque
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from thoughtline.gateway.asking import Asking
+from thoughtline.gateway.choosing import Target
 from thoughtline.gateway.journal import Line
+from thoughtline.gateway.masking import MASK
 from thoughtline.gateway.replicas import Replicas
-from thoughtline.gateway.served import KeptBodies, Served
+from thoughtline.providers import Contract
+from thoughtline.replay.refusals import Correction, Refusal
 from thoughtline.settings import Settings
+from thoughtline.values.outcome import NoteChain, Outcome
+from thoughtline.watching import session_of
+
+if TYPE_CHECKING:
+    from thoughtline.gateway.attempt import Attempt
+    from thoughtline.gateway.incoming import Incoming
+    from thoughtline.gateway.relay import Relay
+
+MAX_BODY = 512 * 2**10
+"""Bytes of a body that are kept, where bodies are."""
+
+_SHORTEST_SECRET = 8
+
+
+class RefusalNote(Struct, frozen=True, gc=False):
+    """An error of a provider: `seconds` after the request began, in its own words, and what it means if it is one
+    about reasoning."""
+
+    status: int
+    seconds: float
+    words: str
+    code: str
+    refusal: Refusal | None
+
+
+class KeptBodies(Struct, frozen=True, gc=False):
+    """What the client sent and what went up last, without keys."""
+
+    client: bytes
+    upstream: bytes
+    is_cut: bool
+
+
+def kept_bodies(client: bytes, upstream: bytes, secrets: Iterable[str]) -> KeptBodies:
+    """The beginnings of both, without these secrets."""
+    for secret in secrets:
+        if len(secret) >= _SHORTEST_SECRET:
+            client, upstream = (body.replace(secret.encode(), MASK.encode()) for body in (client, upstream))
+    return KeptBodies(client[:MAX_BODY], upstream[:MAX_BODY], max(len(client), len(upstream)) > MAX_BODY)
+
+
+TokenCounts: TypeAlias = tuple[int, int, int, int]
+"""As the provider counts them: input, output, of that reasoning, of the input cached."""
+
+
+class AttemptNote(Struct, frozen=True, gc=False):
+    """One target asked. `contract` is what was believed at last, `corrections` what this request's refusals taught."""
+
+    target: Target
+    endpoint: str
+    is_translated: bool
+    status: int
+    error: str
+    started_seconds: float
+    upstream_seconds: float
+    bytes_up: int
+    sends: int
+    refusals: tuple[RefusalNote, ...]
+    was_healed: bool
+    contract: Contract | None
+    corrections: tuple[Correction, ...]
+    notes: NoteChain | None
+
+
+class Served(Struct, frozen=True, gc=False):
+    """A request, over or under way. `message` is our own error's; `user_agent` and `path` are as they came."""
+
+    line: Line
+    is_over: bool
+    began_at: float
+    seconds: float
+    first_byte_seconds: float | None
+    path: str
+    user_agent: str
+    client_key: str
+    message: str
+    tokens: TokenCounts | None
+    attempts: tuple[AttemptNote, ...]
+
+    @property
+    def id(self) -> str:
+        return self.line.request
+
+    @property
+    def refusal(self) -> str:
+        """What was said to it last, by us or by a provider, if it was refused; also if it was healed then."""
+        words = [one.words for attempt in self.attempts for one in attempt.refusals]
+        return self.message or (words[-1] if words else "")
+
+
+# --- the value that explains an exchange, made of what there is when it is asked --------------------------------------
+
+_MAX_PATH = 300
+_MAX_AGENT = 200
+
+
+class SoFar(Struct, frozen=True, gc=False):
+    """What the exchange itself knows of how it goes; `store` is how that is, `code` and `message` are those of an error
+    of ours."""
+
+    status: int
+    captured: int
+    store: str
+    code: str
+    message: str
+    is_over: bool
+
+
+def told(
+    outcome: Outcome, incoming: Incoming, attempts: Sequence[Attempt], *, relay: Relay | None, so_far: SoFar
+) -> Served:
+    """All there is to say of an exchange by now."""
+    line = _line(outcome, incoming, attempts, relay=relay, so_far=so_far)
+    seconds, key = time.perf_counter() - incoming.began, incoming.caller.key
+    notes = []
+    for attempt in attempts:
+        note = AttemptNote(
+            attempt.target,
+            attempt.destination.endpoint,
+            attempt.is_translated,
+            status=attempt.status,
+            error=attempt.error,
+            started_seconds=attempt.started_at - incoming.began if attempt.started_at else 0.0,
+            upstream_seconds=attempt.upstream_seconds,
+            bytes_up=attempt.bytes_up,
+            sends=attempt.sends,
+            refusals=attempt.refusals,
+            was_healed=attempt.was_healed,
+            contract=attempt.contract,
+            corrections=attempt.corrections,
+            notes=attempt.notes,
+        )
+        notes.append(note)
+    return Served(
+        line,
+        so_far.is_over,
+        line.at - seconds,
+        seconds=seconds,
+        first_byte_seconds=relay.started_at - incoming.began if relay is not None and relay.started_at else None,
+        path=incoming.scope["path"][:_MAX_PATH],
+        user_agent=str(incoming.user_agent[:_MAX_AGENT], "latin-1"),
+        client_key=key.id if key is not None else "",
+        message=so_far.message,
+        tokens=relay.tokens if relay is not None else None,
+        attempts=tuple(notes),
+    )
+
+
+def _line(
+    outcome: Outcome, incoming: Incoming, attempts: Sequence[Attempt], *, relay: Relay | None, so_far: SoFar
+) -> Line:
+    """An exchange as its line in the journal."""
+    last = attempts[-1] if attempts else None
+    session = incoming.identity.session or (last.session if last is not None else None)
+    if not session and last is not None and last.prepared is not None:
+        session = session_of(last.prepared)  # by which its turns would be kept, if its client does not name it
+    is_unread = incoming.is_passed_on or (last is not None and last.problem is not None)
+    return Line(
+        **outcome.counted,
+        at=incoming.state.clock(),
+        request=outcome.request,
+        tenant=incoming.caller.tenant,
+        method=incoming.scope["method"],
+        route=incoming.route.action,
+        provider=last.target.provider.name if last else "",
+        format=incoming.route.format or "",
+        model=last.target.model if last else "",
+        status=so_far.status,
+        avoided=so_far.status == 200 and last is not None and last.is_mended,
+        session=session,
+        agent=incoming.identity.agent,
+        is_streaming=last.is_streaming if last else incoming.route.is_streaming,
+        via=outcome.route,
+        handoff=outcome.handoff,
+        added_chars=outcome.added_chars,
+        findings=outcome.findings,
+        captured=so_far.captured,
+        upstream_ms=outcome.upstream_ms,
+        own_ms=outcome.own_ms,
+        bytes_up=last.bytes_up if last and len(attempts) == 1 else sum([attempt.bytes_up for attempt in attempts]),
+        bytes_down=relay.bytes_down if relay else 0,
+        attempts=len(attempts),
+        store=so_far.store,
+        late=relay.late if relay else 0,
+        code=so_far.code,
+        note=(relay.note if relay else "") or ("unread" if is_unread else ""),
+    )
+
+
+# --- the last requests ------------------------------------------------------------------------------------------------
 
 MAX_REQUESTS = 1000
 MAX_BYTES = 16 * 2**20
 """Of what explains them, about; bodies are not counted among it."""
+
+_FIXED_BYTES = 2048
+_NOTE_BYTES = 96
 
 MAX_BODIES = 50
 MAX_SEEN = 256
@@ -39,13 +238,14 @@ class Tells(Protocol):
 
 
 class Recent:
-    """Requests by the order in which they ended. Those of others are known to `asking` and `replicas`."""
+    """Requests `under_way` by their ids, then by the order in which they ended. Those of others are known to `asking`
+    and `replicas`."""
 
     def __init__(self, settings: Settings, worker: str) -> None:
         kept = settings.store
         self.asking = Asking(settings.bus_directory, worker)
         self.replicas = Replicas(worker, settings.store_url, (kept.encryption_key, kept.previous_encryption_key))
-        self._under_way: dict[str, Tells] = {}
+        self.under_way: dict[str, Tells] = {}
         self._over: deque[Served] = deque()
         self._bytes = self.ended = 0
         self._bodies: dict[str, KeptBodies] = {}
@@ -53,17 +253,14 @@ class Recent:
         self.agents: dict[str, float] = {}
         self.keys: dict[str, float] = {}
 
-    def begin(self, id: str, request: Tells) -> None:
-        self._under_way[id] = request
-
     def end(self, served: Served, bodies: KeptBodies | None = None) -> None:
         line, agents = served.line, self.agents
-        self._under_way.pop(line.request, None)
+        self.under_way.pop(line.request, None)
         self._over.append(served)
         self.ended += 1
-        self._bytes += served.size
+        self._bytes += _size(served)
         while len(self._over) > MAX_REQUESTS or (self._bytes > MAX_BYTES and len(self._over) > 1):
-            self._bytes -= self._over.popleft().size
+            self._bytes -= _size(self._over.popleft())
         self.series.count(line)
         if served.user_agent in agents:
             agents[served.user_agent] = line.at
@@ -84,7 +281,7 @@ class Recent:
 
     def all(self) -> Iterator[Served]:
         """Those under way, then the others, the last one to end first."""
-        for request in list(self._under_way.values()):
+        for request in list(self.under_way.values()):
             yield request.told()
         yield from reversed(self._over)
 
@@ -95,6 +292,16 @@ class Recent:
     def find(self, id: str) -> Served | None:
         """By its id, or the beginning of it: then the last one."""
         return next((served for served in self.all() if served.id.startswith(id)), None) if id else None
+
+
+def _size(served: Served) -> int:
+    """About how many bytes it takes."""
+    size = _FIXED_BYTES
+    for attempt in served.attempts:
+        size += _NOTE_BYTES * len(attempt.notes.own) if attempt.notes is not None else 0
+        for one in attempt.refusals:
+            size += len(one.words)
+    return size
 
 
 def _see(seen: dict[str, float], name: str, line: Line) -> None:

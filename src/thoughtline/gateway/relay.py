@@ -1,8 +1,8 @@
 """The pump: an answer to the client as it comes, through the stages that apply to it.
 
 Bytes go on in the step that brought them. One thing is held: what tells the client that its turn is over waits until
-the record of the turn is saved (`saving.py`), so that whoever asks at once, hangs up there, or comes back after a crash
-finds it. When the client goes away the answer is read on for the record's sake, within bounds.
+the record of the turn is saved (`saving.py`: for so long at most), so that whoever asks at once, hangs up there, or
+comes back after a crash finds it. When the client goes away the answer is read on for the record's sake, within bounds.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ from thoughtline.gateway.asgi import Send
 from thoughtline.gateway.connections import Disconnect
 from thoughtline.gateway.headers import Headers, with_findings, with_store
 from thoughtline.gateway.pieces import Piece
-from thoughtline.gateway.pipeline import Down
-from thoughtline.gateway.reading import BRIEF_BYTES, LONG_BYTES, ReadStream, ReadWhole
-from thoughtline.gateway.saving import Hold, Saving
-from thoughtline.gateway.served import TokenCounts
+from thoughtline.gateway.pipeline import BRIEF_BYTES, LONG_BYTES, Down, ReadStream, ReadWhole
+from thoughtline.gateway.recent import TokenCounts
+from thoughtline.gateway.saving import Hold
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
-from thoughtline.replay.findings import Finding
 from thoughtline.values.errors import Declined, DecodeError, EncodeError
-from thoughtline.watching import Watch
+from thoughtline.watching import Watch, log_problem
 from thoughtline.working import Work
 
 DRAIN_BYTES = 8 * 2**20
@@ -33,12 +31,15 @@ DRAIN_BYTES = 8 * 2**20
 _CUT = "the upstream broke off"
 _LEFT = "the client left; not read to the end"
 
-Save = Callable[[], Coroutine[Any, Any, str]]
-"""Saves the turns that have ended; says how the store is."""
+Save = Callable[[], Coroutine[Any, Any, None]]
+"""Saves the turns that have ended."""
 
 
 class Relay:
-    """One answer on its way down."""
+    """One answer on its way down.
+
+    `saves` are under way; `late` is how many were not waited for, `held_seconds` how long the others were.
+    """
 
     def __init__(
         self,
@@ -53,14 +54,18 @@ class Relay:
         self._response = response
         self._headers = headers
         self._down = down
-        self.is_translated = down.translation is not None
+        self.translation = down.translation
         self._stages = down.stages
         self._disconnect = disconnect
         disconnect.has_answer = True
         self._work = work
+        self._hold = hold
+        self.saves: set[asyncio.Task[None]] = set()
+        self._unsaved = ""
+        self.held_seconds = 0.0
+        self.late = 0
         self._bytes_read = 0
         self._drained_bytes = 0
-        self.saving = Saving(hold)
         self.bytes_down = 0
         self.problem = ""
         self.has_started = False
@@ -71,7 +76,7 @@ class Relay:
     def note(self) -> str:
         """What went wrong, for the journal."""
         reader = self._down.reader
-        return self.saving.note or self.problem or (reader.note if reader is not None else self._down.unread)
+        return self._unsaved or self.problem or (reader.note if reader is not None else self._down.unread)
 
     @property
     def watch(self) -> Watch | None:
@@ -85,19 +90,10 @@ class Relay:
         usage = reader.watch.usage if reader is not None and reader.watch is not None else None
         return None if usage is None else (usage.input, usage.output, usage.reasoning, usage.cached)
 
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What the client's format could not hold."""
-        return self._down.translation.findings if self._down.translation is not None else ()
-
-    def take_answer(self) -> bytes:
-        """What a client of Responses may name in its next request."""
-        return self._down.translation.take_answer() if self._down.translation is not None else b""
-
     async def run(self, send: Send, save: Save) -> None:
         """Pass the answer on to its end."""
         if self._down.starts_at_once:
-            await self._start(send)
+            await self._send(send, b"")
         try:
             read, disconnect, reader, stages = self._response.read, self._disconnect, self._down.reader, self._stages
             while (data := await read()) is not None:
@@ -124,7 +120,6 @@ class Relay:
 
     async def pass_read(self, send: Send, body: bytes, is_whole: bool) -> None:
         """An error whose beginning was read already; all of it if `is_whole`."""
-        await self._start(send)
         await self._send(send, body, is_last=is_whole)
         try:
             while not is_whole and (data := await self._response.read()) is not None:
@@ -166,11 +161,11 @@ class Relay:
         """What is said at once; then, when the turn is saved, that it is over."""
         if piece.data:
             await self._send(send, piece.data)
-        reader, translation = self._down.reader, self._down.translation
+        reader, translation = self._down.reader, self.translation
         has_ended = reader is not None and reader.watch is not None and reader.watch.has_news
         if has_ended or (translation is not None and translation.answer):
-            await self._hold(save)
-        if is_last and not self.has_started and (self.is_translated or self._down.is_sized):
+            await self._save(save)
+        if is_last and not self.has_started and (translation is not None or self._down.is_sized):
             self._finish_headers(len(piece.ending))
         if piece.ending or is_last:
             await self._send(send, piece.ending, is_last=is_last)
@@ -180,7 +175,7 @@ class Relay:
 
         Whether that is all there is to do: not if it is somebody else's to decide.
         """
-        is_rewritten = self.is_translated
+        is_rewritten = self.translation is not None
         if isinstance(problem, asyncio.CancelledError):
             if not self._disconnect.has_left or not self.has_started or is_rewritten:
                 return False
@@ -196,21 +191,51 @@ class Relay:
         self.problem = _words(problem)
         await self._pass(self._cut(), send, save, is_last=is_rewritten)
         if not self.has_started:
-            await self._start(send)
+            await self._send(send, b"")
         return True
 
-    async def _hold(self, save: Save) -> None:
-        late = self.saving.late
-        await self.saving.wait_for(self._saved(save))
-        if self.saving.late > late:
-            self._tell_store("slow")
+    async def _save(self, save: Save) -> None:
+        """Save what has ended. What takes too long goes on behind the client's back."""
+        if self._hold.is_brief:
+            try:
+                await save()
+            except Exception as problem:
+                self._note_unsaved(problem)
+            return
+        began = time.perf_counter()
+        loop = asyncio.get_running_loop()
+        over = loop.create_future()
+        task = loop.create_task(save())
+        self.saves.add(task)
+        task.add_done_callback(partial(self._saved, over))
+        too_long = loop.call_later(self._hold.seconds, _let_go, over)
+        try:
+            await over  # a plain future: `asyncio.wait` takes 9 µs where this takes 5
+        finally:
+            too_long.cancel()
+            self.held_seconds += time.perf_counter() - began
+        if self._hold.seconds and not task.done():
+            self.late += 1
+            self._hold.late.follow(task)
+            self.tell_store("slow")
 
-    async def _saved(self, save: Save) -> None:
-        word = await save()
-        if word != "ok":
-            self._tell_store(word)
+    def _saved(self, over: asyncio.Future[None], task: asyncio.Task[None]) -> None:
+        self.saves.discard(task)
+        _let_go(over)
+        problem = None if task.cancelled() else task.exception()
+        if problem is not None:
+            self._note_unsaved(problem)
 
-    def _tell_store(self, word: str) -> None:
+    def _note_unsaved(self, problem: BaseException) -> None:
+        """A record that could not be made or kept is logged, and is no business of the client's."""
+        self._unsaved = f"not remembered: {type(problem).__name__}"
+        log_problem("a turn could not be remembered", problem)
+
+    async def settle(self) -> None:
+        """Wait for what is still being saved."""
+        await asyncio.wait(self.saves)
+
+    def tell_store(self, word: str) -> None:
         """How the store is, in the head of the answer, unless that has gone."""
         if not self.has_started:
             self._headers = with_store(self._headers, word)
@@ -224,8 +249,8 @@ class Relay:
 
     def _finish_headers(self, size: int) -> None:
         """What is known of an answer only when all of it is there."""
-        if self.is_translated and self.findings:
-            self._headers = with_findings(self._headers, [finding.rule for finding in self.findings])
+        if self.translation is not None and self.translation.findings:
+            self._headers = with_findings(self._headers, [finding.rule for finding in self.translation.findings])
         if self._down.is_sized:
             self._headers = [pair for pair in self._headers if pair[0] != b"content-length"]
             self._headers.append((b"content-length", str(size).encode()))
@@ -233,17 +258,19 @@ class Relay:
     async def _send(self, send: Send, data: bytes, *, is_last: bool = False) -> None:
         """To the client, unless it has left. The head goes with the first bytes: one write to the socket, not two."""
         if not self.has_started:
-            await self._start(send)
+            headers, self._headers = self._headers, []
+            self.has_started, self.started_at = True, time.perf_counter()
+            if self.on_start is not None:
+                self.on_start()
+            await send({"type": "http.response.start", "status": self._response.status, "headers": headers})
         self.bytes_down += len(data)
         if (data or is_last) and not self._disconnect.has_left:
             await send({"type": "http.response.body", "body": data, "more_body": not is_last})
 
-    async def _start(self, send: Send) -> None:
-        headers, self._headers = self._headers, []
-        self.has_started, self.started_at = True, time.perf_counter()
-        if self.on_start is not None:
-            self.on_start()
-        await send({"type": "http.response.start", "status": self._response.status, "headers": headers})
+
+def _let_go(held: asyncio.Future[None]) -> None:
+    if not held.done():
+        held.set_result(None)
 
 
 def _words(problem: BaseException) -> str:

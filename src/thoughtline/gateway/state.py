@@ -10,11 +10,10 @@ from typing import NamedTuple, TypeVar
 from thoughtline.continuity.memory import Memory
 from thoughtline.contract_book import ContractBook
 from thoughtline.failover.health import TargetHealth
-from thoughtline.gateway.access import KnowsKeys, Visitor
+from thoughtline.gateway.access import Head, KnowsKeys, Visitor
 from thoughtline.gateway.bus import Bus
 from thoughtline.gateway.choosing import ChoiceKey, Choices
 from thoughtline.gateway.connections import Abandoned
-from thoughtline.gateway.door import Head
 from thoughtline.gateway.estimating import TokenRatios
 from thoughtline.gateway.fleet import Fleet
 from thoughtline.gateway.guard import Guard
@@ -80,6 +79,7 @@ class State(NamedTuple):
     """All that a request needs.
 
     `loaded` are the settings of file, environment and flags; `settings` have what was `shared` by the store over them.
+    `durable` is the store if it keeps what it has.
     """
 
     settings: Settings
@@ -94,7 +94,6 @@ class State(NamedTuple):
     limits: KeyLimits
     admin_token: str | None
     loaded: Settings
-    shared: SettingsPatch
     metrics: Metrics
     bus: Bus | Fleet
     models: ModelLists
@@ -106,19 +105,11 @@ class State(NamedTuple):
     abandoned: Abandoned
     recent: Recent
     caches: Caches
+    durable: LayeredStore | None
     clock: Clock = time.time
     envelope_key: bytes = b""
     tracing: Tracing | None = None
-
-    @property
-    def is_durable(self) -> bool:
-        return isinstance(self.store, LayeredStore)
-
-    @property
-    def store_health(self) -> str:
-        if isinstance(self.store, LayeredStore):
-            return "ok" if self.store.is_settled else "degraded"
-        return "ok"
+    shared: SettingsPatch = SettingsPatch()
 
 
 def make_state(
@@ -132,7 +123,7 @@ def make_state(
 ) -> State:
     """All of it, from settings and an open store. Without a token the management addresses are closed."""
     book = contract_book(settings, lessons := Lessons(store, clock))
-    journal.measure(metrics := Metrics())
+    journal.follow((metrics := Metrics()).count)
     bus, limits = _joined(settings, store, journal, health=(health := TargetHealth()), clock=clock)
     return State(
         settings,
@@ -148,7 +139,6 @@ def make_state(
         limits=limits,
         admin_token=admin_token or settings.server.admin_token,
         loaded=settings,
-        shared=SettingsPatch(),
         metrics=metrics,
         bus=bus,
         models=ModelLists(clock),
@@ -159,6 +149,7 @@ def make_state(
         abandoned=Abandoned(),
         recent=Recent(settings, bus.name),
         caches=Caches(),
+        durable=store if isinstance(store, LayeredStore) else None,
         clock=clock,
     )
 

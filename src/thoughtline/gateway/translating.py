@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.headers import Headers
-from thoughtline.gateway.pieces import Piece
-from thoughtline.gateway.reading import MAX_WHOLE_BYTES, too_large
+from thoughtline.gateway.pieces import MAX_WHOLE_BYTES, Piece, too_large
 from thoughtline.prepared import Prepared
 from thoughtline.replay.findings import Finding
 from thoughtline.translation import (
@@ -128,7 +127,8 @@ class Translate:
             return
         data, ending = self._translator.end(events)
         self._write(piece, data, ending)
-        piece.ending += self._close()
+        if self._client.is_array:
+            piece.ending += self._close()
         if piece.reply is not None:  # nothing has gone out yet, so all of it waits for the record
             piece.data, piece.ending = b"", piece.data + piece.ending
 
@@ -136,12 +136,15 @@ class Translate:
         """An error in mid-stream, as the client's format tells it; what was said so far is kept as cut short."""
         assert self._translator is not None
         error = self._translator.fail(f"The answer ends here: {problem}.")
-        piece.data, piece.ending = b"", self._framed(error) + self._close()
+        if self._client.is_array:
+            error = self._framed(error) + self._close()
+        piece.data, piece.ending = b"", error
 
     def _write(self, piece: Piece, data: bytes, ending: bytes) -> None:
         assert self._translator is not None
-        piece.data = self._framed(data) if data else b""
-        piece.ending = self._framed(ending) if ending else b""
+        is_array = self._client.is_array
+        piece.data = self._framed(data) if data and is_array else data
+        piece.ending = self._framed(ending) if ending and is_array else ending
         if self._keeps_answer and ending:
             self.answer = self._translator.take_answer()
 
@@ -151,11 +154,9 @@ class Translate:
 
     def _framed(self, data: bytes) -> bytes:
         """Gemini streams an array of answers unless it was asked for server-sent events."""
-        if not self._client.is_array:
-            return data
         lead, self._has_begun = b",\r\n" if self._has_begun else b"[", True
         frames = data.replace(b"\r\n", b"\n").split(b"\n\n")
         return lead + b",\r\n".join([frame.removeprefix(b"data: ") for frame in frames if frame.strip()])
 
     def _close(self) -> bytes:
-        return (b"]" if self._has_begun else b"[]") if self._client.is_array else b""
+        return b"]" if self._has_begun else b"[]"

@@ -12,7 +12,6 @@ from collections import defaultdict, deque
 from datetime import timedelta
 from itertools import chain
 
-from pyreqwest.bytes import Bytes
 from pyreqwest.client import Client, ClientBuilder
 from pyreqwest.exceptions import PyreqwestError
 from pyreqwest.http import HeaderMap
@@ -75,7 +74,7 @@ class UpstreamResponse:
             self.headers = list(response.headers.items())
         except ValueError:
             self.headers = _ascii_only(response.headers)
-        first = self._first = dict(reversed(self.headers))
+        first = dict(reversed(self.headers))
         self.kind = first.get("content-type", "").partition(";")[0].strip().lower()
         """What it says of its body, without parameters."""
         length = "" if "transfer-encoding" in first else first.get("content-length", "")
@@ -94,11 +93,7 @@ class UpstreamResponse:
 
     def header(self, name: str) -> str:
         """The first of this name. The client gives names in lower case."""
-        return self._first.get(name, "")
-
-    def forget_head(self) -> None:
-        """Who passes it on has it: it need not stay for as long as the body takes."""
-        self.headers, self._first = [], {}
+        return next((value for one, value in self.headers if one == name), "")
 
     async def read(self) -> bytes | None:
         """The next piece as it came, or None after the last."""
@@ -112,17 +107,11 @@ class UpstreamResponse:
             piece = await self._reader.read_chunk()
         except PyreqwestError:
             raise UpstreamCut from None
-        if piece is None or self._left is not None:
-            return self._taken(piece)
-        return piece.to_bytes()
-
-    def _taken(self, piece: Bytes | None) -> bytes | None:
-        """Where the length was told the end is known without another turn through the client's own thread."""
         if piece is None:
             self._is_over = True
             return None
         data = piece.to_bytes()
-        if self._left is not None:
+        if self._left is not None:  # then the end is known without another turn through the client's own thread
             self._left -= len(data)
             self._is_over = self._left == 0
         return data
@@ -144,14 +133,16 @@ class UpstreamResponse:
 
     async def peek(self) -> bytes | None:
         """One piece more, ahead of whoever reads: it is read again, and so is the end, or that it broke off."""
+        ahead, self._ahead = self._ahead, []
         try:
-            piece = None if self._is_over else await self._reader.read_chunk()
-        except PyreqwestError:
+            data = await self.read()
+        except UpstreamCut:
             self._is_cut = True
-            raise UpstreamCut from None
-        data = self._taken(piece)
+            raise
+        finally:
+            self._ahead = ahead
         if data is not None:
-            self._ahead.append(data)
+            ahead.append(data)
         return data
 
     async def close(self) -> None:

@@ -17,11 +17,10 @@ from msgspec import Raw
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import NULL, is_given
+from thoughtline.gateway.access import is_website, keys_to_ask_with
 from thoughtline.gateway.asgi import Message, Receive, Scope, Send, as_declined, error_body
-from thoughtline.gateway.choosing import keys_to_ask_with
 from thoughtline.gateway.connections import HAS_LEFT, ON_DISCONNECT, tell_disconnect
 from thoughtline.gateway.cors import allowed_origin
-from thoughtline.gateway.door import is_website
 from thoughtline.gateway.frames import (
     Answer,
     AskedTurn,
@@ -101,13 +100,13 @@ async def serve(application: Application, route: Route, socket: WebSocket) -> No
         headers = [(b"content-type", b"application/json")]
         socket.refuse(declined.status, headers, error_body(declined, _FORMAT, ""))
         return
-    state.metrics.websocket(1)
+    state.metrics.websockets.inc(1)
     connection = Connection(application, socket)
     try:
         if socket.accept():
             await connection.run()
     finally:
-        state.metrics.websocket(-1)
+        state.metrics.websockets.inc(-1)
         connection.close()
 
 
@@ -115,7 +114,7 @@ async def _check(state: State, route: Route, scope: Scope) -> None:
     """Who may open one: whoever may ask. Of pages those whose site is listed: a browser lets any of them read here."""
     headers = dict(scope["headers"])
     query = scope["query_string"].decode("latin-1")
-    incoming = Incoming(state._replace(tracing=None), scope, _nothing, route=route, headers=headers, query=query)
+    incoming = Incoming(state, scope, _nothing, route=route, headers=headers, query=query)
     incoming.caller = incoming.admitted()
     if is_website(headers) and not allowed_origin(headers, state.settings.server):
         raise Declined(403, "cross_site", "A website may not open a websocket here.", "Add it to cors in [server].")

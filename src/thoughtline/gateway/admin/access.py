@@ -13,8 +13,8 @@ from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
 from thoughtline.credentials import credential_of
+from thoughtline.gateway.access import is_direct, is_website
 from thoughtline.gateway.admin.requests import AdminRequest
-from thoughtline.gateway.door import is_direct, is_website
 from thoughtline.gateway.headers import ADMIN_COOKIE
 from thoughtline.gateway.state import State
 from thoughtline.values.digests import secret_digest
@@ -154,6 +154,6 @@ def cookie_of(request: AdminRequest) -> str:
 
 
 def _code(state: State, ends: int, host: str) -> str:
-    place = state.envelope_key if state.is_durable else state.guard.code.encode()
+    place = state.envelope_key if state.durable is not None else state.guard.code.encode()
     told = f"cookie {ends} {host.lower()} ".encode("latin-1", "replace") + place
     return hmac.new(secret_digest(state.admin_token or ""), told, hashlib.sha256).hexdigest()

@@ -12,14 +12,15 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from thoughtline.encodings import unpacked
+from thoughtline.gateway.access import check_head, head_of, peer_of
 from thoughtline.gateway.admin.access import require_admin, require_metrics_reader
 from thoughtline.gateway.admin.answers import Failure, Problem
 from thoughtline.gateway.admin.requests import AdminRequest, Nothing, Row, Stream, Whole, decode_query
 from thoughtline.gateway.admin.table import TABLE
 from thoughtline.gateway.admin.trail import record
-from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_whole
-from thoughtline.gateway.door import check_head, head_of, peer_of
+from thoughtline.gateway.asgi import Receive, Scope, Send, send_whole
 from thoughtline.gateway.headers import Headers
+from thoughtline.gateway.incoming import ClientGone, read_body
 from thoughtline.gateway.state import State
 from thoughtline.values.errors import Declined, StoreError, ThoughtlineError
 
@@ -30,8 +31,8 @@ _ALWAYS: Headers = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
 ]
-_EXACT = frozenset(row.path for row in TABLE)
-_PREFIXES = (
+PATHS = frozenset(row.path for row in TABLE)
+PREFIXES = (
     "/api/cache/",
     "/api/sessions/",
     "/api/requests/",
@@ -47,12 +48,8 @@ _PREFIXES = (
     "/api/events/",
     "/assets/",
 )
+"""An address is managed if it is one of ours, or stands where only ours can be."""
 _LAST_WORD_SECONDS = 1.0
-
-
-def is_managed(path: str) -> bool:
-    """Whether an address is one of ours, or stands where only ours can be."""
-    return path in _EXACT or path.startswith(_PREFIXES)
 
 
 class _Found(NamedTuple):

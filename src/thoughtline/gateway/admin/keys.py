@@ -43,7 +43,7 @@ class KeyBody(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
 async def keys_view(request: AdminRequest) -> Whole:
     state = request.state
     keys = state.keys.listed() if isinstance(state.keys, ClientKeys) else ()
-    can_change = isinstance(state.keys, ClientKeys) and state.is_durable
+    can_change = isinstance(state.keys, ClientKeys) and state.durable is not None
     note = _UNKEPT if not can_change else _note(state, is_first=not keys)
     return Whole(KeysView(await _views(state, keys), bool(state.keys.are_required), can_change, note))
 
@@ -77,7 +77,7 @@ async def revoke_key(state: State, name_or_id: str) -> KeysRevoked:
 
 
 def _kept(state: State) -> ClientKeys:
-    if not isinstance(state.keys, ClientKeys) or not state.is_durable:
+    if not isinstance(state.keys, ClientKeys) or state.durable is None:
         raise Declined(409, "no_keys_here", _UNKEPT, "Name a durable store in [store] url.")
     return state.keys
 

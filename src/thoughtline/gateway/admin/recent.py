@@ -17,9 +17,8 @@ from thoughtline.gateway.admin.request_answers import RequestOutcome, RequestPag
 from thoughtline.gateway.admin.requests import AdminRequest, Whole, decode_query
 from thoughtline.gateway.admin.status_answers import Series
 from thoughtline.gateway.explaining import correction_words, row_of, view_of
-from thoughtline.gateway.recent import STEP_SECONDS, STEPS, StepSums
+from thoughtline.gateway.recent import STEP_SECONDS, STEPS, Served, StepSums
 from thoughtline.gateway.replicas import PER_NOTE
-from thoughtline.gateway.served import Served
 from thoughtline.gateway.state import State
 from thoughtline.providers import canonical_name
 from thoughtline.stores.base import MAX_PAGE

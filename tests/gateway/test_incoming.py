@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from thoughtline.gateway.asgi import ClientGone, Message, read_body
+from thoughtline.gateway.asgi import Message
+from thoughtline.gateway.incoming import ClientGone, read_body
 from thoughtline.values.errors import Declined
 
 
