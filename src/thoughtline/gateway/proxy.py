@@ -263,12 +263,14 @@ class Exchange:
         if is_read and prepared is not None and prepared.transcript is not None:
             make = partial(down, attempt, response, prepared, is_stream=is_stream, now=state.clock())
             stages = make() if len(prepared.transcript.body) <= LONG_BYTES else await state.work(make)
+            del make
             if stages.watch is not None and stages.watch.provenance is not None:
                 attempt.session = stages.watch.provenance.session
             if attempt.is_rewritten:
                 headers = client_headers(headers, attempt.client, is_stream=attempt.client.is_streaming)
         if attempt.is_last or attempt.answers_at_once(is_stream=is_stream):
-            # Nobody will be asked again: the request need not stay for as long as the answer takes.
+            # Nobody will be asked again: the request need not stay for as long as the answer takes, here neither.
+            prepared = None
             incoming.body, incoming.short, incoming.cuts, incoming.headers = b"", b"", (), {}
             for one in self._attempts:
                 one.prepared, one.body = None, b""
