@@ -322,10 +322,7 @@ def _together(some: Sequence[Segment]) -> Segment:
 
 
 def total(some: Sequence[Segment]) -> Weight:
-    weight = Weight(0, 0, 0)
-    for segment in some:
-        weight = weight.plus(segment.weight)
-    return weight
+    return Weight(*map(sum, zip(*[segment.weight for segment in some], strict=True)))
 
 
 def _cut(body: bytes, start: int, conversation: KnownConversation) -> Cut | None:
