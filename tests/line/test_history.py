@@ -200,3 +200,10 @@ async def _calls(history: list[Any], to: str) -> int:
 async def test_a_message_of_a_long_history_costs_no_more(to: str) -> None:
     """What was said before a turn is not gone through again for each turn."""
     assert await _calls(_long(1000), to) <= 11 * await _calls(_long(100), to)
+
+
+@pytest.mark.parametrize("to", ["anthropic/claude-opus-4-8", "deepseek/deepseek-v4-pro"])
+async def test_nor_does_one_of_many_of_the_model_in_a_row(to: str) -> None:
+    """Some clients write each piece of an answer as a message of its own."""
+    said = [{"role": "assistant", "content": f"{number}", "reasoning_content": THOUGHT} for number in range(400)]
+    assert await _calls([USER, *said], to) <= 11 * await _calls([USER, *said[:40]], to)

@@ -71,6 +71,7 @@ HOME = Path("/ada")
     [
         ("linux", {}, "/ada/.local/share"),
         ("linux", {"XDG_DATA_HOME": "/data"}, "/data"),
+        ("linux", {"XDG_DATA_HOME": "data"}, "/ada/.local/share"),
         ("darwin", {"XDG_DATA_HOME": "/data"}, "/ada/Library/Application Support"),
         ("win32", {}, "/ada/AppData/Local"),
         ("win32", {"LOCALAPPDATA": "/local"}, "/local"),

@@ -23,7 +23,7 @@ from thoughtline.line.decoded import json_of
 from thoughtline.prepared import Carried, Prepared
 from thoughtline.providers import canonical_name
 from thoughtline.replay.capture import captured_at
-from thoughtline.replay.keys import frame_of, walk
+from thoughtline.replay.keys import Trail, frame_of, walk
 from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
 from thoughtline.stores import Store
@@ -84,12 +84,13 @@ def _records(transcript: Transcript, who: Identity) -> tuple[Record, ...]:
     made = Provenance(who.tenant, "earlier", "", format=transcript.format, **somebody)
     found: list[Record] = []
     for step in walk(transcript, who, frame_of(transcript)).steps:
-        said = tuple([transcript.turns[position] for position in step.positions])
-        for count, turn in enumerate(said):
+        trail = Trail(who, step.standing)
+        for position in step.positions:
+            turn = transcript.turns[position]
             if any(isinstance(item, REASONING_KINDS) for item in turn.items):
-                before = Transcript(transcript.format, said[:count])
                 reply = Reply(transcript.format, (Candidate(turn, 0, Finish("stop", "stop")),), b"")
-                found += captured_at(walk(before, who, start=step.standing).end, reply, made, time.time())
+                found += captured_at(trail.end(), reply, made, time.time())
+            trail.take((position,), transcript.turns)
     return tuple(found)
 
 

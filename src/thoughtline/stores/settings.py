@@ -85,6 +85,7 @@ def default_url(environment: Mapping[str, str], home: Path, platform: str = sys.
     folder = folders.get(platform, home / ".local" / "share")
     if platform == "win32" and environment.get("LOCALAPPDATA"):
         folder = Path(environment["LOCALAPPDATA"])
-    if platform not in folders and environment.get("XDG_DATA_HOME"):
-        folder = Path(environment["XDG_DATA_HOME"])
+    xdg = Path(environment.get("XDG_DATA_HOME", ""))
+    if platform not in folders and xdg.is_absolute():  # a relative one is to be ignored, says its specification
+        folder = xdg
     return f"sqlite:///{folder / 'thoughtline' / 'thoughtline.db'}"
