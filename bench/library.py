@@ -1,9 +1,9 @@
 """What a line adds to a call of openai's SDK: `python -m bench.library`.
 
 The same calls with the bare SDK and with a client that remembers, taking turns in one run, against a server in another
-process that always gives the same answer. The history has ten turns, whose reasoning is put back. What is told is the
-median of each in microseconds, and what is added; the aim is 10 % or 200 µs, whichever is more. The last columns are
-the functions that a call of each goes through, of Python and of C: they are the same on a busy machine.
+process that always gives the same answer. The history has so many turns, whose reasoning is put back. What is told is
+the median of each in microseconds, and what is added; the aim is 10 % or 200 µs, whichever is more. The last columns
+are the functions that a call of each goes through, of Python and of C: they are the same on a busy machine.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from thoughtline import Line
 
 MODEL = "deepseek-v4-pro"
 THOUGHT = "What the user wants is clear, and this is the next thing to do. " * 8
-TURNS = 10
+TURNS = (10, 50)
 TOOL: Any = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+KINDS: tuple[tuple[str, dict[str, Any]], ...] = (("whole", {}), ("streamed", {"stream": True}))
 AIM_RATIO, AIM_MICROSECONDS, AIM_IMPORT_MS = 0.10, 200.0, 80.0
 
 SERVER = """
@@ -88,19 +89,19 @@ def streamed(number: int) -> bytes:
     return b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks) + b"data: [DONE]\n\n"
 
 
-def history() -> list[Any]:
-    """Ten turns of an application that forgets."""
+def history(turns: int) -> list[Any]:
+    """Those of an application that forgets."""
     found: list[Any] = [{"role": "user", "content": "How is the weather?"}]
-    for number in range(TURNS):
+    for number in range(turns):
         found += [message(number), {"role": "tool", "tool_call_id": f"call_{number}", "content": "sunny " * 40}]
     return found
 
 
 @contextlib.contextmanager
-def server() -> Iterator[str]:
+def server(turns: int) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         names = [f"{folder}/{name}" for name in ("whole", "streamed")]
-        for name, body in zip(names, (whole(TURNS), streamed(TURNS)), strict=True):
+        for name, body in zip(names, (whole(turns), streamed(turns)), strict=True):
             with open(name, "wb") as file:
                 file.write(body)
         process = subprocess.Popen([sys.executable, "-c", SERVER, *names], stdout=subprocess.PIPE, text=True)
@@ -112,10 +113,10 @@ def server() -> Iterator[str]:
             process.wait()
 
 
-def teach(line: Line, url: str, key: str) -> None:
-    """Have the line hear the ten turns."""
-    messages = history()
-    for number in range(TURNS):
+def teach(line: Line, url: str, key: str, turns: int) -> None:
+    """Have the line hear the turns."""
+    messages = history(turns)
+    for number in range(turns):
         body = json.dumps({"model": MODEL, "messages": messages[: 1 + 2 * number], "tools": [TOOL]}).encode()
         headers = {"authorization": f"Bearer {key}"}
         exchange = line.begin_sync("POST", f"{url}/chat/completions", headers, body)
@@ -151,7 +152,7 @@ def report(name: str, calls: dict[str, Callable[[], object]], count: int) -> boo
     bare, with_line = took.values()
     added, aim = (with_line - bare) * 1e6, max(bare * AIM_RATIO * 1e6, AIM_MICROSECONDS)
     times = f"{bare * 1e6:>10.0f}{with_line * 1e6:>12.0f}{added:>9.0f}{added / bare / 1e4:>8.1f} %{aim:>9.0f}"
-    print(f"{name:<18}{times}{through[0]:>12}{through[1]:>10}")
+    print(f"{name:<27}{times}{through[0]:>12}{through[1]:>10}")
     return added <= aim
 
 
@@ -170,25 +171,33 @@ def report_import() -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calls", type=int, default=400)
-    count, key = parser.parse_args().calls, "key-of-a-bench"
-    asked: Any = {"model": MODEL, "messages": history(), "tools": [TOOL]}
-    with server() as url, tempfile.TemporaryDirectory() as folder, Line(f"sqlite:///{folder}/thoughts.db") as line:
-        teach(line, url, key)
+    parser.add_argument("--turns", type=int, nargs="+", default=TURNS)
+    chosen = parser.parse_args()
+    are_kept = [report_import()]
+    print(f"{'':<27}{'bare µs':>10}{'with µs':>12}{'added':>9}{'':>10}{'aim µs':>9}{'functions':>12}{'with':>10}")
+    for turns in chosen.turns:
+        are_kept += report_turns(turns, chosen.calls)
+    return 0 if all(are_kept) else 1
+
+
+def report_turns(turns: int, count: int) -> Iterator[bool]:
+    """With a history of so many: sync and async, whole and streamed."""
+    key, asked = "key-of-a-bench", {"model": MODEL, "messages": history(turns), "tools": [TOOL]}
+    with server(turns) as url, tempfile.TemporaryDirectory() as folder, Line(f"sqlite:///{folder}/t.db") as line:
+        teach(line, url, key, turns)
         sync = [openai.OpenAI(base_url=url, api_key=key) for _ in range(2)]
         line.remember(sync[1])
-        are_kept = [report_import()]
-        print(f"{'':<18}{'bare µs':>10}{'with µs':>12}{'added':>9}{'':>10}{'aim µs':>9}{'functions':>12}{'with':>10}")
-        for name, more in (("sync, whole", {}), ("sync, streamed", {"stream": True})):
+        for kind, more in KINDS:
             called = [Call(client, {**asked, **more}) for client in sync]
-            are_kept.append(report(name, {"bare": called[0], "with": called[1]}, count))
+            yield report(f"{turns} turns, sync, {kind}", {"bare": called[0], "with": called[1]}, count)
         with asyncio.Runner() as runner:
             loose = [openai.AsyncOpenAI(base_url=url, api_key=key) for _ in range(2)]
             line.remember(loose[1])
-            for name, more in (("async, whole", {}), ("async, streamed", {"stream": True})):
+            for kind, more in KINDS:
                 bare, kept = (_async_call(runner, client, {**asked, **more}) for client in loose)
-                are_kept.append(report(name, {"bare": bare, "with": kept}, count))
-        print(f"turns saved later than their end: {line.report.late}")
-    return 0 if all(are_kept) else 1
+                yield report(f"{turns} turns, async, {kind}", {"bare": bare, "with": kept}, count)
+        if line.report.late:
+            print(f"turns saved later than their end: {line.report.late}")
 
 
 class Call:
