@@ -41,9 +41,11 @@ LIMITS: Mapping[str, float] = {
     "longest function": 40,
     "files over 450 lines": 0,
     "median line length": 44,
+    "names that say nothing of the thing": 0,
     "DeepSeek stream: files": 45,
     "DeepSeek stream: functions": 250,
     "Claude Code to GPT stream: files": 60,
+    "Claude Code to GPT stream: functions": 450,
 }
 """Where we want to be; a package can have a limit too. A figure without one is only shown."""
 
@@ -199,6 +201,29 @@ def _is_abroad(file: Source, module: str, homes: set[str]) -> bool:
     return any(home.rpartition(".")[0] != folder and home != folder for home in found)
 
 
+EMPTY_WORDS = frozenset(
+    {"told", "said", "heard", "asked", "spoken", "outward", "lane", "lanes", "face", "faces", "way"}
+)
+"""Names that were given to ten things each. A name says what the thing is: `summary`, `text`, `request`, `route`."""
+
+
+def empty_names(files: Iterable[Source]) -> tuple[str, ...]:
+    """Variables, arguments, members, functions and classes that have one of these words for a name."""
+    found = [(file.path, line, name) for file in files for line, name in _names_given(file.tree)]
+    return tuple(f"{path}:{line} {name}" for path, line, name in found if name.strip("_").lower() in EMPTY_WORDS)
+
+
+def _names_given(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
+                yield node.lineno, name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield node.lineno, name
+            case _:
+                pass
+
+
 _CODES = r"\[[\w, -]+\]|:\s*[A-Z]+[0-9]+(?:,\s*[A-Z]+[0-9]+)*"
 _WAIVER = re.compile(rf"#\s*(?:ruff:\s*)?(?:noqa|type:\s*ignore|fmt:\s*(?:skip|off))(?:{_CODES})?")
 
@@ -314,6 +339,7 @@ def figures(everything: list[Source]) -> Iterator[Figure]:
     yield Figure("lines with simulators", sum(len(file.lines) for file in everything))
     yield from held(everything)
     yield from tested(everything)
+    yield from _counts({"names that say nothing of the thing": empty_names(everything)})
     yield from _sizes(everything)
 
 

@@ -9,6 +9,7 @@ from tools.house import (
     Source,
     bare_waivers,
     covers,
+    empty_names,
     functions,
     held,
     lines_by_package,
@@ -52,6 +53,13 @@ def test_reasons_that_no_file_needs_are_found() -> None:
     files = [Source("src/a.py", 'x = "kimi"'), Source("src/b.py", "x = 1"), Source("src/providers/kimi.py", '"kimi"')]
     allowed = dict.fromkeys(("src/a.py", "src/b.py", "src/gone.py", "src/providers/"), "why")
     assert needless(files, {"kimi"}, "src/providers/", allowed) == ("src/b.py", "src/gone.py", "src/providers/")
+
+
+def test_names_that_say_nothing_are_found() -> None:
+    """Wherever a name is given; not where one is read, nor longer names."""
+    source = "class Said:\n    told: int\ndef f(asked):\n    self._heard = told\n    asked_at = is_said = 1\n"
+    found = empty_names([Source("src/a.py", source)])
+    assert sorted(found) == ["src/a.py:1 Said", "src/a.py:2 told", "src/a.py:3 asked", "src/a.py:4 _heard"]
 
 
 def test_long_calls_are_found() -> None:
