@@ -37,7 +37,7 @@ _MOST_SERVERS = 1024
 _session: ContextVar[str] = ContextVar("thoughtline_session", default="")
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     """A request of a format, on its way."""
 
     address: AskedAddress
@@ -85,17 +85,17 @@ class ReplayLine:
 
     async def begin_at(self, address: AskedAddress | None, url: str, *, headers: Headers, body: bytes) -> AsyncExchange:
         """A request whose address was read already."""
-        asked = self._asked(address, url, headers, body)
-        if asked is None:
+        request = self._recognised(address, url, headers, body)
+        if request is None:
             return AsyncExchange(self._engine, body, None)
-        return await self.begin_for(asked.destination, asked.identity, body, address=asked.address)
+        return await self.begin_for(request.destination, request.identity, body, address=request.address)
 
     def begin_at_sync(self, address: AskedAddress | None, url: str, *, headers: Headers, body: bytes) -> SyncExchange:
         """The same for code without a loop."""
-        asked = self._asked(address, url, headers, body)
-        if asked is None:
+        request = self._recognised(address, url, headers, body)
+        if request is None:
             return SyncExchange(self._engine, body, None)
-        return self.begin_for_sync(asked.destination, asked.identity, body, address=asked.address)
+        return self.begin_for_sync(request.destination, request.identity, body, address=request.address)
 
     async def begin_for(
         self, destination: Destination, identity: Identity, body: bytes, *, address: AskedAddress | None = None
@@ -121,7 +121,7 @@ class ReplayLine:
             return SyncExchange(engine, body, None)
         return SyncExchange(engine, body, prepared, address)
 
-    def _asked(self, address: AskedAddress | None, url: str, headers: Headers, body: bytes) -> _Asked | None:
+    def _recognised(self, address: AskedAddress | None, url: str, headers: Headers, body: bytes) -> _Request | None:
         """As the gateway does: both find each other's turns. None where nothing is to be done."""
         if address is None:
             return None
@@ -140,8 +140,8 @@ class ReplayLine:
                 identity, model = who_asks(tenant, given, b"")[0], first_model(body)
             server = self._servers.get(address) or self._server_of(address)
             account = account_of(shown[0] if shown else "")
-            asked = address.model or model
-            return _Asked(address, Destination(*server, asked, address.format, account), identity)
+            destination = Destination(*server, address.model or model, address.format, account)
+            return _Request(address, destination, identity)
         except Exception as problem:
             log_problem("a request could not be read", problem)
             return None

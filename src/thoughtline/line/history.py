@@ -41,8 +41,8 @@ def destination_of(to: str, providers: dict[str, Provider], format: FormatName |
     row = providers.get(canonical_name(name))
     if row is None or not model:
         raise ValueError(f"{to!r} names no known provider and model: write it as provider/model")
-    spoken = format or row.formats[0]
-    return Destination(row.name, row.bases.get(spoken, row.base_url), model, spoken)
+    chosen = format or row.formats[0]
+    return Destination(row.name, row.bases.get(chosen, row.base_url), model, chosen)
 
 
 def body_of(messages: Sequence[Any]) -> bytes:
@@ -51,8 +51,8 @@ def body_of(messages: Sequence[Any]) -> bytes:
     has = {name for element in elements for name in element}
     # Items by themselves last: the `type` that tells them is a word that other elements may have too.
     wires = sorted(FORMATS.values(), key=lambda wire: "items_are_elements" in wire.quirks)
-    told = next((wire for wire in wires if wire.telling_element in has), USUAL)
-    return msgspec.json.encode({"model": "", told.list_member: elements})
+    found = next((wire for wire in wires if wire.telling_element in has), USUAL)
+    return msgspec.json.encode({"model": "", found.list_member: elements})
 
 
 async def translated(
