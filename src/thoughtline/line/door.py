@@ -272,9 +272,10 @@ def _address_of(method: str, url: str) -> AskedAddress | None:
 
 
 def _lowered(headers: Headers) -> dict[bytes, bytes]:
-    if not isinstance(headers, Mapping):
+    if isinstance(headers, list):  # as transports have them
         return {name.lower(): value for name, value in headers}
-    return {_bytes(name).lower(): _bytes(value) for name, value in headers.items()}
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    return {_bytes(name).lower(): _bytes(value) for name, value in pairs}
 
 
 def _bytes(text: str | bytes) -> bytes:

@@ -63,8 +63,12 @@ def segments_of(worked: Worked) -> list[Segment] | None:
     """One up to each model step, but for one that stands first; None where what was sent has other turns."""
     needed, turns = worked.needed, worked.transcript.turns
     as_sent, body = _as_sent(worked), worked.transcript.whole
+    if len(as_sent.turns) != len(turns):
+        return None
+    if not needed.steps or turns[needed.steps[-1].positions[0]].at == 0:
+        return []
     sent_at = worked.listed if worked.sent is body else list_span(worked.sent, as_sent.format)
-    if sent_at is None or len(as_sent.turns) != len(turns):
+    if sent_at is None:
         return None
     came, sent = _Elements(body, worked.transcript, worked.listed), _Elements(worked.sent, as_sent, sent_at)
     pasts = _Pasts(worked)
