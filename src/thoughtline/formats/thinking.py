@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from thoughtline.formats.json_text import NULL, plain_value
+from thoughtline.formats.json_text import NULL, read_or_none
 from thoughtline.providers.knobs import ThinkingMode
 from thoughtline.values.turns import ThinkingSwitch
 
@@ -53,16 +53,18 @@ class ThinkingModes(NamedTuple):
     told: Callable[[bytes, Mapping[tuple[str, ...], object]], list[MemberEdit]]
 
 
+_decoder = msgspec.json.Decoder()
 _OFF_WORDS = ("none", "off", "disabled", "false", "disable")
 _NESTED = ("type", "enabled", "effort", "thinkingConfig", "thinking_config", "thinking", "enable_thinking")
 _BUDGETS = ("budget_tokens", "thinkingBudget", "thinking_budget", "thinkingLevel", "thinking_level", "max_tokens")
+_INSIDE = (*_NESTED, *_BUDGETS, "reasoning_config", "reasoningConfig", "reasoning_effort")
 
 
 def thinking_switch(*values: Raw) -> ThinkingSwitch:
     """The first of these members that says anything. One that can't be read says nothing: the provider will answer."""
     for value in values:
         if value is not NULL:
-            said = _said(plain_value(value))
+            said = _said(read_or_none(_decoder, value))
             if said != "unsaid":
                 return said
     return "unsaid"
@@ -77,15 +79,9 @@ def _said(value: Any) -> ThinkingSwitch:
         case str():
             return "off" if value.lower() in _OFF_WORDS else "adaptive" if value == "adaptive" else "on"
         case Mapping():
-            return _said_by_members(value)
-        case _:
-            return "unsaid"
-
-
-def _said_by_members(value: Mapping[str, Any]) -> ThinkingSwitch:
-    for name in (*_NESTED, *_BUDGETS, "reasoning_config", "reasoningConfig", "reasoning_effort"):
-        if name in value and (said := _said(value[name])) != "unsaid":
-            return said
+            for name in _INSIDE:
+                if name in value and (said := _said(value[name])) != "unsaid":
+                    return said
     return "unsaid"
 
 

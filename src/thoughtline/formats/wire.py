@@ -12,9 +12,9 @@ from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Raw, Struct
 
+from thoughtline.formats.conversation import reading
 from thoughtline.formats.counting import CountBody
 from thoughtline.formats.json_text import is_given
-from thoughtline.formats.lone_surrogates import reading, writing
 from thoughtline.formats.paths import FindsPath, PublishedMethods
 from thoughtline.formats.texts import Texts
 from thoughtline.formats.thinking import MemberEdit, SettingPlace, ThinkingModes
@@ -68,7 +68,7 @@ def body_codec(module: BodyModule) -> BodyCodec:
     """The codec of a module, which reads requests with lone surrogates too."""
     return BodyCodec(
         reading(module.decode_request),
-        writing(module.encode_request),
+        module.encode_request,
         module.decode_response,
         module.encode_response,
     )

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.anthropic_messages.blocks import decode_blocks, encode_block
-from thoughtline.formats.conversation import encode_conversation
-from thoughtline.formats.endings import FinishWords, UsageMembers
+from thoughtline.formats.conversation import FinishWords, UsageMembers, encode_conversation
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -91,10 +88,10 @@ def _decode_system(system: str | list[Raw], dialect: Dialect) -> tuple[Item, ...
 def encode_request(transcript: Transcript, dialect: Dialect = ANTHROPIC) -> bytes:
     """The body of a Messages request: unedited turns keep their bytes."""
 
-    def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
+    def encode_turn(turn: Turn, before: bytes | None) -> list[bytes]:
         content = _encode_content(turn.items, dialect)
         if before:
-            return [set_members(before[0], [("content", content)])]
+            return [set_members(before, [("content", content)])]
         return [object_of([("role", encode(turn.role)), ("content", content)])]
 
     def encode_system(turn: Turn, before: bytes | None) -> bytes:

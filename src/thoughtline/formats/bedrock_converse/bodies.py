@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.bedrock_converse.blocks import decode_blocks, encode_block
-from thoughtline.formats.conversation import encode_conversation
-from thoughtline.formats.endings import FinishWords, UsageMembers
+from thoughtline.formats.conversation import FinishWords, UsageMembers, encode_conversation
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -74,10 +71,10 @@ def decode_request(body: bytes, dialect: Dialect = BEDROCK_CLAUDE) -> Transcript
 def encode_request(transcript: Transcript, dialect: Dialect = BEDROCK_CLAUDE) -> bytes:
     """The body of a Converse request: unedited turns keep their bytes."""
 
-    def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
+    def encode_turn(turn: Turn, before: bytes | None) -> list[bytes]:
         content = array(encode_block(item, dialect) for item in turn.items)
         if before:
-            return [set_members(before[0], [("content", content)])]
+            return [set_members(before, [("content", content)])]
         role = "assistant" if turn.role == "assistant" else "user"
         return [object_of([("role", encode(role)), ("content", content)])]
 

@@ -87,8 +87,11 @@ def with_reasoning(before: bytes, items: tuple[Item, ...], dialect: Dialect) -> 
     if field is None or not items or b'"reasoning' in before or b'"thinking"' in before:
         return None
     first = items[0]
-    if not isinstance(first, REASONING_KINDS) or any(isinstance(item, _NOT_PLAIN) for item in items[1:]):
+    if not isinstance(first, REASONING_KINDS):
         return None
+    for item in items[1:]:
+        if isinstance(item, _NOT_PLAIN):
+            return None
     return b"%b,%b:%b}" % (before[: before.rindex(b"}")].rstrip(), field, encode(plain_text((first,))))
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.conversation import encode_conversation, encode_plain_system, text_member
-from thoughtline.formats.endings import UsageMembers
+from thoughtline.formats.conversation import UsageMembers, encode_conversation, encode_plain_system, text_member
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, of_upstream, set_members
 from thoughtline.formats.openai_responses.elements import (
     UNSAID,
@@ -111,12 +110,12 @@ def _decode_list(elements: Sequence[Raw], dialect: Dialect) -> list[Turn]:
 def encode_request(transcript: Transcript, dialect: Dialect = OPENAI_RESPONSES) -> bytes:
     """The body of a Responses request: unedited turns keep their bytes."""
 
-    def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
+    def encode_turn(turn: Turn, before: bytes | None) -> list[bytes]:
         if turn.role in ("assistant", "tool"):
             return encode_elements(turn.items, dialect)
-        if before and decode_element(Raw(before[0]), dialect, 0)[1] == turn.items:
-            return list(before)
-        return [encode_message(_wire_role(turn.role), turn.items, before[0] if before else None)]
+        if before and decode_element(Raw(before), dialect, 0)[1] == turn.items:
+            return [before]
+        return [encode_message(_wire_role(turn.role), turn.items, before)]
 
     return encode_conversation(
         text_member(transcript, "input"), "input", encode_turn, "instructions", encode_plain_system
