@@ -21,7 +21,6 @@ from thoughtline.formats.json_text import (
     decode,
     element_spans,
     encode,
-    is_array,
     member_spans,
     members,
     set_members,
@@ -84,7 +83,7 @@ def encode_conversation(
         edits.append((system_member, None))
     if transcript.is_reshaped or any(turn.is_edited for turn in turns):
         text = _value(body, spans, list_member) or b"[]"
-        encode_list = _encode_new_list if transcript.is_reshaped or not is_array(text) else _encode_edits
+        encode_list = _encode_new_list if transcript.is_reshaped or text[:1] != b"[" else _encode_edits
         edits.append((list_member, encode_list(turns, text, encode_turn)))
     return set_members(body, edits, spans)
 
@@ -132,7 +131,7 @@ def _encode_edits(turns: list[Turn], text: bytes, encode_turn: EncodeTurn) -> by
 
 def _encode_new_list(turns: list[Turn], text: bytes, encode_turn: EncodeTurn) -> bytes:
     """A list whose turns were added, taken out or moved. Neighbours that still are keep what stood between them."""
-    spans = element_spans(text) if is_array(text) else []
+    spans = element_spans(text) if text[:1] == b"[" else []
     pieces = [text[: spans[0][0]] if spans else b"["]
     before: Turn | None = None
     for turn in turns:

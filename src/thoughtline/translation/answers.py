@@ -233,7 +233,8 @@ class AnswerTranslator:
         elif event.position in self._closed:
             self._sealed_late(item)
         elif isinstance(item, Text):
-            self._text_done(event.position, item.text, self._source.notes.decode(item))
+            place = self._source.notes
+            self._text_done(event.position, item.text, place.decode(item) if place.mark.search(item.raw) else NO_NOTES)
         elif isinstance(item, ToolCall):
             self._call_done(event.position, item)
         elif isinstance(item, Unknown) and item.kind == "refusal":

@@ -57,7 +57,7 @@ def _digest(*parts: str) -> str:
 
 def fitted(name: str, rule: IdRule) -> str:
     """An id that the rule takes: this one, or a digest of it."""
-    if rule.takes(name):
+    if rule.pattern.fullmatch(name):
         return name
     if rule.chars:
         number, letters = int(_digest(rule.salt, name), 16), []
@@ -180,10 +180,10 @@ class CallIds(NamedTuple):
         if not name:
             made = _MADE + _digest("none", self.salt, str(self.turn), place, call_name)[:24]
             return fitted(made, self.rule)
-        if self.rule.takes(name) and name not in self.used and unwrapped(name) == name:
+        if self.rule.pattern.fullmatch(name) and name not in self.used and unwrapped(name) == name:
             return name
         wrapped = f"tlx{self.turn:x}_" + base64.urlsafe_b64encode(name.encode()).decode().rstrip("=")
-        return wrapped if self.rule.takes(wrapped) else hidden(name, self.turn)
+        return wrapped if self.rule.pattern.fullmatch(wrapped) else hidden(name, self.turn)
 
     def hides(self, name: str) -> bool:
         """Whether a client may know this id by a digest alone. What an id is wrapped in grows with the turn: if it fits

@@ -254,7 +254,8 @@ class _Work:
     def _note(self, turn: Turn, at: int, item: Text) -> None:
         """Notes on what the model said are for the client and stay behind, as does the phase that it was said in; the
         first of each is found."""
-        if not self._has_notes and item.raw and self._from.notes.decode(item):
+        place = self._from.notes
+        if not self._has_notes and place.mark.search(item.raw) and place.decode(item):
             self._has_notes = True
             self._find(turn, at, NOTES_STAY)
         if not self._has_phases and b'"phase"' in bytes(item.raw) and is_given(members(item.raw).get("phase", NULL)):

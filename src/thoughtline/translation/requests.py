@@ -127,7 +127,8 @@ def _cache_marks(transcript: Transcript, to: FormatName) -> tuple[Finding, ...]:
 
 def _history_notes(transcript: Transcript) -> tuple[Finding, ...]:
     """Notes that stand beside messages; those on items are found with them."""
-    places = FORMATS[transcript.format].notes.in_history(transcript.body)
+    in_history = FORMATS[transcript.format].notes.in_history
+    places = in_history(transcript.body) if in_history is not None else ()
     return tuple(Finding("untranslatable", place, NOTES_STAY, "") for place in places[:1])
 
 

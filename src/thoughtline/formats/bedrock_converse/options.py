@@ -20,7 +20,7 @@ from thoughtline.formats.json_text import (
     object_of,
     read_or_none,
 )
-from thoughtline.formats.media import hold_media, text_of
+from thoughtline.formats.media import tell_result
 from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, given, member
 from thoughtline.formats.thinking import MemberEdit, thinking_switch
 from thoughtline.providers import Dialect
@@ -266,8 +266,7 @@ def _decode_part(raw: Raw) -> ResultPart:
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
     """Blocks: text, then what came with its bytes; `status` where the tool failed."""
-    held, rest = hold_media(content, encode_media)
-    said = text_of(content)
+    said, held, rest = tell_result(content, encode_media)
     told = array([*([encode({"text": said})] if said or not held else []), *held])
     if not content.is_error:
         return WrittenResult(ToolResult(Raw(told), call_id), rest)

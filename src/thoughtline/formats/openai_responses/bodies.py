@@ -51,6 +51,7 @@ class Response(Struct, gc=False):
     error: Raw = NULL
 
 
+_WIRE_ROLES: dict[Role, str] = {"system": "developer", "other": "user"}
 _request_decoder = msgspec.json.Decoder(_Request)
 response_decoder = msgspec.json.Decoder(Response)
 _string_decoder = msgspec.json.Decoder(str)
@@ -115,15 +116,11 @@ def encode_request(transcript: Transcript, dialect: Dialect = OPENAI_RESPONSES) 
             return encode_elements(turn.items, dialect)
         if before and decode_element(Raw(before), dialect, 0)[1] == turn.items:
             return [before]
-        return [encode_message(_wire_role(turn.role), turn.items, before)]
+        return [encode_message(_WIRE_ROLES.get(turn.role, turn.role), turn.items, before)]
 
     return encode_conversation(
         text_member(transcript, "input"), "input", encode_turn, "instructions", encode_plain_system
     )
-
-
-def _wire_role(role: Role) -> str:
-    return "developer" if role == "system" else "user" if role == "other" else role
 
 
 @of_upstream
@@ -203,8 +200,11 @@ def decode_finish(status: str | None, why: str | None, items: Iterable[Item]) ->
     """A response that is still being made has not ended."""
     match status:
         case "completed" | None:
-            has_calls = any(isinstance(item, ToolCall) for item in items)
-            return Finish("tool_calls" if has_calls else "stop", status or "completed")
+            reason: FinishReason = "stop"
+            for item in items:
+                if isinstance(item, ToolCall):
+                    reason = "tool_calls"
+            return Finish(reason, status or "completed")
         case "incomplete":
             return Finish(_INCOMPLETE.get(why or "", "other"), status)
         case "failed" | "cancelled":
