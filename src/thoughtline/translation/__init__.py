@@ -11,7 +11,7 @@ The next request, translated by the same rules, has the same keys.
 """
 
 from thoughtline.replay.known import with_opened
-from thoughtline.translation.calls import CallIds, with_made_ids, with_own_ids
+from thoughtline.translation.calls import CallIds, with_own_ids
 from thoughtline.translation.envelopes import Sealer
 from thoughtline.translation.replies import (
     Chunk,
@@ -44,7 +44,6 @@ __all__ = [
     "translate_reply",
     "translate_request",
     "whole_reply",
-    "with_made_ids",
     "with_opened",
     "with_own_ids",
     "without_deltas",

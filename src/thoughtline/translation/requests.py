@@ -7,12 +7,13 @@ and the same conversation translated again has the same keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from operator import attrgetter
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from thoughtline.formats import FORMATS, Wire
+from thoughtline.formats import FORMATS
 from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import walk
@@ -64,51 +65,54 @@ def translate_request(
     carried without changing what it means raises `Untranslatable`; `missing_tools` says whether a tool that the
     upstream lacks does.
     """
-    client, streams = FORMATS[transcript.format], transcript.is_streaming if is_streaming is None else is_streaming
+    client, upstream = FORMATS[transcript.format], FORMATS[to]
+    streams = transcript.is_streaming if is_streaming is None else is_streaming
     ids = _call_ids(transcript)
     if transcript.format == to:
         options = client.options.decode_options(transcript.body).options
         return TranslatedRequest(transcript, (), ids, replace(options, model=model, is_streaming=streams))
-    _refuse_untranslated(client, to)
+    if "untranslated" in client.quirks | upstream.quirks:
+        remedy = f"ask in {to}, or a provider that speaks {client.name}"
+        raise Untranslatable(f"{client.name} is not translated to {to}", "", remedy)
     target = Target(to, contract, model, is_streaming=streams, missing_tools=missing_tools)
     asked = asked_for(transcript.body, client, target)
     conversation = translate_turns(transcript, to, contract, sealer, asked.offered.names)
-    asked = asked.offering(without_tools(asked.offered, asked.read, FORMATS[to], conversation.turns), target)
-    marks = (*_cache_marks(transcript, to), *_history_notes(transcript))
+    if "tools_needed" in upstream.quirks:
+        asked = asked.offering(without_tools(asked.offered, asked.read, conversation.turns), target)
     draft = Transcript(to, conversation.turns, asked.body, model=model, is_reshaped=True)
-    bodies = FORMATS[to].bodies
-    final = bodies.decode_request(bodies.encode_request(draft, contract.dialect), contract.dialect)
-    final = _with_made_ids(replace(final, model=model, is_streaming=streams), draft)
-    who = identity or Identity("")
-    records = _records(final, conversation, who)
-    used = frozenset(call.id for call in _calls(final) if call.id)
-    found = (*conversation.findings, *asked.offered.findings, *asked.findings, *marks)
-    return TranslatedRequest(
-        final, found, ids._replace(used=used), options=asked.options, records=records, tools=asked.offered.names
-    )
-
-
-def _refuse_untranslated(client: Wire, to: FormatName) -> None:
-    if "untranslated" in client.quirks | FORMATS[to].quirks:
-        remedy = f"ask in {to}, or a provider that speaks {client.name}"
-        raise Untranslatable(f"{client.name} is not translated to {to}", "", remedy)
+    final = upstream.bodies.decode_request(upstream.bodies.encode_request(draft, contract.dialect), contract.dialect)
+    final = replace(final, model=model, is_streaming=streams)
+    names = set(map(attrgetter("id"), _calls(final)))
+    if names & {None, ""}:
+        final = _with_made_ids(final, draft)
+    records = _records(final, conversation, identity or Identity("")) if conversation.opened else ()
+    found = (*conversation.findings, *asked.offered.findings, *asked.findings, *_left_behind(transcript, to))
+    ids = ids._replace(used=frozenset(filter(None, names)))
+    return TranslatedRequest(final, found, ids, asked.options, records, asked.offered.names)
 
 
 def _call_ids(transcript: Transcript) -> CallIds:
-    turns = sum(1 for turn in transcript.turns if turn.role == "assistant")
+    turns = 0
+    for turn in transcript.turns:
+        turns += turn.role == "assistant"
     client = FORMATS[transcript.format]
     salt = digest(transcript.body).hex()
     return CallIds(rule_of(client.name, client.dialect), turns, frozenset(), salt)
 
 
-def _calls(transcript: Transcript) -> Iterable[ToolCall]:
-    return (item for turn in transcript.turns for item in turn.items if isinstance(item, ToolCall))
+def _calls(transcript: Transcript) -> list[ToolCall]:
+    calls: list[ToolCall] = []
+    for turn in transcript.turns:
+        for item in turn.items:
+            if isinstance(item, ToolCall):
+                calls.append(item)
+    return calls
 
 
 def _with_made_ids(final: Transcript, draft: Transcript) -> Transcript:
     """With the ids that we gave to calls whose maker gave none: not sent, they tell which answer a call is of."""
     made = [call.item_id if call.id is None else None for call in _calls(draft)]
-    if not any(made) or len(made) != sum(1 for _ in _calls(final)):
+    if not any(made) or len(made) != len(_calls(final)):
         return final
     names = iter(made)
     turns = tuple(replace(turn, items=tuple(_with_name(item, names) for item in turn.items)) for turn in final.turns)
@@ -119,17 +123,16 @@ def _with_name(item: Item, names: Iterator[str | None]) -> Item:
     return replace(item, item_id=next(names) or item.item_id) if isinstance(item, ToolCall) else item
 
 
-def _cache_marks(transcript: Transcript, to: FormatName) -> tuple[Finding, ...]:
-    if b'"cache_control"' not in transcript.body:
-        return ()
-    return (Finding("untranslatable", "", f"{to} has no marks for prompt caching", ""),)
-
-
-def _history_notes(transcript: Transcript) -> tuple[Finding, ...]:
-    """Notes that stand beside messages; those on items are found with them."""
+def _left_behind(transcript: Transcript, to: FormatName) -> list[Finding]:
+    """What stands around the conversation and is not sent: marks for caching; notes beside messages, of which those on
+    items are found with them."""
+    found: list[Finding] = []
+    if b'"cache_control"' in transcript.body:
+        found.append(Finding("untranslatable", "", f"{to} has no marks for prompt caching", ""))
     in_history = FORMATS[transcript.format].notes.in_history
-    places = in_history(transcript.body) if in_history is not None else ()
-    return tuple(Finding("untranslatable", place, NOTES_STAY, "") for place in places[:1])
+    for place in in_history(transcript.body)[:1] if in_history is not None else ():
+        found.append(Finding("untranslatable", place, NOTES_STAY, ""))
+    return found
 
 
 # --- envelopes --------------------------------------------------------------------------------------------------------
@@ -137,8 +140,6 @@ def _history_notes(transcript: Transcript) -> tuple[Finding, ...]:
 
 def _records(transcript: Transcript, conversation: TranslatedTurns, identity: Identity) -> tuple[Record, ...]:
     """The records that the client's envelopes amount to: what was sealed, in its place among what the client shows."""
-    if not conversation.opened:
-        return ()
     opened: dict[int, list[Placed]] = {}
     for one in conversation.opened:
         opened.setdefault(one.turn, []).append(one)
