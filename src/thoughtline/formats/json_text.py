@@ -221,7 +221,9 @@ def member_spans(text: bytes) -> list[Member]:
     """Where each member of an object stands, duplicates included. `text` must be a valid object."""
     values = members(text)
     spans = []
-    position = _skip_white(text, _skip_white(text, 0) + 1)
+    position = text.index(b"{") + 1
+    if text[position] in _BLANK:
+        position = _skip_white(text, position)
     while text[position : position + 1] not in (b"}", b""):
         if text[position : position + 1] == b",":
             position += 1
@@ -250,7 +252,7 @@ def member_spans(text: bytes) -> list[Member]:
 def element_spans(text: bytes, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
     """Where each element of an array stands. The text, or what stands there between `start` and `end`, must be one."""
     spans = []
-    position = _skip_white(text, start) + 1
+    position = text.index(b"[", start) + 1
     for element in _list_decoder.decode(text if end is None else memoryview(text)[start:end]):
         while text[position] in _BETWEEN:
             position += 1
@@ -270,7 +272,7 @@ def set_members(text: Json, changes: Iterable[tuple[str, bytes | None]], spans: 
     wanted = dict(changes)
     spans = member_spans(text) if spans is None else spans
     if not spans:
-        opening = _skip_white(text, 0) + 1
+        opening = text.index(b"{") + 1
         fresh = b",".join(encode(key) + b":" + value for key, value in wanted.items() if value is not None)
         return text[:opening] + fresh + text[opening:]
     last: dict[str, int] = {}

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Raw, Struct
 
-from thoughtline.formats.conversation import reading
+from thoughtline.formats.bodies import reading
 from thoughtline.formats.counting import CountBody
 from thoughtline.formats.json_text import is_given
 from thoughtline.formats.paths import FindsPath, PublishedMethods

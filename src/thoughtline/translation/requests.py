@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from thoughtline.formats import FORMATS
+from thoughtline.formats import FORMATS, Wire
+from thoughtline.formats.json_text import members, object_of
 from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import walk
 from thoughtline.replay.visible import is_same_call
-from thoughtline.translation.asking import Target, asked_for
+from thoughtline.translation.asking import LONGEST_KEPT, Asked, Target, asked
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.conversation import NOTES_STAY, TranslatedTurns, translate_turns
 from thoughtline.translation.envelopes import NO_SEALER, Place, Sealer, letters_of
@@ -31,6 +32,9 @@ from thoughtline.values.items import REASONING_KINDS, Item, Seal, Text, ToolCall
 from thoughtline.values.options import MissingTools, Options
 from thoughtline.values.records import Record, RecordId
 from thoughtline.values.turns import FormatName, Transcript
+
+_OFFERS_TOOLS = (b"additional_tools", b"tool_search_output")
+"""Items of a Responses conversation in which tools stand, and words that may be such."""
 
 
 class TranslatedRequest(NamedTuple):
@@ -75,20 +79,30 @@ def translate_request(
         remedy = f"ask in {to}, or a provider that speaks {client.name}"
         raise Untranslatable(f"{client.name} is not translated to {to}", "", remedy)
     target = Target(to, contract, model, is_streaming=streams, missing_tools=missing_tools)
-    asked = asked_for(transcript.body, client, target)
-    conversation = translate_turns(transcript, to, contract, sealer, asked.offered.names)
+    wanted = asked_for(transcript.body, client, target)
+    conversation = translate_turns(transcript, to, contract, sealer, wanted.offered.names)
     if "tools_needed" in upstream.quirks:
-        asked = asked.offering(without_tools(asked.offered, asked.read, conversation.turns), target)
-    draft = Transcript(to, conversation.turns, asked.body, model=model, is_reshaped=True)
+        wanted = wanted.offering(without_tools(wanted.offered, wanted.read, conversation.turns), target)
+    draft = Transcript(to, conversation.turns, wanted.body, model=model, is_reshaped=True)
     final = upstream.bodies.decode_request(upstream.bodies.encode_request(draft, contract.dialect), contract.dialect)
     final = replace(final, model=model, is_streaming=streams)
     names = set(map(attrgetter("id"), _calls(final)))
     if names & {None, ""}:
         final = _with_made_ids(final, draft)
     records = _records(final, conversation, identity or Identity("")) if conversation.opened else ()
-    found = (*conversation.findings, *asked.offered.findings, *asked.findings, *_left_behind(transcript, to))
+    found = (*conversation.findings, *wanted.offered.findings, *wanted.findings, *_left_behind(transcript, to))
     ids = ids._replace(used=frozenset(filter(None, names)))
-    return TranslatedRequest(final, found, ids, asked.options, records, asked.offered.names)
+    return TranslatedRequest(final, found, ids, wanted.options, records, wanted.offered.names)
+
+
+def asked_for(body: bytes, client: Wire, target: Target) -> Asked:
+    """What a client's body asks for beside its conversation; with that where it may offer tools, as Codex's does."""
+    known = members(body)
+    said = bytes(known.pop(client.list_member, b""))
+    offers_tools = "items_are_elements" in client.quirks and any(word in said for word in _OFFERS_TOOLS)
+    frame = body if offers_tools or not said else object_of(known.items())
+    made = asked if len(frame) <= LONGEST_KEPT else asked.__wrapped__
+    return made(frame, client.name, target)
 
 
 def _call_ids(transcript: Transcript) -> CallIds:

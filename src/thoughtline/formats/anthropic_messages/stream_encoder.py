@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from msgspec import Raw
 
-from thoughtline.formats.anthropic_messages.blocks import encode_block
-from thoughtline.formats.anthropic_messages.bodies import FINISH, encode_usage
-from thoughtline.formats.conversation import require_own
+from thoughtline.formats.anthropic_messages.bodies import FINISH, encode_block, encode_usage
+from thoughtline.formats.bodies import require_own
 from thoughtline.formats.framing import sse
 from thoughtline.formats.json_text import NULL, Json, elements, encode, is_array, members, object_of, set_members
 from thoughtline.formats.streaming import BlockCursor, EventEncoder

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from thoughtline.formats.bodies import thinking_switch
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -22,7 +23,7 @@ from thoughtline.formats.json_text import (
 )
 from thoughtline.formats.media import tell_result
 from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, given, member
-from thoughtline.formats.thinking import MemberEdit, thinking_switch
+from thoughtline.formats.thinking import MemberEdit
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ANTHROPIC_CLAUDE_V1, ToolResult, Unknown
 from thoughtline.values.options import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from msgspec import Raw
 
 from thoughtline.formats.aws_event_stream import encode_event, encode_exception
-from thoughtline.formats.bedrock_converse.blocks import encode_block, wrap
-from thoughtline.formats.bedrock_converse.bodies import FINISH, encode_usage
+from thoughtline.formats.bedrock_converse.bodies import FINISH, encode_block, encode_usage, wrap
 from thoughtline.formats.bedrock_converse.notes import citations_of
 from thoughtline.formats.json_text import encode, object_of
 from thoughtline.formats.streaming import BlockCursor, EventEncoder

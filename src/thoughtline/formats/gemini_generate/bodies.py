@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct, field
 
-from thoughtline.formats.conversation import FinishWords, UsageMembers, encode_conversation
+from thoughtline.formats.bodies import FinishWords, UsageMembers, encode_conversation, thinking_switch
 from thoughtline.formats.gemini_generate.notes import Noting, decode_notes, encode_notes
 from thoughtline.formats.gemini_generate.parts import decode_part, encode_part
 from thoughtline.formats.json_text import (
@@ -24,7 +24,6 @@ from thoughtline.formats.json_text import (
     set_members,
     span_at,
 )
-from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import GEMINI, Dialect
 from thoughtline.values.items import Item, Role, Text
 from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn, Usage

@@ -8,12 +8,13 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from thoughtline.formats.conversation import (
+from thoughtline.formats.bodies import (
     FinishWords,
     UsageMembers,
     encode_conversation,
     encode_plain_system,
     text_member,
+    thinking_switch,
 )
 from thoughtline.formats.gemini_interactions.steps import (
     decode_content,
@@ -36,7 +37,6 @@ from thoughtline.formats.json_text import (
     of_upstream,
     set_members,
 )
-from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import INTERACTIONS, Dialect
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.items import Item, Role, Text

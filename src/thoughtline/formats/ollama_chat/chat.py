@@ -10,12 +10,13 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from thoughtline.formats import think_tags
-from thoughtline.formats.conversation import (
+from thoughtline.formats.bodies import (
     FinishWords,
     as_it_came,
     encode_conversation,
     encode_plain_system,
     text_member,
+    thinking_switch,
 )
 from thoughtline.formats.json_text import (
     NULL,
@@ -31,7 +32,6 @@ from thoughtline.formats.json_text import (
     of_upstream,
     set_members,
 )
-from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import OLLAMA, Dialect
 from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
 from thoughtline.values.items import Item, ReasoningText, Role, Text, ToolCall, ToolResult, Unknown, reasoning_of

@@ -6,10 +6,10 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from thoughtline.formats.bodies import thinking_switch
 from thoughtline.formats.json_text import NULL, array, decode, encode, object_of
 from thoughtline.formats.media import failed, no_media, tell_result
 from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, effort_named, given, member
-from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ToolResult, Unknown
 from thoughtline.values.options import (

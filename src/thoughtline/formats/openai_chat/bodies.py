@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.conversation import FinishWords, UsageMembers, encode_conversation
+from thoughtline.formats.bodies import FinishWords, UsageMembers, encode_conversation, thinking_switch
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -20,10 +20,17 @@ from thoughtline.formats.json_text import (
     set_members,
     span_at,
 )
-from thoughtline.formats.openai_chat.message_encoder import encode_message, with_reasoning
-from thoughtline.formats.openai_chat.messages import ROLES, Message, carrier_among, carriers_of, decode_items, told_in
+from thoughtline.formats.openai_chat.message_encoder import encode_message
+from thoughtline.formats.openai_chat.messages import (
+    ROLES,
+    Message,
+    carrier_among,
+    carriers_of,
+    decode_items,
+    told_in,
+    with_reasoning,
+)
 from thoughtline.formats.openai_chat.notes import decode_annotations, encode_annotations, with_addresses
-from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import REASONING_CONTENT, Dialect, written_in
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.items import Item, ReasoningText

@@ -7,7 +7,13 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.conversation import UsageMembers, encode_conversation, encode_plain_system, text_member
+from thoughtline.formats.bodies import (
+    UsageMembers,
+    encode_conversation,
+    encode_plain_system,
+    text_member,
+    thinking_switch,
+)
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, of_upstream, set_members
 from thoughtline.formats.openai_responses.elements import (
     UNSAID,
@@ -17,7 +23,6 @@ from thoughtline.formats.openai_responses.elements import (
     encode_elements,
     encode_message,
 )
-from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import OPENAI_RESPONSES, Dialect
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.items import Item, Role, Text, ToolCall

@@ -224,7 +224,8 @@ class StreamDecoder(PayloadStreamDecoder):
         whole = decode(response_decoder, response, "/response")
         for index, raw in enumerate(whole.output or ()):
             self._element_done(index, raw.copy(), events)  # what no event of its own announced
-        self._end_the_open(events)
+        if self._order.waiting or self._drafts.keys() - self._done:
+            self._end_the_open(events)
         if is_given(whole.usage):
             events.append(UsageReported(USAGE.decode(whole.usage)))
         if is_given(whole.error):
@@ -243,8 +244,7 @@ class StreamDecoder(PayloadStreamDecoder):
         for index in sorted(self._drafts.keys() - self._done):
             items = _cut_short(self._drafts[index], self._dialect, index)
             self._order.done(index, self._items_done(index, items), events)
-        if self._order.waiting:
-            self._order.flush(events)
+        self._order.flush(events)
 
 
 def _cut_short(draft: _Draft, dialect: Dialect, index: int) -> tuple[Item, ...]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
-from thoughtline.formats.conversation import encode_conversation, text_member
+from thoughtline.formats.bodies import encode_conversation, text_member
 from thoughtline.formats.json_text import NULL, element_spans, encode, is_given, members
 from thoughtline.values.items import Item, Seal, Text, Unknown
 from thoughtline.values.turns import SYSTEM_MEMBER, Transcript, Turn

@@ -1,5 +1,5 @@
 """What bodies of every format share: an edited conversation, written back into the body it came in; why a turn ended
-and what it cost.
+and what it cost; whether a request asks the model to think.
 
 Every request format keeps its conversation as a list in one member of the body. Turns that nobody edited keep their
 bytes and the separators between them; an edited turn is encoded by its format; the rest of the body is not touched.
@@ -23,13 +23,14 @@ from thoughtline.formats.json_text import (
     encode,
     member_spans,
     members,
+    read_or_none,
     set_members,
 )
 from thoughtline.formats.lone_surrogates import as_sent, readable
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import DecodeError, ForeignSeal
 from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall, Unknown
-from thoughtline.values.turns import SYSTEM_MEMBER, Finish, FinishReason, Transcript, Turn, Usage
+from thoughtline.values.turns import SYSTEM_MEMBER, Finish, FinishReason, ThinkingSwitch, Transcript, Turn, Usage
 
 EncodeTurn = Callable[[Turn, bytes | None], list[bytes]]
 """A turn and the first element it was decoded from (None if it is new) to the elements it is now."""
@@ -267,3 +268,38 @@ def _shape(paths: Sequence[Sequence[str]]) -> type[Struct]:
         (name, (_shape(deeper) if deeper else int) | None, None) for name, deeper in inner.items()
     ]
     return msgspec.defstruct("Usage", fields, gc=False)
+
+
+# --- whether a request asks the model to think, read from the many switches there are ---------------------------------
+# Only what the request says: what a model does by default is its contract's business.
+
+_plain_decoder = msgspec.json.Decoder()
+_OFF_WORDS = ("none", "off", "disabled", "false", "disable")
+_NESTED = ("type", "enabled", "effort", "thinkingConfig", "thinking_config", "thinking", "enable_thinking")
+_BUDGETS = ("budget_tokens", "thinkingBudget", "thinking_budget", "thinkingLevel", "thinking_level", "max_tokens")
+_INSIDE = (*_NESTED, *_BUDGETS, "reasoning_config", "reasoningConfig", "reasoning_effort")
+
+
+def thinking_switch(*values: Raw) -> ThinkingSwitch:
+    """The first of these members that says anything. One that can't be read says nothing: the provider will answer."""
+    for value in values:
+        if value is not NULL:
+            said = _said(read_or_none(_plain_decoder, value))
+            if said != "unsaid":
+                return said
+    return "unsaid"
+
+
+def _said(value: Any) -> ThinkingSwitch:
+    match value:
+        case bool():
+            return "on" if value else "off"
+        case int() | float():
+            return "off" if value == 0 else "on"
+        case str():
+            return "off" if value.lower() in _OFF_WORDS else "adaptive" if value == "adaptive" else "on"
+        case Mapping():
+            for name in _INSIDE:
+                if name in value and (said := _said(value[name])) != "unsaid":
+                    return said
+    return "unsaid"
