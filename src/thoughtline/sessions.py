@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Raw, Struct, field
 
-from thoughtline.formats.lone_surrogates import peek
+from thoughtline.formats.json_text import peek
 from thoughtline.values.digests import digest
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Text

@@ -9,8 +9,8 @@ import pytest
 from msgspec import Raw
 
 from thoughtline.formats import FORMATS
+from thoughtline.formats.bodies import thinking_switch
 from thoughtline.formats.json_text import NULL
-from thoughtline.formats.thinking import thinking_switch
 from thoughtline.values.turns import FormatName, ThinkingSwitch
 
 Json = dict[str, Any]

@@ -123,7 +123,7 @@ def test_a_new_format_is_translated(morse: Wire) -> None:
     sent = translate_request(replace(asked, format=NEW), "anthropic_messages", contract, "m")
     assert json.loads(sent.transcript.body)["messages"][0]["content"] == "hi"
     ids = CallIds(rule_of(NEW, morse.dialect), 0, frozenset(), "salt")
-    assert ids.rule.takes(".-.")
+    assert ids.rule.pattern.fullmatch(".-.")
     way = ResponseContext("anthropic_messages", contract.dialect, NEW, morse.dialect, ids)
     assert ResponseTranslator(way).take(Started("msg_1", "m")) == [Started("morse_msg_1", "m", 0)]
 

@@ -9,7 +9,8 @@ import pytest
 
 from thoughtline.formats import FORMATS
 from thoughtline.replay.detection import resolve
-from thoughtline.translation.asking import Asked, Target, asked_for
+from thoughtline.translation.asking import Asked, Target
+from thoughtline.translation.requests import asked_for
 from thoughtline.values.destination import Destination
 from thoughtline.values.options import FunctionTool
 from thoughtline.values.turns import FormatName

@@ -51,7 +51,7 @@ def test_what_goes_out_comes_back(name: str, turn: int) -> None:
     rule = rule_of("anthropic_messages", providers.ANTHROPIC)
     shown = CallIds(rule, turn).outward(name, "0.0", "look")
     assert shown is not None
-    assert rule.takes(shown)
+    assert rule.pattern.fullmatch(shown)
     assert unwrapped(shown) == name
 
 

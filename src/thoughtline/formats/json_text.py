@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 import msgspec
 from msgspec import Raw
 
+from thoughtline.formats.lone_surrogates import readable
 from thoughtline.values.errors import DecodeError, EncodeError, LimitExceeded
 
 T = TypeVar("T")
@@ -36,20 +37,25 @@ _WHITE = re.compile(rb"[ \t\n\r]*")
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SCALAR = re.compile(rb"[^ \t\n\r,\]}]+")
 _STRUCTURAL = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _MSGSPEC_PLACE = re.compile(r" - at `\$?([^`]*)`$")
 _MSGSPEC_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 _MSGSPEC_BYTE = re.compile(r" \(byte (\d+)\)")
 
 _text_of = msgspec.json.Encoder().encode
-_members_of = msgspec.json.Decoder(dict[str, Raw]).decode
 _list_decoder = msgspec.json.Decoder(list[Raw])
-_elements_of = _list_decoder.decode
 _any_decoder = msgspec.json.Decoder(Raw)
 _plain_decoder = msgspec.json.Decoder()
 _string_decoder = msgspec.json.Decoder(str)
 _string_of = _string_decoder.decode
 _content_decoder: msgspec.json.Decoder[str | list[Raw] | None] = msgspec.json.Decoder(str | list[Raw] | None)
 _content_of = _content_decoder.decode
+
+members: Callable[[Json], dict[str, Raw]] = msgspec.json.Decoder(dict[str, Raw]).decode
+"""The members of an object, values unread. The last of several members with one key wins."""
+
+elements: Callable[[Json], list[Raw]] = _list_decoder.decode
+"""The elements of an array, unread."""
 
 
 class Member(NamedTuple):
@@ -159,22 +165,21 @@ def decode_list(text: Json, place: str = "") -> list[Raw]:
     return decode(_list_decoder, text, place)
 
 
-def members(text: Json) -> dict[str, Raw]:
-    """The members of an object, values unread. The last of several members with one key wins."""
-    return _members_of(text)
-
-
-def elements(text: Json) -> list[Raw]:
-    """The elements of an array, unread."""
-    return _elements_of(text)
-
-
 def read_or_none(decoder: msgspec.json.Decoder[T], text: Json) -> T | None:
     """What a decoder finds in some JSON; None if that can't be read, or has another shape."""
     try:
         return decoder.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except _UNREADABLE:
         return None
+
+
+def peek(decoder: msgspec.json.Decoder[T], body: bytes) -> T | None:
+    """The same of a client's body, with lone surrogates or without."""
+    try:
+        return decoder.decode(body)
+    except _UNREADABLE:
+        spelled = readable(body)
+        return None if spelled is None else read_or_none(decoder, spelled)
 
 
 def plain_value(text: Json) -> Any:
@@ -214,9 +219,11 @@ def _skip_value(text: bytes, start: int) -> int:
 
 def member_spans(text: bytes) -> list[Member]:
     """Where each member of an object stands, duplicates included. `text` must be a valid object."""
-    values = _members_of(text)
+    values = members(text)
     spans = []
-    position = _skip_white(text, _skip_white(text, 0) + 1)
+    position = text.index(b"{") + 1
+    if text[position] in _BLANK:
+        position = _skip_white(text, position)
     while text[position : position + 1] not in (b"}", b""):
         if text[position : position + 1] == b",":
             position += 1
@@ -245,8 +252,8 @@ def member_spans(text: bytes) -> list[Member]:
 def element_spans(text: bytes, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
     """Where each element of an array stands. The text, or what stands there between `start` and `end`, must be one."""
     spans = []
-    position = _skip_white(text, start) + 1
-    for element in _elements_of(text if end is None else memoryview(text)[start:end]):
+    position = text.index(b"[", start) + 1
+    for element in _list_decoder.decode(text if end is None else memoryview(text)[start:end]):
         while text[position] in _BETWEEN:
             position += 1
         end = position + len(element)
@@ -265,10 +272,12 @@ def set_members(text: Json, changes: Iterable[tuple[str, bytes | None]], spans: 
     wanted = dict(changes)
     spans = member_spans(text) if spans is None else spans
     if not spans:
-        opening = _skip_white(text, 0) + 1
+        opening = text.index(b"{") + 1
         fresh = b",".join(encode(key) + b":" + value for key, value in wanted.items() if value is not None)
         return text[:opening] + fresh + text[opening:]
-    last = {member.key: position for position, member in enumerate(spans)}
+    last: dict[str, int] = {}
+    for position, member in enumerate(spans):
+        last[member.key] = position
     pieces = [text[: spans[0].start]]
     for position, member in enumerate(spans):
         if member.key in wanted and (wanted[member.key] is None or last[member.key] != position):
@@ -353,11 +362,10 @@ def array(values: Iterable[Json]) -> bytes:
 
 def object_of(values: Iterable[tuple[str, Json | None]]) -> bytes:
     """An object of values that are JSON text already; those that are None are left out."""
-    named = [
-        (_short_name(key) if len(key) <= _SHORT_NAME else encode(key) + b":") + bytes(value)
-        for key, value in values
-        if value is not None
-    ]
+    named = []
+    for key, value in values:
+        if value is not None:
+            named.append((_short_name(key) if len(key) <= _SHORT_NAME else encode(key) + b":") + bytes(value))
     return b"{" + b",".join(named) + b"}"
 
 

@@ -11,20 +11,6 @@ the private use area, in as many bytes and in a spelling that no encoder uses; o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TypeVar
-
-import msgspec
-from msgspec.structs import replace
-
-from thoughtline.formats.json_text import read_or_none
-from thoughtline.providers import Dialect
-from thoughtline.values.errors import DecodeError
-from thoughtline.values.turns import Transcript
-
-T = TypeVar("T")
-Decode = Callable[[bytes, Dialect], Transcript]
-Encode = Callable[[Transcript, Dialect], bytes]
 
 MOST_ESCAPES = 100_000
 """Pairs and lone surrogates that are looked at: what has more keeps nobody waiting, and is not read."""
@@ -81,35 +67,3 @@ def _is_escape(body: bytes, at: int) -> bool:
     before = body[max(0, at - MOST_BACKSLASHES) : at]
     count = len(before) - len(before.rstrip(b"\\"))
     return count % 2 == 0 and count < MOST_BACKSLASHES
-
-
-def peek(decoder: msgspec.json.Decoder[T], body: bytes) -> T | None:
-    """What a decoder finds in a body, with lone surrogates or without; None if it can't be read."""
-    found = read_or_none(decoder, body)
-    spelled = readable(body) if found is None else None
-    return found if spelled is None else read_or_none(decoder, spelled)
-
-
-def reading(decode: Decode) -> Decode:
-    """A decoder of requests that takes lone surrogates too."""
-
-    def read(body: bytes, dialect: Dialect) -> Transcript:
-        try:
-            return decode(body, dialect)
-        except DecodeError:
-            spelled = readable(body)
-            if spelled is None:
-                raise
-        return replace(decode(spelled, dialect), has_lone_surrogates=True)
-
-    return read
-
-
-def writing(encode: Encode) -> Encode:
-    """The encoder for what such a decoder has read."""
-
-    def write(transcript: Transcript, dialect: Dialect) -> bytes:
-        body = encode(transcript, dialect)
-        return as_sent(body) if transcript.has_lone_surrogates else body
-
-    return write

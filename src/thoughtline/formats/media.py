@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Raw, Struct
@@ -10,7 +11,7 @@ from msgspec import Raw, Struct
 from thoughtline.formats.json_text import NULL, decode_content, is_given, members, read_or_none
 from thoughtline.values.items import Unknown
 from thoughtline.values.notes import NO_NOTES, Citation, Notes, placed
-from thoughtline.values.options import Media, MediaKind, ResultContent, ResultPart
+from thoughtline.values.options import JsonPart, Media, MediaKind, ResultContent, ResultPart
 
 DecodeMedia = Callable[[Unknown], Media | str | None]
 EncodeMedia = Callable[[Media], Unknown | None]
@@ -53,26 +54,38 @@ def _decode_part(raw: Raw, decode_media: DecodeMedia) -> ResultPart:
     return decode_media(Unknown("", raw)) or bytes(raw).decode()
 
 
-def text_of(content: ResultContent) -> str:
-    """The text and JSON of a result, one part a line."""
-    said = [part for part in content.parts if not isinstance(part, Media)]
-    return "\n".join(part if isinstance(part, str) else bytes(part.value).decode() for part in said)
+class Told(NamedTuple):
+    """A result for a wire: its text and JSON, one part a line; the media that it has a place for, as its JSON; and
+    those it has none for."""
+
+    said: str
+    held: list[Raw]
+    rest: tuple[Media, ...]
 
 
-def text_with_error(content: ResultContent) -> str:
-    """The text of a result for a wire that has no mark for a tool that failed."""
-    return f"Error: {text_of(content)}" if content.is_error else text_of(content)
+def tell_result(content: ResultContent, encode_media: EncodeMedia) -> Told:
+    said: list[str] = []
+    held: list[Raw] = []
+    rest: list[Media] = []
+    for part in content.parts:
+        if isinstance(part, str):
+            said.append(part)
+        elif isinstance(part, JsonPart):
+            said.append(bytes(part.value).decode())
+        elif (encoded := encode_media(part)) is not None:
+            held.append(encoded.raw)
+        else:
+            rest.append(part)
+    return Told("\n".join(said), held, tuple(rest))
 
 
-def media_of(content: ResultContent) -> tuple[Media, ...]:
-    return tuple(part for part in content.parts if isinstance(part, Media))
+def no_media(media: Media) -> None:
+    """For a wire that has no place for media in results."""
 
 
-def hold_media(content: ResultContent, encode_media: EncodeMedia) -> tuple[list[Raw], tuple[Media, ...]]:
-    """The media of a result that a wire has a place for, as its JSON; and those it has none for."""
-    encoded = [(media, encode_media(media)) for media in media_of(content)]
-    held = [part.raw for _, part in encoded if part is not None]
-    return held, tuple(media for media, part in encoded if part is None)
+def failed(said: str) -> str:
+    """The text of a tool that failed, for a wire that has no mark for that."""
+    return f"Error: {said}"
 
 
 # --- citations: pages by their address, and kinds that nobody else has ------------------------------------------------

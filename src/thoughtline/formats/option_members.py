@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from msgspec import Raw
 
+from thoughtline.formats.bodies import thinking_switch
 from thoughtline.formats.json_text import NULL, decode, encode, is_given, members, object_of, pointer
-from thoughtline.formats.thinking import thinking_switch
 from thoughtline.values.options import (
     EFFORTS,
     CustomTool,

@@ -97,35 +97,31 @@ class IndexOrder(Struct):
     """Items in the order of their index, even where a host ends a later one first or announces one only at the end."""
 
     _next: int = 0
-    _waiting: dict[int, list[ItemDone]] = {}
+    waiting: dict[int, list[ItemDone]] = {}
 
     def done(self, index: int, items: list[ItemDone], events: list[Event]) -> None:
         """Give these items as soon as all before them have been given; an index that comes again adds to it."""
         if index < self._next:
             events += items
             return
-        self._waiting.setdefault(index, []).extend(items)
-        while self._next in self._waiting:
-            events += self._waiting.pop(self._next)
+        self.waiting.setdefault(index, []).extend(items)
+        while self._next in self.waiting:
+            events += self.waiting.pop(self._next)
             self._next += 1
 
     def flush(self, events: list[Event]) -> None:
         """Nothing more will come: give what still waits for an index that never came."""
-        for index in sorted(self._waiting):
-            events += self._waiting[index]
-        self._waiting.clear()
+        for index in sorted(self.waiting):
+            events += self.waiting[index]
+        self.waiting.clear()
 
 
-class BlockCursor:
-    """The one block of a written stream that is open, and the number it has."""
+class BlockCursor(Struct):
+    """The one block of a written stream that is open, by its position, and the number it has."""
 
-    def __init__(self) -> None:
-        self.index = 0
-        self.told: set[int] = set()
-        self._open: int | None = None
-
-    def is_at(self, position: int) -> bool:
-        return self._open == position
+    index: int = 0
+    told: set[int] = set()
+    open: int | None = None
 
     def enter(self, choice: int, position: int) -> None:
         """Open a new block, for an item that has none yet."""
@@ -133,14 +129,14 @@ class BlockCursor:
             raise EncodeError("a stream of this format holds one answer")
         if position in self.told:
             raise EncodeError("a block that has ended can't grow")
-        self._open = position
+        self.open = position
         self.told.add(position)
 
     def leave(self) -> int | None:
         """End the open block; gives its number, or None if there is none."""
-        if self._open is None:
+        if self.open is None:
             return None
-        self._open = None
+        self.open = None
         self.index += 1
         return self.index - 1
 

@@ -1,7 +1,4 @@
-"""Whether a request asks the model to think, read from the many switches there are, and how it stops asking.
-
-Only what the request says: what a model does by default is its contract's business.
-"""
+"""How a request asks the model to think, and how it stops asking."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from thoughtline.formats.json_text import NULL, plain_value
 from thoughtline.providers.knobs import ThinkingMode
 from thoughtline.values.turns import ThinkingSwitch
 
@@ -51,42 +47,6 @@ class ThinkingModes(NamedTuple):
     words: Mapping[ThinkingSwitch, ThinkingMode]
     switch: tuple[str, ...]
     told: Callable[[bytes, Mapping[tuple[str, ...], object]], list[MemberEdit]]
-
-
-_OFF_WORDS = ("none", "off", "disabled", "false", "disable")
-_NESTED = ("type", "enabled", "effort", "thinkingConfig", "thinking_config", "thinking", "enable_thinking")
-_BUDGETS = ("budget_tokens", "thinkingBudget", "thinking_budget", "thinkingLevel", "thinking_level", "max_tokens")
-
-
-def thinking_switch(*values: Raw) -> ThinkingSwitch:
-    """The first of these members that says anything. One that can't be read says nothing: the provider will answer."""
-    for value in values:
-        if value is not NULL:
-            said = _said(plain_value(value))
-            if said != "unsaid":
-                return said
-    return "unsaid"
-
-
-def _said(value: Any) -> ThinkingSwitch:
-    match value:
-        case bool():
-            return "on" if value else "off"
-        case int() | float():
-            return "off" if value == 0 else "on"
-        case str():
-            return "off" if value.lower() in _OFF_WORDS else "adaptive" if value == "adaptive" else "on"
-        case Mapping():
-            return _said_by_members(value)
-        case _:
-            return "unsaid"
-
-
-def _said_by_members(value: Mapping[str, Any]) -> ThinkingSwitch:
-    for name in (*_NESTED, *_BUDGETS, "reasoning_config", "reasoningConfig", "reasoning_effort"):
-        if name in value and (said := _said(value[name])) != "unsaid":
-            return said
-    return "unsaid"
 
 
 def without(*names: str) -> Callable[[bytes], list[MemberEdit]]:

@@ -45,13 +45,15 @@ def is_light(body: bytes) -> bool:
 
 def is_light_conversation(transcript: Transcript) -> bool:
     """The same of one that was read already."""
-    items = sum([len(turn.items) for turn in transcript.turns])
-    return items + len(transcript.turns) <= _LIGHT_ITEMS and is_light(transcript.body)
+    items = len(transcript.turns)
+    for turn in transcript.turns:
+        items += len(turn.items)
+    return items <= _LIGHT_ITEMS and is_light(transcript.body)
 
 
 def check_weight(body: bytes) -> None:
     """Raises `LimitExceeded` for a body of more values than are ever read."""
-    if len(body) <= _BRIEF_BYTES or is_light(body):
+    if is_light(body):
         return
     containers = values = escapes = 0
     is_inside = is_escaped = False
@@ -96,7 +98,8 @@ def decode_bounded(body: bytes, format: FormatName, dialect: Dialect) -> Transcr
     wire = FORMATS[format]
     if "shared_address" in wire.quirks and not any(b'"%b"' % name.encode() in body for name in wire.telling_members):
         raise DecodeError("missing: a body of another format", f"/{wire.telling_members[0]}")
-    check_weight(body)
+    if len(body) > _BRIEF_BYTES:
+        check_weight(body)
     transcript = wire.bodies.decode_request(body, dialect)
     if len(transcript.turns) > MAX_TURNS:
         raise LimitExceeded(f"a conversation of more than {MAX_TURNS} turns")

@@ -12,9 +12,9 @@ from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Raw, Struct
 
+from thoughtline.formats.bodies import reading
 from thoughtline.formats.counting import CountBody
 from thoughtline.formats.json_text import is_given
-from thoughtline.formats.lone_surrogates import reading, writing
 from thoughtline.formats.paths import FindsPath, PublishedMethods
 from thoughtline.formats.texts import Texts
 from thoughtline.formats.thinking import MemberEdit, SettingPlace, ThinkingModes
@@ -68,7 +68,7 @@ def body_codec(module: BodyModule) -> BodyCodec:
     """The codec of a module, which reads requests with lone surrogates too."""
     return BodyCodec(
         reading(module.decode_request),
-        writing(module.encode_request),
+        module.encode_request,
         module.decode_response,
         module.encode_response,
     )
@@ -102,9 +102,6 @@ class IdRule(NamedTuple):
     chars: int = 0
     salt: str = ""
 
-    def takes(self, name: str) -> bool:
-        return self.pattern.fullmatch(name) is not None
-
 
 class MessagePlace(NamedTuple):
     """The model's message: the `path` to it in a response, and in a request its `role` and where its `content` stands.
@@ -118,8 +115,8 @@ class MessagePlace(NamedTuple):
 
 
 class NotePlace(NamedTuple):
-    """Where a format has notes on an answer. `decode` and `encode` are for those that stand on the words themselves;
-    the others stand beside the answer, where its codec reads and writes them.
+    """Where a format has notes on an answer. `decode` and `encode` are for those that stand on the words themselves,
+    and `mark` tells words that have some; the others stand beside the answer, where its codec reads and writes them.
 
     `places` says whether a citation must name its words, may, or is about all that it stands on. `wants` tells a
     document of a request that asks for citations, `in_history` where a history has notes that no item shows.
@@ -129,9 +126,10 @@ class NotePlace(NamedTuple):
     has_quotes: bool = False
     places: Literal["needed", "kept", "none"] = "kept"
     decode: Callable[[Text], Notes] = lambda item: NO_NOTES
+    mark: re.Pattern[bytes] = re.compile(rb"(?!)")
     encode: Callable[[str, Notes], Text] | None = None
     wants: Callable[[Unknown], bool] = lambda item: False
-    in_history: Callable[[bytes], tuple[str, ...]] = lambda body: ()
+    in_history: Callable[[bytes], tuple[str, ...]] | None = None
 
 
 class HeldConversation(NamedTuple):

@@ -11,8 +11,8 @@ The next request, translated by the same rules, has the same keys.
 """
 
 from thoughtline.replay.known import with_opened
-from thoughtline.translation.calls import CallIds, with_made_ids, with_own_ids
-from thoughtline.translation.envelopes import Sealer
+from thoughtline.translation.calls import CallIds, with_own_ids
+from thoughtline.translation.envelopes import Sealer, Sealing
 from thoughtline.translation.replies import (
     Chunk,
     StreamTranslator,
@@ -25,7 +25,7 @@ from thoughtline.translation.replies import (
     without_deltas,
 )
 from thoughtline.translation.requests import TranslatedRequest, translate_request
-from thoughtline.translation.response_context import ResponseContext, Sealing
+from thoughtline.translation.response_context import ResponseContext
 from thoughtline.values.items import is_envelope
 
 __all__ = [
@@ -44,7 +44,6 @@ __all__ = [
     "translate_reply",
     "translate_request",
     "whole_reply",
-    "with_made_ids",
     "with_opened",
     "with_own_ids",
     "without_deltas",

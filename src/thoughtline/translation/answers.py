@@ -15,18 +15,15 @@ from thoughtline.formats.json_text import is_json
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.calls import place_in
 from thoughtline.translation.conversation import as_object, refusal_of
-from thoughtline.translation.envelopes import Place, letters_of
+from thoughtline.translation.envelopes import Held, Place, letters_of
 from thoughtline.translation.response_context import (
-    Held,
     NoteBook,
     OpenItem,
     OpenKind,
     ResponseContext,
     Unsealed,
     find,
-    finish_for,
     gathered,
-    rest_of,
 )
 from thoughtline.translation.searches import search_call
 from thoughtline.translation.tools import wrapped_text
@@ -58,10 +55,10 @@ class AnswerTranslator:
         self._choice = choice
         self._context = context
         self._to = FORMATS[context.to]
-        self._source = FORMATS[context.source]
+        self._noted = FORMATS[context.source].notes
         self._slot = self._to.envelope_slot
         self._findings = findings
-        self._book = NoteBook(context, findings)
+        self._book: NoteBook | None = None
         self._events: list[Event] = []
         self._open: OpenItem | None = None
         self._closed: set[int] = set()
@@ -71,16 +68,13 @@ class AnswerTranslator:
         self._early: dict[int, Place] = {}
         self._late: list[Held] = []
         self._sealed: list[Item] = []
-        self._unsealed = Unsealed(context)
+        self._unsealed = Unsealed(context) if self._slot == "call" else None
         self._next = 0
         self._calls = 0
         self._letters = 0
+        self._said = 0
         self._blocks = 0
         self._thoughts = 0
-
-    def given(self) -> list[Event]:
-        events, self._events = self._events, []
-        return events
 
     def grown(self, event: TextDelta | ReasoningDelta) -> Event | None:
         """More of the item that is open, and was told of before; None if it is another one."""
@@ -95,7 +89,9 @@ class AnswerTranslator:
             return ReasoningDelta(self._choice, opened.position, event.text, opened.is_summary)
         return None
 
-    def take(self, event: TextDelta | ReasoningDelta | CallDelta | ItemDone | Noted | TurnDone) -> None:
+    def take(self, event: TextDelta | ReasoningDelta | CallDelta | ItemDone | Noted | TurnDone) -> list[Event]:
+        """What the client is to hear of it."""
+        self._events = []
         match event:
             case TextDelta():
                 self._text(event)
@@ -106,11 +102,12 @@ class AnswerTranslator:
             case ItemDone():
                 self._item(event)
             case Noted():
-                self._book.hear(event.notes)
+                self._notes().hear(event.notes)
             case TurnDone():
                 self._end(event)
             case _:
                 assert_never(event)
+        return self._events
 
     def _enter(self, kind: OpenKind, source: int) -> OpenItem:
         self._leave()
@@ -122,15 +119,17 @@ class AnswerTranslator:
         opened = self._open
         return opened is not None and opened.source == source and opened.kind == kind and not opened.is_done
 
-    def _give(self, position: int, item: Item) -> None:
-        self._events.append(ItemDone(self._choice, position, item))
+    def _notes(self) -> NoteBook:
+        if self._book is None:
+            self._book = NoteBook(self._context, self._findings)
+        return self._book
 
     # --- growing ------------------------------------------------------------------------------------------------------
 
     def _text(self, event: TextDelta) -> None:
         opened = self._open
         if opened is not None and self._slot == "element" and opened.kind == "text" and opened.is_done:
-            opened.source, opened.base, opened.is_done = event.position, len(opened.text), False
+            opened.source, opened.base, opened.is_done = event.position, len("".join(opened.pieces)), False
         elif opened is None or not self._is_open(event.position, "text"):
             opened = self._enter("text", event.position)
         opened.pieces.append(event.text)
@@ -157,11 +156,8 @@ class AnswerTranslator:
         if self._slot == "none" or not fresh:
             return
         self._sealed += fresh
-        opened = self._open
-        if opened is None or opened.kind != "reasoning":
-            opened = self._enter("reasoning", -1)
-        opened.is_done = True
-        opened.held += [self._held(replace(item, raw=NO_RAW) if isinstance(item, ToolCall) else item) for item in fresh]
+        for item in fresh:
+            self._seal_alone(replace(item, raw=NO_RAW) if isinstance(item, ToolCall) else item)
 
     def _tell(self, opened: OpenItem, text: str) -> None:
         """Thinking for the client. Where it has one field for all of it, an empty line stands between two pieces."""
@@ -196,7 +192,9 @@ class AnswerTranslator:
     def _is_call_growing(self) -> bool:
         """Whether a call is open whose arguments are not whole yet."""
         opened = self._open
-        return opened is not None and opened.kind == "call" and not opened.is_done and not is_json(opened.text or "?")
+        if opened is None or opened.kind != "call" or opened.is_done:
+            return False
+        return not is_json("".join(opened.pieces) or "?")
 
     def _release(self) -> None:
         """A call whose name came late, if nothing keeps it waiting."""
@@ -233,7 +231,8 @@ class AnswerTranslator:
         elif event.position in self._closed:
             self._sealed_late(item)
         elif isinstance(item, Text):
-            self._text_done(event.position, item.text, self._source.notes.decode(item))
+            notes = self._noted.decode(item) if self._noted.mark.search(item.raw) else NO_NOTES
+            self._text_done(event.position, item.text, notes)
         elif isinstance(item, ToolCall):
             self._call_done(event.position, item)
         elif isinstance(item, Unknown) and item.kind == "refusal":
@@ -247,8 +246,9 @@ class AnswerTranslator:
         """Words are whole. In a Responses list the words that follow join them: they are one message."""
         opened = self._open
         if opened is not None and self._is_open(source, "text"):
-            if rest := rest_of(text, opened.text[opened.base :]):
-                self._text(TextDelta(self._choice, source, rest))
+            sent = "".join(opened.pieces)[opened.base :]
+            if text != sent and text.startswith(sent):  # the deltas left some out
+                self._text(TextDelta(self._choice, source, text[len(sent) :]))
         elif text and self._slot == "element":
             self._text(TextDelta(self._choice, source, text))
         elif text:
@@ -256,7 +256,9 @@ class AnswerTranslator:
         opened = self._open
         if opened is None or opened.kind != "text":
             return
-        opened.notes.append(notes.moved(opened.base))
+        if notes is not NO_NOTES:
+            self._notes()
+            opened.notes.append(notes.moved(opened.base))
         opened.is_done = True
         self._closed.add(source)
         if self._slot != "element":
@@ -266,34 +268,31 @@ class AnswerTranslator:
         """A piece of reasoning is whole. It stays open until something else comes: its ciphertext may follow."""
         if item in self._sealed:
             return
-        opened = self._open
+        text, opened = readable_text(item), self._open
+        has_begun = bool(self._letters or self._calls) or (opened is not None and opened.kind != "reasoning")
+        is_late = self._seals_late and self._slot != "call" and has_begun
         if opened is not None and self._is_open(source, "reasoning"):
-            if rest := rest_of(readable_text(item), opened.text):
-                self._reasoning(ReasoningDelta(self._choice, source, rest, opened.is_summary))
+            sent = "".join(opened.pieces)
+            if text != sent and text.startswith(sent):
+                self._reasoning(ReasoningDelta(self._choice, source, text[len(sent) :], opened.is_summary))
             opened.is_done = True
             opened.held.append(self._held(item))
-        elif self._early or self._sealed or self._is_late:  # it went out before its seal came
+        elif self._early or self._sealed or is_late:  # it went out before its seal came
             self._late.append(Held(self._early.get(source, self._place), item))
-        elif source in self._closed and readable_text(item):
+        elif source in self._closed and text:
             return
-        elif opened is not None and opened.kind == "reasoning" and not readable_text(item):
+        elif opened is not None and opened.kind == "reasoning" and not text:
             opened.is_done = True
             opened.held.append(self._held(item))
         else:
             opened = self._enter("reasoning", source)
             opened.is_summary = isinstance(item, ReasoningSummary)
-            opened.pieces.append(readable_text(item))
+            opened.pieces.append(text)
             opened.held.append(self._held(item))
             opened.is_done = True
-            if readable_text(item):
+            if text:
                 self._thoughts += 1
-                self._tell(opened, readable_text(item))
-
-    @property
-    def _is_late(self) -> bool:
-        """Whether something else has gone out, of a source that tells its reasoning last."""
-        has_begun = self._place != (0, 0) or (self._open is not None and self._open.kind != "reasoning")
-        return self._seals_late and self._slot != "call" and has_begun
+                self._tell(opened, text)
 
     def _call_done(self, source: int, item: ToolCall) -> None:
         if item.is_custom and not self._to.has_openai_tools:
@@ -307,8 +306,9 @@ class AnswerTranslator:
         elif self._is_open(source, "call"):
             if self._slot != "call":
                 self._sealed_late(item)
-            if rest := rest_of(item.arguments, self._open.text if self._open is not None else ""):
-                self._call(CallDelta(self._choice, source, rest))
+            sent = "".join(self._open.pieces) if self._open is not None else ""
+            if item.arguments != sent and item.arguments.startswith(sent):
+                self._call(CallDelta(self._choice, source, item.arguments[len(sent) :]))
             self._leave(item)
             self._release()
             return
@@ -328,15 +328,15 @@ class AnswerTranslator:
         self._enter("call", source)
         self._open, self._calls = None, self._calls + 1
         self._closed.add(source)
-        self._give(self._next - 1, search_call(name, item.arguments))
+        self._events.append(ItemDone(self._choice, self._next - 1, search_call(name, item.arguments)))
 
     def _sealed_late(self, item: Item) -> None:
         """A call whose seal came when it had gone out."""
         if isinstance(item, ToolCall) and item.seal is not None and item not in self._sealed:
             self._late.append(self._held(replace(item, raw=NO_RAW)))
 
-    def _seal_alone(self, item: ToolCall) -> None:
-        """The seal of a call, for a client that has no slot on calls: in an envelope of its own before it."""
+    def _seal_alone(self, item: Item) -> None:
+        """A seal in an envelope of its own, before what it stands on: for a client that has no slot there."""
         opened = self._open
         if opened is None or opened.kind != "reasoning":
             opened = self._enter("reasoning", -1)
@@ -353,9 +353,13 @@ class AnswerTranslator:
         self._closed.add(opened.source)
         match opened.kind:
             case "text":
-                self._unsealed.add_words(opened.text, self._place)
-                self._letters += letters_of(opened.text)
-                self._give(opened.position, self._book.written(opened.text, opened.notes))
+                text = "".join(opened.pieces)
+                if self._unsealed is not None:
+                    self._unsealed.add_words(text, self._place)
+                words = Text(text) if self._book is None else self._book.written(text, self._said, opened.notes)
+                self._letters += letters_of(text)
+                self._said += len(text)
+                self._events.append(ItemDone(self._choice, opened.position, words))
             case "reasoning":
                 self._leave_reasoning(opened)
             case "call":
@@ -366,19 +370,16 @@ class AnswerTranslator:
         if not opened.held and self._seals_late:
             self._early[opened.source] = self._place
         elif not opened.held:  # nobody ended it: what came is all there is
-            kind = (
-                ReasoningSummary(opened.text, made_by)
-                if opened.is_summary
-                else ReasoningText(opened.text, None, made_by)
-            )
-            opened.held.append(self._held(kind))
+            text = "".join(opened.pieces)
+            whole = ReasoningSummary(text, made_by) if opened.is_summary else ReasoningText(text, None, made_by)
+            opened.held.append(self._held(whole))
         for shaped in self._shaped(opened):
-            self._give(opened.position, shaped)
+            self._events.append(ItemDone(self._choice, opened.position, shaped))
 
     def _shaped(self, opened: OpenItem) -> list[Item]:
         """Reasoning as the client's format has it, with the envelope where that has a slot."""
-        text, ours = opened.text, self._context.dialect.reasoning_format
-        if self._slot == "call":
+        text, ours = "".join(opened.pieces), self._context.dialect.reasoning_format
+        if self._unsealed is not None:
             self._unsealed.add(opened.held)
             return [ReasoningText(text, None, ours)] if text else []
         sealing = self._context.sealing if self._slot != "none" else None
@@ -387,62 +388,60 @@ class AnswerTranslator:
             case "block":
                 return [ReasoningText(text, token or "", ours)] if text or token else []
             case "element":
-                plain: list[Item] = [self._element_text(opened, text)] if text else []
-                sealed: list[Item] = [ReasoningEncrypted(token, ours, None, self._blocks)] if token else []
-                self._blocks += 1
-                return [*plain, *sealed]
+                at, self._blocks = self._blocks, self._blocks + 1
+                is_summary = opened.is_summary
+                plain = (
+                    ReasoningSummary(text, ours, None, at) if is_summary else ReasoningText(text, None, ours, None, at)
+                )
+                sealed: list[Item] = [ReasoningEncrypted(token, ours, None, at)] if token else []
+                return [plain, *sealed] if text else sealed
             case _:
                 return [ReasoningText(text, None, ours)] if text else []
-
-    def _element_text(self, opened: OpenItem, text: str) -> Item:
-        ours = self._context.dialect.reasoning_format
-        if opened.is_summary:
-            return ReasoningSummary(text, ours, None, self._blocks)
-        return ReasoningText(text, None, ours, None, self._blocks)
 
     @property
     def _place(self) -> Place:
         return self._letters, self._calls
 
     def _held(self, item: Item) -> Held:
-        return Held(self._place, item)
+        return Held((self._letters, self._calls), item)
 
     def _leave_call(self, opened: OpenItem, item: ToolCall | None) -> None:
         made = opened.call
-        arguments = opened.text if item is None or made.is_custom else item.arguments
+        arguments = "".join(opened.pieces) if item is None or made.is_custom else item.arguments
         if self._to.has_object_arguments and not made.is_custom:
             arguments = as_object(arguments)
         elif not arguments.strip() and not made.is_custom:
             arguments = "{}"
             self._events.append(CallDelta(self._choice, opened.position, arguments))
         seal: Seal | None = None
-        if self._slot == "call":
+        if self._unsealed is not None:
             if item is not None and item.seal is not None:
                 self._unsealed.add([self._held(replace(item, raw=NO_RAW))])
             seal = self._unsealed.sealed()
         call = ToolCall(made.name or "", arguments, made.id, is_custom=made.is_custom, seal=seal)
-        self._give(opened.position, replace(call, namespace=made.namespace))
+        self._events.append(ItemDone(self._choice, opened.position, replace(call, namespace=made.namespace)))
 
     def _end(self, event: TurnDone) -> None:
         self._leave()
         for source in list(self._waiting):
             self._open_call(source, gathered(self._waiting.pop(source)))
             self._leave()
-        self._give_late()
-        if seal := self._unsealed.sealed():
-            self._give(self._next, Text("", seal))
+        if self._late:
+            self._give_late()
+        if self._unsealed is not None and (seal := self._unsealed.sealed()):
+            self._events.append(ItemDone(self._choice, self._next, Text("", seal)))
             self._next += 1
-        if notes := self._book.beside():
+        if self._book is not None and (notes := self._book.beside(self._said)):
             self._events.append(Noted(self._choice, notes))
-        self._events.append(TurnDone(self._choice, finish_for(self._context, event.finish)))
+        self._events.append(TurnDone(self._choice, event.finish))
 
     def _give_late(self) -> None:
         """Seals that came last, in an envelope at the end; but never after the words: some clients take what stands
         last for the answer, and the record of the turn has them."""
         late, self._late = self._late, []
-        if late and self._slot == "call":
+        if self._unsealed is not None:
             self._unsealed.add(late)
-        elif late and self._slot != "none" and not self._letters:
+        elif self._slot != "none" and not self._letters:
             opened = self._enter("reasoning", -1)
             opened.held += late
             opened.is_done = True

@@ -1,7 +1,7 @@
 """What a request asks for beside its conversation, as the upstream is asked for it.
 
-An agent asks for the same in every request of a conversation, so what that became is kept: `asked_for` is a function of
-the members around the conversation alone, and they are compared byte by byte.
+An agent asks for the same in every request of a conversation, so what that became is kept: `asked` is a function of the
+members around the conversation alone, and they are compared byte by byte.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import encode, members, object_of
-from thoughtline.formats.wire import Wire
 from thoughtline.providers import Contract, maker_of
 from thoughtline.providers.contract import Sampling
 from thoughtline.providers.thinking import Settled, knob_for, settle
@@ -31,10 +30,7 @@ _LONGEST_USER = 64
 DEFAULT_MAX_TOKENS = 32_000
 """Anthropic must be told a limit. All models since Claude Opus 4 can write as much."""
 
-_OFFERS_TOOLS = (b"additional_tools", b"tool_search_output")
-"""Items of a Responses conversation in which tools stand, and words that may be such."""
-
-_MOST_KEPT, _LONGEST_KEPT = 64, 128 * 2**10
+_MOST_KEPT, LONGEST_KEPT = 64, 128 * 2**10
 """Kept are so many at most, and none that is longer: 16 MiB with what they became."""
 
 
@@ -66,23 +62,9 @@ class Asked(NamedTuple):
         return self._replace(offered=offered, body=body, findings=findings)
 
 
-def asked_for(body: bytes, wire: Wire, target: Target) -> Asked:
-    """What a client's body asks for. Raises `Untranslatable` where the upstream can't be asked for it."""
-    frame = _frame(body, wire)
-    made = _asked if len(frame) <= _LONGEST_KEPT else _asked.__wrapped__
-    return made(frame, wire.name, target)
-
-
-def _frame(body: bytes, wire: Wire) -> bytes:
-    """A body without its conversation; with it where that may offer tools, as Codex's does."""
-    known = members(body)
-    said = bytes(known.pop(wire.list_member, b""))
-    offers_tools = "items_are_elements" in wire.quirks and any(word in said for word in _OFFERS_TOOLS)
-    return body if offers_tools or not said else object_of(known.items())
-
-
 @lru_cache(maxsize=_MOST_KEPT)
-def _asked(frame: bytes, format: FormatName, target: Target) -> Asked:
+def asked(frame: bytes, format: FormatName, target: Target) -> Asked:
+    """What the members around a conversation ask for. Raises `Untranslatable` where the upstream can't be asked."""
     read = FORMATS[format].options.decode_options(frame)
     options = replace(read.options, model=target.model, is_streaming=target.is_streaming)
     _refuse_what_is_kept(read, target.to)

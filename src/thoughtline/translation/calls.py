@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterable, Set
 from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
@@ -31,6 +32,7 @@ from thoughtline.values.turns import FormatName, Transcript, Turn
 _WRAPPED = re.compile(r"tlx[0-9a-f]+_([A-Za-z0-9_-]+)\Z")
 _MADE = "tln_"
 _HIDDEN = "tlh_"
+_HIDDEN_BYTES = _HIDDEN.encode()
 _NEAR_NAMES, _NEAR_TURNS = 3, (1, -1, 2, -2)
 _MOST_TRIED = 20_000
 """Digests made to look for ids that are not where they are expected: twice as many take some 40 ms."""
@@ -57,7 +59,7 @@ def _digest(*parts: str) -> str:
 
 def fitted(name: str, rule: IdRule) -> str:
     """An id that the rule takes: this one, or a digest of it."""
-    if rule.takes(name):
+    if rule.pattern.fullmatch(name):
         return name
     if rule.chars:
         number, letters = int(_digest(rule.salt, name), 16), []
@@ -97,17 +99,16 @@ class Answered(NamedTuple):
     repeats: tuple[int, ...] = ()
 
 
-class OutgoingIds:
+class OutgoingIds(Struct):
     """Ids on their way to the upstream: each call gets one that it takes, its result the same one."""
 
-    def __init__(self, rule: IdRule) -> None:
-        self._rule = rule
-        self._used: set[str] = set()
-        self._waiting: list[tuple[int, ToolCall]] = []
-        self._shown: list[str | None] = []
-        self._by_id: dict[str, Answered] = {}
-        self._by_name: dict[str, list[int]] = {}
-        self._count = 0
+    _rule: IdRule
+    _used: set[str] = set()
+    _waiting: list[tuple[int, ToolCall]] = []
+    _shown: list[str | None] = []
+    _by_id: dict[str, Answered] = {}
+    _by_name: dict[str, list[int]] = {}
+    _count: int = 0
 
     def begin_turn(self) -> None:
         """A new turn of the model: what it calls is what the next results answer."""
@@ -117,26 +118,27 @@ class OutgoingIds:
         """The upstream's id for a call."""
         self._count += 1
         self._by_id.pop(call.id or "", None)
-        name = self._name_of(call)
+        own = unwrapped(call.id) if call.id else None
+        if own is None and self._rule.is_required:
+            own = call.id or _MADE + _digest("made", str(self._count), call.name, call.arguments)[:24]
+        name: str | None = None
+        if own is not None:
+            name = fitted(own, self._rule)
+            if self._rule.is_unique and name in self._used:
+                name = fitted(_HIDDEN + _digest("again", str(self._count), own)[:32], self._rule)
+            self._used.add(name)
         self._waiting.append((self._count, replace(call, id=name)))
         self._shown.append(call.id)
         return name
 
-    def _name_of(self, call: ToolCall) -> str | None:
-        own = unwrapped(call.id) if call.id else None
-        if own is None:
-            if not self._rule.is_required:
-                return None
-            own = call.id or _MADE + _digest("made", str(self._count), call.name, call.arguments)[:24]
-        name = fitted(own, self._rule)
-        if self._rule.is_unique and name in self._used:
-            name = fitted(_HIDDEN + _digest("again", str(self._count), own)[:32], self._rule)
-        self._used.add(name)
-        return name
-
     def result(self, result: ToolResult) -> Answered:
         """The call that it answers: by id, else by name, else by order."""
-        at = self._call_of(result)
+        if result.call_id:
+            at = self._shown.index(result.call_id) if result.call_id in self._shown else None
+        elif result.name:
+            at = next((at for at, (_, call) in enumerate(self._waiting) if call.name == result.name), None)
+        else:
+            at = 0 if self._waiting else None
         if at is None:
             return self._again(result)
         number, call = self._waiting.pop(at)
@@ -159,13 +161,6 @@ class OutgoingIds:
             fitted(own, self._rule) if own is not None else result.call_id, result.name, self._count, repeats
         )
 
-    def _call_of(self, result: ToolResult) -> int | None:
-        if result.call_id:
-            return next((at for at, shown in enumerate(self._shown) if shown == result.call_id), None)
-        if result.name:
-            return next((at for at, (_, call) in enumerate(self._waiting) if call.name == result.name), None)
-        return 0 if self._waiting else None
-
 
 class CallIds(NamedTuple):
     """Ids on their way to the client. `used` are the ids of the conversation so far, as the upstream knows them."""
@@ -180,10 +175,10 @@ class CallIds(NamedTuple):
         if not name:
             made = _MADE + _digest("none", self.salt, str(self.turn), place, call_name)[:24]
             return fitted(made, self.rule)
-        if self.rule.takes(name) and name not in self.used and unwrapped(name) == name:
+        if self.rule.pattern.fullmatch(name) and name not in self.used and unwrapped(name) == name:
             return name
         wrapped = f"tlx{self.turn:x}_" + base64.urlsafe_b64encode(name.encode()).decode().rstrip("=")
-        return wrapped if self.rule.takes(wrapped) else hidden(name, self.turn)
+        return wrapped if self.rule.pattern.fullmatch(wrapped) else hidden(name, self.turn)
 
     def hides(self, name: str) -> bool:
         """Whether a client may know this id by a digest alone. What an id is wrapped in grows with the turn: if it fits
@@ -191,30 +186,30 @@ class CallIds(NamedTuple):
         return (self.outward(name, "", "") or "").startswith(_HIDDEN)
 
     def shown(self, items: Iterable[Item], choice: int) -> tuple[Item, ...]:
-        """An answer with the ids that the client gets."""
-        return with_made_ids(items, self, choice)
+        """An answer with the ids that the client gets for calls whose maker gave none: it will be known again by
+        them."""
+        named, number = [], 0
+        for item in items:
+            if isinstance(item, ToolCall):
+                if not item.id:
+                    item = replace(item, item_id=self.outward(None, place_in(choice, number), item.name))
+                number += 1
+            named.append(item)
+        return tuple(named)
 
     def restored(self, transcript: Transcript, records: Iterable[Record]) -> Transcript:
         """The request with the ids its maker gave."""
-        return with_own_ids(transcript, records, self)
+        return with_own_ids(transcript, records, self) if _HIDDEN_BYTES in transcript.body else transcript
 
     def may_rename(self, transcript: Transcript) -> bool:
         """Whether a request has digests of ids, or calls without any."""
-        if _HIDDEN.encode() in transcript.body:
+        if _HIDDEN_BYTES in transcript.body:
             return True
-        return any(isinstance(item, ToolCall) and not item.id for turn in transcript.turns for item in turn.items)
-
-
-def with_made_ids(items: Iterable[Item], ids: CallIds, choice: int) -> tuple[Item, ...]:
-    """An answer with the ids that the client gets for calls whose maker gave none: it will be known again by them."""
-    named, number = [], 0
-    for item in items:
-        if isinstance(item, ToolCall):
-            if not item.id:
-                item = replace(item, item_id=ids.outward(None, place_in(choice, number), item.name))
-            number += 1
-        named.append(item)
-    return tuple(named)
+        for turn in transcript.turns:
+            for item in turn.items:
+                if isinstance(item, ToolCall) and not item.id:
+                    return True
+        return False
 
 
 def place_in(choice: int, number: int) -> str:

@@ -28,8 +28,7 @@ from thoughtline.formats.json_text import (
 from thoughtline.formats.openai_responses.elements import COMPACTIONS, encode_message, input_elements
 from thoughtline.formats.openai_responses.options import kind_of
 from thoughtline.replay.findings import Finding
-from thoughtline.translation.envelopes import Sealer
-from thoughtline.translation.response_context import Held, Sealing
+from thoughtline.translation.envelopes import Held, Sealer, Sealing
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.events import Event, Failed, ItemDone, Other, Started, TurnDone, UsageReported
 from thoughtline.values.items import Text, Unknown, is_envelope

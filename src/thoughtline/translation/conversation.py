@@ -8,6 +8,8 @@ come first in the turn that answers calls, and system messages after the first t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -20,7 +22,7 @@ from thoughtline.formats.openai_responses.options import TOOL_ITEMS
 from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding, place_of
 from thoughtline.translation.calls import OutgoingIds, upstream_rule
-from thoughtline.translation.envelopes import NO_SEALER, Opened, Sealer
+from thoughtline.translation.envelopes import NO_SEALER, Sealer
 from thoughtline.translation.runs import Part, Placed, in_runs
 from thoughtline.translation.searches import CALL, OUTPUT, searched
 from thoughtline.translation.tools import NO_NAMES, ToolNames, wrapped_text
@@ -31,6 +33,7 @@ from thoughtline.values.items import (
     Reasoning,
     ReasoningText,
     Role,
+    Seal,
     Text,
     ToolCall,
     ToolResult,
@@ -43,6 +46,7 @@ from thoughtline.values.options import Media, ResultContent
 from thoughtline.values.turns import NOWHERE, SYSTEM_MEMBER, FormatName, Transcript, Turn
 
 NOTES_STAY = "citations and probabilities of earlier words are not sent: they are for the client"
+_REASONING = frozenset(REASONING_KINDS)
 _OPENING = "(The conversation goes on.)"
 """What a user says where a wire wants the user to speak first, and nobody did."""
 
@@ -72,15 +76,23 @@ def translate_turns(
 ) -> TranslatedTurns:
     """A conversation for another format."""
     work = _Work(transcript, to, contract, sealer, tools)
-    parts = [part for turn in transcript.turns for part in work.parts_of(turn)]
-    lead, rest = _split_system(work.steps(_results_first(work.rejoined(parts))))
-    system = _system_turns(lead, to)
-    shaped = work.blocks(rest) if FORMATS[to].has_turns_of_blocks else work.flat(rest)
-    turns = [Turn(part.role, part.items, NOWHERE) for part in shaped]
-    opened = [
-        placed._replace(turn=len(system) + number) for number, part in enumerate(shaped) for placed in part.opened
-    ]
-    return TranslatedTurns((*system, *turns), tuple(work.findings), tuple(opened))
+    parts: list[Part] = []
+    for turn in transcript.turns:
+        parts += work.parts_of(turn)
+    if work.has_split_results:
+        parts = work.rejoined(parts)
+    parts = work.steps(_results_first(parts))
+    lead = 0  # system messages before anybody speaks
+    while lead < len(parts) and parts[lead].role == "system":
+        lead += 1
+    turns = _system_turns(parts[:lead], to) if lead else []
+    opened: list[Placed] = []
+    for part in work.blocks(parts[lead:]) if FORMATS[to].has_turns_of_blocks else parts[lead:]:
+        if part.items:
+            for placed in part.opened:
+                opened.append(placed._replace(turn=len(turns)))
+            turns.append(Turn(part.role, part.items, NOWHERE))
+    return TranslatedTurns(tuple(turns), tuple(work.findings), tuple(opened))
 
 
 def _results_first(parts: list[Part]) -> list[Part]:
@@ -90,28 +102,20 @@ def _results_first(parts: list[Part]) -> list[Part]:
     others: list[Part] = []
     for part in (*parts, Part("assistant", ())):
         if part.role == "assistant":
-            ordered += [*sorted(results, key=lambda one: one.order), *others, part]
+            ordered += [*sorted(results, key=attrgetter("order")), *others, part]
             results, others = [], []
         else:
             (results if part.role == "tool" else others).append(part)
     return ordered[:-1]
 
 
-def _split_system(parts: list[Part]) -> tuple[list[Part], list[Part]]:
-    """The system messages before anybody speaks, and all the rest."""
-    count = next((at for at, part in enumerate(parts) if part.role != "system"), len(parts))
-    return parts[:count], parts[count:]
-
-
-def _system_turns(lead: list[Part], to: FormatName) -> tuple[Turn, ...]:
-    if not lead:
-        return ()
+def _system_turns(lead: list[Part], to: FormatName) -> list[Turn]:
     if FORMATS[to].system == "messages":
-        return tuple(Turn("system", part.items, NOWHERE) for part in lead)
+        return [Turn("system", part.items, NOWHERE) for part in lead]
     items: list[Item] = [item for part in lead for item in part.items]
     if FORMATS[to].system == "text":
         items = [Text("\n\n".join(item.text for item in items if isinstance(item, Text)))]
-    return (Turn("system", tuple(items), SYSTEM_MEMBER, is_edited=True),)
+    return [Turn("system", tuple(items), SYSTEM_MEMBER, is_edited=True)]
 
 
 class _Work:
@@ -133,6 +137,7 @@ class _Work:
         self._was_model = False
         self._has_notes = False
         self._has_phases = False
+        self.has_split_results = False
         self.findings: list[Finding] = []
 
     def _find(self, turn: Turn, at: int | None, message: str, remedy: str = "") -> None:
@@ -147,7 +152,9 @@ class _Work:
             if not self._was_model:
                 self._ids.begin_turn()
             self._was_model = True
-            return self._model_parts(turn)
+            if "items_are_elements" in self._from.quirks:
+                return self._model_parts(turn)
+            return [self._model_part(turn, 0, len(turn.items))]
         self._was_model = False
         parts: list[Part] = []
         words: list[Item] = []
@@ -215,7 +222,9 @@ class _Work:
         items: list[Item] = []
         opened: list[Placed] = []
         for at, item in enumerate(turn.items[start:end], start):
-            opened += [Placed((0, 0), held) for held in self._open(turn, at, item)]
+            seal = seal_of(item)
+            if seal is not None and is_envelope(seal.data):
+                opened += self._open(turn, at, seal)
             match item:
                 case Text():
                     self._note(turn, at, item)
@@ -254,23 +263,21 @@ class _Work:
     def _note(self, turn: Turn, at: int, item: Text) -> None:
         """Notes on what the model said are for the client and stay behind, as does the phase that it was said in; the
         first of each is found."""
-        if not self._has_notes and item.raw and self._from.notes.decode(item):
+        place = self._from.notes
+        if not self._has_notes and place.mark.search(item.raw) and place.decode(item):
             self._has_notes = True
             self._find(turn, at, NOTES_STAY)
         if not self._has_phases and b'"phase"' in bytes(item.raw) and is_given(members(item.raw).get("phase", NULL)):
             self._has_phases = True
             self._find(turn, at, f"{self._target} does not tell commentary from answers: the words are sent")
 
-    def _open(self, turn: Turn, at: int, item: Item) -> list[Opened]:
-        seal = seal_of(item)
-        if seal is None or not is_envelope(seal.data):
-            return []
+    def _open(self, turn: Turn, at: int, seal: Seal) -> list[Placed]:
         held = self._sealer.open(seal.data)
         if held is None:
             place = place_of(self._format, turn, at)
             self.findings.append(Finding("unopened", place, "an envelope that is not ours, or was changed", "drop it"))
             return []
-        return [held]
+        return [Placed((0, 0), held)]
 
     def _reasoning(self, turn: Turn, at: int, item: Reasoning) -> list[Item]:
         """Words that the client kept, for a model that takes words. Seals never: they are others', or ours."""
@@ -287,7 +294,8 @@ class _Work:
         return []
 
     def _call(self, turn: Turn, at: int, call: ToolCall) -> ToolCall:
-        call = replace(call, name=self._tools.of_call(call.name, call.namespace), namespace=None)
+        if call.namespace is not None:  # a tool outside of all namespaces has one name
+            call = replace(call, name=self._tools.of_call(call.name, call.namespace), namespace=None)
         name = self._ids.call(call)
         made = call.id if name is None else None  # what we once called it, for its maker gave no id
         arguments = call.arguments
@@ -306,12 +314,16 @@ class _Work:
     def _result(self, turn: Turn, item: ToolResult) -> list[Part]:
         """A result as a part. One that some client sends again is no second one: a call has one, in every wire."""
         found = self._ids.result(item)
-        content = self._content(item)
-        if any(content in self._results[number].contents for number in found.repeats):
+        try:
+            content = self._from.options.decode_result(item)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            content = ResultContent((str(bytes(item.content), "utf-8", "replace"),))
+        if found.repeats and any(content in self._results[number].contents for number in found.repeats):
             return []
         written = self._to.options.encode_result(content, found.id, found.tool or item.name)
-        beside = self._beside(turn, written.rest, found.tool)
+        beside = self._beside(turn, written.rest, found.tool) if written.rest else []
         if found.repeats and item.call_id:
+            self.has_split_results = True
             self._results[found.number].contents.append(content)
             return beside
         self._results[found.number] = _Result(found.id, found.tool or item.name, [content])
@@ -342,12 +354,6 @@ class _Work:
         )
         return part._replace(items=(self._to.options.encode_result(whole, known.id, known.tool).item,))
 
-    def _content(self, item: ToolResult) -> ResultContent:
-        try:
-            return self._from.options.decode_result(item)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return ResultContent((str(bytes(item.content), "utf-8", "replace"),))
-
     # --- shapes --------------------------------------------------------------------------------------------------
 
     def steps(self, parts: list[Part]) -> list[Part]:
@@ -355,12 +361,13 @@ class _Work:
         anything goes, for no wire takes it."""
         # google-genai keeps each chunk of a stream as a content of its own: what was cut in two is glued again.
         glue = self._to.encode_words if "answers_in_pieces" in self._from.quirks else None
-        joined = in_runs(parts, ("assistant",), glue)
-        return [part for part in joined if part.role != "assistant" or not _is_silent(part)]
-
-    def flat(self, parts: list[Part]) -> list[Part]:
-        """Each result a turn of its own."""
-        return [part for part in parts if part.items]
+        if ("assistant", "assistant") in pairwise(map(attrgetter("role"), parts)):
+            parts = in_runs(parts, ("assistant",), glue)
+        kept: list[Part] = []
+        for part in parts:
+            if part.role != "assistant" or not _REASONING.issuperset(map(type, part.items)):
+                kept.append(part)
+        return kept
 
     def blocks(self, parts: list[Part]) -> list[Part]:
         """Turns of user and model in alternation, results first in the user's."""
@@ -376,10 +383,6 @@ class _Work:
         if shaped and shaped[0].role == "assistant":
             shaped.insert(0, Part("user", (Text(_OPENING),)))
         return shaped
-
-
-def _is_silent(part: Part) -> bool:
-    return all(isinstance(item, REASONING_KINDS) for item in part.items)
 
 
 def refusal_of(item: Unknown) -> str:

@@ -18,7 +18,8 @@ import binascii
 import hashlib
 import hmac
 import zlib
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -106,3 +107,25 @@ def _unpacked(packed: bytes) -> bytes:
 
 
 NO_SEALER = Sealer(b"", "")
+
+
+class Held(NamedTuple):
+    """An item for an envelope, and what was visible before it."""
+
+    place: Place
+    item: Item
+
+
+class Sealing(NamedTuple):
+    """What goes into an envelope beside the reasoning."""
+
+    sealer: Sealer
+    provenance: Provenance
+    prefix: Key = Key("")
+    created_at: float = 0.0
+
+    def token(self, held: Sequence[Held]) -> str | None:
+        if not held:
+            return None
+        places, items = zip(*held, strict=True)
+        return self.sealer.seal(Opened(self.provenance, items, places, self.prefix, self.created_at))

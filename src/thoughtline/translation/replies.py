@@ -36,7 +36,7 @@ from thoughtline.values.events import (
     UsageReported,
 )
 from thoughtline.values.items import NO_RAW, REASONING_KINDS, Item, ReasoningText, Text
-from thoughtline.values.turns import Candidate, FormatName, Reply
+from thoughtline.values.turns import Candidate, Finish, FormatName, Reply
 
 _NOT_IN_A_NAME = re.compile(r"[^\w-]")
 
@@ -148,13 +148,18 @@ class StreamTranslator:
             grown = self._translator.grown(events[0])
             if grown is not None:
                 return Chunk(self._encoder.encode(grown), b"")
-        return self._chunk(_edited([one for event in events for one in self._translator.take(event)], self._edits))
+        told: list[Event] = []
+        for event in events:
+            told += self._translator.take(event)
+        return self._chunk(told if self._edits is None else _edited(told, self._edits))
 
     def end(self, events: Iterable[Event]) -> Chunk:
         """The upstream has ended, with these."""
-        last_events = [one for event in events for one in self._translator.take(event)]
-        last_events = _edited([*last_events, *self._translator.finish()], self._edits)
-        chunk = self._chunk([*last_events, *(self._edits.finish() if self._edits is not None else ())])
+        told: list[Event] = []
+        for event in events:
+            told += self._translator.take(event)
+        told += self._translator.finish()
+        chunk = self._chunk(told if self._edits is None else _all_edited(told, self._edits))
         last = b"" if self._has_failed else self._encoder.finish()
         self._is_ending = self._is_ending or bool(last)
         return chunk._replace(ending=chunk.ending + last)
@@ -194,8 +199,8 @@ def _all_edited(events: list[Event], edits: EditsEvents | None) -> list[Event]:
     return events if edits is None else [*_edited(events, edits), *edits.finish()]
 
 
-def _edited(events: list[Event], edits: EditsEvents | None) -> list[Event]:
-    return events if edits is None else [one for event in events for one in edits.feed(event)]
+def _edited(events: list[Event], edits: EditsEvents) -> list[Event]:
+    return [one for event in events for one in edits.feed(event)]
 
 
 # --- errors: the status stays, the sentence is the provider's ---------------------------------------------------------
@@ -267,9 +272,11 @@ class ResponseTranslator:
 
     def finish(self) -> list[Event]:
         """The upstream has said all: what was held back."""
-        ended = [one for event in self._ended.values() for one in self._answer(event)]
+        told: list[Event] = []
+        for event in self._ended.values():
+            told += self._answer(event)
         self._ended = {}
-        return [*ended, *([self._usage] if self._usage is not None else [])]
+        return told if self._usage is None else [*told, self._usage]
 
     def _start(self, event: Started) -> list[Event]:
         if self._is_started:
@@ -295,5 +302,16 @@ class ResponseTranslator:
         answer = self._answers.get(event.choice)
         if answer is None:
             answer = self._answers[event.choice] = AnswerTranslator(event.choice, self._context, self.findings)
-        answer.take(event)
-        return answer.given()
+        if isinstance(event, TurnDone):
+            event = TurnDone(event.choice, finish_for(self._context, event.finish))
+        return answer.take(event)
+
+
+def finish_for(context: ResponseContext, finish: Finish | None) -> Finish | None:
+    """Why an answer ended, in words that the client's encoder makes its own."""
+    source, to = FORMATS[context.source], FORMATS[context.to]
+    if finish is None or "claude_finishes" in source.quirks & to.quirks:
+        return finish
+    if finish.reason == "error" and "no_failed_finish" in to.quirks:
+        return Finish("stop", "")
+    return Finish(finish.reason, "")

@@ -7,17 +7,19 @@ and the same conversation translated again has the same keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from operator import attrgetter
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS, Wire
+from thoughtline.formats.json_text import members, object_of
 from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import walk
 from thoughtline.replay.visible import is_same_call
-from thoughtline.translation.asking import Target, asked_for
+from thoughtline.translation.asking import LONGEST_KEPT, Asked, Target, asked
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.conversation import NOTES_STAY, TranslatedTurns, translate_turns
 from thoughtline.translation.envelopes import NO_SEALER, Place, Sealer, letters_of
@@ -30,6 +32,9 @@ from thoughtline.values.items import REASONING_KINDS, Item, Seal, Text, ToolCall
 from thoughtline.values.options import MissingTools, Options
 from thoughtline.values.records import Record, RecordId
 from thoughtline.values.turns import FormatName, Transcript
+
+_OFFERS_TOOLS = (b"additional_tools", b"tool_search_output")
+"""Items of a Responses conversation in which tools stand, and words that may be such."""
 
 
 class TranslatedRequest(NamedTuple):
@@ -64,51 +69,64 @@ def translate_request(
     carried without changing what it means raises `Untranslatable`; `missing_tools` says whether a tool that the
     upstream lacks does.
     """
-    client, streams = FORMATS[transcript.format], transcript.is_streaming if is_streaming is None else is_streaming
+    client, upstream = FORMATS[transcript.format], FORMATS[to]
+    streams = transcript.is_streaming if is_streaming is None else is_streaming
     ids = _call_ids(transcript)
     if transcript.format == to:
         options = client.options.decode_options(transcript.body).options
         return TranslatedRequest(transcript, (), ids, replace(options, model=model, is_streaming=streams))
-    _refuse_untranslated(client, to)
-    target = Target(to, contract, model, is_streaming=streams, missing_tools=missing_tools)
-    asked = asked_for(transcript.body, client, target)
-    conversation = translate_turns(transcript, to, contract, sealer, asked.offered.names)
-    asked = asked.offering(without_tools(asked.offered, asked.read, FORMATS[to], conversation.turns), target)
-    marks = (*_cache_marks(transcript, to), *_history_notes(transcript))
-    draft = Transcript(to, conversation.turns, asked.body, model=model, is_reshaped=True)
-    bodies = FORMATS[to].bodies
-    final = bodies.decode_request(bodies.encode_request(draft, contract.dialect), contract.dialect)
-    final = _with_made_ids(replace(final, model=model, is_streaming=streams), draft)
-    who = identity or Identity("")
-    records = _records(final, conversation, who)
-    used = frozenset(call.id for call in _calls(final) if call.id)
-    found = (*conversation.findings, *asked.offered.findings, *asked.findings, *marks)
-    return TranslatedRequest(
-        final, found, ids._replace(used=used), options=asked.options, records=records, tools=asked.offered.names
-    )
-
-
-def _refuse_untranslated(client: Wire, to: FormatName) -> None:
-    if "untranslated" in client.quirks | FORMATS[to].quirks:
+    if "untranslated" in client.quirks | upstream.quirks:
         remedy = f"ask in {to}, or a provider that speaks {client.name}"
         raise Untranslatable(f"{client.name} is not translated to {to}", "", remedy)
+    target = Target(to, contract, model, is_streaming=streams, missing_tools=missing_tools)
+    wanted = asked_for(transcript.body, client, target)
+    conversation = translate_turns(transcript, to, contract, sealer, wanted.offered.names)
+    if "tools_needed" in upstream.quirks:
+        wanted = wanted.offering(without_tools(wanted.offered, wanted.read, conversation.turns), target)
+    draft = Transcript(to, conversation.turns, wanted.body, model=model, is_reshaped=True)
+    final = upstream.bodies.decode_request(upstream.bodies.encode_request(draft, contract.dialect), contract.dialect)
+    final = replace(final, model=model, is_streaming=streams)
+    names = set(map(attrgetter("id"), _calls(final)))
+    if names & {None, ""}:
+        final = _with_made_ids(final, draft)
+    records = _records(final, conversation, identity or Identity("")) if conversation.opened else ()
+    found = (*conversation.findings, *wanted.offered.findings, *wanted.findings, *_left_behind(transcript, to))
+    ids = ids._replace(used=frozenset(filter(None, names)))
+    return TranslatedRequest(final, found, ids, wanted.options, records, wanted.offered.names)
+
+
+def asked_for(body: bytes, client: Wire, target: Target) -> Asked:
+    """What a client's body asks for beside its conversation; with that where it may offer tools, as Codex's does."""
+    known = members(body)
+    said = bytes(known.pop(client.list_member, b""))
+    offers_tools = "items_are_elements" in client.quirks and any(word in said for word in _OFFERS_TOOLS)
+    frame = body if offers_tools or not said else object_of(known.items())
+    made = asked if len(frame) <= LONGEST_KEPT else asked.__wrapped__
+    return made(frame, client.name, target)
 
 
 def _call_ids(transcript: Transcript) -> CallIds:
-    turns = sum(1 for turn in transcript.turns if turn.role == "assistant")
+    turns = 0
+    for turn in transcript.turns:
+        turns += turn.role == "assistant"
     client = FORMATS[transcript.format]
     salt = digest(transcript.body).hex()
     return CallIds(rule_of(client.name, client.dialect), turns, frozenset(), salt)
 
 
-def _calls(transcript: Transcript) -> Iterable[ToolCall]:
-    return (item for turn in transcript.turns for item in turn.items if isinstance(item, ToolCall))
+def _calls(transcript: Transcript) -> list[ToolCall]:
+    calls: list[ToolCall] = []
+    for turn in transcript.turns:
+        for item in turn.items:
+            if isinstance(item, ToolCall):
+                calls.append(item)
+    return calls
 
 
 def _with_made_ids(final: Transcript, draft: Transcript) -> Transcript:
     """With the ids that we gave to calls whose maker gave none: not sent, they tell which answer a call is of."""
     made = [call.item_id if call.id is None else None for call in _calls(draft)]
-    if not any(made) or len(made) != sum(1 for _ in _calls(final)):
+    if not any(made) or len(made) != len(_calls(final)):
         return final
     names = iter(made)
     turns = tuple(replace(turn, items=tuple(_with_name(item, names) for item in turn.items)) for turn in final.turns)
@@ -119,16 +137,16 @@ def _with_name(item: Item, names: Iterator[str | None]) -> Item:
     return replace(item, item_id=next(names) or item.item_id) if isinstance(item, ToolCall) else item
 
 
-def _cache_marks(transcript: Transcript, to: FormatName) -> tuple[Finding, ...]:
-    if b'"cache_control"' not in transcript.body:
-        return ()
-    return (Finding("untranslatable", "", f"{to} has no marks for prompt caching", ""),)
-
-
-def _history_notes(transcript: Transcript) -> tuple[Finding, ...]:
-    """Notes that stand beside messages; those on items are found with them."""
-    places = FORMATS[transcript.format].notes.in_history(transcript.body)
-    return tuple(Finding("untranslatable", place, NOTES_STAY, "") for place in places[:1])
+def _left_behind(transcript: Transcript, to: FormatName) -> list[Finding]:
+    """What stands around the conversation and is not sent: marks for caching; notes beside messages, of which those on
+    items are found with them."""
+    found: list[Finding] = []
+    if b'"cache_control"' in transcript.body:
+        found.append(Finding("untranslatable", "", f"{to} has no marks for prompt caching", ""))
+    in_history = FORMATS[transcript.format].notes.in_history
+    for place in in_history(transcript.body)[:1] if in_history is not None else ():
+        found.append(Finding("untranslatable", place, NOTES_STAY, ""))
+    return found
 
 
 # --- envelopes --------------------------------------------------------------------------------------------------------
@@ -136,8 +154,6 @@ def _history_notes(transcript: Transcript) -> tuple[Finding, ...]:
 
 def _records(transcript: Transcript, conversation: TranslatedTurns, identity: Identity) -> tuple[Record, ...]:
     """The records that the client's envelopes amount to: what was sealed, in its place among what the client shows."""
-    if not conversation.opened:
-        return ()
     opened: dict[int, list[Placed]] = {}
     for one in conversation.opened:
         opened.setdefault(one.turn, []).append(one)

@@ -5,46 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Dialect
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.calls import CallIds
-from thoughtline.translation.envelopes import Opened, Place, Sealer
+from thoughtline.translation.envelopes import Held, Place, Sealing
 from thoughtline.translation.tools import NO_NAMES, ToolNames
 from thoughtline.values.events import CallDelta
-from thoughtline.values.items import Item, Seal, Text
+from thoughtline.values.items import Seal, Text
 from thoughtline.values.notes import NO_NOTES, Citation, Notes, together
-from thoughtline.values.records import Key
-from thoughtline.values.turns import Finish, FormatName, Provenance
+from thoughtline.values.turns import FormatName
 
 OpenKind: TypeAlias = Literal["text", "reasoning", "call"]
 
 _LONGEST = 64
 """No kind of item has a longer name; one that has is a provider's mistake, and goes into no log."""
-
-
-class Held(NamedTuple):
-    """An item for an envelope, and what was visible before it."""
-
-    place: Place
-    item: Item
-
-
-class Sealing(NamedTuple):
-    """What goes into an envelope beside the reasoning."""
-
-    sealer: Sealer
-    provenance: Provenance
-    prefix: Key = Key("")
-    created_at: float = 0.0
-
-    def token(self, held: Sequence[Held]) -> str | None:
-        if not held:
-            return None
-        items, places = tuple(one.item for one in held), tuple(one.place for one in held)
-        return self.sealer.seal(Opened(self.provenance, items, places, self.prefix, self.created_at))
 
 
 class ResponseContext(NamedTuple):
@@ -65,16 +43,6 @@ class ResponseContext(NamedTuple):
     tools: ToolNames = NO_NAMES
 
 
-def finish_for(context: ResponseContext, finish: Finish | None) -> Finish | None:
-    """Why an answer ended, in words that the client's encoder makes its own."""
-    source, to = FORMATS[context.source], FORMATS[context.to]
-    if finish is None or "claude_finishes" in source.quirks & to.quirks:
-        return finish
-    if finish.reason == "error" and "no_failed_finish" in to.quirks:
-        return Finish("stop", "")
-    return Finish(finish.reason, "")
-
-
 class Unsealed:
     """What waits for the next slot, for a client whose slots follow the words: Gemini's, on a call or at the end.
 
@@ -84,7 +52,6 @@ class Unsealed:
 
     def __init__(self, context: ResponseContext) -> None:
         self._context = context
-        self._has_calls = FORMATS[context.to].envelope_slot == "call"
         self._held: list[Held] = []
         self._has_reasoning = False
 
@@ -93,7 +60,7 @@ class Unsealed:
         self._has_reasoning = self._has_reasoning or bool(held)
 
     def add_words(self, text: str, place: Place) -> None:
-        if self._has_calls and text != text.strip() != "":
+        if text != text.strip() != "":
             self._held.append(Held(place, Text(text)))
 
     def sealed(self) -> Seal | None:
@@ -105,33 +72,23 @@ class Unsealed:
         return Seal(token, self._context.dialect.reasoning_format) if token else None
 
 
-class OpenItem:
+class OpenItem(Struct):
     """The item that is being said to the client, and what was said of it so far.
 
     `source` is its position at the upstream, `position` that for the client.
     """
 
-    def __init__(self, kind: OpenKind, source: int, position: int) -> None:
-        self.kind = kind
-        self.source = source
-        self.position = position
-        self.pieces: list[str] = []
-        self.call = CallDelta(0, 0, "")
-        self.held: list[Held] = []
-        self.notes: list[Notes] = []
-        self.base = 0
-        self.is_summary = False
-        self.is_told = False
-        self.is_done = False
-
-    @property
-    def text(self) -> str:
-        return "".join(self.pieces)
-
-
-def rest_of(whole: str, sent: str) -> str:
-    """What the deltas of an item left out."""
-    return whole[len(sent) :] if whole.startswith(sent) else ""
+    kind: OpenKind
+    source: int
+    position: int
+    pieces: list[str] = []
+    call: CallDelta = CallDelta(0, 0, "")
+    held: list[Held] = []
+    notes: list[Notes] = []
+    base: int = 0
+    is_summary: bool = False
+    is_told: bool = False
+    is_done: bool = False
 
 
 def gathered(deltas: list[CallDelta]) -> CallDelta:
@@ -160,31 +117,30 @@ class NoteBook:
         self._heard = NO_NOTES
         self._own: list[Notes] = []
         self._marked: set[Citation] = set()
-        self._said = 0
 
     def hear(self, notes: Notes) -> None:
         """What stands beside the upstream's answer, by places in all its words."""
         self._heard = notes
 
-    def written(self, text: str, own: Sequence[Notes]) -> Text:
-        """Words that are whole, with the notes on them if that is where the client's format has them."""
-        start, self._said = self._said, self._said + len(text)
+    def written(self, text: str, start: int, own: Sequence[Notes]) -> Text:
+        """Words that are whole and begin there among all that were told, with the notes on them if that is where the
+        client's format has them."""
         notes = together(own)
         self._own.append(notes.moved(start))
         if self._place.encode is None:
             return Text(text)
-        near = [one for one in self._heard.citations if one.is_within(start, self._said)]
+        near = [one for one in self._heard.citations if one.is_within(start, start + len(text))]
         self._marked.update(near)
         citations = self._carried((*notes.citations, *(one.moved(-start) for one in near)), len(text))
         return self._place.encode(text, Notes(citations)) if citations else Text(text)
 
-    def beside(self) -> Notes:
-        """What stands beside the client's answer, all its words being told."""
+    def beside(self, size: int) -> Notes:
+        """What stands beside the client's answer, all its words being told, which are so many characters."""
         notes = together((self._heard, *self._own))
         for kind in notes.others:
             self._lose(kind)
         if self._place.encode is None:
-            return Notes(self._carried(notes.citations, self._said))
+            return Notes(self._carried(notes.citations, size))
         if any(one not in self._marked for one in self._heard.citations):
             self._lose("citations whose words are not told, or had gone out")
         return NO_NOTES

@@ -136,13 +136,13 @@ def offer(read: ReadOptions, options: Options, wire: Wire, contract: Contract, m
 _NO_TOOL = FunctionTool("no_tool", "No tool can be called now: answer in words.")
 
 
-def without_tools(offered: ToolOffer, read: ReadOptions, wire: Wire, turns: Sequence[Turn]) -> ToolOffer:
-    """What is offered where no tool is to be called, to a format that has no word for that: nothing, or, where the
-    history has calls and the format wants tools beside them, one that says so."""
+def without_tools(offered: ToolOffer, read: ReadOptions, turns: Sequence[Turn]) -> ToolOffer:
+    """What is offered where no tool is to be called, to a format that has no word for that and wants tools beside calls
+    of the history: nothing, or, where the history has calls, one that says so."""
     options = offered.options
     choice = options.tool_choice
     is_forbidden = choice is not None and choice.mode == "none"
-    if "tools_needed" not in wire.quirks or (options.tools and not is_forbidden):
+    if options.tools and not is_forbidden:
         return offered
     has_calls = any(isinstance(item, (ToolCall, ToolResult)) for turn in turns for item in turn.items)
     tools = (_NO_TOOL,) if has_calls else ()

@@ -138,6 +138,7 @@ WIRE = Wire(
         has_quotes=True,
         places="none",
         decode=notes.decode_notes,
+        mark=re.compile(rb'"citations"'),
         encode=notes.encode_noted,
         wants=notes.wants_citations,
     ),

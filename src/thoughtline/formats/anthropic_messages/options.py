@@ -19,7 +19,7 @@ from thoughtline.formats.json_text import (
     read_or_none,
     set_members,
 )
-from thoughtline.formats.media import decode_parts, hold_media, text_of
+from thoughtline.formats.media import decode_parts, tell_result
 from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, described, effort_named, given, member
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ToolResult, Unknown
@@ -236,8 +236,7 @@ def decode_result(item: ToolResult) -> ResultContent:
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
     """Text as a string; blocks where there are pictures or files; `is_error` where the tool failed."""
-    said = text_of(content)
-    held, rest = hold_media(content, encode_media)
+    said, held, rest = tell_result(content, encode_media)
     first = [encode({"type": "text", "text": said})] if said else []
     told = Raw(array([*first, *held]) if held else encode(said))
     if not content.is_error:

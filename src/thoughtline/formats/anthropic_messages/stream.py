@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.anthropic_messages.blocks import KNOWN_BLOCKS, decode_block
-from thoughtline.formats.anthropic_messages.bodies import FINISH, USAGE, together
+from thoughtline.formats.anthropic_messages.bodies import FINISH, KNOWN_BLOCKS, USAGE, decode_block, together
 from thoughtline.formats.framing import MAX_EVENT_BYTES, Framing, ServerSentEvents
 from thoughtline.formats.json_text import (
     NULL,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from msgspec import Raw
 
-from thoughtline.formats.anthropic_messages.blocks import encode_block
-from thoughtline.formats.anthropic_messages.bodies import FINISH, encode_usage
+from thoughtline.formats.anthropic_messages.bodies import FINISH, encode_block, encode_usage
+from thoughtline.formats.bodies import require_own
 from thoughtline.formats.framing import sse
 from thoughtline.formats.json_text import NULL, Json, elements, encode, is_array, members, object_of, set_members
 from thoughtline.formats.streaming import BlockCursor, EventEncoder
@@ -23,7 +21,6 @@ from thoughtline.values.events import (
 from thoughtline.values.items import Item, ReasoningText, Text, ToolCall
 
 _GROWS = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":'
-_NOTHING_YET = {"text": b'{"type":"text","text":""}', "thinking": b'{"type":"thinking","thinking":"","signature":""}'}
 
 
 class StreamEncoder(EventEncoder):
@@ -36,12 +33,16 @@ class StreamEncoder(EventEncoder):
     keep_alive = sse(b'{"type": "ping"}', "ping")
 
     def _text(self, event: TextDelta) -> bytes:
-        grown = self._grow(b'{"type":"text_delta","text":' + encode(event.text) + b"}", event.position)
-        return grown or self._enter_and_grow(event, "text")
+        entered = b""
+        if self._cursor.open != event.position:
+            entered = self._enter(event.choice, event.position, b'{"type":"text","text":""}')
+        return entered + self._grow(b'{"type":"text_delta","text":%b}' % encode(event.text))
 
     def _reasoning(self, event: ReasoningDelta) -> bytes:
-        grown = self._grow(b'{"type":"thinking_delta","thinking":' + encode(event.text) + b"}", event.position)
-        return grown or self._enter_and_grow(event, "thinking")
+        entered = b""
+        if self._cursor.open != event.position:
+            entered = self._enter(event.choice, event.position, b'{"type":"thinking","thinking":"","signature":""}')
+        return entered + self._grow(b'{"type":"thinking_delta","thinking":%b}' % encode(event.text))
 
     def _turn_done(self, event: TurnDone) -> bytes:
         return self._leave()
@@ -74,21 +75,15 @@ class StreamEncoder(EventEncoder):
 
     def _enter(self, choice: int, position: int, block: bytes) -> bytes:
         """Open the block at this position, if it is not open."""
-        if self._cursor.is_at(position):
+        if self._cursor.open == position:
             return b""
         left = self._leave()
         self._cursor.enter(choice, position)
         start = [("type", b'"content_block_start"'), ("index", encode(self._cursor.index)), ("content_block", block)]
         return left + sse(object_of(start), "content_block_start")
 
-    def _enter_and_grow(self, event: TextDelta | ReasoningDelta, kind: Literal["text", "thinking"]) -> bytes:
-        entered = self._enter(event.choice, event.position, _NOTHING_YET[kind])
-        return entered + self._grow(encode({"type": f"{kind}_delta", kind: event.text}))
-
-    def _grow(self, delta: bytes, position: int | None = None) -> bytes:
-        """The open block grows; nothing if it is not the one at this position. Called for nearly every event."""
-        if position is not None and not self._cursor.is_at(position):
-            return b""
+    def _grow(self, delta: bytes) -> bytes:
+        """The open block grows. Called for nearly every event."""
         return b'%b%d,"delta":%b}\n\n' % (_GROWS, self._cursor.index, delta)
 
     def _leave(self) -> bytes:
@@ -99,7 +94,7 @@ class StreamEncoder(EventEncoder):
 
     def _call(self, event: CallDelta) -> bytes:
         opened = b""
-        if not self._cursor.is_at(event.position):
+        if self._cursor.open != event.position:
             block = {"type": "tool_use", "id": event.id or "", "name": event.name or "", "input": {}}
             opened = self._enter(event.choice, event.position, encode(block))
         if not event.arguments:
@@ -110,11 +105,11 @@ class StreamEncoder(EventEncoder):
         item = event.item
         if event.position not in self._cursor.told:
             return self._whole(event.choice, event.position, item)
-        if not self._cursor.is_at(event.position):
+        if self._cursor.open != event.position:
             return b""
         signed = b""
         if isinstance(item, ReasoningText) and item.signature:
-            encode_block(item, self._dialect)  # refuses a seal of another maker
+            require_own(item, self._dialect)
             signed = self._grow(encode({"type": "signature_delta", "signature": item.signature}))
         elif isinstance(item, Text) and item.raw:
             signed = self._cite(item.raw)

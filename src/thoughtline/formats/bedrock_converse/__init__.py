@@ -64,7 +64,7 @@ WIRE = Wire(
     has_object_arguments=True,
     encode_words=Text,
     texts=TEXTS,
-    notes=NotePlace(decode=notes.decode_notes),
+    notes=NotePlace(decode=notes.decode_notes, mark=re.compile(rb'"citationsContent"')),
     response_prefix="",
     envelope_slot="none",
     held=None,

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from thoughtline.formats.bodies import thinking_switch
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -20,9 +21,9 @@ from thoughtline.formats.json_text import (
     object_of,
     read_or_none,
 )
-from thoughtline.formats.media import hold_media, text_of
+from thoughtline.formats.media import tell_result
 from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, given, member
-from thoughtline.formats.thinking import MemberEdit, thinking_switch
+from thoughtline.formats.thinking import MemberEdit
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ANTHROPIC_CLAUDE_V1, ToolResult, Unknown
 from thoughtline.values.options import (
@@ -266,8 +267,7 @@ def _decode_part(raw: Raw) -> ResultPart:
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
     """Blocks: text, then what came with its bytes; `status` where the tool failed."""
-    held, rest = hold_media(content, encode_media)
-    said = text_of(content)
+    said, held, rest = tell_result(content, encode_media)
     told = array([*([encode({"text": said})] if said or not held else []), *held])
     if not content.is_error:
         return WrittenResult(ToolResult(Raw(told), call_id), rest)

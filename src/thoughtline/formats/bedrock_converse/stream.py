@@ -8,8 +8,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.aws_event_stream import MAX_MESSAGE_BYTES, NamedEvents
-from thoughtline.formats.bedrock_converse.blocks import ReasoningMember, ToolUse, decode_block, unwrap
-from thoughtline.formats.bedrock_converse.bodies import FINISH, USAGE
+from thoughtline.formats.bedrock_converse.bodies import FINISH, USAGE, ReasoningMember, ToolUse, decode_block, unwrap
 from thoughtline.formats.bedrock_converse.notes import cited_block
 from thoughtline.formats.json_text import NULL, array, encode, is_given, is_json, object_of, set_members
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder

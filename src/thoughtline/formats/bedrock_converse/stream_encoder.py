@@ -5,8 +5,7 @@ from __future__ import annotations
 from msgspec import Raw
 
 from thoughtline.formats.aws_event_stream import encode_event, encode_exception
-from thoughtline.formats.bedrock_converse.blocks import encode_block, wrap
-from thoughtline.formats.bedrock_converse.bodies import FINISH, encode_usage
+from thoughtline.formats.bedrock_converse.bodies import FINISH, encode_block, encode_usage, wrap
 from thoughtline.formats.bedrock_converse.notes import citations_of
 from thoughtline.formats.json_text import encode, object_of
 from thoughtline.formats.streaming import BlockCursor, EventEncoder
@@ -55,7 +54,7 @@ class StreamEncoder(EventEncoder):
         return b""
 
     def _enter(self, choice: int, position: int) -> bytes:
-        if self._cursor.is_at(position):
+        if self._cursor.open == position:
             return b""
         left = self._leave()
         self._cursor.enter(choice, position)
@@ -70,7 +69,7 @@ class StreamEncoder(EventEncoder):
 
     def _call(self, event: CallDelta) -> bytes:
         said = b""
-        if not self._cursor.is_at(event.position):
+        if self._cursor.open != event.position:
             said = self._enter(event.choice, event.position)
             start = {"toolUse": {"toolUseId": event.id or "", "name": event.name or ""}}
             said += encode_event("contentBlockStart", encode({"contentBlockIndex": self._cursor.index, "start": start}))
@@ -83,7 +82,7 @@ class StreamEncoder(EventEncoder):
         said = b""
         if event.position not in self._cursor.told:
             said = self._whole(event.choice, event.position, item)
-        elif not self._cursor.is_at(event.position):
+        elif self._cursor.open != event.position:
             return b""
         if isinstance(item, ReasoningText) and item.signature is not None:
             said += self._grow({"reasoningContent": {"signature": item.signature}})

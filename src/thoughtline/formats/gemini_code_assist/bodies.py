@@ -20,6 +20,7 @@ from thoughtline.formats.json_text import (
     set_members,
     span_at,
 )
+from thoughtline.formats.lone_surrogates import as_sent
 from thoughtline.providers import GEMINI, Dialect
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.turns import FormatName, Reply, Transcript
@@ -56,6 +57,8 @@ def decode_request(body: bytes, dialect: Dialect = GEMINI) -> Transcript:
 
 def encode_request(transcript: Transcript, dialect: Dialect = GEMINI) -> bytes:
     """In its own envelope, or in a new one."""
+    if transcript.has_lone_surrogates:
+        return as_sent(encode_request(replace(transcript, has_lone_surrogates=False), dialect))
     edits = transcript.member_edits
     others = tuple(edit for edit in edits if edit[0] not in _OWN)
     inner = bodies.encode_request(replace(with_words(transcript), member_edits=others), dialect)

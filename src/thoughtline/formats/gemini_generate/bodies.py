@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 from msgspec import Raw, Struct, field
 
-from thoughtline.formats.conversation import encode_conversation
-from thoughtline.formats.endings import FinishWords, UsageMembers
+from thoughtline.formats.bodies import FinishWords, UsageMembers, encode_conversation, thinking_switch
 from thoughtline.formats.gemini_generate.notes import Noting, decode_notes, encode_notes
 from thoughtline.formats.gemini_generate.parts import decode_part, encode_part
 from thoughtline.formats.json_text import (
@@ -27,7 +24,6 @@ from thoughtline.formats.json_text import (
     set_members,
     span_at,
 )
-from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import GEMINI, Dialect
 from thoughtline.values.items import Item, Role, Text
 from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn, Usage
@@ -105,10 +101,10 @@ def _decode_parts(parts: Raw, dialect: Dialect, place: str) -> tuple[Item, ...]:
 def encode_request(transcript: Transcript, dialect: Dialect = GEMINI) -> bytes:
     """The body of a request: unedited turns keep their bytes."""
 
-    def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
+    def encode_turn(turn: Turn, before: bytes | None) -> list[bytes]:
         parts = array(encode_part(item, dialect) for item in turn.items)
         if before:
-            return [_with_parts(before[0], parts)]
+            return [_with_parts(before, parts)]
         role = _WIRE_ROLES.get(turn.role, "user")
         return [object_of([("role", encode(role)), ("parts", parts)])]
 

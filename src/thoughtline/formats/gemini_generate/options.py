@@ -12,7 +12,7 @@ from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, read_or_none, set_members
-from thoughtline.formats.media import hold_media, text_of
+from thoughtline.formats.media import tell_result
 from thoughtline.formats.option_members import OptionWriter, Reader, described, effort_named, given, member
 from thoughtline.formats.thinking import MemberEdit
 from thoughtline.providers import Dialect
@@ -291,8 +291,8 @@ def _decode_beside(raw: Raw) -> list[ResultPart]:
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
     """An object with the text under `result` (or `error`), pictures and files in parts beside it."""
-    told = encode({"error" if content.is_error else "result": text_of(content)})
-    held, rest = hold_media(content, encode_media)
+    said, held, rest = tell_result(content, encode_media)
+    told = encode({"error" if content.is_error else "result": said})
     if not held:
         return WrittenResult(ToolResult(Raw(told), call_id, name), rest)
     known = [("id", encode(call_id))] if call_id else []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct, field
 
-from thoughtline.formats.conversation import as_it_came, require_own
+from thoughtline.formats.bodies import as_it_came, require_own
 from thoughtline.formats.json_text import (
     NULL,
     arguments_object,

@@ -8,8 +8,14 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from thoughtline.formats.conversation import encode_conversation, encode_plain_system, text_member
-from thoughtline.formats.endings import FinishWords, UsageMembers
+from thoughtline.formats.bodies import (
+    FinishWords,
+    UsageMembers,
+    encode_conversation,
+    encode_plain_system,
+    text_member,
+    thinking_switch,
+)
 from thoughtline.formats.gemini_interactions.steps import (
     decode_content,
     decode_step,
@@ -31,7 +37,6 @@ from thoughtline.formats.json_text import (
     of_upstream,
     set_members,
 )
-from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import INTERACTIONS, Dialect
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.items import Item, Role, Text
@@ -120,14 +125,14 @@ def _role(speaker: str) -> Role:
 def encode_request(transcript: Transcript, dialect: Dialect = INTERACTIONS) -> bytes:
     """The body of a request: unedited turns keep their bytes."""
 
-    def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
+    def encode_turn(turn: Turn, before: bytes | None) -> list[bytes]:
         if turn.role in ("assistant", "tool"):
             return [encode_step(item, dialect) for item in turn.items]
-        if before and is_content(before[0]):
+        if before and is_content(before):
             return encode_contents(turn.items)
-        if before and decode_step(Raw(before[0]), dialect)[1] == turn.items:
-            return list(before)
-        return [encode_user_step(turn.items, before[0] if before else None)]
+        if before and decode_step(Raw(before), dialect)[1] == turn.items:
+            return [before]
+        return [encode_user_step(turn.items, before)]
 
     alone = _content_member(text_member(transcript, "input"))
     return encode_conversation(alone, "input", encode_turn, "system_instruction", encode_plain_system)

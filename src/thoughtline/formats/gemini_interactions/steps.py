@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.conversation import as_it_came, require_own
+from thoughtline.formats.bodies import as_it_came, require_own
 from thoughtline.formats.json_text import (
     NULL,
     arguments_object,

@@ -43,7 +43,7 @@ class StreamEncoder(EventEncoder):
         step = encode_step(item, self._dialect)  # refuses a seal of another maker
         if event.position not in self._cursor.told:
             return self._whole(event.choice, event.position, item, step)
-        if not self._cursor.is_at(event.position):
+        if self._cursor.open != event.position:
             return b""
         return self._signed(item) + self._leave()
 
@@ -97,7 +97,7 @@ class StreamEncoder(EventEncoder):
 
     def _enter(self, choice: int, position: int, step: bytes) -> bytes:
         """Open the step at this position, if it is not open."""
-        if self._cursor.is_at(position):
+        if self._cursor.open == position:
             return b""
         left = self._leave()
         self._cursor.enter(choice, position)

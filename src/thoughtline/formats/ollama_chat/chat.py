@@ -10,8 +10,14 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from thoughtline.formats import think_tags
-from thoughtline.formats.conversation import as_it_came, encode_conversation, encode_plain_system, text_member
-from thoughtline.formats.endings import FinishWords
+from thoughtline.formats.bodies import (
+    FinishWords,
+    as_it_came,
+    encode_conversation,
+    encode_plain_system,
+    text_member,
+    thinking_switch,
+)
 from thoughtline.formats.json_text import (
     NULL,
     arguments_object,
@@ -26,7 +32,6 @@ from thoughtline.formats.json_text import (
     of_upstream,
     set_members,
 )
-from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import OLLAMA, Dialect
 from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
 from thoughtline.values.items import Item, ReasoningText, Role, Text, ToolCall, ToolResult, Unknown, reasoning_of
@@ -213,8 +218,8 @@ def _decode_prompt(request: _Request) -> list[Turn]:
 def encode_request(transcript: Transcript, dialect: Dialect = OLLAMA) -> bytes:
     """The body of a request: unedited turns keep their bytes."""
 
-    def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
-        return [encode_message(turn, before[0] if before else None, dialect)]
+    def encode_turn(turn: Turn, before: bytes | None) -> list[bytes]:
+        return [encode_message(turn, before, dialect)]
 
     prompted = text_member(transcript, "prompt", "images")
     return encode_conversation(prompted, "messages", encode_turn, "system", encode_plain_system)

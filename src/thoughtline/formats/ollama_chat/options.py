@@ -6,10 +6,10 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from thoughtline.formats.bodies import thinking_switch
 from thoughtline.formats.json_text import NULL, array, decode, encode, object_of
-from thoughtline.formats.media import media_of, text_with_error
+from thoughtline.formats.media import failed, no_media, tell_result
 from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, effort_named, given, member
-from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ToolResult, Unknown
 from thoughtline.values.options import (
@@ -152,4 +152,5 @@ def decode_result(item: ToolResult) -> ResultContent:
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
     """Text alone."""
-    return WrittenResult(ToolResult(Raw(encode(text_with_error(content))), call_id, name), media_of(content))
+    said, _, rest = tell_result(content, no_media)
+    return WrittenResult(ToolResult(Raw(encode(failed(said) if content.is_error else said)), call_id, name), rest)

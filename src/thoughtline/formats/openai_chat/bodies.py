@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.conversation import encode_conversation
-from thoughtline.formats.endings import FinishWords, UsageMembers
+from thoughtline.formats.bodies import FinishWords, UsageMembers, encode_conversation, thinking_switch
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -23,15 +20,22 @@ from thoughtline.formats.json_text import (
     set_members,
     span_at,
 )
-from thoughtline.formats.openai_chat.message_encoder import encode_message, with_reasoning
-from thoughtline.formats.openai_chat.messages import ROLES, Message, carrier_among, carriers_of, decode_items, told_in
+from thoughtline.formats.openai_chat.message_encoder import encode_message
+from thoughtline.formats.openai_chat.messages import (
+    ROLES,
+    Message,
+    carrier_among,
+    carriers_of,
+    decode_items,
+    told_in,
+    with_reasoning,
+)
 from thoughtline.formats.openai_chat.notes import decode_annotations, encode_annotations, with_addresses
-from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import REASONING_CONTENT, Dialect, written_in
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.items import Item, ReasoningText
 from thoughtline.values.notes import NO_NOTES
-from thoughtline.values.turns import Candidate, Finish, Reply, ThinkingSwitch, Transcript, Turn, Usage
+from thoughtline.values.turns import Candidate, Finish, Reply, Transcript, Turn, Usage
 
 
 class _Request(Struct, gc=False):
@@ -53,38 +57,17 @@ _request_decoder = msgspec.json.Decoder(_Request)
 def decode_request(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Transcript:
     """A chat request as typed turns, one for each message."""
     request = decode(_request_decoder, body)
-    role_of = ROLES.get
-    try:
-        turns = [
-            Turn(
-                role_of(message.role, "other"),
-                decode_items(message, dialect),
-                at,
-                spans=1,
-                is_edited=False,
-                carriers=carriers_of(message),
-            )
-            if message.role == "assistant"
-            else Turn(role_of(message.role, "other"), decode_items(message, dialect), at)
-            for at, message in enumerate(request.messages)
-        ]
-    except DecodeError:
-        raise _located(request.messages, dialect) from None
-    tools = tuple(request.tools or ())
-    switch = _switch(request)
-    return Transcript(
-        "openai_chat",
-        tuple(turns),
-        body,
-        model=request.model,
-        is_streaming=bool(request.stream),
-        tools=tools,
-        thinking=switch,
-    )
-
-
-def _switch(request: _Request) -> ThinkingSwitch:
-    members = (
+    turns: list[Turn] = []
+    for at, message in enumerate(request.messages):
+        try:
+            items = decode_items(message, dialect)
+        except DecodeError as error:
+            raise error.within(f"/messages/{at}") from None
+        if message.role == "assistant":
+            turns.append(Turn("assistant", items, at, carriers=carriers_of(message)))
+        else:
+            turns.append(Turn(ROLES.get(message.role, "other"), items, at))
+    switches = (
         request.thinking,
         request.enable_thinking,
         request.reasoning,
@@ -92,31 +75,29 @@ def _switch(request: _Request) -> ThinkingSwitch:
         request.chat_template_kwargs,
         request.think,
     )
-    return thinking_switch(*members)
-
-
-def _located(messages: list[Message], dialect: Dialect) -> DecodeError:
-    """The problem that stopped the decoding, with the message it stands in."""
-    for at, message in enumerate(messages):
-        try:
-            decode_items(message, dialect)
-        except DecodeError as error:
-            return error.within(f"/messages/{at}")
-    raise AssertionError("a problem that is there once is there twice")
+    return Transcript(
+        "openai_chat",
+        tuple(turns),
+        body,
+        model=request.model,
+        is_streaming=bool(request.stream),
+        tools=tuple(request.tools or ()),
+        thinking=thinking_switch(*switches),
+    )
 
 
 def encode_request(transcript: Transcript, dialect: Dialect = REASONING_CONTENT) -> bytes:
     """The body of a chat request: unedited turns keep their bytes."""
 
-    def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
+    def encode_turn(turn: Turn, before: bytes | None) -> list[bytes]:
         if not before:
             return [encode_message(turn.role, turn.items, None, dialect)]
         own = written_in(dialect, turn.carrier)
         if turn.items[1:] == turn.original and not turn.moves_reasoning:
-            restored = with_reasoning(before[0], turn.items, own)
+            restored = with_reasoning(before, turn.items, own)
             if restored is not None:
                 return [restored]
-        return [encode_message(turn.role, turn.items, before[0], own, turn.moves_reasoning)]
+        return [encode_message(turn.role, turn.items, before, own, turn.moves_reasoning)]
 
     return encode_conversation(transcript, "messages", encode_turn)
 

@@ -128,10 +128,9 @@ class MessageDraft(Struct):
                 texts = (delta.reasoning_content, delta.reasoning)
                 self._told_in = tuple(compress(("reasoning_content", "reasoning"), texts)) or ("thinking",)
             self._reasoning.append(thought)
-            position = self._reasoning_position
-            if position < 0:
-                position = self._position_of_reasoning()
-            events.append(ReasoningDelta(self.choice, position, thought))
+            if self._reasoning_position < 0:
+                self._reasoning_position = next(self._positions)
+            events.append(ReasoningDelta(self.choice, self._reasoning_position, thought))
         content = delta.content
         if content:
             text = self._text
@@ -295,8 +294,8 @@ class MessageDraft(Struct):
         if not self._has_given:
             self._has_given = True
             for item in field_reasoning(self._fields(), self._dialect):
-                events.append(ItemDone(self.choice, self._position_of_reasoning(), item))
-                self._reasoning_position = -1
+                told, self._reasoning_position = self._reasoning_position, -1
+                events.append(ItemDone(self.choice, told if told >= 0 else next(self._positions), item))
         for content in self._contents:
             if not isinstance(content, _Piecewise):
                 events.append(ItemDone(self.choice, next(self._positions), content))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Raw
 
 from thoughtline.formats import think_tags
-from thoughtline.formats.conversation import as_it_came
+from thoughtline.formats.bodies import as_it_came
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -27,7 +27,9 @@ from thoughtline.formats.openai_chat.messages import (
     decode_items,
     decode_part,
     message_decoder,
+    plain_text,
     text_of,
+    with_reasoning,
 )
 from thoughtline.formats.reasoning_details import encode_detail
 from thoughtline.providers import Dialect
@@ -38,8 +40,6 @@ from thoughtline.values.items import (
     Item,
     Reasoning,
     ReasoningEncrypted,
-    ReasoningServerToolCall,
-    ReasoningSummary,
     ReasoningText,
     Text,
     ToolCall,
@@ -49,8 +49,6 @@ from thoughtline.values.items import (
 )
 
 _FIELDS = (*CARRIERS, "reasoning_opaque")
-_FIELD_NAMES = {"reasoning_content": b'"reasoning_content"', "reasoning": b'"reasoning"', "thinking": b'"thinking"'}
-_NOT_PLAIN = (*REASONING_KINDS, ToolResult)
 _IN_CONTENT = ("think_tags", "mistral_chunks", "cohere_chunks")
 
 
@@ -76,20 +74,6 @@ def encode_message(
     if _calls(items) != _calls(old):
         changes.append(("tool_calls", _encode_calls(items, before, dialect)))
     return set_members(before, changes)
-
-
-def with_reasoning(before: bytes, items: tuple[Item, ...], dialect: Dialect) -> bytes | None:
-    """The message with reasoning put in front of all it has: by far the most common edit, so no member is looked at.
-
-    None where the message has reasoning already, or the dialect keeps it elsewhere.
-    """
-    field = _FIELD_NAMES.get(dialect.carrier)
-    if field is None or not items or b'"reasoning' in before or b'"thinking"' in before:
-        return None
-    first = items[0]
-    if not isinstance(first, REASONING_KINDS) or any(isinstance(item, _NOT_PLAIN) for item in items[1:]):
-        return None
-    return b"%b,%b:%b}" % (before[: before.rindex(b"}")].rstrip(), field, encode(plain_text((first,))))
 
 
 def _encode_new(role: str, items: tuple[Item, ...], dialect: Dialect) -> bytes:
@@ -160,22 +144,6 @@ def _written(thoughts: list[Reasoning | Unknown], dialect: Dialect) -> dict[str,
             return {}
         case "native" | "none":
             raise EncodeError(f"the dialect {dialect.name} has no place for reasoning")
-
-
-def plain_text(reasoning: Sequence[Reasoning]) -> str:
-    """Reasoning for a field that holds text and nothing else."""
-    texts = []
-    for item in reasoning:
-        match item:
-            case ReasoningText(signature=None):
-                texts.append(item.text)
-            case ReasoningSummary():
-                texts.append(item.summary)
-            case ReasoningText() | ReasoningEncrypted():
-                raise ForeignSeal(f"a plain text field can't hold the seal of {item.format} reasoning")
-            case ReasoningServerToolCall():
-                raise EncodeError("a plain text field can't hold a server tool call")
-    return "".join(texts)
 
 
 def _written_as_copilot(reasoning: tuple[Reasoning, ...], dialect: Dialect) -> dict[str, bytes | None]:

@@ -28,11 +28,14 @@ from thoughtline.formats.json_text import (
 )
 from thoughtline.formats.reasoning_details import decode_detail
 from thoughtline.providers import Dialect
+from thoughtline.values.errors import EncodeError, ForeignSeal
 from thoughtline.values.items import (
     GOOGLE_GEMINI_V1,
+    REASONING_KINDS,
     Item,
     Reasoning,
     ReasoningEncrypted,
+    ReasoningServerToolCall,
     ReasoningSummary,
     ReasoningText,
     Role,
@@ -52,6 +55,8 @@ ROLES: dict[str, Role] = {
     "function": "tool",
 }
 
+_FIELD_NAMES = {"reasoning_content": b'"reasoning_content"', "reasoning": b'"reasoning"', "thinking": b'"thinking"'}
+_NOT_PLAIN = (*REASONING_KINDS, ToolResult)
 _TEXT_KINDS = ("text", "input_text", "output_text")
 _PART_KINDS = (*_TEXT_KINDS, "thinking")
 
@@ -323,3 +328,40 @@ def _typed_call(call: Call) -> ToolCall:
 def _arguments(function: Function) -> str:
     arguments = function.arguments
     return arguments if isinstance(arguments, str) else object_of((arguments or {}).items()).decode()
+
+
+# --- reasoning put in front of a message ------------------------------------------------------------------------------
+
+
+def with_reasoning(before: bytes, items: tuple[Item, ...], dialect: Dialect) -> bytes | None:
+    """The message with reasoning put in front of all it has: by far the most common edit, so no member is looked at.
+
+    None where the message has reasoning already, or the dialect keeps it elsewhere.
+    """
+    field = _FIELD_NAMES.get(dialect.carrier)
+    if field is None or not items or b'"reasoning' in before or b'"thinking"' in before:
+        return None
+    first = items[0]
+    if not isinstance(first, REASONING_KINDS):
+        return None
+    for item in items[1:]:
+        if isinstance(item, _NOT_PLAIN):
+            return None
+    text = first.text if isinstance(first, ReasoningText) and first.signature is None else plain_text((first,))
+    return b"%b,%b:%b}" % (before[: before.rindex(b"}")].rstrip(), field, encode(text))
+
+
+def plain_text(reasoning: Sequence[Reasoning]) -> str:
+    """Reasoning for a field that holds text and nothing else."""
+    texts = []
+    for item in reasoning:
+        match item:
+            case ReasoningText(signature=None):
+                texts.append(item.text)
+            case ReasoningSummary():
+                texts.append(item.summary)
+            case ReasoningText() | ReasoningEncrypted():
+                raise ForeignSeal(f"a plain text field can't hold the seal of {item.format} reasoning")
+            case ReasoningServerToolCall():
+                raise EncodeError("a plain text field can't hold a server tool call")
+    return "".join(texts)

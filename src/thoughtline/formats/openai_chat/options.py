@@ -9,10 +9,11 @@ from thoughtline.formats.json_text import NULL, array, decode, encode, object_of
 from thoughtline.formats.media import (
     data_url,
     decode_parts,
+    failed,
     media_at,
-    media_of,
+    no_media,
     split_data_url,
-    text_with_error,
+    tell_result,
 )
 from thoughtline.formats.option_members import (
     OptionWriter,
@@ -325,4 +326,5 @@ def decode_result(item: ToolResult) -> ResultContent:
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
     """Text alone: a tool message holds nothing else."""
-    return WrittenResult(ToolResult(Raw(encode(text_with_error(content))), call_id, name), media_of(content))
+    said, _, rest = tell_result(content, no_media)
+    return WrittenResult(ToolResult(Raw(encode(failed(said) if content.is_error else said)), call_id, name), rest)

@@ -75,6 +75,7 @@ WIRE = Wire(
         has_citations=True,
         places="needed",
         decode=notes.decode_notes,
+        mark=notes.MARK,
         encode=notes.encode_noted,
     ),
     response_prefix="resp_",

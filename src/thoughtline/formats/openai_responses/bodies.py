@@ -7,8 +7,13 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.conversation import encode_conversation, encode_plain_system, text_member
-from thoughtline.formats.endings import UsageMembers
+from thoughtline.formats.bodies import (
+    UsageMembers,
+    encode_conversation,
+    encode_plain_system,
+    text_member,
+    thinking_switch,
+)
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, of_upstream, set_members
 from thoughtline.formats.openai_responses.elements import (
     UNSAID,
@@ -18,7 +23,6 @@ from thoughtline.formats.openai_responses.elements import (
     encode_elements,
     encode_message,
 )
-from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import OPENAI_RESPONSES, Dialect
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.items import Item, Role, Text, ToolCall
@@ -52,6 +56,7 @@ class Response(Struct, gc=False):
     error: Raw = NULL
 
 
+_WIRE_ROLES: dict[Role, str] = {"system": "developer", "other": "user"}
 _request_decoder = msgspec.json.Decoder(_Request)
 response_decoder = msgspec.json.Decoder(Response)
 _string_decoder = msgspec.json.Decoder(str)
@@ -111,20 +116,16 @@ def _decode_list(elements: Sequence[Raw], dialect: Dialect) -> list[Turn]:
 def encode_request(transcript: Transcript, dialect: Dialect = OPENAI_RESPONSES) -> bytes:
     """The body of a Responses request: unedited turns keep their bytes."""
 
-    def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
+    def encode_turn(turn: Turn, before: bytes | None) -> list[bytes]:
         if turn.role in ("assistant", "tool"):
             return encode_elements(turn.items, dialect)
-        if before and decode_element(Raw(before[0]), dialect, 0)[1] == turn.items:
-            return list(before)
-        return [encode_message(_wire_role(turn.role), turn.items, before[0] if before else None)]
+        if before and decode_element(Raw(before), dialect, 0)[1] == turn.items:
+            return [before]
+        return [encode_message(_WIRE_ROLES.get(turn.role, turn.role), turn.items, before)]
 
     return encode_conversation(
         text_member(transcript, "input"), "input", encode_turn, "instructions", encode_plain_system
     )
-
-
-def _wire_role(role: Role) -> str:
-    return "developer" if role == "system" else "user" if role == "other" else role
 
 
 @of_upstream
@@ -204,8 +205,11 @@ def decode_finish(status: str | None, why: str | None, items: Iterable[Item]) ->
     """A response that is still being made has not ended."""
     match status:
         case "completed" | None:
-            has_calls = any(isinstance(item, ToolCall) for item in items)
-            return Finish("tool_calls" if has_calls else "stop", status or "completed")
+            reason: FinishReason = "stop"
+            for item in items:
+                if isinstance(item, ToolCall):
+                    reason = "tool_calls"
+            return Finish(reason, status or "completed")
         case "incomplete":
             return Finish(_INCOMPLETE.get(why or "", "other"), status)
         case "failed" | "cancelled":

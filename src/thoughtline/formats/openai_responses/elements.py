@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from thoughtline.formats.conversation import as_it_came
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -30,7 +29,6 @@ from thoughtline.formats.json_text import (
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
 from thoughtline.values.items import (
-    NO_RAW,
     REASONING_KINDS,
     Item,
     Reasoning,
@@ -113,17 +111,13 @@ def role_of(element: Element) -> Role:
     """Who said it. Elements of kinds we don't know are the model's, unless they answer it."""
     if element.role is not None:
         return _ROLES.get(element.role, "other")
-    is_answer = (element.type or "").endswith(_FROM_CLIENT) and not _is_ran_by_provider(element)
-    return "tool" if is_answer else "assistant"
-
-
-def _is_ran_by_provider(element: Element) -> bool:
-    """An output of a tool that ran at the provider: part of the step that called it, and between its thoughts.
-
-    `tool_search_output` says so; `shell_call_output` has an id where a container ran it (OpenAI's API reference, read
-    2026-11-15).
-    """
-    return element.execution == "server" or (element.type == "shell_call_output" and element.id is not None)
+    if element.type is None or not element.type.endswith(_FROM_CLIENT):
+        return "assistant"
+    # An output of a tool that ran at the provider is part of the step that called it, and between its thoughts.
+    # `tool_search_output` says so; `shell_call_output` has an id where a container ran it (OpenAI's API reference, read
+    # 2026-11-15).
+    is_the_providers = element.execution == "server" or (element.type == "shell_call_output" and element.id is not None)
+    return "assistant" if is_the_providers else "tool"
 
 
 def decode_element(raw: Raw, dialect: Dialect, index: int) -> tuple[Role, tuple[Item, ...]]:
@@ -139,10 +133,8 @@ def decode_element(raw: Raw, dialect: Dialect, index: int) -> tuple[Role, tuple[
             return role, _decode_parts(element.content)
         case "reasoning":
             return role, _decode_reasoning(element, raw, dialect, index)
-        case "function_call":
-            return role, (_decode_call(element, _string(element.arguments, "/arguments"), raw),)
-        case "custom_tool_call":
-            return role, (_decode_call(element, _string(element.input, "/input"), raw),)
+        case "function_call" | "custom_tool_call":
+            return role, (_decode_call(element, raw),)
         case "function_call_output" | "custom_tool_call_output":
             return role, (ToolResult(element.output, element.call_id, element.name, raw),)
         case other:
@@ -157,15 +149,13 @@ def decode_answer_element(raw: Raw, dialect: Dialect, index: int) -> tuple[Item,
     return items if role in ("assistant", "tool") else (Unknown("message", raw),)
 
 
-def _decode_call(element: Element, text: str, raw: Raw) -> ToolCall:
+def _decode_call(element: Element, raw: Raw) -> ToolCall:
     is_custom = element.type == "custom_tool_call"
+    given, place = (element.input, "/input") if is_custom else (element.arguments, "/arguments")
+    # Other kinds of elements have objects in these members.
+    text = decode(_string_decoder, given, place) if is_given(given) else ""
     call = ToolCall(element.name or "", text, element.call_id, element.id, is_custom, raw=raw)
     return replace(call, namespace=element.namespace) if element.namespace is not None else call
-
-
-def _string(raw: Raw, place: str) -> str:
-    """Text in a member that other kinds of elements use for objects."""
-    return decode(_string_decoder, raw, place) if is_given(raw) else ""
 
 
 def _message_text(content: Raw) -> str:
@@ -261,12 +251,24 @@ def encode_reasoning(group: Sequence[Reasoning], dialect: Dialect) -> bytes:
     before = _reasoning_before(raw, group[0].index, dialect) if raw else None
     if before == tuple(group):
         return bytes(raw)
-    _require_own(group, dialect)
+    summaries, texts = [], []
+    data: str | None = None
+    for item in group:
+        match item:
+            case ReasoningSummary():
+                summaries += [{"type": "summary_text", "text": item.summary}] if item.summary else []
+            case ReasoningText(signature=None):
+                texts.append({"type": "reasoning_text", "text": item.text})
+            case ReasoningEncrypted():
+                data = item.data if data is None else data
+            case ReasoningText():
+                raise ForeignSeal("a Responses element can't hold a signature")
+            case _:
+                raise EncodeError(f"a Responses element can't hold a {type(item).__name__}")
+        is_sealed = isinstance(item, ReasoningEncrypted) or item.id is not None
+        if is_sealed and item.format != dialect.reasoning_format:
+            raise ForeignSeal(f"{item.format} reasoning can't go to a server that reads {dialect.reasoning_format}")
     base = bytes(raw) if before is not None else b'{"type":"reasoning"}'
-    told = [item.summary for item in group if isinstance(item, ReasoningSummary) and item.summary]
-    summaries = [{"type": "summary_text", "text": summary} for summary in told]
-    texts = [{"type": "reasoning_text", "text": item.text} for item in group if isinstance(item, ReasoningText)]
-    data = next((item.data for item in group if isinstance(item, ReasoningEncrypted)), None)
     return set_members(
         base,
         [
@@ -287,51 +289,41 @@ def _reasoning_before(raw: Raw, index: int | None, dialect: Dialect) -> tuple[Re
         return None
 
 
-def _require_own(group: Sequence[Reasoning], dialect: Dialect) -> None:
-    for item in group:
-        if isinstance(item, ReasoningText) and item.signature is not None:
-            raise ForeignSeal("a Responses element can't hold a signature")
-        if not isinstance(item, (ReasoningText, ReasoningSummary, ReasoningEncrypted)):
-            raise EncodeError(f"a Responses element can't hold a {type(item).__name__}")
-        is_sealed = isinstance(item, ReasoningEncrypted) or item.id is not None
-        if is_sealed and item.format != dialect.reasoning_format:
-            raise ForeignSeal(f"{item.format} reasoning can't go to a server that reads {dialect.reasoning_format}")
-
-
 def _encode_item(item: Item, dialect: Dialect) -> bytes:
     if isinstance(item, Unknown):
         return bytes(item.raw)
     if isinstance(item, (Text, ToolCall)) and item.seal is not None:
         raise ForeignSeal(f"a Responses element can't hold the seal of {item.seal.format}")
-    before = _item_before(item, dialect)
+    before = _item_before(item, dialect) if item.raw else None
     if before is not None and before == item:
         return bytes(item.raw)
     match item:
         case Text():
+            name = item.id
             part = {"type": "output_text", "text": item.text, "annotations": []}
             new = [("type", b'"message"'), ("role", b'"assistant"'), ("content", encode([part]))]
-            return _with_id(item.raw if before else NO_RAW, new, item.id)
         case ToolCall():
+            name = item.item_id
             kind, text = ("custom_tool_call", "input") if item.is_custom else ("function_call", "arguments")
             new = [("type", encode(kind)), ("call_id", encode(item.id or "")), ("name", encode(item.name))]
             new += [("namespace", encode(item.namespace))] if item.namespace is not None else []
-            return _with_id(item.raw if before else NO_RAW, [*new, (text, encode(item.arguments))], item.item_id)
+            new.append((text, encode(item.arguments)))
         case ToolResult():
             new = [("type", b'"function_call_output"'), ("call_id", encode(item.call_id or ""))]
             return object_of([*new, ("output", item.content)])
         case _:
             raise EncodeError(f"a Responses list can't hold a {type(item).__name__}")
-
-
-def _decode_only(raw: Raw, dialect: Dialect) -> Item:
-    """The item of an element that is one, else the element as it is."""
-    _, items = decode_element(raw, dialect, 0)
-    return items[0] if len(items) == 1 else Unknown("", raw)
+    base = bytes(item.raw) if before is not None else object_of(new)
+    return set_members(base, [("id", encode(name) if name is not None else None)])
 
 
 def _item_before(item: Item, dialect: Dialect) -> Item | None:
     """The item as its JSON has it, if that is an element that differs at most in its ids."""
-    before = as_it_came(item, _decode_only, dialect)
+    try:
+        _, items = decode_element(item.raw, dialect, 0)
+    except DecodeError:
+        return None
+    before = items[0] if len(items) == 1 else None
     match before, item:
         case Text(), Text():
             return before if before.text == item.text else None
@@ -340,11 +332,6 @@ def _item_before(item: Item, dialect: Dialect) -> Item | None:
             return before if same == (item.name, item.namespace, item.arguments, item.id) else None
         case _:
             return before if before == item else None
-
-
-def _with_id(raw: Raw, new: list[tuple[str, bytes]], name: str | None) -> bytes:
-    base = bytes(raw) if raw else object_of(new)
-    return set_members(base, [("id", encode(name) if name is not None else None)])
 
 
 UNSAID: tuple[tuple[str, bytes], ...] = (

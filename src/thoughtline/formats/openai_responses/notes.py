@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.json_text import NULL, encode, read_or_none
 from thoughtline.formats.media import decode_citations
 from thoughtline.values.items import Text
-from thoughtline.values.notes import NO_NOTES, Notes, together
+from thoughtline.values.notes import Notes, together
 
 
 class _Part(Struct, gc=False):
@@ -21,13 +23,14 @@ class _Message(Struct, gc=False):
     content: list[_Part] | None = None
 
 
+MARK = re.compile(rb'"annotations"\s*:(?!\s*(?:\[\s*\]|null))')
+"""Nearly every part has a list of them, and nearly every list is empty."""
+
 _message_decoder = msgspec.json.Decoder(_Message)
 
 
 def decode_notes(item: Text) -> Notes:
     """The notes of a message, by places in its words joined."""
-    if b'"annotations"' not in bytes(item.raw):
-        return NO_NOTES
     message = read_or_none(_message_decoder, item.raw) or _Message()
     found: list[Notes] = []
     base = 0

@@ -12,9 +12,9 @@ from thoughtline.formats.json_text import NULL, array, decode, elements, encode,
 from thoughtline.formats.media import (
     data_url,
     decode_parts,
-    hold_media,
+    failed,
     split_data_url,
-    text_with_error,
+    tell_result,
 )
 from thoughtline.formats.option_members import (
     OptionWriter,
@@ -350,8 +350,8 @@ def decode_result(item: ToolResult) -> ResultContent:
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
     """Text as a string; parts where there are pictures or files."""
-    said = text_with_error(content)
-    held, rest = hold_media(content, encode_media)
+    said, held, rest = tell_result(content, encode_media)
+    said = failed(said) if content.is_error else said
     if not held:
         return WrittenResult(ToolResult(Raw(encode(said)), call_id), rest)
     first = [encode({"type": "input_text", "text": said})] if said else []

@@ -57,6 +57,7 @@ _GROWS = {
     "response.function_call_arguments.delta": "call",
     "response.custom_tool_call_input.delta": "call",
 }
+_KINDS = {ReasoningSummary: "summary", ReasoningText: "thought", Text: "text", ToolCall: "call"}
 _CALLS = ("function_call", "custom_tool_call")
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 _SAYS_NOTHING_NEW = frozenset(
@@ -131,7 +132,7 @@ class StreamDecoder(PayloadStreamDecoder):
 
     def _grow(self, kind: str, event: _Event, delta: str, events: list[Event]) -> None:
         part = event.summary_index if kind == "summary" else event.content_index if kind == "thought" else 0
-        position = self._position(event.output_index, kind, part)
+        position = self._positions.setdefault((event.output_index, kind, part), len(self._positions))
         draft = self._drafts.get(event.output_index) or self._open(event.output_index, NULL)
         draft.parts.setdefault((kind, part), []).append(delta)
         if kind == "text":
@@ -141,9 +142,6 @@ class StreamDecoder(PayloadStreamDecoder):
             events.append(CallDelta(0, position, delta, is_custom=is_custom))
         else:
             events.append(ReasoningDelta(0, position, delta, kind == "summary", item_id=draft.id))
-
-    def _position(self, index: int, kind: str, part: int) -> int:
-        return self._positions.setdefault((index, kind, part), len(self._positions))
 
     def _open(self, index: int, added: Raw) -> _Draft:
         if len(self._drafts) >= MAX_ELEMENTS:
@@ -182,7 +180,7 @@ class StreamDecoder(PayloadStreamDecoder):
         element = decode_kind(element_decoder, event.item, _CALLS, "/item")
         draft.id = element.id if not isinstance(element, str) else None
         if not isinstance(element, str) and element.type in _CALLS:
-            position = self._position(event.output_index, "call", 0)
+            position = self._positions.setdefault((event.output_index, "call", 0), len(self._positions))
             is_custom = element.type == "custom_tool_call"
             events.append(
                 CallDelta(
@@ -212,10 +210,11 @@ class StreamDecoder(PayloadStreamDecoder):
         seen: dict[str, int] = {}
         done = []
         for item in items:
-            kind = _kind(item)
+            kind = _KINDS.get(type(item), "other")
             part = seen.get(kind, 0)
             seen[kind] = part + 1
-            done.append(ItemDone(0, self._position(index, kind, part), item))
+            position = self._positions.setdefault((index, kind, part), len(self._positions))
+            done.append(ItemDone(0, position, item))
         return done
 
     def _end(self, response: Raw, events: list[Event]) -> None:
@@ -225,7 +224,8 @@ class StreamDecoder(PayloadStreamDecoder):
         whole = decode(response_decoder, response, "/response")
         for index, raw in enumerate(whole.output or ()):
             self._element_done(index, raw.copy(), events)  # what no event of its own announced
-        self._end_the_open(events)
+        if self._order.waiting or self._drafts.keys() - self._done:
+            self._end_the_open(events)
         if is_given(whole.usage):
             events.append(UsageReported(USAGE.decode(whole.usage)))
         if is_given(whole.error):
@@ -245,20 +245,6 @@ class StreamDecoder(PayloadStreamDecoder):
             items = _cut_short(self._drafts[index], self._dialect, index)
             self._order.done(index, self._items_done(index, items), events)
         self._order.flush(events)
-
-
-def _kind(item: Item) -> str:
-    match item:
-        case ReasoningSummary():
-            return "summary"
-        case ReasoningText():
-            return "thought"
-        case Text():
-            return "text"
-        case ToolCall():
-            return "call"
-        case _:
-            return "other"
 
 
 def _cut_short(draft: _Draft, dialect: Dialect, index: int) -> tuple[Item, ...]:

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
-from thoughtline.formats.conversation import encode_conversation, text_member
+from thoughtline.formats.bodies import encode_conversation, text_member
 from thoughtline.formats.json_text import NULL, element_spans, encode, is_given, members
 from thoughtline.values.items import Item, Seal, Text, Unknown
 from thoughtline.values.turns import SYSTEM_MEMBER, Transcript, Turn
 
 
-def encode_turn(turn: Turn, elements: Sequence[bytes]) -> list[bytes]:
+def encode_turn(turn: Turn, before: bytes | None) -> list[bytes]:
     """One element for each text."""
     return [encode(item.text) for item in turn.items if isinstance(item, Text)]
 
@@ -90,18 +90,18 @@ def test_an_edited_turn_of_several_elements() -> None:
     assert encoded(edited) == HEAD + b'[ "x","y","z","\\u0063"  ]' + TAIL
 
 
-def test_a_format_sees_the_elements_a_turn_came_from() -> None:
-    """With their own spelling; none for a turn that is new."""
+def test_a_format_sees_the_first_element_a_turn_came_from() -> None:
+    """With its own spelling; none for a turn that is new."""
     seen = []
 
-    def watch(turn: Turn, elements: Sequence[bytes]) -> list[bytes]:
-        seen.append(list(elements))
-        return encode_turn(turn, elements)
+    def watch(turn: Turn, before: bytes | None) -> list[bytes]:
+        seen.append(before)
+        return encode_turn(turn, before)
 
     transcript = decoded(BODY, [1, 2]).with_items(1, (Text("x"),))
     encode_conversation(transcript, "turns", watch)
     encode_conversation(transcript.with_turns((*transcript.turns, new_turn("y"))), "turns", watch)
-    assert seen == [[b'"b"', b'"\\u0063"'], [b'"b"', b'"\\u0063"'], []]
+    assert seen == [b'"b"', b'"b"', None]
 
 
 # --- turns added, taken out and moved --------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ def test_any_new_shape(spelled: list[tuple[bytes, bytes, bytes]], data: st.DataO
     expected = []
     for turn in turns:
         is_old = turn.at >= 0 and not turn.is_edited
-        expected += [spelled[turn.at][1]] if is_old else encode_turn(turn, [])
+        expected += [spelled[turn.at][1]] if is_old else encode_turn(turn, None)
     written = encoded(transcript.with_turns(tuple(turns)))
     value = bytes(members(written)["turns"])
     assert [value[start:end] for start, end in element_spans(value)] == expected
