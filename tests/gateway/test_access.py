@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from thoughtline.catalogue import PROVIDERS, Provider
 from thoughtline.credentials import account_of, tenant_of
 from thoughtline.failover.health import TargetHealth
-from thoughtline.gateway.access import Caller, KnowsKeys, NoKeys, keys_for, visitor
-from thoughtline.gateway.access import admit as admit_visitor
-from thoughtline.gateway.client_keys import ClientKey, make_secret
+from thoughtline.gateway.access import visitor
+from thoughtline.gateway.client_keys import ClientKey, KnowsKeys, NoKeys, make_secret
+from thoughtline.gateway.incoming import Caller, keys_for
+from thoughtline.gateway.incoming import admit as admit_visitor
 from thoughtline.settings import Settings
 from thoughtline.values.errors import Declined
 

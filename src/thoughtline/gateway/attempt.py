@@ -23,12 +23,12 @@ from thoughtline.failover.failures import TargetFailure, failure_of
 from thoughtline.formats import FORMATS, USUAL
 from thoughtline.formats.errors import read_error
 from thoughtline.formats.paths import Action
-from thoughtline.gateway.access import check_what_goes_up
 from thoughtline.gateway.choosing import Target
 from thoughtline.gateway.estimating import count_body, count_of, estimate_tokens, is_uncounted
 from thoughtline.gateway.first_event import failure_at_start
 from thoughtline.gateway.headers import (
     Headers,
+    check_what_goes_up,
     request_headers,
     translated_headers,
     without_credentials,

@@ -1,16 +1,22 @@
-"""Which headers go on, in which direction."""
+"""Which headers go on, in which direction; and what must not be in them."""
 
 from __future__ import annotations
 
+import binascii
 import re
+from base64 import b64decode
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
+from urllib.parse import unquote
 
 from thoughtline.catalogue import Provider
 from thoughtline.credentials import CREDENTIALS, signed_headers
 from thoughtline.encodings import ACCEPTED
 from thoughtline.formats import FORMATS
+from thoughtline.gateway.client_keys import KnowsKeys
+from thoughtline.values.errors import Declined
 from thoughtline.values.outcome import REPLAY_HEADER
 from thoughtline.values.turns import FormatName
 
@@ -46,6 +52,12 @@ _PAGES = (b"", b"text/html", b"application/xhtml+xml", b"image/svg+xml", b"text/
 """What a browser runs scripts of, or might take for it: a provider's must not run beside the dashboard's."""
 
 ADMIN_COOKIE = "thoughtline_admin"
+
+_BASIC = re.compile(r"\bbasic\s+([A-Za-z0-9+/]+)", re.IGNORECASE)
+"""Also behind another scheme, which is what becomes of it for a provider of another format."""
+
+_CLIENT_KEY = re.compile(r"tl-[A-Za-z0-9_-]{49}")
+
 _CONTROLS = re.compile(rb"[\x00-\x1f\x7f]")
 
 
@@ -200,3 +212,47 @@ def _credential(provider: Provider, key: str) -> list[tuple[str, str]]:
 def _readable(accepted: bytes) -> str:
     parts = [part.strip() for part in accepted.decode("latin-1").split(",")]
     return ", ".join(part for part in parts if part.split(";")[0].strip().lower() in ACCEPTED) or "identity"
+
+
+# --- what opens this gateway is no provider's business, wherever in a head it stands ----------------------------------
+
+
+def check_what_goes_up(
+    provider: str, url: str, headers: Sequence[tuple[str, str]], token: str | None, keys: KnowsKeys
+) -> None:
+    """Raises if the admin token or a client key would reach a provider."""
+    joined = "\n".join((url, *chain.from_iterable(headers)))
+    if not ("%" in url or (token and token in joined) or _CLIENT_KEY.search(joined) or _BASIC.search(joined)):
+        return  # as nearly always
+    for text in _texts(url, headers):
+        if token and token in text:
+            raise Declined(
+                403,
+                "admin_token",
+                f"This is the gateway's admin token, which {provider} must not see.",
+                "Use a key of the provider; GET /api/openapi.json lists what the token is for.",
+            )
+        if any(keys.find(found) for found in _CLIENT_KEY.findall(text)):
+            raise Declined(
+                403,
+                "client_key",
+                f"A client key of the gateway is where {provider} would see it.",
+                "Send it as a bearer token, and nowhere else.",
+            )
+
+
+def _texts(url: str, headers: Sequence[tuple[str, str]]) -> Iterator[str]:
+    yield url
+    if "%" in url:
+        yield unquote(url)
+    for _, value in headers:
+        yield value
+        yield from map(_password, _BASIC.findall(value))
+
+
+def _password(basic: str) -> str:
+    """Who asks and with which password, in the clear; empty if that can't be told."""
+    try:
+        return b64decode(basic + "==").decode("latin-1")
+    except (binascii.Error, ValueError):
+        return ""

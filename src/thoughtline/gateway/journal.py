@@ -10,13 +10,15 @@ import asyncio
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import BinaryIO, Protocol
 
 import msgspec
 from msgspec import Struct
+from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from thoughtline.gateway.admin.request_answers import RequestRow
-from thoughtline.values.outcome import Counts
+from thoughtline.values.outcome import COUNTED, Counts
 
 MAX_WAITING = 256
 """Rows that a slow listener may be behind; then it loses the oldest, and is told how many."""
@@ -233,3 +235,81 @@ class Journal:
 
 def standard_log() -> BinaryIO:
     return sys.stderr.buffer
+
+
+# --- what lines are counted by ----------------------------------------------------------------------------------------
+
+OUTCOMES = (*COUNTED, "captured")
+_numbers = attrgetter(*OUTCOMES)
+OWN_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)
+UPSTREAM_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+
+Add = Callable[[float], None]
+
+
+class RequestCounters:
+    """What was done for how many requests, and how long it took: one line each, nothing for each piece of a stream.
+
+    Labels come from settings alone, so their number is bounded.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._requests = counter("requests", "Requests served.", registry, labels=("provider", "format", "status"))
+        self._outcomes = counter("outcomes", "What was done about reasoning.", registry, labels=("provider", "outcome"))
+        avoided = "Requests answered that would have been refused as their clients sent them."
+        self._avoided = counter("refusals_avoided", avoided, registry, labels=("provider",))
+        handoffs = "Conversations of a route that went on with another target."
+        self._handoffs = counter("handoffs", handoffs, registry, labels=("route", "checkpoints"))
+        self._added = counter("checkpoint_chars", "Characters of checkpoints sent.", registry, labels=("route",))
+        self._own = Histogram(
+            "thoughtline_own_seconds", "Time spent here.", ("format",), buckets=OWN_BUCKETS, registry=registry
+        )
+        self._upstream = Histogram(
+            "thoughtline_upstream_seconds",
+            "Time spent waiting for providers, to the end of the response.",
+            ("provider",),
+            buckets=UPSTREAM_BUCKETS,
+            registry=registry,
+        )
+        self._late = counter("store_late", "Saves that took longer than the end of their turn was held.", registry)
+        self._served: dict[tuple[str, str, int], tuple[Add, Add, Add]] = {}
+        self._done: dict[tuple[str, str], Add] = {}
+
+    def count(self, line: Line) -> None:
+        """A request is over."""
+        key = (line.provider, line.format, line.status // 100)
+        served = self._served.get(key)
+        if served is None:
+            served = self._served[key] = self._adders(*key)
+        count, own, upstream = served
+        count(1)
+        own(line.own_ms / 1000)
+        if line.upstream_ms:
+            upstream(line.upstream_ms / 1000)
+        for outcome, number in zip(OUTCOMES, _numbers(line), strict=True):
+            if number:
+                add = self._done.get((line.provider, outcome)) or self._outcome(line.provider, outcome)
+                add(number)
+        if line.avoided:
+            self._avoided.labels(line.provider).inc()
+        if line.handoff and line.status == 200:
+            self._handoffs.labels(line.via, "with" if line.checkpoints else "without").inc()
+        if line.late:
+            self._late.inc(line.late)
+        if line.added_chars:
+            self._added.labels(line.via).inc(line.added_chars)
+
+    def _outcome(self, provider: str, outcome: str) -> Add:
+        add = self._done[provider, outcome] = self._outcomes.labels(provider, outcome).inc
+        return add
+
+    def _adders(self, provider: str, format: str, status: int) -> tuple[Add, Add, Add]:
+        return (
+            self._requests.labels(provider, format, f"{status}xx" if status else "none").inc,
+            self._own.labels(format).observe,
+            self._upstream.labels(provider).observe,
+        )
+
+
+def counter(name: str, about: str, registry: CollectorRegistry, *, labels: tuple[str, ...] = ()) -> Counter:
+    return Counter(f"thoughtline_{name}", about, labels, registry=registry)

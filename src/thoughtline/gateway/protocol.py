@@ -19,7 +19,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from thoughtline.gateway.access import authority_of
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.asgi import Scope
-from thoughtline.gateway.connections import ON_DISCONNECT, tell_disconnect
+from thoughtline.gateway.relay import ON_DISCONNECT, tell_disconnect
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.websocket_protocol import WebSocket
 from thoughtline.settings import ServerSettings

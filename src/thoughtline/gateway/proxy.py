@@ -19,20 +19,17 @@ from msgspec.structs import replace
 from thoughtline.addresses import passthrough_address
 from thoughtline.continuity.handover import Handover, Quotation
 from thoughtline.failover.failures import TargetFailure, failure_of_error, falls_over
-from thoughtline.gateway.access import keys_to_ask_with
 from thoughtline.gateway.asgi import Receive, Scope, Send, as_declined, error_body, send_json, send_whole
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.choosing import Target, named_provider
-from thoughtline.gateway.connections import DRAIN_SECONDS, Disconnect
 from thoughtline.gateway.estimating import ESTIMATE_HEADER
 from thoughtline.gateway.explaining import row_of
 from thoughtline.gateway.headers import REPLAY, Headers, header_value, response_headers, with_findings
-from thoughtline.gateway.incoming import ClientGone, Incoming
+from thoughtline.gateway.incoming import ClientGone, Incoming, keys_to_ask_with
 from thoughtline.gateway.model_answers import models_answer
-from thoughtline.gateway.pipeline import LONG_BYTES, Down, down
-from thoughtline.gateway.preparing import prepare
+from thoughtline.gateway.pipeline import LONG_BYTES, Down, down, prepare
 from thoughtline.gateway.recent import Served, SoFar, told
-from thoughtline.gateway.relay import Relay
+from thoughtline.gateway.relay import DRAIN_SECONDS, Disconnect, Relay
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import Hold
 from thoughtline.gateway.state import State

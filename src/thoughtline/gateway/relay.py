@@ -13,13 +13,12 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from thoughtline.gateway.asgi import Send
-from thoughtline.gateway.connections import Disconnect
+from thoughtline.gateway.asgi import Receive, Scope, Send
 from thoughtline.gateway.headers import Headers, with_findings, with_store
 from thoughtline.gateway.pieces import Piece
 from thoughtline.gateway.pipeline import BRIEF_BYTES, LONG_BYTES, Down, ReadStream, ReadWhole
 from thoughtline.gateway.recent import TokenCounts
-from thoughtline.gateway.saving import Hold
+from thoughtline.gateway.saving import Abandoned, Hold
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.values.errors import Declined, DecodeError, EncodeError
 from thoughtline.watching import Watch, log_problem
@@ -277,3 +276,91 @@ def _words(problem: BaseException) -> str:
     if isinstance(problem, UpstreamCut):
         return _CUT
     return problem.problem if isinstance(problem, DecodeError) else "it can't be told in this format"
+
+
+# --- a client that leaves: it may still be served for a while, for its record's sake ----------------------------------
+
+ON_DISCONNECT, HAS_LEFT = "on_disconnect", False
+"""Where our own server is told whom to call when a client leaves; and what stands there when it has already left. An
+open stream needs no task that listens (2 kB) then."""
+
+LISTEN_AFTER_SECONDS = 0.05
+"""For other servers. An exchange that is over by then has cost a timer (0.7 µs) instead of a task that is cancelled
+(5 µs). Nothing is missed: the server tells whoever asks later, too, that a client has left."""
+
+DRAIN_SECONDS = 120.0
+"""How long an exchange may go on without its client. A model's longest answers take a minute or two."""
+
+
+def tell_disconnect(scope: Scope) -> None:
+    """The client of this request has left: whoever serves it hears of it, now or when it begins to listen."""
+    leave = scope.get(ON_DISCONNECT)
+    if leave is None:
+        scope[ON_DISCONNECT] = HAS_LEFT
+    else:
+        leave()
+
+
+class Disconnect:
+    """Listens for the client's leaving, and ends the task that serves it when its time is over.
+
+    Who leaves before the provider has begun to answer is not waited for: `has_answer` says when it has.
+    """
+
+    def __init__(self, seconds: float, abandoned: Abandoned) -> None:
+        self._seconds = seconds
+        self._abandoned = abandoned
+        self._serving: asyncio.Task[Any] | None = None
+        self._scope: Scope | None = None
+        self.has_answer = False
+        self._listening: asyncio.Task[None] | None = None
+        self._waiting: asyncio.TimerHandle | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self.has_left = False
+        self.is_over = False
+
+    def listen(self, scope: Scope, receive: Receive) -> None:
+        """From when the whole request was read: all that can still be heard of the client is that it leaves."""
+        self._serving = asyncio.current_task()
+        if ON_DISCONNECT not in scope:
+            self._waiting = asyncio.get_running_loop().call_later(LISTEN_AFTER_SECONDS, self._begin, receive)
+        elif scope[ON_DISCONNECT] is HAS_LEFT:
+            self._leave()
+        else:
+            self._scope, scope[ON_DISCONNECT] = scope, self._leave
+
+    def _begin(self, receive: Receive) -> None:
+        self._listening = asyncio.ensure_future(self._listen(receive))
+
+    def stop(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+        if self._listening is not None:
+            self._listening.cancel()
+        if self._deadline is not None:
+            self._deadline.cancel()
+        if self._scope is not None:
+            self._scope[ON_DISCONNECT] = None
+        if self.has_left:
+            self._abandoned.release(self)
+
+    def hold(self, size: int) -> None:
+        """So much of the answer is kept by now; without a client that is counted."""
+        if self.has_left and not self.is_over:
+            self._abandoned.hold(self, size)
+
+    async def _listen(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self._leave()
+
+    def _leave(self) -> None:
+        self.has_left = True
+        seconds = self._seconds if self.has_answer else 0.0
+        self._deadline = asyncio.get_running_loop().call_later(seconds, self.give_up)
+
+    def give_up(self) -> None:
+        """For who waits, and for who is between two waits: a cancellation can be lost in what is awaited."""
+        self.is_over = True
+        if self._serving is not None:
+            self._serving.cancel()

@@ -10,10 +10,10 @@ from typing import NamedTuple, TypeVar
 from thoughtline.continuity.memory import Memory
 from thoughtline.contract_book import ContractBook
 from thoughtline.failover.health import TargetHealth
-from thoughtline.gateway.access import Head, KnowsKeys, Visitor
+from thoughtline.gateway.access import Head, Visitor
 from thoughtline.gateway.bus import Bus
 from thoughtline.gateway.choosing import ChoiceKey, Choices
-from thoughtline.gateway.connections import Abandoned
+from thoughtline.gateway.client_keys import KnowsKeys
 from thoughtline.gateway.estimating import TokenRatios
 from thoughtline.gateway.fleet import Fleet
 from thoughtline.gateway.guard import Guard
@@ -23,7 +23,7 @@ from thoughtline.gateway.metrics import Metrics
 from thoughtline.gateway.model_lists import ModelLists
 from thoughtline.gateway.recent import Recent
 from thoughtline.gateway.routing import Route
-from thoughtline.gateway.saving import LateSaves
+from thoughtline.gateway.saving import Abandoned, LateSaves
 from thoughtline.gateway.shared_counts import SharedCounts
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
 from thoughtline.gateway.tracing import Tracing
