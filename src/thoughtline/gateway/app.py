@@ -103,20 +103,18 @@ class Gateway:
             send = cors.readable(scope, send, state.settings.server)
         if method == "GET" and any(_asks_for_websocket(*header) for header in scope["headers"]):
             return _upgrade(send)
-        return Exchange(state, scope, receive, self._route(method, raw)).run(send)
+        route = state.caches.routes.get((method, raw)) or self._route(method, raw)
+        return Exchange(state, scope, receive, route).run(send)
 
     def _route(self, method: str, raw: bytes) -> Route:
-        routes, address = self.state.caches.routes, (method, raw)
-        route = routes.get(address)
-        if route is None:
-            route = routes.keep(address, route_of(method, raw.decode("latin-1"), self.state.settings.providers))
-        return route
+        route = route_of(method, raw.decode("latin-1"), self.state.settings.providers)
+        return self.state.caches.routes.keep((method, raw), route)
 
     def websocket_route(self, path: bytes) -> Route | None:
         """What a WebSocket at this address would be for: one whose POST takes a format that has them."""
         if not path.startswith(b"/") or len(path) > MAX_PATH_BYTES:
             return None
-        route = self._route("POST", path)
+        route = self.state.caches.routes.get(("POST", path)) or self._route("POST", path)
         is_served = (
             route.action == "generate" and route.format is not None and "websocket" in FORMATS[route.format].quirks
         )

@@ -48,6 +48,14 @@ _NEVER_DOWN = (b"x-thoughtline-", b"access-control-")
 
 _SHOWN = frozenset({*CREDENTIALS, b"x-amz-date", b"x-amz-content-sha256"})
 """What a client shows who it is with, and what its signature needs beside it."""
+_SHOWN_IN = {
+    "bearer": ("authorization", "Bearer "),
+    "x-api-key": ("x-api-key", ""),
+    "x-goog-api-key": ("x-goog-api-key", ""),
+    "api-key": ("api-key", ""),
+}
+"""The header that a provider reads a key in, and what stands before it."""
+
 _PAGES = (b"", b"text/html", b"application/xhtml+xml", b"image/svg+xml", b"text/xml", b"application/xml")
 """What a browser runs scripts of, or might take for it: a provider's must not run beside the dashboard's."""
 
@@ -88,8 +96,9 @@ def request_headers(
         kept.append((str(name, "latin-1"), value.decode() if value.isascii() else _text(value)))
     if connection and (named := _listed(b",".join(connection)) - _NOT_UP_ALL):
         kept = [pair for pair in kept if pair[0].encode("latin-1") not in named]
-    if key:
-        kept += _credential(provider, key)
+    if key and provider.auth in _SHOWN_IN:  # else in the address, not at all, as a signature of the whole
+        header, scheme = _SHOWN_IN[provider.auth]
+        kept.append((header, scheme + key))
     if provider.headers:
         own = {name.lower() for name in provider.headers}
         kept = [pair for pair in kept if pair[0] not in own]
@@ -106,7 +115,10 @@ _OF_A_FORMAT = (b"anthropic-", b"openai-", b"x-goog-", b"x-stainless-")
 
 def translated_headers(headers: Iterable[tuple[bytes, bytes]], format: FormatName) -> Headers:
     """A client's headers for a provider that speaks another format."""
-    kept = [(name, value) for name, value in headers if not name.startswith(_OF_A_FORMAT) and name != b"accept"]
+    kept = []
+    for name, value in headers:
+        if not name.startswith(_OF_A_FORMAT) and name != b"accept":
+            kept.append((name, value))
     return [*kept, *FORMATS[format].headers]
 
 
@@ -196,16 +208,6 @@ def _text(value: bytes) -> str:
         return value.decode()
     except UnicodeDecodeError:
         return value.decode("latin-1")
-
-
-def _credential(provider: Provider, key: str) -> list[tuple[str, str]]:
-    match provider.auth:
-        case "bearer":
-            return [("authorization", f"Bearer {key}")]
-        case "x-api-key" | "x-goog-api-key" | "api-key":
-            return [(provider.auth, key)]
-        case "query" | "none" | "aws":  # in the address, not at all, as a signature of the whole
-            return []
 
 
 @lru_cache(256)

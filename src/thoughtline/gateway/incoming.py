@@ -7,9 +7,7 @@ only a known key gets in, and the providers' keys stay inside.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from msgspec import Struct, field
 
@@ -27,6 +25,7 @@ from thoughtline.gateway.state import State
 from thoughtline.gateway.tracing import ExchangeTrace
 from thoughtline.replay.remembering import Cut
 from thoughtline.sessions import first_model, who_asks
+from thoughtline.settings import ServerSettings
 from thoughtline.values.errors import Declined, LimitExceeded
 from thoughtline.values.identity import Identity
 
@@ -87,7 +86,7 @@ class Incoming(Struct):
         self.user_agent = self.headers.get(b"user-agent", b"")
         if state.tracing is not None and route.action == "generate":
             self.trace = state.tracing.begin(self.headers)
-        caller = self.caller = self.admitted()
+        caller = self.caller = admit(visitor_at(state, self.scope), state.keys, state.settings.server)
         self.identity = Identity(caller.tenant)
         if caller.key is not None:
             state.limits.admit(caller.key, time.monotonic())
@@ -106,13 +105,6 @@ class Incoming(Struct):
         choices = self.choices = known.get(asked) or known.keep(asked, choices_of(asked, state.settings))
         if choices.are_several:
             self.conversation = await conversation_of(choices, self)
-
-    def admitted(self) -> Caller:
-        """Who sends it, if its head may be taken at all."""
-        state, head = self.state, head_of(self.scope)
-        visitors, server = state.caches.visitors, state.settings.server
-        visitor = visitors.get(head) or visitors.keep(head, visitor_of(head, server), head.size)
-        return admit(visitor, state.keys, is_insecure=server.insecure)
 
     async def _read(self) -> None:
         """To its end. What is large is worked on where it holds nobody up."""
@@ -179,13 +171,14 @@ def _too_large(limit: int) -> Declined:
 # --- who sends it, and with which key to ask on -----------------------------------------------------------------------
 
 
-def head_of(scope: Mapping[str, Any]) -> Head:
+def visitor_at(state: State, scope: Scope) -> Visitor:
+    """Who shows the head of a request, if it may be taken at all."""
     looked_at = []
     for pair in scope["headers"]:
         if pair[0] in LOOKED_AT or pair[0].startswith(b"x-forwarded-"):
             looked_at.append(pair)
     client, server = scope.get("client"), scope.get("server")
-    return Head(
+    head = Head(
         tuple(looked_at),
         scope["query_string"],
         str(client[0]) if client else "",
@@ -194,9 +187,11 @@ def head_of(scope: Mapping[str, Any]) -> Head:
         server=server[0] if server else "",
         is_probe=scope["path"] in PROBES,
     )
+    known = state.caches.visitors
+    return known.get(head) or known.keep(head, visitor_of(head, state.settings.server), head.size)
 
 
-def admit(visitor: Visitor, keys: KnowsKeys, *, is_insecure: bool = False) -> Caller:
+def admit(visitor: Visitor, keys: KnowsKeys, server: ServerSettings) -> Caller:
     """The caller, or a refusal that doesn't tell what was wrong with its key. Keys come and go: they are looked up."""
     shown = visitor.shown
     credential = shown[0] if shown else ""
@@ -219,7 +214,7 @@ def admit(visitor: Visitor, keys: KnowsKeys, *, is_insecure: bool = False) -> Ca
         None,
         is_free=is_required is False,
         is_website=visitor.is_website,
-        is_local=is_insecure or visitor.is_direct,
+        is_local=server.insecure or visitor.is_direct,
         is_signed=visitor.is_signed,
     )
 
@@ -267,6 +262,8 @@ def keys_for(
 async def keys_to_ask_with(incoming: Incoming, provider: Provider) -> list[str]:
     """The keys to ask a provider with. Raises where this caller may not ask it."""
     state, caller, conversation = incoming.state, incoming.caller, incoming.conversation
+    if caller.key is None and caller.is_local and not (provider.api_keys or provider.headers):
+        return [""]  # nothing of ours is asked for
     is_near = caller.key is None and not caller.is_local and await state.upstreams.neighbours.has(provider)
     account = conversation.made.account if conversation.made else ""
     return keys_for(caller, provider, conversation.name, state.health, state.clock(), account=account, is_near=is_near)

@@ -90,7 +90,7 @@ class Listener:
 
 
 class LogStyle(Protocol):
-    """How the log is written: the bytes of a line, or None where it is left out."""
+    """How the log is written if not all of it is JSON: the bytes of a line, or None where it is left out."""
 
     is_for_people: bool
 
@@ -107,29 +107,11 @@ class LogStyle(Protocol):
         """A line of another kind."""
 
 
-class JsonLog:
-    """A line of JSON each."""
-
-    is_for_people = False
-
-    def __init__(self) -> None:
-        self._encoder = msgspec.json.Encoder()
-
-    def request(self, line: Line, refusal: str) -> bytes | None:
-        return self._encoder.encode(line)
-
-    def begun(self, line: Line) -> bytes | None:
-        return None
-
-    def event(self, event: str, detail: str) -> bytes | None:
-        return self._encoder.encode({"event": event, "detail": detail})
-
-    def note(self, line: Struct) -> bytes | None:
-        return self._encoder.encode(line)
+encode_line = msgspec.json.Encoder().encode
 
 
 class Journal:
-    """Lines in, a log and counters out; rows in, listeners out.
+    """Lines in, a log and counters out; rows in, listeners out. Without a style the log is lines of JSON.
 
     `is_for_people`: they read the log, which tells of streams that begin, too. `is_watched`: somebody listens, here or
     at another worker, and rows are worth making. `on_listening` is called when somebody comes or goes.
@@ -137,8 +119,8 @@ class Journal:
 
     def __init__(self, log: BinaryIO | None = None, style: LogStyle | None = None) -> None:
         self._log = log
-        self._style = style or JsonLog()
-        self.is_for_people = log is not None and self._style.is_for_people
+        self._style = style
+        self.is_for_people = log is not None and style is not None and style.is_for_people
         self._followers: tuple[Callable[[Line], None], ...] = ()
         self._unwritten: list[bytes] = []
         self._listeners: set[Listener] = set()
@@ -151,11 +133,11 @@ class Journal:
         for follow in self._followers:
             follow(line)
         if self._log is not None:
-            self._write(self._style.request(line, refusal))
+            self._write(encode_line(line) if self._style is None else self._style.request(line, refusal))
 
     def begun(self, line: Line) -> None:
         """A stream begins: for a log that people read."""
-        if self._log is not None:
+        if self._log is not None and self._style is not None:
             self._write(self._style.begun(line))
 
     def note_listeners(self, *, are_elsewhere: bool) -> None:
@@ -176,14 +158,18 @@ class Journal:
 
     def say(self, event: str, detail: str = "") -> None:
         """Something that is not a request: for the log alone."""
-        if self._log is not None and (text := self._style.event(event, detail)) is not None:
+        if self._log is None:
+            return
+        told = {"event": event, "detail": detail}
+        text = encode_line(told) if self._style is None else self._style.event(event, detail)
+        if text is not None:
             self._unwritten.append(text)
             self.flush()
 
     def note(self, line: Struct) -> None:
         """A line of another kind: for the log alone."""
         if self._log is not None:
-            self._write(self._style.note(line))
+            self._write(encode_line(line) if self._style is None else self._style.note(line))
 
     def _write(self, text: bytes | None) -> None:
         if text is None:

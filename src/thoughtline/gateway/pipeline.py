@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from thoughtline.continuity.tagged_events import TaggedEvents, shown_items
@@ -273,8 +273,12 @@ def down(attempt: Attempt, response: UpstreamResponse, prepared: Prepared, *, is
             if is_rewritten:
                 raise
             return Down(watch=watch, unread=problem.problem)
-    make = ReadStream if is_stream else ReadWhole
-    reader: ReadStream | ReadWhole = make(watch, is_needed=is_rewritten, is_packed=bool(encoding))
+    reader: ReadStream | ReadWhole
+    if isinstance(watch, StreamWatch):
+        most = BRIEF_BYTES if encoding else LONG_BYTES
+        reader = ReadStream(watch, is_rewritten, brief_bytes=most, most=most)
+    else:
+        reader = ReadWhole(watch, is_rewritten, brief_bytes=BRIEF_BYTES if encoding else MAX_BYTES)
     translation = _translation(attempt, watch, now) if is_rewritten else None
     streams_down = attempt.client.is_streaming if is_rewritten else is_stream
     # The client's bytes may be changed, unless they are compressed.
@@ -325,22 +329,18 @@ def _edits(attempt: Attempt, *, is_stream: bool) -> tuple[Stage, ...]:
 # written anew (`is_needed`) nothing can go on that was not read.
 
 
-class _Reader:
+class _Reader(Struct):
     """What reading a stream and reading a whole answer have in common. A piece that is longer than `brief_bytes` takes
     long to read."""
 
-    _long_bytes = MAX_BYTES
     watch: Watch | None
-
-    def __init__(self, watch: Watch, *, is_needed: bool, is_packed: bool) -> None:
-        self.watch = watch
-        self.note = ""
-        self._is_needed = is_needed
-        self._most = self.brief_bytes = min(BRIEF_BYTES if is_packed else MAX_BYTES, self._long_bytes)
+    is_needed: bool
+    brief_bytes: int
+    note: str = ""
 
     def _give_up(self, problem: Exception) -> None:
         """A decoder's fault, whatever it is, stays here; if it is none that was foreseen, it is logged."""
-        if self._is_needed:
+        if self.is_needed:
             raise problem
         self.watch = None
         if isinstance(problem, DecodeError):
@@ -351,10 +351,11 @@ class _Reader:
 
 
 class ReadStream(_Reader):
-    """A stream, event by event. A piece that ends a turn waits until the turn is saved."""
+    """A stream, event by event. A piece that ends a turn waits until the turn is saved. `brief_bytes` are `most`, or
+    less where an event has begun."""
 
-    _long_bytes = LONG_BYTES
     watch: StreamWatch | None
+    most: int = LONG_BYTES
 
     def is_long_at_end(self) -> bool:
         return False
@@ -371,7 +372,7 @@ class ReadStream(_Reader):
             self._give_up(problem)
         if stream.has_news:
             piece.data, piece.ending, piece.ends_turn = b"", piece.data, True
-        self.brief_bytes = min(self._most, LONG_BYTES - stream.unended_bytes)  # it may end a long event
+        self.brief_bytes = min(self.most, LONG_BYTES - stream.unended_bytes)  # it may end a long event
 
     def end(self, piece: Piece) -> None:
         if self.watch is not None:
@@ -391,11 +392,9 @@ class ReadStream(_Reader):
 class ReadWhole(_Reader):
     """An answer that is one body: it goes on as it comes, but for its last piece, which waits for the record."""
 
-    def __init__(self, watch: Watch, *, is_needed: bool, is_packed: bool) -> None:
-        super().__init__(watch, is_needed=is_needed, is_packed=is_packed)
-        self._pieces: list[bytes] = []
-        self._size = 0
-        self._last = b""
+    _pieces: list[bytes] = field(default_factory=list)
+    _size: int = 0
+    _last: bytes = b""
 
     def is_long_at_end(self) -> bool:
         self._pieces = [b"".join(self._pieces)]
@@ -413,7 +412,7 @@ class ReadWhole(_Reader):
             self._drop()
 
     def _drop(self) -> None:
-        if self._is_needed:
+        if self.is_needed:
             raise too_large()
         self.watch, self._pieces, self.note = None, [], "too large to remember"
 
@@ -423,7 +422,7 @@ class ReadWhole(_Reader):
             return
         try:
             piece.reply = watch.read_whole(b"".join(self._pieces))
-            if watch.problem is not None and self._is_needed:
+            if watch.problem is not None and self.is_needed:
                 raise watch.problem
         except Exception as problem:
             self._give_up(problem)

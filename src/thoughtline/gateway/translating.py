@@ -75,10 +75,12 @@ def way_back(
 
 def client_headers(received: Headers, client: ClientFormat, is_stream: bool) -> Headers:
     """The provider's headers, but for those that are about a body which the client does not get."""
-    kept = [(name, value) for name, value in received if name not in _NOT_DOWN]
     is_json = not is_stream or client.is_array
-    kind = b"application/json" if is_json else FORMATS[client.format].stream_type
-    return [(b"content-type", kind), *kept]
+    headers = [(b"content-type", b"application/json" if is_json else FORMATS[client.format].stream_type)]
+    for name, value in received:
+        if name not in _NOT_DOWN:
+            headers.append((name, value))
+    return headers
 
 
 class Translate:
@@ -147,10 +149,6 @@ class Translate:
         piece.ending = self._framed(ending) if ending and is_array else ending
         if self._keeps_answer and ending:
             self.answer = self._translator.take_answer()
-
-    def take_answer(self) -> bytes:
-        answer, self.answer = self.answer, b""
-        return answer
 
     def _framed(self, data: bytes) -> bytes:
         """Gemini streams an array of answers unless it was asked for server-sent events."""
