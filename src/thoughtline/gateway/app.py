@@ -23,11 +23,10 @@ from thoughtline.gateway.admin.dispatch import serve as serve_managed
 from thoughtline.gateway.asgi import Receive, Scope, Send, error_body, send_json
 from thoughtline.gateway.checking import checked
 from thoughtline.gateway.dashboard import is_view
-from thoughtline.gateway.envelope_key import envelope_key
 from thoughtline.gateway.proxy import Exchange
 from thoughtline.gateway.routing import MAX_PATH_BYTES, Route, route_of
 from thoughtline.gateway.shared_settings import SettingsPatch
-from thoughtline.gateway.state import State, with_shared
+from thoughtline.gateway.state import State, envelope_key, with_shared
 from thoughtline.gateway.websocket import HeldConversations
 from thoughtline.gateway.websocket_protocol import WebSocket
 from thoughtline.settings import ServerSettings

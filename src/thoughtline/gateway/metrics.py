@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Gauge, Metric, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from thoughtline.gateway.journal import RequestCounters, counter
-from thoughtline.gateway.shared_counts import is_alive
+from thoughtline.gateway.limits import is_alive
 from thoughtline.lessons import Lessons
 from thoughtline.stores import LayeredStore, Store
 from thoughtline.stores.base import StoreHealth

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from thoughtline.gateway.asking import Asking
+from thoughtline.gateway.asking import Asking, Replicas
 from thoughtline.gateway.choosing import Target
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.masking import MASK
-from thoughtline.gateway.replicas import Replicas
 from thoughtline.providers import Contract
 from thoughtline.replay.refusals import Correction, Refusal
 from thoughtline.settings import Settings

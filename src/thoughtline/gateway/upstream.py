@@ -20,7 +20,7 @@ from pyreqwest.request import StreamRequest
 from pyreqwest.response import Response
 
 from thoughtline.catalogue import Provider, Timeouts
-from thoughtline.gateway.neighbours import Neighbours
+from thoughtline.gateway.access import Neighbours
 from thoughtline.gateway.signing import Signers
 from thoughtline.values.errors import Declined
 
