@@ -119,9 +119,9 @@ _MAX_AGENT = 200
 def told(exchange: Exchange, *, is_over: bool = False) -> Served:
     """All there is to say of an exchange by now."""
     incoming, relay = exchange.incoming, exchange.relay
-    line, key = _line(exchange), incoming.caller.key
-    seconds = time.perf_counter() - incoming.began
     reader = relay.down.reader if relay is not None else None
+    line, key = _line(exchange, reader.note if reader is not None else ""), incoming.caller.key
+    seconds = time.perf_counter() - incoming.began
     usage = reader.watch.usage if reader is not None and reader.watch is not None else None
     notes = []
     for attempt in exchange.attempts:
@@ -157,17 +157,16 @@ def told(exchange: Exchange, *, is_over: bool = False) -> Served:
     )
 
 
-def _line(exchange: Exchange) -> Line:
-    """An exchange as its line in the journal."""
+def _line(exchange: Exchange, note: str) -> Line:
+    """An exchange as its line in the journal. `note` is what the reader of its answer says."""
     incoming, attempts, outcome, relay = exchange.incoming, exchange.attempts, exchange.outcome(), exchange.relay
-    last, durable = attempts[-1] if attempts else None, incoming.state.durable
+    last, durable = (attempts[-1] if attempts else None), incoming.state.durable
     session = incoming.identity.session or (last.session if last is not None else None)
     if not session and last is not None and last.prepared is not None:
         session = session_of(last.prepared)  # by which its turns would be kept, if its client does not name it
-    is_degraded = exchange.is_degraded or (durable is not None and not durable.is_settled)
+    is_degraded = exchange.is_degraded or not (durable is None or durable.is_settled)
     is_unread = incoming.is_passed_on or (last is not None and last.problem is not None)
-    reader = relay.down.reader if relay is not None else None
-    note = (relay.unsaved or relay.problem) if relay is not None else ""
+    note = relay.unsaved or relay.problem or note if relay is not None else note
     return Line(
         **outcome.counted,
         at=incoming.state.clock(),
@@ -196,7 +195,7 @@ def _line(exchange: Exchange) -> Line:
         store="degraded" if is_degraded else "slow" if relay is not None and relay.late else "ok",
         late=relay.late if relay else 0,
         code=exchange.code,
-        note=note or (reader.note if reader is not None else "") or ("unread" if is_unread else ""),
+        note=note or ("unread" if is_unread else ""),
     )
 
 
