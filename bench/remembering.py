@@ -17,8 +17,8 @@ from typing import Any
 
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.gateway import proxy
-from thoughtline.gateway.access import NoKeys
 from thoughtline.gateway.app import Gateway
+from thoughtline.gateway.client_keys import NoKeys
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.recent import Recent
 from thoughtline.gateway.state import State, make_state

@@ -20,8 +20,8 @@ from msgspec.structs import replace
 
 from tests.gateway.gateways import moved
 from thoughtline.catalogue import PROVIDERS
-from thoughtline.gateway.access import NoKeys
 from thoughtline.gateway.app import Gateway
+from thoughtline.gateway.client_keys import NoKeys
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.serving import server_config
 from thoughtline.gateway.state import State, make_state

@@ -20,9 +20,8 @@ from msgspec.structs import replace
 
 from tests.sim.served_simulators import Server
 from thoughtline.catalogue import PROVIDERS, Provider
-from thoughtline.gateway.access import NoKeys
 from thoughtline.gateway.app import Gateway
-from thoughtline.gateway.client_keys import ClientKeys, KeyMark
+from thoughtline.gateway.client_keys import ClientKeys, KeyMark, NoKeys
 from thoughtline.gateway.journal import Journal, Line
 from thoughtline.gateway.serving import server_config
 from thoughtline.gateway.state import State, make_state

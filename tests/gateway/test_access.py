@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from thoughtline.catalogue import PROVIDERS, Provider
 from thoughtline.credentials import account_of, tenant_of
 from thoughtline.failover.health import TargetHealth
-from thoughtline.gateway.access import Caller, KnowsKeys, NoKeys, keys_for, visitor
-from thoughtline.gateway.access import admit as admit_visitor
-from thoughtline.gateway.client_keys import ClientKey, make_secret
-from thoughtline.settings import Settings
+from thoughtline.gateway.access import visitor
+from thoughtline.gateway.client_keys import ClientKey, KnowsKeys, NoKeys, make_secret
+from thoughtline.gateway.incoming import Caller, keys_for
+from thoughtline.gateway.incoming import admit as admit_visitor
+from thoughtline.settings import ServerSettings, Settings
 from thoughtline.values.errors import Declined
 
 ANN = ClientKey("id", "ann", "tenant-of-ann", 0.0)
@@ -45,7 +46,7 @@ def _keys(caller: Caller, provider: Provider) -> list[str]:
 
 
 def admit(headers: dict[bytes, bytes], query: str, peer: str, keys: KnowsKeys, *, is_insecure: bool = False) -> Caller:
-    return admit_visitor(visitor(headers, query, peer, "1.1"), keys, is_insecure=is_insecure)
+    return admit_visitor(visitor(headers, query, peer, "1.1"), keys, ServerSettings(insecure=is_insecure))
 
 
 def _headers(credential: str) -> dict[bytes, bytes]:

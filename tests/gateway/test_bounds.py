@@ -22,9 +22,10 @@ from tests.gateway.test_serving import WAIT_SECONDS, _until_closed, serving
 from tests.gateway.upstreams import EVENTS, Got, Out, Upstream, upstream
 from tests.sim.faces import HTTP
 from thoughtline.formats import weighing
-from thoughtline.gateway import connections, relay
+from thoughtline.gateway import relay, saving
 from thoughtline.gateway import upstream as upward
-from thoughtline.gateway.connections import Abandoned, Disconnect
+from thoughtline.gateway.relay import Disconnect
+from thoughtline.gateway.saving import Abandoned
 
 Result = TypeVar("Result")
 MANY = b'{"model":"m","messages":[' + b"{}," * 110_000 + b"{}]}"
@@ -136,7 +137,7 @@ def test_a_caller_leaves_only_so_many_requests_behind(monkeypatch: pytest.Monkey
 
 def test_the_newest_abandoned_answer_is_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """One bound for all clients together."""
-    monkeypatch.setattr(connections, "MOST_ABANDONED_BYTES", 100)
+    monkeypatch.setattr(saving, "MOST_ABANDONED_BYTES", 100)
     kept = Abandoned()
     first, second, third = (Disconnect(1.0, kept) for _ in range(3))
     for one in (first, second, third):
@@ -153,7 +154,7 @@ def test_the_newest_abandoned_answer_is_dropped_first(monkeypatch: pytest.Monkey
 
 def test_abandoned_streams_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of streams without end none is read on for longer than the bound on all of them allows."""
-    monkeypatch.setattr(connections, "MOST_ABANDONED_BYTES", 2**20)
+    monkeypatch.setattr(saving, "MOST_ABANDONED_BYTES", 2**20)
     monkeypatch.setattr(relay, "DRAIN_BYTES", 2**40)
     with upstream(without_end) as up, running(behind(up)) as gateway, gateway.listening() as next_line:
         clients = [asking(gateway) for _ in range(4)]

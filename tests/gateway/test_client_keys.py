@@ -129,7 +129,7 @@ async def test_whether_a_key_is_needed(
     if is_marked:
         mark.set()
     keys = await ClientKeys.load(store, clock, mark)
-    keys.said, keys.is_exposed = said, is_exposed
+    keys.obey(said, is_exposed=is_exposed)
     assert (keys.are_required, keys.are_known) == expected
 
 

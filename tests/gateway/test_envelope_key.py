@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from tests.gateway.gateways import running
-from thoughtline.gateway.envelope_key import envelope_key
+from thoughtline.gateway.state import envelope_key
 from thoughtline.settings import Settings
 from thoughtline.stores import MemoryStore, Note, StoreSettings
 from thoughtline.values.errors import StoreUnavailable

@@ -23,7 +23,7 @@ from tests.gateway.test_faults import event
 from tests.gateway.upstreams import Got, Out, Upstream, upstream
 from tests.sim.faces import HTTP
 from thoughtline.catalogue import Provider
-from thoughtline.gateway import attempt, edits, pieces, translating
+from thoughtline.gateway import attempt, pieces, translating
 from thoughtline.gateway.admin.access import make_cookie
 from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.settings import RouteSettings, Settings
@@ -202,7 +202,7 @@ def test_a_fault_in_the_middle_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> 
         await out.end()
 
     with upstream(answer) as up, running(behind(up), TAGGED) as gateway:
-        monkeypatch.setattr(edits.EditStream, "feed", lambda self, piece: piece if b'"a"' in piece.data else 1 // 0)
+        monkeypatch.setattr(pieces.EditStream, "feed", lambda self, piece: piece if b'"a"' in piece.data else 1 // 0)
         seen = raw(gateway, posted(CHAT, {**HELLO, "model": "m", "stream": True}))
         assert seen.count(b"HTTP/1.1") == 1
         assert not seen.endswith(b"0\r\n\r\n")

@@ -15,11 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thoughtline.gateway import shared_counts
+from thoughtline.gateway import limits
 from thoughtline.gateway.client_keys import ClientKey
 from thoughtline.gateway.fleet_counts import AskedFact, FleetCounts
-from thoughtline.gateway.limits import KeyLimits, LimitCounts, OwnCounts
-from thoughtline.gateway.shared_counts import FILE, SharedCounts
+from thoughtline.gateway.limits import FILE, KeyLimits, LimitCounts, OwnCounts, SharedCounts, make_counts
 from thoughtline.values.errors import Declined
 
 GONE = 2**22 + 1
@@ -39,7 +38,7 @@ def alone() -> Iterator[list[LimitCounts]]:
 def workers() -> Iterator[list[LimitCounts]]:
     """Three that count together."""
     with tempfile.TemporaryDirectory() as folder:
-        shared_counts.make(Path(folder))
+        make_counts(Path(folder))
         with contextlib.ExitStack() as stack:
             counts: list[LimitCounts] = [SharedCounts(Path(folder), worker) for worker in (1, 2, 3)]
             for one in counts:
@@ -156,7 +155,7 @@ def test_keys_are_apart_and_may_be_without_limits(make: Make) -> None:
 def test_streams_begun_and_ended(make: Make, most: int, steps: list[tuple[bool, int]]) -> None:
     """Never more at once than allowed; what ends makes room for another; nothing is left behind."""
     with make() as counts, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shared_counts, "is_alive", lambda worker: True)
+        patch.setattr(limits, "is_alive", lambda worker: True)
         held: list[LimitCounts] = []
         for is_begin, which in steps:
             one = counts[which % len(counts)]
@@ -174,7 +173,7 @@ def test_streams_begun_and_ended(make: Make, most: int, steps: list[tuple[bool, 
 
 def test_a_worker_that_was_killed_holds_nothing(tmp_path: Path) -> None:
     """Its streams ended with it, without a word."""
-    shared_counts.make(tmp_path)
+    make_counts(tmp_path)
     with contextlib.closing(SharedCounts(tmp_path, GONE)) as gone, contextlib.closing(SharedCounts(tmp_path)) as mine:
         assert gone.begin("a", 2)
         assert gone.begin("a", 2)
@@ -182,14 +181,14 @@ def test_a_worker_that_was_killed_holds_nothing(tmp_path: Path) -> None:
 
 
 def _ask(folder: Path, times: int, answers: multiprocessing.SimpleQueue[int]) -> None:
-    shared_counts.BUSY_SECONDS = 60.0  # on a busy machine whoever has the file may be made to wait
+    limits.BUSY_SECONDS = 60.0  # on a busy machine whoever has the file may be made to wait
     with contextlib.closing(SharedCounts(folder)) as counts:
         answers.put(sum(counts.take("a", 100, 1.0) == 0 for _ in range(times)))
 
 
 def test_processes_that_ask_at_once(tmp_path: Path) -> None:
     """Together they get as many as one key may have, to the last one."""
-    shared_counts.make(tmp_path)
+    make_counts(tmp_path)
     context = multiprocessing.get_context("spawn")
     answers: multiprocessing.SimpleQueue[int] = context.SimpleQueue()
     asking = [context.Process(target=_ask, args=(tmp_path, 80, answers)) for _ in range(3)]
@@ -203,7 +202,7 @@ def test_processes_that_ask_at_once(tmp_path: Path) -> None:
 
 def test_where_the_file_cant_be_used_each_counts_for_itself(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Somebody holds it, or it is no such file: requests go on, limited, and that is told once."""
-    shared_counts.make(tmp_path)
+    make_counts(tmp_path)
     with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as other:
         other.execute("BEGIN IMMEDIATE")
         for folder in (tmp_path, tmp_path / "not there"):

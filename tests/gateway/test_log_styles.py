@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
 import pytest
 
 from thoughtline.gateway.admin.trail import AdminLine
-from thoughtline.gateway.journal import JsonLog, Line
+from thoughtline.gateway.journal import Journal, Line
 from thoughtline.gateway.log_styles import TextLog, style_of
 from thoughtline.terminal import Level, LogOptions
 
@@ -72,16 +73,20 @@ def test_a_route_is_named() -> None:
 def test_quiet_is_what_went_wrong(format: str, told: Line, is_wrong: bool) -> None:
     """In both formats."""
     style = style_of(LogOptions("text" if format == "text" else "json", "quiet"))
+    assert style is not None
     assert (style.request(told, "") is not None) is is_wrong
     assert style.begun(told) is None
     assert style.event("goodbye", "") is None
     assert style.event("settings not reloaded", "why") is not None
 
 
-def test_json_has_no_words_of_the_provider() -> None:
+@pytest.mark.parametrize("level", ["normal", "quiet"])
+async def test_json_has_no_words_of_the_provider(level: Level) -> None:
     """Those may quote what somebody wrote."""
-    told = JsonLog().request(line(400), "a sentence")
-    assert told is not None
+    journal = Journal(log := io.BytesIO(), style_of(LogOptions("json", level)))
+    journal.tell(line(400), "a sentence")
+    journal.flush()
+    told = log.getvalue()
     assert "sentence" not in told.decode()
     assert json.loads(told)["status"] == 400
 

@@ -15,8 +15,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.gateway.managed_gateways import TOKEN, Managed, managed
 from thoughtline.gateway.admin.access import require_metrics_reader
 from thoughtline.gateway.admin.requests import AdminRequest
-from thoughtline.gateway.journal import Line
-from thoughtline.gateway.metrics import OUTCOMES, Metrics
+from thoughtline.gateway.journal import OUTCOMES, Line
+from thoughtline.gateway.metrics import Metrics
 from thoughtline.stores import LayeredStore
 
 

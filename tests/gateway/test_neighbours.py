@@ -11,7 +11,7 @@ import pytest
 from tests.gateway.gateways import Running, running
 from tests.gateway.upstreams import Got, Out, Upstream, upstream
 from thoughtline.catalogue import Provider
-from thoughtline.gateway.neighbours import Neighbours, look_up
+from thoughtline.gateway.access import Neighbours, look_up
 from thoughtline.settings import RouteSettings, ServerSettings, Settings
 
 BODY = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}

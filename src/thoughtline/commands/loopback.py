@@ -12,8 +12,8 @@ import uvicorn
 from msgspec.structs import replace
 
 from thoughtline.catalogue import PROVIDERS
-from thoughtline.gateway.access import NoKeys
 from thoughtline.gateway.app import Gateway
+from thoughtline.gateway.client_keys import NoKeys
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.serving import server_config
 from thoughtline.gateway.state import State, make_state

@@ -1,43 +1,33 @@
-"""Who is asking, and with which key to ask on: by what the head of a request says, before anything else is looked at.
+"""Who is asking, by what the head of a request says, before anything else is looked at; and who is near.
 
 A web page can make a browser ask this machine under a name of its own (DNS rebinding), and then it reads the answers.
 So names are checked: on loopback always, elsewhere where `hosts` lists some. Pages of other sites are told by what
 browsers say and pages can't (`Origin`, `Sec-Fetch-Site`), requests of a reverse proxy by what proxies add.
-
-Without client keys of our own, a caller's credential passes through and is what its tenant is derived from. With them,
-only a known key gets in, and the providers' keys stay inside.
 """
 
 from __future__ import annotations
 
-import binascii
-import re
-from base64 import b64decode
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import unquote, urlsplit
+import asyncio
+import socket
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from thoughtline.addresses import host_name, is_this_machine
+from thoughtline.addresses import host_name, hosts_of, is_private, is_private_address, is_this_machine
 from thoughtline.catalogue import Provider
 from thoughtline.credentials import (
     CREDENTIALS,
-    account_of,
     credentials_of,
     is_signed,
     query_keys,
     signed_tenant,
     tenant_of,
 )
-from thoughtline.failover.health import TargetHealth
-from thoughtline.gateway.client_keys import PREFIX, ClientKey, has_checksum
-from thoughtline.settings import ServerSettings, Settings, is_loopback
+from thoughtline.settings import ServerSettings, is_loopback
 from thoughtline.values.errors import Declined
-
-if TYPE_CHECKING:
-    from thoughtline.gateway.incoming import Incoming
 
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 """What only this machine can be called: no DNS server of somebody else's is asked for these."""
@@ -65,68 +55,7 @@ _FORWARDED = frozenset(
 )
 """RFC 7239, RFC 9110, and what nginx, Apache, Caddy, Traefik, Envoy, Cloudflare and Fastly add."""
 
-_LOOKED_AT = _ONCE | _FORWARDED
-
-_BASIC = re.compile(r"\bbasic\s+([A-Za-z0-9+/]+)", re.IGNORECASE)
-"""Also behind another scheme, which is what becomes of it for a provider of another format."""
-
-
-_CLIENT_KEY = re.compile(r"tl-[A-Za-z0-9_-]{49}")
-
-
-class KnowsKeys(Protocol):
-    """The client keys. Whether they `are_required` is None while nobody knows; they `are_known` when the store was
-    asked, and has those that once were made."""
-
-    @property
-    def are_required(self) -> bool | None: ...
-
-    @property
-    def are_known(self) -> bool: ...
-
-    def would_be_required(self, said: bool | None) -> bool | None: ...
-
-    def follow(self, settings: Settings) -> None: ...
-
-    def find(self, credential: str) -> ClientKey | None: ...
-
-    async def refresh(self) -> None: ...
-
-
-class NoKeys:
-    """Nobody needs a key of ours."""
-
-    are_required = False
-    are_known = True
-
-    def would_be_required(self, said: bool | None) -> bool | None:
-        return bool(said)
-
-    def follow(self, settings: Settings) -> None:
-        """Whatever they say."""
-
-    def find(self, credential: str) -> None:
-        return None
-
-    async def refresh(self) -> None:
-        """There is nothing to learn."""
-
-
-class Caller(Struct, frozen=True, gc=False):
-    """Who is asking. `credential` is what it showed; `key` is set if that was one of our own.
-
-    `is_free` where nobody needs a key of ours, as far as we know for certain. `is_website` where a page of another
-    site made a browser ask. `is_local` where a program of this machine asks for itself, or strangers may do as it does.
-    `is_signed` where it shows a signature of AWS, whose key stays with it.
-    """
-
-    tenant: str
-    credential: str
-    key: ClientKey | None = None
-    is_free: bool = False
-    is_website: bool = False
-    is_local: bool = False
-    is_signed: bool = False
+LOOKED_AT = _ONCE | _FORWARDED
 
 
 class Visitor(Struct, frozen=True, gc=False):
@@ -158,106 +87,6 @@ def visitor(headers: Mapping[bytes, bytes], query: str, peer: str, http_version:
     )
 
 
-def admit(visitor: Visitor, keys: KnowsKeys, *, is_insecure: bool = False) -> Caller:
-    """The caller, or a refusal that doesn't tell what was wrong with its key. Keys come and go: they are looked up."""
-    shown = visitor.shown
-    credential = shown[0] if shown else ""
-    known = keys.find(credential) if credential.startswith(PREFIX) else None
-    if known is not None:
-        return Caller(known.tenant, credential, known)
-    is_required = keys.are_required
-    if is_required is not False and not keys.are_known and any(map(has_checksum, shown)):
-        raise _keys_unknown()  # it may well be good, and must not go up
-    if is_required:
-        raise Declined(
-            401,
-            "unknown_key",
-            "This gateway accepts only its own client keys.",
-            "`thoughtline keys add NAME` makes one.",
-        )
-    return Caller(
-        visitor.tenant,
-        credential,
-        None,
-        is_free=is_required is False,
-        is_website=visitor.is_website,
-        is_local=is_insecure or visitor.is_direct,
-        is_signed=visitor.is_signed,
-    )
-
-
-def _keys_unknown() -> Declined:
-    return Declined(
-        503,
-        "keys_unknown",
-        "The client keys of this gateway are not known: its store can't be reached, or is not the one that has them.",
-        "Start that store, or name it in [store]. `thoughtline keys` makes new keys, or opens the gateway.",
-    )
-
-
-def keys_for(
-    caller: Caller,
-    provider: Provider,
-    conversation: str,
-    health: TargetHealth,
-    now: float,
-    account: str = "",
-    *,
-    is_near: bool = False,
-) -> list[str]:
-    """The keys to ask a provider with, in this order; an empty one if the caller's own goes up as it came.
-
-    `account` is the one that made the latest turn. `is_near`: the provider is of this machine or its network.
-    """
-    if caller.key is None and (provider.api_keys or provider.headers or is_near):
-        _require_open(caller, provider, is_near=is_near)
-    if len(provider.api_keys) == 1:
-        return [provider.api_keys[0]]
-    if provider.api_keys:
-        made_with = next((key for key in provider.api_keys if account and account_of(key) == account), None)
-        return health.keys.order(provider.name, provider.api_keys, conversation, now, made_with)
-    if caller.key is not None and provider.needs_callers_key:
-        raise Declined(
-            403,
-            "no_provider_key",
-            f"The gateway has no key for {provider.name}.",
-            f'Set [providers.{provider.name}] api_key = "${{ENV}}".',
-        )
-    return [""]
-
-
-async def keys_to_ask_with(incoming: Incoming, provider: Provider) -> list[str]:
-    """The keys to ask a provider with. Raises where this caller may not ask it."""
-    state, caller, conversation = incoming.state, incoming.caller, incoming.conversation
-    is_near = caller.key is None and not caller.is_local and await state.upstreams.neighbours.has(provider)
-    account = conversation.made.account if conversation.made else ""
-    return keys_for(caller, provider, conversation.name, state.health, state.clock(), account=account, is_near=is_near)
-
-
-def _require_open(caller: Caller, provider: Provider, *, is_near: bool) -> None:
-    """Raises where a caller without a key of ours would get at what is worth protecting."""
-    has_secrets = provider.has_secrets
-    if has_secrets and caller.is_website:
-        raise Declined(
-            403,
-            "cross_site",
-            "A website may not spend the keys of this gateway.",
-            "Give its users client keys: `thoughtline keys add NAME`.",
-        )
-    if has_secrets and not caller.is_free:
-        raise _keys_unknown()
-    if is_near and not caller.is_local:
-        raise Declined(
-            403,
-            "provider_not_open",
-            f"{provider.name} is on the gateway's own network, and closed to callers from elsewhere.",
-            "Use a client key: `thoughtline keys add NAME` makes one.",
-        )
-
-
-# --- the head of a request: which host it means, who shows it, what led here -----------------------------------------
-
-
 class Head(Struct, frozen=True, gc=False):
     """All that is looked at here, as it came."""
 
@@ -272,23 +101,6 @@ class Head(Struct, frozen=True, gc=False):
     @property
     def size(self) -> int:
         return len(self.query) + sum(len(name) + len(value) for name, value in self.headers)
-
-
-def head_of(scope: Mapping[str, Any]) -> Head:
-    looked_at = []
-    for pair in scope["headers"]:
-        if pair[0] in _LOOKED_AT or pair[0].startswith(b"x-forwarded-"):
-            looked_at.append(pair)
-    client, server = scope.get("client"), scope.get("server")
-    return Head(
-        tuple(looked_at),
-        scope["query_string"],
-        str(client[0]) if client else "",
-        http_version=scope["http_version"],
-        authority=scope.get("authority"),
-        server=server[0] if server else "",
-        is_probe=scope["path"] in PROBES,
-    )
 
 
 def check_head(head: Head, server: ServerSettings) -> None:
@@ -371,45 +183,47 @@ def peer_of(scope: Mapping[str, Any]) -> str:
     return str((scope.get("client") or ("", 0))[0])
 
 
-# --- what opens this gateway is no provider's business, wherever in a head it stands ----------------------------------
+# --- which providers are on this machine or its network ---------------------------------------------------------------
+# Who can't reach those directly must not reach them through us. An address tells by itself, and so do some names; for
+# the others the resolver is asked, and what it says is kept for a minute. Only callers from elsewhere have to wait for
+# that.
 
 
-def check_what_goes_up(
-    provider: str, url: str, headers: Sequence[tuple[str, str]], token: str | None, keys: KnowsKeys
-) -> None:
-    """Raises if the admin token or a client key would reach a provider."""
-    joined = "\n".join((url, *chain.from_iterable(headers)))
-    if not ("%" in url or (token and token in joined) or _CLIENT_KEY.search(joined) or _BASIC.search(joined)):
-        return  # as nearly always
-    for text in _texts(url, headers):
-        if token and token in text:
-            raise Declined(
-                403,
-                "admin_token",
-                f"This is the gateway's admin token, which {provider} must not see.",
-                "Use a key of the provider; GET /api/openapi.json lists what the token is for.",
-            )
-        if any(keys.find(found) for found in _CLIENT_KEY.findall(text)):
-            raise Declined(
-                403,
-                "client_key",
-                f"A client key of the gateway is where {provider} would see it.",
-                "Send it as a bearer token, and nowhere else.",
-            )
+KEPT_SECONDS = 60.0
+LOOKUP_SECONDS = 5.0
+
+Lookup = Callable[[str], Awaitable[Iterable[str]]]
 
 
-def _texts(url: str, headers: Sequence[tuple[str, str]]) -> Iterator[str]:
-    yield url
-    if "%" in url:
-        yield unquote(url)
-    for _, value in headers:
-        yield value
-        yield from map(_password, _BASIC.findall(value))
+async def look_up(host: str) -> list[str]:
+    """The addresses of a name. Raises `OSError` where it has none."""
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(LOOKUP_SECONDS):
+        found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in found]
 
 
-def _password(basic: str) -> str:
-    """Who asks and with which password, in the clear; empty if that can't be told."""
-    try:
-        return b64decode(basic + "==").decode("latin-1")
-    except (binascii.Error, ValueError):
-        return ""
+class Neighbours:
+    """What is known of the hosts of providers. They come from settings, so there are few."""
+
+    def __init__(self, lookup: Lookup = look_up, clock: Callable[[], float] = time.monotonic) -> None:
+        self._lookup, self._clock = lookup, clock
+        self._known: dict[str, tuple[float, bool]] = {}
+
+    async def has(self, provider: Provider) -> bool:
+        """Whether any of a provider's addresses is near."""
+        return any([await self._is_near(host) for host in hosts_of(provider)])
+
+    async def _is_near(self, host: str) -> bool:
+        if is_private(host) or is_private_address(host) is not None:
+            return is_private(host)
+        until, is_near = self._known.get(host, (0.0, False))
+        if self._clock() < until:
+            return is_near
+        try:
+            found = await self._lookup(host)
+        except (OSError, TimeoutError, UnicodeError):
+            return False  # nobody reaches a name that nobody knows; a forward proxy may, and that is not near
+        is_near = any(is_private_address(address) for address in found)
+        self._known[host] = self._clock() + KEPT_SECONDS, is_near
+        return is_near

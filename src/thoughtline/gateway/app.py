@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
@@ -20,17 +22,21 @@ from thoughtline.gateway.admin.dispatch import PREFIXES as MANAGED_PREFIXES
 from thoughtline.gateway.admin.dispatch import serve as serve_managed
 from thoughtline.gateway.asgi import Receive, Scope, Send, error_body, send_json
 from thoughtline.gateway.checking import checked
-from thoughtline.gateway.connections import Connections
 from thoughtline.gateway.dashboard import is_view
-from thoughtline.gateway.envelope_key import envelope_key
 from thoughtline.gateway.proxy import Exchange
 from thoughtline.gateway.routing import MAX_PATH_BYTES, Route, route_of
 from thoughtline.gateway.shared_settings import SettingsPatch
-from thoughtline.gateway.state import State, with_shared
+from thoughtline.gateway.state import State, envelope_key, with_shared
 from thoughtline.gateway.websocket import HeldConversations
 from thoughtline.gateway.websocket_protocol import WebSocket
+from thoughtline.settings import ServerSettings
 from thoughtline.values.errors import Declined, SettingsError, StoreError, ThoughtlineError
 from thoughtline.watching import log_problem
+
+try:
+    import resource
+except ImportError:  # pragma: no cover  # Windows has no such bound
+    resource = None  # type: ignore[assignment]  # no name stands for a module that is missing
 
 log = logging.getLogger(__name__)
 
@@ -96,20 +102,18 @@ class Gateway:
             send = cors.readable(scope, send, state.settings.server)
         if method == "GET" and any(_asks_for_websocket(*header) for header in scope["headers"]):
             return _upgrade(send)
-        return Exchange(state, scope, receive, self._route(method, raw)).run(send)
+        route = state.caches.routes.get((method, raw)) or self._route(method, raw)
+        return Exchange(state, scope, receive, route).run(send)
 
     def _route(self, method: str, raw: bytes) -> Route:
-        routes, address = self.state.caches.routes, (method, raw)
-        route = routes.get(address)
-        if route is None:
-            route = routes.keep(address, route_of(method, raw.decode("latin-1"), self.state.settings.providers))
-        return route
+        route = route_of(method, raw.decode("latin-1"), self.state.settings.providers)
+        return self.state.caches.routes.keep((method, raw), route)
 
     def websocket_route(self, path: bytes) -> Route | None:
         """What a WebSocket at this address would be for: one whose POST takes a format that has them."""
         if not path.startswith(b"/") or len(path) > MAX_PATH_BYTES:
             return None
-        route = self._route("POST", path)
+        route = self.state.caches.routes.get(("POST", path)) or self._route("POST", path)
         is_served = (
             route.action == "generate" and route.format is not None and "websocket" in FORMATS[route.format].quirks
         )
@@ -200,3 +204,64 @@ class Gateway:
                 await self.refresh()
             except Exception as problem:  # whatever it is: who stopped looking would never hear of a revoked key
                 log_problem("what other replicas did could not be taken over", problem)
+
+
+# --- the connections of clients: how many are held, in all and by one address -----------------------------------------
+
+RESERVED_DESCRIPTORS = 256
+"""For the store, the log and what the libraries open."""
+
+LOG_SECONDS = 10.0
+_WANTED_DESCRIPTORS = 65_536
+
+Say = Callable[[str, str], None]
+
+
+class Connections:
+    """Those of one process."""
+
+    def __init__(self) -> None:
+        self._by_address: Counter[str] = Counter()
+        self._descriptors = _descriptors()
+        self._refused = 0
+        self._told_at = float("-inf")
+        self.held = 0
+
+    def admit(self, address: str, server: ServerSettings, say: Say) -> bool:
+        """Whether there is room for one more; if so, `leave` gives it back."""
+        # Each connection may need another one to a provider.
+        most = max(1, min(server.max_connections, (self._descriptors - RESERVED_DESCRIPTORS) // 2))
+        if self.held >= most:
+            self._refuse("all", most, say)
+            return False
+        if self._by_address[address] >= server.max_connections_per_address:
+            self._refuse(address, server.max_connections_per_address, say)
+            return False
+        self.held += 1
+        self._by_address[address] += 1
+        return True
+
+    def leave(self, address: str) -> None:
+        self.held -= 1
+        self._by_address[address] -= 1
+        if not self._by_address[address]:
+            del self._by_address[address]
+
+    def _refuse(self, who: str, most: int, say: Say) -> None:
+        self._refused += 1
+        now = time.monotonic()
+        if now - self._told_at >= LOG_SECONDS:
+            self._told_at = now
+            say("connections refused", f"{self._refused} so far; {who}: {most} are open, which is as many as may be")
+
+
+def _descriptors() -> int:
+    """As many as this process may open, after it has asked for more."""
+    if resource is None:  # pragma: no cover
+        return _WANTED_DESCRIPTORS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _WANTED_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _WANTED_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    return _WANTED_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft

@@ -23,12 +23,12 @@ from thoughtline.failover.failures import TargetFailure, failure_of
 from thoughtline.formats import FORMATS, USUAL
 from thoughtline.formats.errors import read_error
 from thoughtline.formats.paths import Action
-from thoughtline.gateway.access import check_what_goes_up
 from thoughtline.gateway.choosing import Target
 from thoughtline.gateway.estimating import count_body, count_of, estimate_tokens, is_uncounted
 from thoughtline.gateway.first_event import failure_at_start
 from thoughtline.gateway.headers import (
     Headers,
+    check_what_goes_up,
     request_headers,
     translated_headers,
     without_credentials,
@@ -85,6 +85,7 @@ class Attempt:
     `uncounted` is a request whose tokens are asked for, in a format that its provider does not count in.
     `compacts`: its answer is to be one compaction of ours; `retained` is what the user said, where that goes with it.
     `is_signed`: the caller's signature goes up, and so the bytes that it is over.
+    `is_mended`: it would have been refused as the client sent it: the provider has, or its contract says so.
     `is_plain`: a chat client takes `content` to be text: its request says so, its key, or settings.
     What it becomes, and what explains it when somebody asks, begins as nothing. Beyond thirty attributes of its
     own an object takes four times the memory, so what stays as it is is not set.
@@ -114,6 +115,7 @@ class Attempt:
     corrections: tuple[Correction, ...] = ()
     notes: NoteChain | None = None
     was_healed = False
+    is_mended = False
     is_signed = False
     is_plain = False
     found: tuple[Finding, ...] = ()
@@ -160,6 +162,11 @@ class Attempt:
         if prepared.corrections or prepared.healings or self.was_healed:
             self.corrections, self.was_healed = prepared.corrections, prepared.healings > 0
         self.notes = prepared.plan.notes if prepared.plan is not None else None
+        done, is_strict = self.outcome, prepared.contract.is_strict
+        is_put_back = is_strict and (done.restored or done.inherited or done.blank)
+        is_taken_out = (is_strict or prepared.contract.kind == "forbidden") and done.stripped
+        if done.healed or is_put_back or is_taken_out or self.is_mended:
+            self.is_mended = bool(done.healed or is_put_back or is_taken_out)
 
     @property
     def member_edits(self) -> MemberEdits:
@@ -167,16 +174,6 @@ class Attempt:
         published = FORMATS[self.target.format].published
         is_at_home = self.incoming.route.place and not self.is_translated
         return published.members(names_model=self.is_generating) if published is not None and not is_at_home else ()
-
-    @property
-    def is_mended(self) -> bool:
-        """Whether it would have been refused as the client sent it: the provider has, or its contract says so."""
-        done, contract = self.outcome, self.contract
-        if done.healed or contract is None:
-            return bool(done.healed)
-        if contract.kind == "forbidden":
-            return bool(done.stripped)
-        return contract.is_strict and bool(done.restored or done.inherited or done.blank or done.stripped)
 
     @property
     def sealer(self) -> Sealer:

@@ -6,8 +6,7 @@ import time
 
 from msgspec.structs import replace
 
-from thoughtline.gateway.access import KnowsKeys
-from thoughtline.gateway.client_keys import ClientKeys, KeyMark
+from thoughtline.gateway.client_keys import ClientKeys, KeyMark, KnowsKeys
 from thoughtline.gateway.signing import can_sign
 from thoughtline.settings import Settings, check_exposure
 from thoughtline.stores import durable_store, open_store, sqlite_folder

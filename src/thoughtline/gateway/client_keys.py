@@ -20,7 +20,7 @@ import zlib
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -116,9 +116,8 @@ _opened_decoder = msgspec.json.Decoder(_Opened)
 class ClientKeys:
     """The keys as this process knows them. What other replicas did is seen at the next `refresh`.
 
+    `are_required`: nobody gets in without one; None while that is not known.
     `is_certain` is whether the durable store has been asked: until then there may be keys that nobody here knows.
-    `said` is what the settings say of whether they are needed; `is_exposed` whether somebody could spend the keys of
-    providers if they were not.
     """
 
     def __init__(self, store: Store, clock: Clock, mark: KeyMark | None = None) -> None:
@@ -129,8 +128,9 @@ class ClientKeys:
         self._opened_at: float | None = None
         self._is_marked = False
         self.is_certain = False
-        self.said: bool | None = None
-        self.is_exposed = False
+        self._said: bool | None = None
+        self._is_exposed = False
+        self.are_required: bool | None = None
 
     @classmethod
     async def load(cls, store: Store, clock: Clock = time.time, mark: KeyMark | None = None) -> ClientKeys:
@@ -139,15 +139,8 @@ class ClientKeys:
         await keys.refresh()
         return keys
 
-    @property
-    def are_required(self) -> bool | None:
-        """Whether nobody gets in without one; None while that is not known."""
-        if self.said is None and self.is_exposed:
-            return True
-        return self.would_be_required(self.said)
-
     def would_be_required(self, said: bool | None) -> bool | None:
-        """The same if the settings said this."""
+        """Whether nobody gets in without one if the settings say this."""
         if said is not None:
             return said
         if self._is_marked or self._keys or self._unreadable:
@@ -156,8 +149,18 @@ class ClientKeys:
 
     def follow(self, settings: Settings) -> None:
         """Do as these settings say."""
-        self.said = settings.server.require_client_keys
-        self.is_exposed = check_exposure(settings, has_client_keys=False) is not None
+        is_exposed = check_exposure(settings, has_client_keys=False) is not None
+        self.obey(settings.server.require_client_keys, is_exposed=is_exposed)
+
+    def obey(self, said: bool | None, *, is_exposed: bool) -> None:
+        """Do as settings say. `is_exposed`: without keys of ours somebody could spend those of providers."""
+        self._said, self._is_exposed = said, is_exposed
+        self._decide()
+
+    def _decide(self) -> None:
+        """Called when anything has changed that it depends on."""
+        is_closed = self._said is None and self._is_exposed
+        self.are_required = is_closed or self.would_be_required(self._said)
 
     @property
     def are_known(self) -> bool:
@@ -206,14 +209,14 @@ class ClientKeys:
 
     def _look_at_mark(self) -> None:
         """Keys make the mark, wherever they were made; a door that was opened after it takes it away."""
-        if self._mark is None:
-            return
-        made_at = self._mark.made_at
-        if not self.is_empty:
-            self._mark.set()
-        elif made_at is not None and self._opened_at is not None and made_at < self._opened_at:
-            self._mark.clear()
-        self._is_marked = self._mark.is_set
+        if self._mark is not None:
+            made_at = self._mark.made_at
+            if not self.is_empty:
+                self._mark.set()
+            elif made_at is not None and self._opened_at is not None and made_at < self._opened_at:
+                self._mark.clear()
+            self._is_marked = self._mark.is_set
+        self._decide()
 
     async def open_door(self) -> int:
         """Take all keys off the record, so that nobody needs one. How many there were."""
@@ -224,6 +227,7 @@ class ClientKeys:
         if self._mark is not None:
             self._mark.clear()
             self._is_marked = False
+            self._decide()
         return gone
 
     def _learn(self, digest: str, value: bytes) -> None:
@@ -277,6 +281,44 @@ class ClientKeys:
 
     async def _keep(self, place: str, value: bytes) -> None:
         await self._store.put_note(Note(NAMESPACE, place, value, self._clock() + KEPT_SECONDS))
+
+
+class KnowsKeys(Protocol):
+    """The client keys. Whether they `are_required` is None while nobody knows; they `are_known` when the store was
+    asked, and has those that once were made."""
+
+    @property
+    def are_required(self) -> bool | None: ...
+
+    @property
+    def are_known(self) -> bool: ...
+
+    def would_be_required(self, said: bool | None) -> bool | None: ...
+
+    def follow(self, settings: Settings) -> None: ...
+
+    def find(self, credential: str) -> ClientKey | None: ...
+
+    async def refresh(self) -> None: ...
+
+
+class NoKeys:
+    """Nobody needs a key of ours."""
+
+    are_required = False
+    are_known = True
+
+    def would_be_required(self, said: bool | None) -> bool | None:
+        return bool(said)
+
+    def follow(self, settings: Settings) -> None:
+        """Whatever they say."""
+
+    def find(self, credential: str) -> None:
+        return None
+
+    async def refresh(self) -> None:
+        """There is nothing to learn."""
 
 
 class KeyMark:

@@ -1,16 +1,22 @@
-"""Which headers go on, in which direction."""
+"""Which headers go on, in which direction; and what must not be in them."""
 
 from __future__ import annotations
 
+import binascii
 import re
+from base64 import b64decode
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
+from urllib.parse import unquote
 
 from thoughtline.catalogue import Provider
 from thoughtline.credentials import CREDENTIALS, signed_headers
 from thoughtline.encodings import ACCEPTED
 from thoughtline.formats import FORMATS
+from thoughtline.gateway.client_keys import KnowsKeys
+from thoughtline.values.errors import Declined
 from thoughtline.values.outcome import REPLAY_HEADER
 from thoughtline.values.turns import FormatName
 
@@ -42,10 +48,24 @@ _NEVER_DOWN = (b"x-thoughtline-", b"access-control-")
 
 _SHOWN = frozenset({*CREDENTIALS, b"x-amz-date", b"x-amz-content-sha256"})
 """What a client shows who it is with, and what its signature needs beside it."""
+_SHOWN_IN = {
+    "bearer": ("authorization", "Bearer "),
+    "x-api-key": ("x-api-key", ""),
+    "x-goog-api-key": ("x-goog-api-key", ""),
+    "api-key": ("api-key", ""),
+}
+"""The header that a provider reads a key in, and what stands before it."""
+
 _PAGES = (b"", b"text/html", b"application/xhtml+xml", b"image/svg+xml", b"text/xml", b"application/xml")
 """What a browser runs scripts of, or might take for it: a provider's must not run beside the dashboard's."""
 
 ADMIN_COOKIE = "thoughtline_admin"
+
+_BASIC = re.compile(r"\bbasic\s+([A-Za-z0-9+/]+)", re.IGNORECASE)
+"""Also behind another scheme, which is what becomes of it for a provider of another format."""
+
+_CLIENT_KEY = re.compile(r"tl-[A-Za-z0-9_-]{49}")
+
 _CONTROLS = re.compile(rb"[\x00-\x1f\x7f]")
 
 
@@ -76,8 +96,9 @@ def request_headers(
         kept.append((str(name, "latin-1"), value.decode() if value.isascii() else _text(value)))
     if connection and (named := _listed(b",".join(connection)) - _NOT_UP_ALL):
         kept = [pair for pair in kept if pair[0].encode("latin-1") not in named]
-    if key:
-        kept += _credential(provider, key)
+    if key and provider.auth in _SHOWN_IN:  # else in the address, not at all, as a signature of the whole
+        header, scheme = _SHOWN_IN[provider.auth]
+        kept.append((header, scheme + key))
     if provider.headers:
         own = {name.lower() for name in provider.headers}
         kept = [pair for pair in kept if pair[0] not in own]
@@ -94,7 +115,10 @@ _OF_A_FORMAT = (b"anthropic-", b"openai-", b"x-goog-", b"x-stainless-")
 
 def translated_headers(headers: Iterable[tuple[bytes, bytes]], format: FormatName) -> Headers:
     """A client's headers for a provider that speaks another format."""
-    kept = [(name, value) for name, value in headers if not name.startswith(_OF_A_FORMAT) and name != b"accept"]
+    kept = []
+    for name, value in headers:
+        if not name.startswith(_OF_A_FORMAT) and name != b"accept":
+            kept.append((name, value))
     return [*kept, *FORMATS[format].headers]
 
 
@@ -186,17 +210,51 @@ def _text(value: bytes) -> str:
         return value.decode("latin-1")
 
 
-def _credential(provider: Provider, key: str) -> list[tuple[str, str]]:
-    match provider.auth:
-        case "bearer":
-            return [("authorization", f"Bearer {key}")]
-        case "x-api-key" | "x-goog-api-key" | "api-key":
-            return [(provider.auth, key)]
-        case "query" | "none" | "aws":  # in the address, not at all, as a signature of the whole
-            return []
-
-
 @lru_cache(256)
 def _readable(accepted: bytes) -> str:
     parts = [part.strip() for part in accepted.decode("latin-1").split(",")]
     return ", ".join(part for part in parts if part.split(";")[0].strip().lower() in ACCEPTED) or "identity"
+
+
+# --- what opens this gateway is no provider's business, wherever in a head it stands ----------------------------------
+
+
+def check_what_goes_up(
+    provider: str, url: str, headers: Sequence[tuple[str, str]], token: str | None, keys: KnowsKeys
+) -> None:
+    """Raises if the admin token or a client key would reach a provider."""
+    joined = "\n".join((url, *chain.from_iterable(headers)))
+    if not ("%" in url or (token and token in joined) or _CLIENT_KEY.search(joined) or _BASIC.search(joined)):
+        return  # as nearly always
+    for text in _texts(url, headers):
+        if token and token in text:
+            raise Declined(
+                403,
+                "admin_token",
+                f"This is the gateway's admin token, which {provider} must not see.",
+                "Use a key of the provider; GET /api/openapi.json lists what the token is for.",
+            )
+        if any(keys.find(found) for found in _CLIENT_KEY.findall(text)):
+            raise Declined(
+                403,
+                "client_key",
+                f"A client key of the gateway is where {provider} would see it.",
+                "Send it as a bearer token, and nowhere else.",
+            )
+
+
+def _texts(url: str, headers: Sequence[tuple[str, str]]) -> Iterator[str]:
+    yield url
+    if "%" in url:
+        yield unquote(url)
+    for _, value in headers:
+        yield value
+        yield from map(_password, _BASIC.findall(value))
+
+
+def _password(basic: str) -> str:
+    """Who asks and with which password, in the clear; empty if that can't be told."""
+    try:
+        return b64decode(basic + "==").decode("latin-1")
+    except (binascii.Error, ValueError):
+        return ""

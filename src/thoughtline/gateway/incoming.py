@@ -1,4 +1,8 @@
-"""A request as it came: what its head says, who sent it, whom it may go to, and its body, unpacked where it is read."""
+"""A request as it came: who sent it, whom it may go to with which key, and its body, unpacked where it is read.
+
+Without client keys of our own, a caller's credential passes through and is what its tenant is derived from. With them,
+only a known key gets in, and the providers' keys stay inside.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +11,44 @@ from functools import partial
 
 from msgspec import Struct, field
 
+from thoughtline.catalogue import Provider
+from thoughtline.credentials import account_of
 from thoughtline.encodings import unpacked
+from thoughtline.failover.health import TargetHealth
 from thoughtline.formats.weighing import check_weight, is_light
-from thoughtline.gateway.access import Caller, admit, head_of, visitor_of
+from thoughtline.gateway.access import LOOKED_AT, PROBES, Head, Visitor, visitor_of
 from thoughtline.gateway.asgi import Receive, Scope
 from thoughtline.gateway.choosing import ChoiceKey, Choices, Conversation, choices_of, conversation_of
+from thoughtline.gateway.client_keys import PREFIX, ClientKey, KnowsKeys, has_checksum
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
 from thoughtline.gateway.tracing import ExchangeTrace
 from thoughtline.replay.remembering import Cut
 from thoughtline.sessions import first_model, who_asks
+from thoughtline.settings import ServerSettings
 from thoughtline.values.errors import Declined, LimitExceeded
 from thoughtline.values.identity import Identity
 
 
 class ClientGone(Exception):
     """The client hung up before it had said everything."""
+
+
+class Caller(Struct, frozen=True, gc=False):
+    """Who is asking. `credential` is what it showed; `key` is set if that was one of our own.
+
+    `is_free` where nobody needs a key of ours, as far as we know for certain. `is_website` where a page of another
+    site made a browser ask. `is_local` where a program of this machine asks for itself, or strangers may do as it does.
+    `is_signed` where it shows a signature of AWS, whose key stays with it.
+    """
+
+    tenant: str
+    credential: str
+    key: ClientKey | None = None
+    is_free: bool = False
+    is_website: bool = False
+    is_local: bool = False
+    is_signed: bool = False
 
 
 class Incoming(Struct):
@@ -60,7 +86,7 @@ class Incoming(Struct):
         self.user_agent = self.headers.get(b"user-agent", b"")
         if state.tracing is not None and route.action == "generate":
             self.trace = state.tracing.begin(self.headers)
-        caller = self.caller = self.admitted()
+        caller = self.caller = admit(visitor_at(state, self.scope), state.keys, state.settings.server)
         self.identity = Identity(caller.tenant)
         if caller.key is not None:
             state.limits.admit(caller.key, time.monotonic())
@@ -79,13 +105,6 @@ class Incoming(Struct):
         choices = self.choices = known.get(asked) or known.keep(asked, choices_of(asked, state.settings))
         if choices.are_several:
             self.conversation = await conversation_of(choices, self)
-
-    def admitted(self) -> Caller:
-        """Who sends it, if its head may be taken at all."""
-        state, head = self.state, head_of(self.scope)
-        visitors, server = state.caches.visitors, state.settings.server
-        visitor = visitors.get(head) or visitors.keep(head, visitor_of(head, server), head.size)
-        return admit(visitor, state.keys, is_insecure=server.insecure)
 
     async def _read(self) -> None:
         """To its end. What is large is worked on where it holds nobody up."""
@@ -147,3 +166,125 @@ def _too_large(limit: int) -> Declined:
         f"The body of this request is larger than {limit} bytes.",
         'Set [server] max_body = "64MiB", or compact the conversation.',
     )
+
+
+# --- who sends it, and with which key to ask on -----------------------------------------------------------------------
+
+
+def visitor_at(state: State, scope: Scope) -> Visitor:
+    """Who shows the head of a request, if it may be taken at all."""
+    looked_at = []
+    for pair in scope["headers"]:
+        if pair[0] in LOOKED_AT or pair[0].startswith(b"x-forwarded-"):
+            looked_at.append(pair)
+    client, server = scope.get("client"), scope.get("server")
+    head = Head(
+        tuple(looked_at),
+        scope["query_string"],
+        str(client[0]) if client else "",
+        http_version=scope["http_version"],
+        authority=scope.get("authority"),
+        server=server[0] if server else "",
+        is_probe=scope["path"] in PROBES,
+    )
+    known = state.caches.visitors
+    return known.get(head) or known.keep(head, visitor_of(head, state.settings.server), head.size)
+
+
+def admit(visitor: Visitor, keys: KnowsKeys, server: ServerSettings) -> Caller:
+    """The caller, or a refusal that doesn't tell what was wrong with its key. Keys come and go: they are looked up."""
+    shown = visitor.shown
+    credential = shown[0] if shown else ""
+    known = keys.find(credential) if credential.startswith(PREFIX) else None
+    if known is not None:
+        return Caller(known.tenant, credential, known)
+    is_required = keys.are_required
+    if is_required is not False and not keys.are_known and any(map(has_checksum, shown)):
+        raise _keys_unknown()  # it may well be good, and must not go up
+    if is_required:
+        raise Declined(
+            401,
+            "unknown_key",
+            "This gateway accepts only its own client keys.",
+            "`thoughtline keys add NAME` makes one.",
+        )
+    return Caller(
+        visitor.tenant,
+        credential,
+        None,
+        is_free=is_required is False,
+        is_website=visitor.is_website,
+        is_local=server.insecure or visitor.is_direct,
+        is_signed=visitor.is_signed,
+    )
+
+
+def _keys_unknown() -> Declined:
+    return Declined(
+        503,
+        "keys_unknown",
+        "The client keys of this gateway are not known: its store can't be reached, or is not the one that has them.",
+        "Start that store, or name it in [store]. `thoughtline keys` makes new keys, or opens the gateway.",
+    )
+
+
+def keys_for(
+    caller: Caller,
+    provider: Provider,
+    conversation: str,
+    health: TargetHealth,
+    now: float,
+    account: str = "",
+    *,
+    is_near: bool = False,
+) -> list[str]:
+    """The keys to ask a provider with, in this order; an empty one if the caller's own goes up as it came.
+
+    `account` is the one that made the latest turn. `is_near`: the provider is of this machine or its network.
+    """
+    if caller.key is None and (provider.api_keys or provider.headers or is_near):
+        _require_open(caller, provider, is_near=is_near)
+    if len(provider.api_keys) == 1:
+        return [provider.api_keys[0]]
+    if provider.api_keys:
+        made_with = next((key for key in provider.api_keys if account and account_of(key) == account), None)
+        return health.keys.order(provider.name, provider.api_keys, conversation, now, made_with)
+    if caller.key is not None and provider.needs_callers_key:
+        raise Declined(
+            403,
+            "no_provider_key",
+            f"The gateway has no key for {provider.name}.",
+            f'Set [providers.{provider.name}] api_key = "${{ENV}}".',
+        )
+    return [""]
+
+
+async def keys_to_ask_with(incoming: Incoming, provider: Provider) -> list[str]:
+    """The keys to ask a provider with. Raises where this caller may not ask it."""
+    state, caller, conversation = incoming.state, incoming.caller, incoming.conversation
+    if caller.key is None and caller.is_local and not (provider.api_keys or provider.headers):
+        return [""]  # nothing of ours is asked for
+    is_near = caller.key is None and not caller.is_local and await state.upstreams.neighbours.has(provider)
+    account = conversation.made.account if conversation.made else ""
+    return keys_for(caller, provider, conversation.name, state.health, state.clock(), account=account, is_near=is_near)
+
+
+def _require_open(caller: Caller, provider: Provider, *, is_near: bool) -> None:
+    """Raises where a caller without a key of ours would get at what is worth protecting."""
+    has_secrets = provider.has_secrets
+    if has_secrets and caller.is_website:
+        raise Declined(
+            403,
+            "cross_site",
+            "A website may not spend the keys of this gateway.",
+            "Give its users client keys: `thoughtline keys add NAME`.",
+        )
+    if has_secrets and not caller.is_free:
+        raise _keys_unknown()
+    if is_near and not caller.is_local:
+        raise Declined(
+            403,
+            "provider_not_open",
+            f"{provider.name} is on the gateway's own network, and closed to callers from elsewhere.",
+            "Use a client key: `thoughtline keys add NAME` makes one.",
+        )

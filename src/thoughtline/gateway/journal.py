@@ -10,13 +10,15 @@ import asyncio
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import BinaryIO, Protocol
 
 import msgspec
 from msgspec import Struct
+from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from thoughtline.gateway.admin.request_answers import RequestRow
-from thoughtline.values.outcome import Counts
+from thoughtline.values.outcome import COUNTED, Counts
 
 MAX_WAITING = 256
 """Rows that a slow listener may be behind; then it loses the oldest, and is told how many."""
@@ -88,7 +90,7 @@ class Listener:
 
 
 class LogStyle(Protocol):
-    """How the log is written: the bytes of a line, or None where it is left out."""
+    """How the log is written if not all of it is JSON: the bytes of a line, or None where it is left out."""
 
     is_for_people: bool
 
@@ -105,29 +107,11 @@ class LogStyle(Protocol):
         """A line of another kind."""
 
 
-class JsonLog:
-    """A line of JSON each."""
-
-    is_for_people = False
-
-    def __init__(self) -> None:
-        self._encoder = msgspec.json.Encoder()
-
-    def request(self, line: Line, refusal: str) -> bytes | None:
-        return self._encoder.encode(line)
-
-    def begun(self, line: Line) -> bytes | None:
-        return None
-
-    def event(self, event: str, detail: str) -> bytes | None:
-        return self._encoder.encode({"event": event, "detail": detail})
-
-    def note(self, line: Struct) -> bytes | None:
-        return self._encoder.encode(line)
+encode_line = msgspec.json.Encoder().encode
 
 
 class Journal:
-    """Lines in, a log and counters out; rows in, listeners out.
+    """Lines in, a log and counters out; rows in, listeners out. Without a style the log is lines of JSON.
 
     `is_for_people`: they read the log, which tells of streams that begin, too. `is_watched`: somebody listens, here or
     at another worker, and rows are worth making. `on_listening` is called when somebody comes or goes.
@@ -135,8 +119,8 @@ class Journal:
 
     def __init__(self, log: BinaryIO | None = None, style: LogStyle | None = None) -> None:
         self._log = log
-        self._style = style or JsonLog()
-        self.is_for_people = log is not None and self._style.is_for_people
+        self._style = style
+        self.is_for_people = log is not None and style is not None and style.is_for_people
         self._followers: tuple[Callable[[Line], None], ...] = ()
         self._unwritten: list[bytes] = []
         self._listeners: set[Listener] = set()
@@ -149,11 +133,11 @@ class Journal:
         for follow in self._followers:
             follow(line)
         if self._log is not None:
-            self._write(self._style.request(line, refusal))
+            self._write(encode_line(line) if self._style is None else self._style.request(line, refusal))
 
     def begun(self, line: Line) -> None:
         """A stream begins: for a log that people read."""
-        if self._log is not None:
+        if self._log is not None and self._style is not None:
             self._write(self._style.begun(line))
 
     def note_listeners(self, *, are_elsewhere: bool) -> None:
@@ -174,14 +158,18 @@ class Journal:
 
     def say(self, event: str, detail: str = "") -> None:
         """Something that is not a request: for the log alone."""
-        if self._log is not None and (text := self._style.event(event, detail)) is not None:
+        if self._log is None:
+            return
+        told = {"event": event, "detail": detail}
+        text = encode_line(told) if self._style is None else self._style.event(event, detail)
+        if text is not None:
             self._unwritten.append(text)
             self.flush()
 
     def note(self, line: Struct) -> None:
         """A line of another kind: for the log alone."""
         if self._log is not None:
-            self._write(self._style.note(line))
+            self._write(encode_line(line) if self._style is None else self._style.note(line))
 
     def _write(self, text: bytes | None) -> None:
         if text is None:
@@ -233,3 +221,81 @@ class Journal:
 
 def standard_log() -> BinaryIO:
     return sys.stderr.buffer
+
+
+# --- what lines are counted by ----------------------------------------------------------------------------------------
+
+OUTCOMES = (*COUNTED, "captured")
+_numbers = attrgetter(*OUTCOMES)
+OWN_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)
+UPSTREAM_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+
+Add = Callable[[float], None]
+
+
+class RequestCounters:
+    """What was done for how many requests, and how long it took: one line each, nothing for each piece of a stream.
+
+    Labels come from settings alone, so their number is bounded.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._requests = counter("requests", "Requests served.", registry, labels=("provider", "format", "status"))
+        self._outcomes = counter("outcomes", "What was done about reasoning.", registry, labels=("provider", "outcome"))
+        avoided = "Requests answered that would have been refused as their clients sent them."
+        self._avoided = counter("refusals_avoided", avoided, registry, labels=("provider",))
+        handoffs = "Conversations of a route that went on with another target."
+        self._handoffs = counter("handoffs", handoffs, registry, labels=("route", "checkpoints"))
+        self._added = counter("checkpoint_chars", "Characters of checkpoints sent.", registry, labels=("route",))
+        self._own = Histogram(
+            "thoughtline_own_seconds", "Time spent here.", ("format",), buckets=OWN_BUCKETS, registry=registry
+        )
+        self._upstream = Histogram(
+            "thoughtline_upstream_seconds",
+            "Time spent waiting for providers, to the end of the response.",
+            ("provider",),
+            buckets=UPSTREAM_BUCKETS,
+            registry=registry,
+        )
+        self._late = counter("store_late", "Saves that took longer than the end of their turn was held.", registry)
+        self._served: dict[tuple[str, str, int], tuple[Add, Add, Add]] = {}
+        self._done: dict[tuple[str, str], Add] = {}
+
+    def count(self, line: Line) -> None:
+        """A request is over."""
+        key = (line.provider, line.format, line.status // 100)
+        served = self._served.get(key)
+        if served is None:
+            served = self._served[key] = self._adders(*key)
+        count, own, upstream = served
+        count(1)
+        own(line.own_ms / 1000)
+        if line.upstream_ms:
+            upstream(line.upstream_ms / 1000)
+        for outcome, number in zip(OUTCOMES, _numbers(line), strict=True):
+            if number:
+                add = self._done.get((line.provider, outcome)) or self._outcome(line.provider, outcome)
+                add(number)
+        if line.avoided:
+            self._avoided.labels(line.provider).inc()
+        if line.handoff and line.status == 200:
+            self._handoffs.labels(line.via, "with" if line.checkpoints else "without").inc()
+        if line.late:
+            self._late.inc(line.late)
+        if line.added_chars:
+            self._added.labels(line.via).inc(line.added_chars)
+
+    def _outcome(self, provider: str, outcome: str) -> Add:
+        add = self._done[provider, outcome] = self._outcomes.labels(provider, outcome).inc
+        return add
+
+    def _adders(self, provider: str, format: str, status: int) -> tuple[Add, Add, Add]:
+        return (
+            self._requests.labels(provider, format, f"{status}xx" if status else "none").inc,
+            self._own.labels(format).observe,
+            self._upstream.labels(provider).observe,
+        )
+
+
+def counter(name: str, about: str, registry: CollectorRegistry, *, labels: tuple[str, ...] = ()) -> Counter:
+    return Counter(f"thoughtline_{name}", about, labels, registry=registry)

@@ -6,11 +6,10 @@ words alone, masked; lines of JSON hold nothing that anybody else wrote of a con
 
 from __future__ import annotations
 
-import msgspec
 from msgspec import Struct
 
 from thoughtline.gateway.admin.trail import AdminLine
-from thoughtline.gateway.journal import JsonLog, Line, LogStyle
+from thoughtline.gateway.journal import Line, LogStyle, encode_line
 from thoughtline.gateway.masking import masked_words
 from thoughtline.terminal import BOLD, YELLOW, LogOptions, LogRow, counted, painted, row_text
 
@@ -21,10 +20,11 @@ MAX_SENTENCE = 300
 _NO_PROBLEM = frozenset({"goodbye", "settings reloaded", "worker serves"})
 
 
-def style_of(options: LogOptions) -> LogStyle:
+def style_of(options: LogOptions) -> LogStyle | None:
+    """None where all of it is written, as JSON."""
     if options.format == "text":
         return TextLog(options)
-    return QuietJsonLog() if options.level == "quiet" else JsonLog()
+    return QuietJsonLog() if options.level == "quiet" else None
 
 
 def has_failed(line: Line) -> bool:
@@ -32,14 +32,22 @@ def has_failed(line: Line) -> bool:
     return line.status >= 400 or not line.status or bool(line.code) or line.store == "degraded"
 
 
-class QuietJsonLog(JsonLog):
+class QuietJsonLog:
     """Only what went wrong."""
 
+    is_for_people = False
+
     def request(self, line: Line, refusal: str) -> bytes | None:
-        return super().request(line, refusal) if has_failed(line) else None
+        return encode_line(line) if has_failed(line) else None
+
+    def begun(self, line: Line) -> bytes | None:
+        return None
 
     def event(self, event: str, detail: str) -> bytes | None:
-        return None if event in _NO_PROBLEM else super().event(event, detail)
+        return None if event in _NO_PROBLEM else encode_line({"event": event, "detail": detail})
+
+    def note(self, line: Struct) -> bytes | None:
+        return encode_line(line)
 
 
 class TextLog:
@@ -78,7 +86,7 @@ class TextLog:
     def note(self, line: Struct) -> bytes | None:
         """Of the admin side: what was refused or changed; all of it if asked for."""
         if not isinstance(line, AdminLine):
-            return msgspec.json.encode(line)
+            return encode_line(line)
         is_worth_it = line.status >= 400 or (line.method in _WATCHED and not self._is_quiet)
         if not (is_worth_it or self._is_verbose):
             return None

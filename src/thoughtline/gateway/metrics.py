@@ -1,97 +1,42 @@
 """Figures for Prometheus: what was done for how many requests, how long it took, how the store is.
 
-Fed by the journal, one line for each request; nothing is counted for each piece of a stream. With
-`PROMETHEUS_MULTIPROC_DIR` in the environment all workers of a machine are counted together.
+With `PROMETHEUS_MULTIPROC_DIR` in the environment all workers of a machine are counted together.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import version
-from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
+from prometheus_client import CollectorRegistry, Gauge, Metric, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from thoughtline.gateway.journal import Line
-from thoughtline.gateway.shared_counts import is_alive
+from thoughtline.gateway.journal import RequestCounters, counter
+from thoughtline.gateway.limits import is_alive
 from thoughtline.lessons import Lessons
 from thoughtline.stores import LayeredStore, Store
 from thoughtline.stores.base import StoreHealth
-from thoughtline.values.outcome import COUNTED
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-OUTCOMES = (*COUNTED, "captured")
-_numbers = attrgetter(*OUTCOMES)
-OWN_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)
-UPSTREAM_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
-
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-
-Add = Callable[[float], None]
 
 
 class Metrics:
-    """The figures of one process. Labels come from settings alone, so their number is bounded."""
+    """The figures of one process. `count` takes the lines of its journal."""
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
-        self._requests = _counter("requests", "Requests served.", registry, labels=("provider", "format", "status"))
-        self._outcomes = _counter(
-            "outcomes", "What was done about reasoning.", registry, labels=("provider", "outcome")
-        )
-        avoided = "Requests answered that would have been refused as their clients sent them."
-        self._avoided = _counter("refusals_avoided", avoided, registry, labels=("provider",))
-        handoffs = "Conversations of a route that went on with another target."
-        self._handoffs = _counter("handoffs", handoffs, registry, labels=("route", "checkpoints"))
-        self._added = _counter("checkpoint_chars", "Characters of checkpoints sent.", registry, labels=("route",))
-        self._own = Histogram(
-            "thoughtline_own_seconds", "Time spent here.", ("format",), buckets=OWN_BUCKETS, registry=registry
-        )
-        self._upstream = Histogram(
-            "thoughtline_upstream_seconds",
-            "Time spent waiting for providers, to the end of the response.",
-            ("provider",),
-            buckets=UPSTREAM_BUCKETS,
-            registry=registry,
-        )
-        self._late = _counter("store_late", "Saves that took longer than the end of their turn was held.", registry)
+        self.count = RequestCounters(registry).count
         self.streams = _gauge("thoughtline_streams_open", "Streams that are being passed on.", registry)
         self.websockets = _gauge("thoughtline_websockets_open", "WebSocket connections that clients hold.", registry)
-        self._served: dict[tuple[str, str, int], tuple[Add, Add, Add]] = {}
-        self._done: dict[tuple[str, str], Add] = {}
         self._store = _StoreFigures(registry)
         self._lessons = _gauge("thoughtline_corrections", "Corrections of contracts that hold.", registry, "livemax")
         self._seals = _gauge("thoughtline_refused_seals", "Seals that are not sent again.", registry, "livemax")
         build = Gauge("thoughtline_build_info", "Always 1.", ("version",), registry=registry, multiprocess_mode="max")
         build.labels(version("thoughtline")).set(1)
-
-    def count(self, line: Line) -> None:
-        """A request is over."""
-        key = (line.provider, line.format, line.status // 100)
-        served = self._served.get(key)
-        if served is None:
-            served = self._served[key] = self._adders(*key)
-        count, own, upstream = served
-        count(1)
-        own(line.own_ms / 1000)
-        if line.upstream_ms:
-            upstream(line.upstream_ms / 1000)
-        for outcome, number in zip(OUTCOMES, _numbers(line), strict=True):
-            if number:
-                add = self._done.get((line.provider, outcome)) or self._outcome(line.provider, outcome)
-                add(number)
-        if line.avoided:
-            self._avoided.labels(line.provider).inc()
-        if line.handoff and line.status == 200:
-            self._handoffs.labels(line.via, "with" if line.checkpoints else "without").inc()
-        if line.late:
-            self._late.inc(line.late)
-        if line.added_chars:
-            self._added.labels(line.via).inc(line.added_chars)
 
     def observe(self, store: Store, lessons: Lessons) -> None:
         """How things stand: before a page is made, and now and then for the pages of other workers."""
@@ -110,17 +55,6 @@ class Metrics:
     def totals(self) -> Totals:
         """Of this process alone."""
         return _totals(self._registry)
-
-    def _outcome(self, provider: str, outcome: str) -> Add:
-        add = self._done[provider, outcome] = self._outcomes.labels(provider, outcome).inc
-        return add
-
-    def _adders(self, provider: str, format: str, status: int) -> tuple[Add, Add, Add]:
-        return (
-            self._requests.labels(provider, format, f"{status}xx" if status else "none").inc,
-            self._own.labels(format).observe,
-            self._upstream.labels(provider).observe,
-        )
 
 
 class Totals(NamedTuple):
@@ -186,7 +120,7 @@ class _StoreFigures:
             "hits": "Turns that needed reasoning and got their own back.",
             "misses": "Turns that needed reasoning and did not get their own back.",
         }
-        self._totals = {name: _counter(f"store_{name}", about, registry) for name, about in names.items()}
+        self._totals = {name: counter(f"store_{name}", about, registry) for name, about in names.items()}
         self._seen = dict.fromkeys(names, 0)
 
     def observe(self, store: Store) -> None:
@@ -215,10 +149,6 @@ def _forget_dead(folder: Path) -> None:
     for process in {path.stem.rpartition("_")[2] for path in folder.glob("gauge_live*.db")}:
         if process.isdecimal() and not is_alive(int(process)):
             mark_process_dead(int(process))  # type: ignore[no-untyped-call] # it has none
-
-
-def _counter(name: str, about: str, registry: CollectorRegistry, *, labels: tuple[str, ...] = ()) -> Counter:
-    return Counter(f"thoughtline_{name}", about, labels, registry=registry)
 
 
 def _gauge(name: str, about: str, registry: CollectorRegistry, gathered: str = "livesum") -> Gauge:

@@ -13,11 +13,10 @@ from thoughtline.catalogue import Provider
 from thoughtline.clients import MODELS
 from thoughtline.credentials import CREDENTIALS
 from thoughtline.formats import FORMATS
-from thoughtline.gateway.access import keys_for
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.choosing import Target
 from thoughtline.gateway.headers import Headers, translated_headers
-from thoughtline.gateway.incoming import Incoming
+from thoughtline.gateway.incoming import Incoming, keys_for
 from thoughtline.gateway.model_lists import format_for, names_in, paged, read_list
 from thoughtline.gateway.state import State
 from thoughtline.translation import translate_error

@@ -1,14 +1,17 @@
-"""An answer on its way down: pieces, and the stages that they go through."""
+"""An answer on its way down: pieces, the stages that they go through, and those that know only bytes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from msgspec import Struct
 
+from thoughtline.encodings import Decompressor
 from thoughtline.values.errors import Declined, DecodeError
 from thoughtline.values.events import Event
 from thoughtline.values.turns import Reply
+from thoughtline.watching import MAX_BYTES
 
 MAX_WHOLE_BYTES = 32 * 2**20
 """As much of a whole response as is kept until it can be read; what is larger goes on unread."""
@@ -46,3 +49,87 @@ class Stage(Protocol):
 
 def too_large() -> Declined:
     return Declined(502, "answer_too_large", "The provider's answer is too large to be translated.")
+
+
+class Decompress:
+    """An answer that came compressed goes on as it came, and is read unpacked."""
+
+    def __init__(self, encoding: str) -> None:
+        self._decompressor = Decompressor(encoding, MAX_BYTES)
+
+    def feed(self, piece: Piece) -> None:
+        """What can't be unpacked is the business of whoever reads it."""
+        try:
+            piece.plain = self._decompressor.feed(piece.data)
+        except DecodeError as problem:
+            piece.plain, piece.problem = b"", problem
+
+    def end(self, piece: Piece) -> None:
+        """Nothing is left."""
+
+    def cut(self, piece: Piece, problem: str) -> None:
+        """Nothing is left."""
+
+
+# --- answers whose bytes are changed on their way to a client of the same format: as they come, or whole --------------
+
+
+class EditsBytes(Protocol):
+    """Bytes of a stream in, cut anywhere; bytes out."""
+
+    def feed(self, data: bytes) -> bytes: ...
+
+    def finish(self) -> bytes: ...
+
+
+class EditStream:
+    """Changes a stream as it comes."""
+
+    def __init__(self, edit: EditsBytes) -> None:
+        self._edit = edit
+
+    def feed(self, piece: Piece) -> None:
+        if piece.data:
+            piece.data = self._edit.feed(piece.data)
+        if piece.ending:
+            piece.ending = self._edit.feed(piece.ending)
+
+    def end(self, piece: Piece) -> None:
+        self.feed(piece)
+        piece.ending += self._edit.finish()
+
+    def cut(self, piece: Piece, problem: str) -> None:
+        self.feed(piece)
+
+
+class EditWhole:
+    """Changes a whole body, when all of it is there. One that is too large for that goes on as it comes."""
+
+    def __init__(self, edit: Callable[[bytes], bytes]) -> None:
+        self._edit = edit
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._gave_up = False
+
+    def feed(self, piece: Piece) -> None:
+        if self._gave_up:
+            return
+        self._pieces.append(piece.data)
+        self._size += len(piece.data)
+        self._gave_up = self._size > MAX_WHOLE_BYTES
+        piece.data = self._taken() if self._gave_up else b""
+
+    def end(self, piece: Piece) -> None:
+        if not self._gave_up:
+            piece.ending = self._edited(piece, self._taken() + piece.data + piece.ending)
+            piece.data = b""
+
+    def cut(self, piece: Piece, problem: str) -> None:
+        piece.data = self._taken() + piece.data
+
+    def _edited(self, piece: Piece, body: bytes) -> bytes:
+        return self._edit(body)
+
+    def _taken(self) -> bytes:
+        pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)

@@ -1,32 +1,235 @@
-"""The stages of an answer on its way down. A stage is made only where it applies.
+"""The stages of a request on its way up, and of its answer on its way down. Each is there only where it applies.
 
-In one format, without tags, an answer is only read beside being passed on.
+up     what a request becomes for one target: restored in its own format, or translated; and on which terms
+down   in one format, without tags, an answer is only read beside being passed on
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from thoughtline.continuity.tagged_events import TaggedEvents, shown_items
-from thoughtline.encodings import Decompressor
-from thoughtline.formats.weighing import is_light
+from thoughtline.continuity.terms import HEADER, tag_mode_for
+from thoughtline.formats import FORMATS
+from thoughtline.formats.weighing import check_weight, decode_bounded, is_light
 from thoughtline.gateway.attempt import Attempt
-from thoughtline.gateway.edits import EditStream, EditWhole
-from thoughtline.gateway.pieces import MAX_WHOLE_BYTES, Piece, Stage, too_large
+from thoughtline.gateway.choosing import terms_of
+from thoughtline.gateway.estimating import counted_request, estimate_tokens
+from thoughtline.gateway.pieces import MAX_WHOLE_BYTES, Decompress, EditStream, EditWhole, Piece, Stage, too_large
 from thoughtline.gateway.plain_content import PlainContent
 from thoughtline.gateway.plain_content import plain as without_lists
 from thoughtline.gateway.renaming import RenamedCalls
+from thoughtline.gateway.stored_responses import held_state, unfolded
 from thoughtline.gateway.tagging import tags_in_body, tags_in_stream
 from thoughtline.gateway.translating import Translate, way_back
 from thoughtline.gateway.upstream import UpstreamResponse
-from thoughtline.prepared import Prepared
-from thoughtline.translation import Sealing
-from thoughtline.translation.compactions import CompactedEvents, compaction_of
+from thoughtline.prepared import NOTHING_CARRIED, Carried, MemberEdits, Prepared, as_signed, with_finding
+from thoughtline.providers import Dialect
+from thoughtline.replay.findings import Finding
+from thoughtline.replay.remembering import Cut
+from thoughtline.replayer import Recalls
+from thoughtline.translation import Sealing, translate_request
+from thoughtline.translation.compactions import CompactedEvents, compaction_of, may_compact, read_compactions
+from thoughtline.translation.own_format import Adapted, adapt
 from thoughtline.translation.replies import EditsEvents
-from thoughtline.values.errors import DecodeError
+from thoughtline.translation.tools import NO_NAMES
+from thoughtline.values.errors import DecodeError, ThoughtlineError
+from thoughtline.values.options import ALL_TOOLS, FUNCTIONS_ONLY
+from thoughtline.values.turns import Transcript
 from thoughtline.watching import MAX_BYTES, StreamWatch, Watch, log_problem
+
+# --- the way up -------------------------------------------------------------------------------------------------------
+
+
+async def prepare(attempt: Attempt) -> None:
+    """What to send to a target. Raises where the request can't be carried into the provider's format.
+
+    held state, continuity, stored responses, then translated or restored, and tags: each only where it applies.
+    """
+    client, target, incoming = FORMATS[attempt.client.format], attempt.target, attempt.incoming
+    if attempt.is_generating:
+        if client.held is not None and f'"{client.held.member}"'.encode() in incoming.short:
+            attempt.found = held_state(
+                incoming.short, client.held, target.provider, is_translated=attempt.is_translated
+            )
+        header = incoming.headers.get(HEADER)
+        if header or target.terms is not None:
+            attempt.terms = terms_of(target, attempt.state.settings, header) if header else target.terms
+    is_stored = attempt.is_translated and "stored_responses" in client.quirks
+    if is_stored:
+        await _with_stored(attempt)
+    if client.tool_shapes == "namespaces":
+        new = attempt.body if attempt.is_translated else incoming.short  # what is remembered has none to change
+        if incoming.route.action == "compact" or may_compact(new):
+            await _compacted(attempt)
+    if not attempt.is_translated:
+        await _restored(attempt)
+    else:
+        await (_translated(attempt) if attempt.is_generating else _estimated(attempt))
+    ratios = attempt.state.caches.ratios
+    if ratios.targets and attempt.is_generating and attempt.prepared is not None and ratios.wants(target.health_name):
+        body = attempt.prepared.body
+        attempt.guess = await attempt.state.replayer.work_for(body)(partial(estimate_tokens, body))
+    is_continued = attempt.terms is not None
+    if attempt.prepared is not None and (is_continued or target.tags is not None):
+        attempt.tags = tag_mode_for(target.tags, is_continued, attempt.prepared.contract.dialect)
+
+
+async def _with_stored(attempt: Attempt) -> None:
+    """A translated request of Responses has its whole conversation in `input`."""
+    body, state = attempt.body, attempt.state
+    work = state.replayer.work_for(body)
+    await work(partial(check_weight, body))
+    attempt.body = attempt.conversation = await unfolded(state.store, attempt.incoming.caller.tenant, body, work)
+
+
+async def _compacted(attempt: Attempt) -> None:
+    """Without compactions that the server can't read; one that it can't make is asked for in words."""
+    tools = attempt.state.replayer.contract_for(attempt.destination).tools
+    takes = FUNCTIONS_ONLY if attempt.is_translated else tools
+    if attempt.state.settings.translation.missing_tools == "pass_on" and not attempt.is_translated:
+        takes = ALL_TOOLS
+    is_ordered = attempt.incoming.route.action == "compact" and not takes.takes("compaction")
+    work = attempt.state.replayer.work_for(attempt.body)
+    read = await work(partial(read_compactions, attempt.body, attempt.sealer, takes, is_ordered=is_ordered))
+    if is_ordered:
+        attempt.retained = read.users
+    attempt.body = read.body
+    if read.is_ordered:
+        attempt.compacts = attempt.is_generating = True
+    if read.findings:
+        attempt.found = (*attempt.found, *read.findings)
+
+
+async def _estimated(attempt: Attempt) -> None:
+    """Tokens that nobody counts in this format: of what would be sent; where that can't be made, of what came."""
+    attempt.body = counted_request(attempt.body, FORMATS[attempt.client.format])
+    try:
+        await _translated(attempt)
+    except ThoughtlineError:
+        attempt.prepared = None
+    attempt.uncounted = attempt.prepared.body if attempt.prepared is not None else attempt.body
+
+
+async def _translated(attempt: Attempt) -> None:
+    """In the provider's format, and restored there."""
+    replayer, client, destination = attempt.state.replayer, attempt.client, attempt.destination
+    identity, contract = attempt.incoming.identity, replayer.contract_for(destination)
+    work, own = replayer.work_for(attempt.body), FORMATS[client.format]
+    transcript = await work(partial(decode_bounded, attempt.body, own.name, own.dialect))
+    streams = client.is_streaming or transcript.is_streaming
+    request = await work(
+        partial(
+            translate_request,
+            transcript,
+            destination.format,
+            contract,
+            model=destination.model,
+            identity=identity,
+            sealer=attempt.sealer,
+            is_streaming=streams or attempt.target.provider.streams_only,
+            missing_tools=attempt.state.settings.translation.missing_tools,
+        )
+    )
+    carried = Carried(request.records, (*attempt.found, *request.findings), request.call_ids)
+    recall = _recall(attempt) if attempt.terms is not None else None
+    final = request.transcript
+    if attempt.target.provider.is_located:
+        final = _with_members(final, attempt.member_edits, contract.dialect)
+    prepared = await replayer.prepare_translated(
+        final, destination, identity, contract=contract, carried=carried, recall=recall
+    )
+    attempt.send_instead(prepared)
+    attempt.client = replace(
+        client,
+        is_streaming=streams,
+        wants_usage=request.options.wants_usage,
+        call_ids=request.call_ids,
+        tools=request.tools,
+    )
+    attempt.is_streaming, attempt.is_rewritten = streams, True
+
+
+def _with_members(transcript: Transcript, edits: MemberEdits, dialect: Dialect) -> Transcript:
+    """A request that we wrote, with these members in its body."""
+    if not edits:
+        return transcript
+    for name, value in edits:
+        transcript = transcript.with_member(name, value)
+    bodies = FORMATS[transcript.format].bodies
+    written = bodies.decode_request(bodies.encode_request(transcript, dialect), dialect)
+    return replace(written, model=transcript.model, is_streaming=transcript.is_streaming)
+
+
+def _recall(attempt: Attempt) -> Recalls:
+    """How to fetch what other models thought, which is to be quoted."""
+    assert attempt.terms is not None
+    return partial(attempt.state.memory.recall, target=attempt.destination, terms=attempt.terms)
+
+
+async def _restored(attempt: Attempt) -> None:
+    """In its own format."""
+    incoming, state = attempt.incoming, attempt.state
+    streams_only, destination = attempt.target.provider.streams_only, attempt.destination
+    edits = attempt.member_edits if attempt.target.provider.is_located else ()
+    if streams_only and "streamed_by_address" not in FORMATS[destination.format].quirks:
+        edits = (("stream", b"true"), *edits)
+    cuts: Sequence[Cut] | None = incoming.cuts
+    adapted = Adapted(attempt.body)
+    if not attempt.is_signed and FORMATS[attempt.client.format].tool_shapes != "functions":
+        cuts, adapted = _adapted(attempt)
+    findings = (*attempt.found, *adapted.findings)
+    if adapted.names is not NO_NAMES:
+        attempt.names = adapted.names
+        attempt.client = replace(attempt.client, tools=adapted.names)
+    prepared = await state.replayer.prepare(
+        adapted.body,
+        destination,
+        incoming.identity,
+        model=attempt.target.model if not incoming.route.model else "",
+        edits=edits,
+        recall=_recall(attempt) if attempt.terms is not None else None,
+        carried=Carried(findings=findings) if findings else NOTHING_CARRIED,
+        cuts=cuts,
+    )
+    attempt.send_instead(_as_signed(attempt, prepared) if attempt.is_signed else prepared)
+    if prepared.transcript is not None:
+        attempt.is_streaming = attempt.is_streaming or prepared.transcript.is_streaming
+        if attempt.compacts:
+            attempt.client = replace(attempt.client, is_streaming=attempt.is_streaming)
+        if attempt.compacts or (streams_only and not attempt.is_streaming):
+            attempt.is_rewritten = True
+
+
+def _as_signed(attempt: Attempt, prepared: Prepared) -> Prepared:
+    """As its client signed it; a signature for another host or path than it goes to is one that AWS refuses."""
+    url, incoming = urlsplit(attempt.url), attempt.incoming
+    came = incoming.headers.get(b"host", b"").decode("latin-1"), incoming.scope["raw_path"].decode("latin-1")
+    prepared = as_signed(prepared, incoming.body)
+    if came == (url.netloc, url.path):
+        return prepared
+    why = "signed for another address than it goes to, which AWS refuses"
+    return with_finding(prepared, Finding("signed-elsewhere", url.netloc, why, 'set auth = "aws", and sign it here'))
+
+
+def _adapted(attempt: Attempt) -> tuple[Sequence[Cut] | None, Adapted]:
+    """The body as the server takes it. If it takes what is new of a conversation as it came, then all of it."""
+    incoming, state, destination = attempt.incoming, attempt.state, attempt.destination
+    cuts = incoming.cuts if attempt.body is incoming.body else ()
+    cut = state.replayer.cut_for(cuts, destination, incoming.identity) if cuts else None
+    contract, missing = state.replayer.contract_for(destination), state.settings.translation.missing_tools
+    change = partial(adapt, format=attempt.client.format, contract=contract, missing=missing)
+    if cut is not None and change(cut.short) == Adapted(cut.short):
+        return [cut], Adapted(attempt.body)
+    return None, change(attempt.body)
+
+
+# --- the way down -----------------------------------------------------------------------------------------------------
 
 LONG_BYTES = 64 * 2**10
 """An event that is longer is read where it holds nobody up: images, and answers that are repeated at their end."""
@@ -70,8 +273,12 @@ def down(attempt: Attempt, response: UpstreamResponse, prepared: Prepared, *, is
             if is_rewritten:
                 raise
             return Down(watch=watch, unread=problem.problem)
-    make = ReadStream if is_stream else ReadWhole
-    reader: ReadStream | ReadWhole = make(watch, is_needed=is_rewritten, is_packed=bool(encoding))
+    reader: ReadStream | ReadWhole
+    if isinstance(watch, StreamWatch):
+        most = BRIEF_BYTES if encoding else LONG_BYTES
+        reader = ReadStream(watch, is_rewritten, brief_bytes=most, most=most)
+    else:
+        reader = ReadWhole(watch, is_rewritten, brief_bytes=BRIEF_BYTES if encoding else MAX_BYTES)
     translation = _translation(attempt, watch, now) if is_rewritten else None
     streams_down = attempt.client.is_streaming if is_rewritten else is_stream
     # The client's bytes may be changed, unless they are compressed.
@@ -122,42 +329,18 @@ def _edits(attempt: Attempt, *, is_stream: bool) -> tuple[Stage, ...]:
 # written anew (`is_needed`) nothing can go on that was not read.
 
 
-class Decompress:
-    """An answer that came compressed goes on as it came, and is read unpacked."""
-
-    def __init__(self, encoding: str) -> None:
-        self._decompressor = Decompressor(encoding, MAX_BYTES)
-
-    def feed(self, piece: Piece) -> None:
-        """What can't be unpacked is the business of whoever reads it."""
-        try:
-            piece.plain = self._decompressor.feed(piece.data)
-        except DecodeError as problem:
-            piece.plain, piece.problem = b"", problem
-
-    def end(self, piece: Piece) -> None:
-        """Nothing is left."""
-
-    def cut(self, piece: Piece, problem: str) -> None:
-        """Nothing is left."""
-
-
-class _Reader:
+class _Reader(Struct):
     """What reading a stream and reading a whole answer have in common. A piece that is longer than `brief_bytes` takes
     long to read."""
 
-    _long_bytes = MAX_BYTES
     watch: Watch | None
-
-    def __init__(self, watch: Watch, *, is_needed: bool, is_packed: bool) -> None:
-        self.watch = watch
-        self.note = ""
-        self._is_needed = is_needed
-        self._most = self.brief_bytes = min(BRIEF_BYTES if is_packed else MAX_BYTES, self._long_bytes)
+    is_needed: bool
+    brief_bytes: int
+    note: str = ""
 
     def _give_up(self, problem: Exception) -> None:
         """A decoder's fault, whatever it is, stays here; if it is none that was foreseen, it is logged."""
-        if self._is_needed:
+        if self.is_needed:
             raise problem
         self.watch = None
         if isinstance(problem, DecodeError):
@@ -168,10 +351,11 @@ class _Reader:
 
 
 class ReadStream(_Reader):
-    """A stream, event by event. A piece that ends a turn waits until the turn is saved."""
+    """A stream, event by event. A piece that ends a turn waits until the turn is saved. `brief_bytes` are `most`, or
+    less where an event has begun."""
 
-    _long_bytes = LONG_BYTES
     watch: StreamWatch | None
+    most: int = LONG_BYTES
 
     def is_long_at_end(self) -> bool:
         return False
@@ -188,7 +372,7 @@ class ReadStream(_Reader):
             self._give_up(problem)
         if stream.has_news:
             piece.data, piece.ending, piece.ends_turn = b"", piece.data, True
-        self.brief_bytes = min(self._most, LONG_BYTES - stream.unended_bytes)  # it may end a long event
+        self.brief_bytes = min(self.most, LONG_BYTES - stream.unended_bytes)  # it may end a long event
 
     def end(self, piece: Piece) -> None:
         if self.watch is not None:
@@ -208,11 +392,9 @@ class ReadStream(_Reader):
 class ReadWhole(_Reader):
     """An answer that is one body: it goes on as it comes, but for its last piece, which waits for the record."""
 
-    def __init__(self, watch: Watch, *, is_needed: bool, is_packed: bool) -> None:
-        super().__init__(watch, is_needed=is_needed, is_packed=is_packed)
-        self._pieces: list[bytes] = []
-        self._size = 0
-        self._last = b""
+    _pieces: list[bytes] = field(default_factory=list)
+    _size: int = 0
+    _last: bytes = b""
 
     def is_long_at_end(self) -> bool:
         self._pieces = [b"".join(self._pieces)]
@@ -230,7 +412,7 @@ class ReadWhole(_Reader):
             self._drop()
 
     def _drop(self) -> None:
-        if self._is_needed:
+        if self.is_needed:
             raise too_large()
         self.watch, self._pieces, self.note = None, [], "too large to remember"
 
@@ -240,7 +422,7 @@ class ReadWhole(_Reader):
             return
         try:
             piece.reply = watch.read_whole(b"".join(self._pieces))
-            if watch.problem is not None and self._is_needed:
+            if watch.problem is not None and self.is_needed:
                 raise watch.problem
         except Exception as problem:
             self._give_up(problem)

@@ -19,7 +19,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from thoughtline.gateway.access import authority_of
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.asgi import Scope
-from thoughtline.gateway.connections import ON_DISCONNECT, tell_disconnect
+from thoughtline.gateway.relay import ON_DISCONNECT, tell_disconnect
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.websocket_protocol import WebSocket
 from thoughtline.settings import ServerSettings
@@ -88,7 +88,6 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._wait(self._server.head_timeout_seconds, self._late_head)
         elif self._is_in_body and not self._waits_for_body and not self._is_deaf:
             self._wait(self._server.body_timeout_seconds, self._late_body)
-            self._waits_for_body = True
 
     def on_message_begin(self) -> None:
         self._is_in_head, self._unread_bytes = True, 0
@@ -111,9 +110,10 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        self._is_in_body = False
+        self._is_in_body = self._waits_for_body = False
         if self._timer is not None:
-            self._stop_waiting()
+            self._timer.cancel()
+            self._timer = None
         super().on_message_complete()
 
     def _asked_websocket(self) -> Route | None:
@@ -191,15 +191,16 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._body_bytes >= LEAST_BODY_BYTES or self.flow.read_paused:
             self._body_bytes = 0
             self._wait(self._server.body_timeout_seconds, self._late_body)
-            self._waits_for_body = True
         elif self.pipeline or self.cycle.response_started:
             self.transport.close()
         else:
             self._answer(_TOO_LATE)
 
     def _wait(self, seconds: float, late: Callable[[], None]) -> None:
-        self._stop_waiting()
+        if self._timer is not None:
+            self._timer.cancel()
         self._timer = self.loop.call_later(seconds, late)
+        self._waits_for_body = self._is_in_body
 
     def _stop_waiting(self) -> None:
         self._waits_for_body = False

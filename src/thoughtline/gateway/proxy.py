@@ -19,20 +19,17 @@ from msgspec.structs import replace
 from thoughtline.addresses import passthrough_address
 from thoughtline.continuity.handover import Handover, Quotation
 from thoughtline.failover.failures import TargetFailure, failure_of_error, falls_over
-from thoughtline.gateway.access import keys_to_ask_with
 from thoughtline.gateway.asgi import Receive, Scope, Send, as_declined, error_body, send_json, send_whole
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.choosing import Target, named_provider
-from thoughtline.gateway.connections import DRAIN_SECONDS, Disconnect
 from thoughtline.gateway.estimating import ESTIMATE_HEADER
 from thoughtline.gateway.explaining import row_of
 from thoughtline.gateway.headers import REPLAY, Headers, header_value, response_headers, with_findings
-from thoughtline.gateway.incoming import ClientGone, Incoming
+from thoughtline.gateway.incoming import ClientGone, Incoming, keys_to_ask_with
 from thoughtline.gateway.model_answers import models_answer
-from thoughtline.gateway.pipeline import LONG_BYTES, Down, down
-from thoughtline.gateway.preparing import prepare
-from thoughtline.gateway.recent import Served, SoFar, told
-from thoughtline.gateway.relay import Relay
+from thoughtline.gateway.pipeline import LONG_BYTES, Down, down, prepare
+from thoughtline.gateway.recent import told
+from thoughtline.gateway.relay import DRAIN_SECONDS, Disconnect, Relay
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import Hold
 from thoughtline.gateway.state import State
@@ -54,18 +51,17 @@ class Exchange:
     def __init__(self, state: State, scope: Scope, receive: Receive, route: Route) -> None:
         self._state = state
         headers, query = dict(scope["headers"]), scope["query_string"].decode("latin-1")
-        self._incoming = Incoming(state, scope, receive, route=route, headers=headers, query=query)
-        self._attempts: list[Attempt] = []
-        self._last: Attempt | None = None
+        self.incoming = Incoming(state, scope, receive, route=route, headers=headers, query=query)
+        self.attempts: list[Attempt] = []
         self._failed: Declined | None = None
         self._skipped: tuple[tuple[str, str], ...] = ()
         self._passing_seconds = 0.0
-        self._captured = 0
-        self._status = 0
-        self._relay: Relay | None = None
-        self._code = self._message = ""
+        self.captured = 0
+        self.status = 0
+        self.relay: Relay | None = None
+        self.code = self.message = ""
         self._hold = Hold(state.settings.replay.hold_ms / 1000, state.late, type(state.store) is MemoryStore)
-        self._is_degraded = False
+        self.is_degraded = False
         self._holds_stream = False
         self._disconnect = Disconnect(DRAIN_SECONDS if route.action == "generate" else 0.0, state.abandoned)
         # A name, no secret: a system call for it would also let other threads in between.
@@ -73,7 +69,7 @@ class Exchange:
 
     async def run(self, send: Send) -> None:
         """Serve it. Whatever goes wrong before the first byte becomes an error in the client's own words."""
-        incoming, route = self._incoming, self._incoming.route
+        incoming, route = self.incoming, self.incoming.route
         self._state.recent.under_way[self.id] = self
         try:
             await incoming.take_in()
@@ -85,11 +81,11 @@ class Exchange:
             else:
                 await self._converse(send)
         except ClientGone:
-            self._code = "client_gone"
+            self.code = "client_gone"
         except asyncio.CancelledError:
             if not self._disconnect.has_left:
                 raise
-            self._code = "client_gone"
+            self.code = "client_gone"
         except ThoughtlineError as error:
             await self._decline(error.to_keep(), send)
         except Exception as error:
@@ -103,7 +99,7 @@ class Exchange:
 
     async def _converse(self, send: Send) -> None:
         """Ask the targets one after the other until one answers; what the last one says is passed on."""
-        state, incoming, choices = self._state, self._incoming, self._incoming.choices
+        state, incoming, choices = self._state, self.incoming, self.incoming.choices
         targets: Sequence[Target] = choices.targets
         if len(targets) > 1:
             targets = choices.ordered(incoming.conversation, state.health, state.clock())
@@ -123,64 +119,74 @@ class Exchange:
         await self._pass_failure(send)
 
     async def _try(self, attempt: Attempt, send: Send) -> bool:
-        """Ask one target with one key; whether the client has its answer."""
-        if not await self._is_prepared(attempt):
+        """Ask one target with one key; whether the client has its answer. The first one's problem is the client's."""
+        state, key, name = self._state, self.incoming.caller.key, attempt.target.health_name
+        self.attempts.append(attempt)
+        try:
+            await prepare(attempt)
+        except ThoughtlineError:
+            if len(self.attempts) == 1:
+                raise
+            self.attempts.pop()  # why it was asked at all is what the client should hear
             return False
         if attempt.uncounted is not None:
-            counted = await attempt.count()
-            if counted is not None:
-                self._status = 200
-                await send_json(send, 200, counted, self._own_headers())
-            else:
-                await self._pass_estimate(attempt.estimated(attempt.uncounted), send)
+            await self._pass_count(attempt, attempt.uncounted, send)
             return True
-        if self._state.journal.is_watched:
+        if key is not None and attempt.is_streaming and not self._holds_stream:
+            self._holds_stream = state.limits.begin_stream(key)
+        if name in state.health.breakers.known:
+            state.health.asked(name, state.clock())
+        if state.journal.is_watched:
             self._publish()
         try:
             response = await attempt.ask()
         except Declined as error:
             return self._declined(attempt, error)
         try:
-            if await self._has_failed(attempt, response):
-                return False
-            if attempt.refusal is not None:
-                await self._pass_refusal(attempt, send)
-                return True
-            try:
-                await self._pass_down(attempt, response, send)
-            except Declined as error:
-                if self._relay is not None and self._relay.has_started:
-                    raise
-                return self._declined(attempt, error)
-            return True
+            return await self._is_passed(attempt, response, send)
         finally:
             await response.close()
 
-    async def _is_prepared(self, attempt: Attempt) -> bool:
-        """Whether there is something to ask a target with. The first one's problem is the client's."""
-        state, before = self._state, self._last
-        self._attempts.append(attempt)
-        self._last = attempt
-        try:
-            await prepare(attempt)
-        except ThoughtlineError:
-            if before is None:
-                raise
-            self._attempts.pop()  # why it was asked at all is what the client should hear
-            self._last = before
-            return False
-        if attempt.uncounted is not None:
+    async def _is_passed(self, attempt: Attempt, response: UpstreamResponse, send: Send) -> bool:
+        """Whether the client has this answer, or an error that nobody would do better with; else the next is asked."""
+        health, target, conversation = self._state.health, attempt.target, self.incoming.conversation.name
+        failure = await attempt.failure(response) if attempt.has_choice or attempt.refusal is not None else None
+        if failure is not None:
+            self._note_failure(attempt, failure)
+            if not attempt.is_last and falls_over(failure, is_own_key=bool(target.provider.api_keys)):
+                return False
+        elif attempt.refusal is not None:
+            health.refused(target.health_name)
+        else:
+            if conversation or target.health_name in health.breakers.known:
+                health.answered(target.route, target.health_name, conversation)
+            if attempt.key:
+                health.keys.succeeded(target.provider.name, attempt.key, conversation)
+            if attempt.prepared is not None and attempt.prepared.quotation is not None:
+                await self._keep_quotation(attempt.prepared)
+        if attempt.refusal is not None:
+            await self._pass_refusal(attempt, send)
             return True
-        key, name = self._incoming.caller.key, attempt.target.health_name
-        if key is not None and attempt.is_streaming and not self._holds_stream:
-            self._holds_stream = state.limits.begin_stream(key)
-        if name in state.health.breakers.known:
-            state.health.asked(name, state.clock())
+        try:
+            await self._pass_down(attempt, response, send)
+        except Declined as error:
+            if self.relay is not None and self.relay.has_started:
+                raise
+            return self._declined(attempt, error)
         return True
+
+    async def _pass_count(self, attempt: Attempt, body: bytes, send: Send) -> None:
+        """The tokens of a request, in a format that its provider does not count in."""
+        counted = await attempt.count()
+        if counted is None:
+            await self._pass_estimate(attempt.estimated(body), send)
+            return
+        self.status = 200
+        await send_json(send, 200, counted, self._own_headers())
 
     async def _pass_failure(self, send: Send) -> None:
         """Nobody is left who could be asked: what the last one said who was."""
-        last = self._last
+        last = self.attempts[-1] if self.attempts else None
         if last is None or last.refusal is None or not last.refusal.is_whole:
             raise self._failed or Declined(502, "upstream_failed", "No target of this route gave an answer.", "")
         await self._pass_refusal(last, send)
@@ -201,32 +207,14 @@ class Exchange:
         if isinstance(handover, Handover) and isinstance(quotation, Quotation):
             await self._hold.wait_for(self._state.memory.remember(handover, quotation))
 
-    async def _has_failed(self, attempt: Attempt, response: UpstreamResponse) -> bool:
-        """Whether another target may do better; an answer, or an error that none would do better with, is passed on."""
-        health, target, conversation = self._state.health, attempt.target, self._incoming.conversation.name
-        failure = await attempt.failure(response) if attempt.has_choice or attempt.refusal is not None else None
-        if failure is not None:
-            self._note_failure(attempt, failure)
-            return not attempt.is_last and falls_over(failure, is_own_key=bool(target.provider.api_keys))
-        if attempt.refusal is not None:
-            health.refused(target.health_name)
-            return False
-        if conversation or target.health_name in health.breakers.known:
-            health.answered(target.route, target.health_name, conversation)
-        if attempt.key:
-            health.keys.succeeded(target.provider.name, attempt.key, conversation)
-        if attempt.prepared is not None and attempt.prepared.quotation is not None:
-            await self._keep_quotation(attempt.prepared)
-        return False
-
     def _note_failure(self, attempt: Attempt, failure: TargetFailure | None) -> None:
         if failure is None:
             return
         now, target, health = self._state.clock(), attempt.target, self._state.health
-        self._skipped = tuple(("target-skipped", name) for name in self._incoming.conversation.skipped)
+        self._skipped = tuple(("target-skipped", name) for name in self.incoming.conversation.skipped)
         # Who is busy is an account: that speaks against a target only if it isn't asked on another one too.
         if failure.kind != "busy" or len(target.provider.api_keys) <= 1:
-            health.failed(target.route, target.health_name, self._incoming.conversation.name, failure, now)
+            health.failed(target.route, target.health_name, self.incoming.conversation.name, failure, now)
         if attempt.key:
             health.keys.failed(target.provider.name, attempt.key, failure, now)
 
@@ -238,25 +226,25 @@ class Exchange:
             return
         first, body, is_whole = attempt.refusal
         if attempt.is_translated:
-            self._status, body = translate_error(
+            self.status, body = translate_error(
                 first.status, attempt.refusal.plain, attempt.target.format, attempt.client.format
             )
             headers = client_headers(self._headers_of(first), attempt.client, is_stream=False)
-            await send_whole(send, self._status, [*headers, (b"content-length", str(len(body)).encode())], body)
+            await send_whole(send, self.status, [*headers, (b"content-length", str(len(body)).encode())], body)
             return
-        self._status = first.status
-        self._relay = relay = Relay(
+        self.status = first.status
+        self.relay = relay = Relay(
             first, self._headers_of(first), Down(), hold=self._hold, disconnect=self._disconnect, work=self._state.work
         )
         await relay.pass_read(send, body, is_whole)
 
     async def _pass_estimate(self, body: bytes, send: Send) -> None:
-        self._status = 200
+        self.status = 200
         await send_json(send, 200, body, [*self._own_headers(), ESTIMATE_HEADER])
 
     async def _pass_down(self, attempt: Attempt, response: UpstreamResponse, send: Send) -> None:
         """Pass an answer on. One that has to be translated whole may fail at that, and another target be asked."""
-        state, incoming, prepared, stages = self._state, self._incoming, attempt.prepared, Down()
+        state, incoming, prepared, stages = self._state, self.incoming, attempt.prepared, Down()
         is_stream = is_streamed(response.kind, attempt.target.format, is_asked=attempt.is_streaming)
         headers = [*response_headers(response.headers), *self._own_headers()]
         is_read = attempt.is_generating and response.status == 200
@@ -272,7 +260,7 @@ class Exchange:
             # Nobody will be asked again: the request need not stay for as long as the answer takes, here neither.
             prepared = None
             incoming.body, incoming.short, incoming.cuts, incoming.headers = b"", b"", (), {}
-            for one in self._attempts:
+            for one in self.attempts:
                 one.prepared, one.body = None, b""
         await self._pump(response, headers, stages, send, is_counted=is_stream or stages.watch is None)
 
@@ -281,10 +269,16 @@ class Exchange:
     ) -> None:
         """An answer through its stages to the client. Streams are counted, and what is passed on unread."""
         state = self._state
-        relay = self._relay = Relay(
-            response, headers, stages, hold=self._hold, disconnect=self._disconnect, work=state.work
+        relay = self.relay = Relay(
+            response,
+            headers,
+            stages,
+            hold=self._hold,
+            disconnect=self._disconnect,
+            work=state.work,
+            problem=stages.unread,
         )
-        self._status = response.status
+        self.status = response.status
         if state.journal.is_watched:
             relay.on_start = self._publish
         began = time.perf_counter()
@@ -293,7 +287,7 @@ class Exchange:
                 response.headers = []  # they need not stay for as long as the body takes
                 state.metrics.streams.inc(1)
                 if state.journal.is_for_people:
-                    state.journal.begun(self.told().line)
+                    state.journal.begun(told(self).line)
             await relay.run(send, partial(self._save, stages.watch))
         finally:
             if is_counted:
@@ -304,12 +298,11 @@ class Exchange:
 
     async def _pass_through(self, send: Send) -> None:
         """An address that is none of ours: up as it came, down as it came."""
-        state, incoming = self._state, self._incoming
+        state, incoming = self._state, self.incoming
         provider = named_provider(state.settings, incoming.route)
         key = (await keys_to_ask_with(incoming, provider))[0]
         attempt = Attempt(incoming, Target(provider, "", provider.formats[0]), key)
-        self._attempts.append(attempt)
-        self._last = attempt
+        self.attempts.append(attempt)
         url = passthrough_address(provider, incoming.route.path, incoming.query)
         method, received = incoming.scope["method"], incoming.scope["headers"]
         response = await attempt.send_up(provider, method, url, key=key, received=received, body=incoming.body)
@@ -322,79 +315,79 @@ class Exchange:
 
     async def _list_models(self, send: Send) -> None:
         """What can be asked for, in the client's own shape."""
-        answer = await models_answer(self._state, self._incoming, self._attempts)
-        self._last = self._attempts[-1] if self._attempts else None
+        answer = await models_answer(self._state, self.incoming, self.attempts)
         if answer is None:
             await self._pass_through(send)
             return
-        self._status, headers = answer.status, self._own_headers()
+        self.status, headers = answer.status, self._own_headers()
         if answer.unlisted:
             headers.append((b"x-thoughtline-unlisted", header_value(", ".join(answer.unlisted))))
         await send_json(send, answer.status, answer.body, headers)
 
     async def _save(self, watch: Watch | None) -> None:
-        """Save the turns that have ended, and an answer that may be named in the next request."""
-        state, last, relay = self._state, self._last, self._relay
-        if watch is None or last is None or relay is None:
+        """Save the turns that have ended, and an answer that may be named in the next request.
+
+        A record that could not be made or kept is logged, and is no business of the client's.
+        """
+        state, relay = self._state, self.relay
+        if watch is None or relay is None:
             return
-        records = watch.take(state.clock(), self._outcome())
-        if last.guess and watch.usage is not None:
-            state.caches.ratios.learn(last.target.health_name, last.guess, watch.usage.input)
-        if records:
-            self._captured += len(records)
-            saved = await state.replayer.save(records, learns=state.settings.replay.learn)
-            self._is_degraded = saved is None or (state.durable is not None and saved is not Saved.DURABLE)
-        answer = relay.translation.take_answer() if relay.translation is not None else b""
-        if answer and watch.provenance is not None:
-            await keep(state.store, watch.provenance, last.conversation, answer, state.clock())
-        if self._is_degraded:
-            relay.tell_store("degraded")
+        last, translation, answer = self.attempts[-1], relay.down.translation, b""
+        try:
+            records = watch.take(state.clock(), self.outcome())
+            if last.guess and watch.usage is not None:
+                state.caches.ratios.learn(last.target.health_name, last.guess, watch.usage.input)
+            if records:
+                self.captured += len(records)
+                saved = await state.replayer.save(records, learns=state.settings.replay.learn)
+                self.is_degraded = saved is None or (state.durable is not None and saved is not Saved.DURABLE)
+            if translation is not None:
+                answer, translation.answer = translation.answer, b""
+            if answer and watch.provenance is not None:
+                await keep(state.store, watch.provenance, last.conversation, answer, state.clock())
+            if self.is_degraded:
+                relay.tell_store("degraded")
+        except Exception as problem:
+            relay.unsaved = f"not remembered: {type(problem).__name__}"
+            log_problem("a turn could not be remembered", problem)
 
-    @property
-    def _store_word(self) -> str:
-        durable = self._state.durable
-        return "ok" if durable is None or durable.is_settled else "degraded"
-
-    def _outcome(self) -> Outcome:
+    def outcome(self) -> Outcome:
         """What can be told so far."""
-        last, conversation = self._last, self._incoming.conversation
+        last, conversation = self.attempts[-1] if self.attempts else None, self.incoming.conversation
         done = last.outcome if last is not None else Outcome()
         upstream, findings = self._passing_seconds, done.findings
-        for attempt in self._attempts:
+        for attempt in self.attempts:
             upstream += attempt.upstream_seconds
-        translation = self._relay.translation if self._relay is not None else None
+        translation = self.relay.down.translation if self.relay is not None else None
         lost = translation.findings if translation is not None else ()
         if self._skipped or lost:
             told = [(finding.rule, finding.place) for finding in lost]
             findings = (*self._skipped, *findings, *told)[:MAX_FINDINGS]
+        is_handed_over = last is not None and last.target.route and conversation.made_by != last.target.name
         return replace(
             done,
             findings=findings,
             request=self.id,
             route=last.target.route if last else "",
-            attempts=max(1, len(self._attempts)),
-            handoff=self._handoff if last is not None and last.target.route else "",
+            attempts=max(1, len(self.attempts)),
+            handoff=conversation.made_by if is_handed_over else "",
             tool_errors=conversation.tool_errors,
             upstream_ms=round(upstream * 1000, 1),
-            own_ms=round((time.perf_counter() - self._incoming.began - upstream) * 1000, 2),
+            own_ms=round((time.perf_counter() - self.incoming.began - upstream) * 1000, 2),
         )
-
-    @property
-    def _handoff(self) -> str:
-        """Who made the turn before this one, if a route led elsewhere now."""
-        last, made_by = self._last, self._incoming.conversation.made_by
-        return made_by if last is not None and made_by != last.target.name else ""
 
     def _headers_of(self, response: UpstreamResponse) -> Headers:
         return [*response_headers(response.headers), *self._own_headers()]
 
     def _own_headers(self) -> Headers:
-        last = self._last
+        last = self.attempts[-1] if self.attempts else None
         done = last.outcome if last is not None else Outcome()
         is_too_much = last is not None and isinstance(last.problem, LimitExceeded)  # more than is ever read
-        is_unread = is_too_much or self._incoming.is_passed_on
+        is_unread = is_too_much or self.incoming.is_passed_on
+        durable = self._state.durable
+        store = "ok" if durable is None or durable.is_settled else "degraded"
         headers = [
-            (REPLAY, replay_words(counts_of(done), self._store_word, is_unread)),
+            (REPLAY, replay_words(counts_of(done), store, is_unread)),
             (b"x-thoughtline-request", self.id.encode()),
         ]
         if last is not None and last.target.model:
@@ -404,34 +397,28 @@ class Exchange:
 
     async def _decline(self, error: ThoughtlineError, send: Send) -> None:
         declined = as_declined(error)
-        self._code, self._message = declined.code, f"{declined} {declined.remedy}".rstrip()
-        if self._relay is not None and self._relay.has_started:
+        self.code, self.message = declined.code, f"{declined} {declined.remedy}".rstrip()
+        if self.relay is not None and self.relay.has_started:
             return  # in the middle of an answer: without an end, the client sees that it was cut short
-        self._status = declined.status
-        body = error_body(declined, self._incoming.route.format, self.id)
+        self.status = declined.status
+        body = error_body(declined, self.incoming.route.format, self.id)
         headers: Headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         if declined.retry_after_seconds is not None:
             headers.append((b"retry-after", str(math.ceil(declined.retry_after_seconds)).encode()))
         await send_whole(send, declined.status, [*headers, *self._own_headers()], body)
 
-    def told(self, *, is_over: bool = False) -> Served:
-        """All there is to say of it by now."""
-        relay, store = self._relay, "degraded" if self._is_degraded else self._store_word
-        if store == "ok" and relay is not None and relay.late:
-            store = "slow"
-        so_far = SoFar(self._status, self._captured, store, self._code, message=self._message, is_over=is_over)
-        return told(self._outcome(), self._incoming, self._attempts, relay=relay, so_far=so_far)
-
     def _publish(self) -> None:
         """Tell whoever listens how far it is."""
-        self._state.journal.publish(row_of(self.told(), self._state.bus.name))
+        self._state.journal.publish(row_of(told(self), self._state.bus.name))
 
     def _leave(self) -> None:
         """What is left of it: its line in the journal, and what explains it."""
-        state, served = self._state, self.told(is_over=True)
-        state.recent.end(served, self._last.sent if self._last is not None else None)
+        state, served = self._state, told(self, is_over=True)
+        state.recent.end(served, self.attempts[-1].sent if self.attempts else None)
         state.journal.tell(served.line, served.refusal if state.journal.is_for_people else "")
-        if self._incoming.trace is not None:
-            self._incoming.trace.end(served.line, self._relay.watch if self._relay else None, served.first_byte_seconds)
+        if self.incoming.trace is not None:
+            reader = self.relay.down.reader if self.relay is not None else None
+            watch = reader.watch if reader is not None else None
+            self.incoming.trace.end(served.line, watch, served.first_byte_seconds)
         if state.journal.is_watched:
             state.journal.publish(row_of(served, state.bus.name))

@@ -10,26 +10,23 @@ from __future__ import annotations
 import itertools
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from thoughtline.gateway.asking import Asking
+from thoughtline.gateway.asking import Asking, Replicas
 from thoughtline.gateway.choosing import Target
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.masking import MASK
-from thoughtline.gateway.replicas import Replicas
 from thoughtline.providers import Contract
 from thoughtline.replay.refusals import Correction, Refusal
 from thoughtline.settings import Settings
-from thoughtline.values.outcome import NoteChain, Outcome
+from thoughtline.values.outcome import NoteChain
 from thoughtline.watching import session_of
 
 if TYPE_CHECKING:
-    from thoughtline.gateway.attempt import Attempt
-    from thoughtline.gateway.incoming import Incoming
-    from thoughtline.gateway.relay import Relay
+    from thoughtline.gateway.proxy import Exchange
 
 MAX_BODY = 512 * 2**10
 """Bytes of a body that are kept, where bodies are."""
@@ -119,26 +116,15 @@ _MAX_PATH = 300
 _MAX_AGENT = 200
 
 
-class SoFar(Struct, frozen=True, gc=False):
-    """What the exchange itself knows of how it goes; `store` is how that is, `code` and `message` are those of an error
-    of ours."""
-
-    status: int
-    captured: int
-    store: str
-    code: str
-    message: str
-    is_over: bool
-
-
-def told(
-    outcome: Outcome, incoming: Incoming, attempts: Sequence[Attempt], *, relay: Relay | None, so_far: SoFar
-) -> Served:
+def told(exchange: Exchange, *, is_over: bool = False) -> Served:
     """All there is to say of an exchange by now."""
-    line = _line(outcome, incoming, attempts, relay=relay, so_far=so_far)
-    seconds, key = time.perf_counter() - incoming.began, incoming.caller.key
+    incoming, relay = exchange.incoming, exchange.relay
+    reader = relay.down.reader if relay is not None else None
+    line, key = _line(exchange, reader.note if reader is not None else ""), incoming.caller.key
+    seconds = time.perf_counter() - incoming.began
+    usage = reader.watch.usage if reader is not None and reader.watch is not None else None
     notes = []
-    for attempt in attempts:
+    for attempt in exchange.attempts:
         note = AttemptNote(
             attempt.target,
             attempt.destination.endpoint,
@@ -158,28 +144,29 @@ def told(
         notes.append(note)
     return Served(
         line,
-        so_far.is_over,
+        is_over,
         line.at - seconds,
         seconds=seconds,
         first_byte_seconds=relay.started_at - incoming.began if relay is not None and relay.started_at else None,
         path=incoming.scope["path"][:_MAX_PATH],
         user_agent=str(incoming.user_agent[:_MAX_AGENT], "latin-1"),
         client_key=key.id if key is not None else "",
-        message=so_far.message,
-        tokens=relay.tokens if relay is not None else None,
+        message=exchange.message,
+        tokens=(usage.input, usage.output, usage.reasoning, usage.cached) if usage is not None else None,
         attempts=tuple(notes),
     )
 
 
-def _line(
-    outcome: Outcome, incoming: Incoming, attempts: Sequence[Attempt], *, relay: Relay | None, so_far: SoFar
-) -> Line:
-    """An exchange as its line in the journal."""
-    last = attempts[-1] if attempts else None
+def _line(exchange: Exchange, note: str) -> Line:
+    """An exchange as its line in the journal. `note` is what the reader of its answer says."""
+    incoming, attempts, outcome, relay = exchange.incoming, exchange.attempts, exchange.outcome(), exchange.relay
+    last, durable = (attempts[-1] if attempts else None), incoming.state.durable
     session = incoming.identity.session or (last.session if last is not None else None)
     if not session and last is not None and last.prepared is not None:
         session = session_of(last.prepared)  # by which its turns would be kept, if its client does not name it
+    is_degraded = exchange.is_degraded or not (durable is None or durable.is_settled)
     is_unread = incoming.is_passed_on or (last is not None and last.problem is not None)
+    note = relay.unsaved or relay.problem or note if relay is not None else note
     return Line(
         **outcome.counted,
         at=incoming.state.clock(),
@@ -190,8 +177,8 @@ def _line(
         provider=last.target.provider.name if last else "",
         format=incoming.route.format or "",
         model=last.target.model if last else "",
-        status=so_far.status,
-        avoided=so_far.status == 200 and last is not None and last.is_mended,
+        status=exchange.status,
+        avoided=exchange.status == 200 and last is not None and last.is_mended,
         session=session,
         agent=incoming.identity.agent,
         is_streaming=last.is_streaming if last else incoming.route.is_streaming,
@@ -199,16 +186,16 @@ def _line(
         handoff=outcome.handoff,
         added_chars=outcome.added_chars,
         findings=outcome.findings,
-        captured=so_far.captured,
+        captured=exchange.captured,
         upstream_ms=outcome.upstream_ms,
         own_ms=outcome.own_ms,
         bytes_up=last.bytes_up if last and len(attempts) == 1 else sum([attempt.bytes_up for attempt in attempts]),
         bytes_down=relay.bytes_down if relay else 0,
         attempts=len(attempts),
-        store=so_far.store,
+        store="degraded" if is_degraded else "slow" if relay is not None and relay.late else "ok",
         late=relay.late if relay else 0,
-        code=so_far.code,
-        note=(relay.note if relay else "") or ("unread" if is_unread else ""),
+        code=exchange.code,
+        note=note or ("unread" if is_unread else ""),
     )
 
 
@@ -230,13 +217,6 @@ STEPS = 24 * 60
 _STORE = {"ok": 0, "slow": 1, "degraded": 2}
 
 
-class Tells(Protocol):
-    """A request under way."""
-
-    def told(self) -> Served:
-        """All there is to say of it by now."""
-
-
 class Recent:
     """Requests `under_way` by their ids, then by the order in which they ended. Those of others are known to `asking`
     and `replicas`."""
@@ -245,8 +225,8 @@ class Recent:
         kept = settings.store
         self.asking = Asking(settings.bus_directory, worker)
         self.replicas = Replicas(worker, settings.store_url, (kept.encryption_key, kept.previous_encryption_key))
-        self.under_way: dict[str, Tells] = {}
-        self._over: deque[Served] = deque()
+        self.under_way: dict[str, Exchange] = {}
+        self._over: deque[tuple[Served, int]] = deque()
         self._bytes = self.ended = 0
         self._bodies: dict[str, KeptBodies] = {}
         self.series = DaySeries()
@@ -256,11 +236,16 @@ class Recent:
     def end(self, served: Served, bodies: KeptBodies | None = None) -> None:
         line, agents = served.line, self.agents
         self.under_way.pop(line.request, None)
-        self._over.append(served)
+        size = _FIXED_BYTES  # about how many it takes
+        for attempt in served.attempts:
+            size += _NOTE_BYTES * len(attempt.notes.own) if attempt.notes is not None else 0
+            for one in attempt.refusals:
+                size += len(one.words)
+        self._over.append((served, size))
         self.ended += 1
-        self._bytes += _size(served)
+        self._bytes += size
         while len(self._over) > MAX_REQUESTS or (self._bytes > MAX_BYTES and len(self._over) > 1):
-            self._bytes -= _size(self._over.popleft())
+            self._bytes -= self._over.popleft()[1]
         self.series.count(line)
         if served.user_agent in agents:
             agents[served.user_agent] = line.at
@@ -281,27 +266,18 @@ class Recent:
 
     def all(self) -> Iterator[Served]:
         """Those under way, then the others, the last one to end first."""
-        for request in list(self.under_way.values()):
-            yield request.told()
-        yield from reversed(self._over)
+        for exchange in list(self.under_way.values()):
+            yield told(exchange)
+        for served, _ in reversed(self._over):
+            yield served
 
     def newest(self, count: int) -> list[Served]:
         """Those that ended last, in their order."""
-        return [*itertools.islice(reversed(self._over), count)][::-1]
+        return [served for served, _ in itertools.islice(reversed(self._over), count)][::-1]
 
     def find(self, id: str) -> Served | None:
         """By its id, or the beginning of it: then the last one."""
         return next((served for served in self.all() if served.id.startswith(id)), None) if id else None
-
-
-def _size(served: Served) -> int:
-    """About how many bytes it takes."""
-    size = _FIXED_BYTES
-    for attempt in served.attempts:
-        size += _NOTE_BYTES * len(attempt.notes.own) if attempt.notes is not None else 0
-        for one in attempt.refusals:
-            size += len(one.words)
-    return size
 
 
 def _see(seen: dict[str, float], name: str, line: Line) -> None:

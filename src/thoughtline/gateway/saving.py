@@ -1,16 +1,23 @@
-"""How long the client's news that a turn is over waits until it is saved, and the saves that took longer."""
+"""How long the client's news that a turn is over waits until it is saved; the saves that took longer, and the answers
+that are read for their records alone."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+if TYPE_CHECKING:
+    from thoughtline.gateway.relay import Disconnect
+
 RECENT_SECONDS = 60.0
 """How long after the last late save the store is still called slow."""
+
+MOST_ABANDONED_BYTES = 64 * 2**20
+"""What is kept of all answers whose clients have left. A model's longest are a few hundred kilobytes."""
 
 
 class LateSaves:
@@ -61,3 +68,23 @@ class Hold(Struct, frozen=True):
             saving.result()
         else:
             self.late.follow(saving)
+
+
+class Abandoned:
+    """The answers that are read on without a client, the newest last: it is the first that is given up."""
+
+    def __init__(self) -> None:
+        self._held: dict[Disconnect, int] = {}
+        self._bytes = 0
+
+    def hold(self, one: Disconnect, size: int) -> None:
+        """So many bytes of an answer are kept now."""
+        self._bytes += size - self._held.get(one, 0)
+        self._held[one] = size
+        while self._bytes > MOST_ABANDONED_BYTES:
+            newest = next(reversed(self._held))
+            self.release(newest)
+            newest.give_up()
+
+    def release(self, one: Disconnect) -> None:
+        self._bytes -= self._held.pop(one, 0)

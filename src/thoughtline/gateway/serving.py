@@ -19,11 +19,11 @@ from typing import NamedTuple
 import uvicorn
 from msgspec.structs import replace
 
-from thoughtline.gateway import shared_counts
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.checking import checked
 from thoughtline.gateway.client_keys import ClientKeys, KeyMark
 from thoughtline.gateway.journal import Journal, standard_log
+from thoughtline.gateway.limits import make_counts
 from thoughtline.gateway.log_styles import style_of
 from thoughtline.gateway.metrics import FOLDER_VARIABLE, Totals, totals_of_workers
 from thoughtline.gateway.protocol import BoundedProtocol
@@ -223,7 +223,7 @@ def serve(
         before = totals_of_workers(counts)
         bus = Path(folder) / "bus"
         bus.mkdir(mode=0o700)
-        shared_counts.make(bus)
+        make_counts(bus)
         settings = replace(settings, bus_directory=str(bus))
         config, reload = _worker_config(options, settings), partial(_reloaded, options, settings)
         Supervisor(config, listener, reload, journal, on_up=on_up).run()

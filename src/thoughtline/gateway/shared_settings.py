@@ -82,7 +82,7 @@ async def load(store: Store) -> SettingsPatch:
     for note in await store.notes(NAMESPACE):
         one = _decoded(note)
         if one is not None:
-            shared = _joined(shared, one)
+            shared = patched(shared, one)
     return shared
 
 
@@ -102,10 +102,3 @@ def _decoded(note: Note) -> SettingsPatch | None:
         return None if value is None else msgspec.convert({table: {name: value}}, SettingsPatch)
     except (msgspec.DecodeError, UnicodeDecodeError):  # ValidationError is one
         return None
-
-
-def _joined(one: SettingsPatch, other: SettingsPatch) -> SettingsPatch:
-    tables: dict[str, dict[str, Json]] = msgspec.to_builtins(one)
-    for table, values in msgspec.to_builtins(other).items():
-        tables[table] = {**tables.get(table, {}), **values}
-    return msgspec.convert(tables, SettingsPatch)

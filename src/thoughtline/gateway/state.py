@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import secrets
 import time
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -10,21 +12,20 @@ from typing import NamedTuple, TypeVar
 from thoughtline.continuity.memory import Memory
 from thoughtline.contract_book import ContractBook
 from thoughtline.failover.health import TargetHealth
-from thoughtline.gateway.access import Head, KnowsKeys, Visitor
+from thoughtline.gateway.access import Head, Visitor
 from thoughtline.gateway.bus import Bus
 from thoughtline.gateway.choosing import ChoiceKey, Choices
-from thoughtline.gateway.connections import Abandoned
+from thoughtline.gateway.client_keys import KnowsKeys
 from thoughtline.gateway.estimating import TokenRatios
 from thoughtline.gateway.fleet import Fleet
 from thoughtline.gateway.guard import Guard
 from thoughtline.gateway.journal import Journal
-from thoughtline.gateway.limits import KeyLimits
+from thoughtline.gateway.limits import KeyLimits, SharedCounts
 from thoughtline.gateway.metrics import Metrics
 from thoughtline.gateway.model_lists import ModelLists
 from thoughtline.gateway.recent import Recent
 from thoughtline.gateway.routing import Route
-from thoughtline.gateway.saving import LateSaves
-from thoughtline.gateway.shared_counts import SharedCounts
+from thoughtline.gateway.saving import Abandoned, LateSaves
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
 from thoughtline.gateway.tracing import Tracing
 from thoughtline.gateway.upstream import Upstreams
@@ -32,10 +33,12 @@ from thoughtline.lessons import Lessons
 from thoughtline.opening import contract_book
 from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
-from thoughtline.stores import Clock, LayeredStore, Store, channel_at, is_shared
+from thoughtline.stores import Clock, LayeredStore, Note, Store, channel_at, is_shared
 from thoughtline.stores.packing import Packer
+from thoughtline.values.errors import StoreError
 from thoughtline.working import InThreads
 
+log = logging.getLogger(__name__)
 Raw = TypeVar("Raw")
 Value = TypeVar("Value")
 
@@ -186,3 +189,37 @@ def with_shared(state: State, shared: SettingsPatch) -> State:
     size = settings.replay.remembered_bytes
     replayer = Replayer(state.store, state.lessons, book, state.clock, work=state.work, remembered_bytes=size)
     return state._replace(settings=settings, shared=shared, book=book, replayer=replayer, caches=Caches())
+
+
+# --- the key that envelopes are sealed with ---------------------------------------------------------------------------
+# The one that encrypts the store, else one that is kept in the store. Replicas on one store, or with one
+# `encryption_key`, open each other's envelopes.
+
+
+NAMESPACE = "envelopes"
+_NAME = "key"
+_KEPT_UNTIL = 4_000_000_000.0
+
+
+async def envelope_key(settings: Settings, store: Store, own: bytes = b"") -> bytes:
+    """The key. While the store fails it is this process's own, or a new one.
+
+    It is asked for again and again: of two replicas that began at the same moment the later one's note stands, and a
+    store that failed at the start comes back.
+    """
+    if settings.store.encryption_key:
+        return b"store " + settings.store.encryption_key.encode()
+    own = own or secrets.token_bytes(32)
+    try:
+        found = await _kept(store)
+        if found is None:
+            await store.put_note(Note(NAMESPACE, _NAME, own, _KEPT_UNTIL))
+            found = await _kept(store)
+    except StoreError as error:
+        log.warning("envelopes are sealed for this process alone: %s", error)
+        found = None
+    return found or own
+
+
+async def _kept(store: Store) -> bytes | None:
+    return next((note.value for note in await store.notes(NAMESPACE) if note.key == _NAME), None)

@@ -1,4 +1,6 @@
-"""`previous_response_id` and `item_reference` for providers that store no responses: rebuilt from the store.
+"""Conversations of which a client sends what is new, for providers that do not have the rest.
+
+`previous_response_id` and `item_reference` are rebuilt from the store:
 
     request  {"previous_response_id": X, "input": new}   ─▶   {"input": [what led to X …, X's output …, new …]}
              {"input": [{"type": "item_reference", "id": Y}]}  ─▶  {"input": [the element Y itself]}
@@ -16,9 +18,12 @@ from functools import partial
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.json_text import array, elements, is_given, members, object_of, set_members
+from thoughtline.catalogue import PROVIDERS, Provider
+from thoughtline.formats.json_text import NULL, array, elements, is_given, members, object_of, set_members
 from thoughtline.formats.lone_surrogates import readable
 from thoughtline.formats.openai_responses.elements import input_elements
+from thoughtline.formats.wire import HeldConversation
+from thoughtline.replay.findings import Finding
 from thoughtline.stores import Store
 from thoughtline.values.digests import digest
 from thoughtline.values.errors import Declined, StoreError
@@ -171,3 +176,33 @@ def name_of(raw: Raw) -> str:
 
 def _key(name: str) -> Key:
     return Key(f"response-v1:{digest(name.encode('utf-8', 'replace')).hex()}")
+
+
+# --- conversations that a client leaves at its provider ---------------------------------------------------------------
+#
+#   Messages       "thread": {"type": "create"}, then {"type": "continue", "previous_message_id": …} with what is new
+#   Responses      "conversation": "conv_…"
+#   Interactions   "previous_interaction_id": "v1_…"
+#
+# A provider that ignores one would answer from the end of a conversation alone, with a 200. `thread` is refused as
+# Anthropic refuses one that it can't keep: its SDK's tool runner and Claude Code then send the whole conversation.
+
+
+def held_state(body: bytes, held: HeldConversation, provider: Provider, *, is_translated: bool) -> tuple[Finding, ...]:
+    """Raises if a request counts on messages that its provider does not have; tells of one that it has."""
+    named = _named(body, held.member)
+    if not is_given(named):
+        return ()
+    is_kept = held.kept_as in provider.keeps or (held.is_usual and provider.name not in PROVIDERS)
+    if is_translated or not is_kept:
+        raise Declined(400, held.code, f"{provider.name} keeps no {held.title}.", held.remedy)
+    if not held.goes_on(named):
+        return ()
+    return (Finding("held-state", f"/{held.member}", f"earlier turns are at the provider, in its {held.title}", ""),)
+
+
+def _named(body: bytes, member: str) -> Raw:
+    try:
+        return members(body).get(member, NULL)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return NULL  # whoever reads the whole body says what is wrong

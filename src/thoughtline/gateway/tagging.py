@@ -12,8 +12,7 @@ from thoughtline.continuity.tagged_events import TaggedEvents, edit_body, edit_r
 from thoughtline.continuity.tagged_streams import TaggedStream, edits_in_place
 from thoughtline.continuity.tags import TagMode
 from thoughtline.formats import FORMATS
-from thoughtline.gateway.edits import EditStream, EditWhole
-from thoughtline.gateway.pieces import Piece, Stage
+from thoughtline.gateway.pieces import EditStream, EditWhole, Piece, Stage
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.events import Event

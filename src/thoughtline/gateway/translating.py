@@ -75,10 +75,12 @@ def way_back(
 
 def client_headers(received: Headers, client: ClientFormat, is_stream: bool) -> Headers:
     """The provider's headers, but for those that are about a body which the client does not get."""
-    kept = [(name, value) for name, value in received if name not in _NOT_DOWN]
     is_json = not is_stream or client.is_array
-    kind = b"application/json" if is_json else FORMATS[client.format].stream_type
-    return [(b"content-type", kind), *kept]
+    headers = [(b"content-type", b"application/json" if is_json else FORMATS[client.format].stream_type)]
+    for name, value in received:
+        if name not in _NOT_DOWN:
+            headers.append((name, value))
+    return headers
 
 
 class Translate:
@@ -115,8 +117,9 @@ class Translate:
         if self._translator is None:
             self._events += without_deltas(events)
         elif events:
-            data, ending = self._translator.take(events)
-            self._write(piece, data, ending)
+            piece.data, piece.ending = self._translator.take(events)
+            if self._client.is_array or self._keeps_answer:
+                self._adjust(piece)
 
     def end(self, piece: Piece) -> None:
         events = reply_events(piece.reply) if piece.reply is not None else piece.events or []
@@ -125,8 +128,9 @@ class Translate:
             piece.ending, self._findings = whole_reply([*self._events, *events], self._way, self._edits)
             self.answer = piece.ending if self._keeps_answer else b""
             return
-        data, ending = self._translator.end(events)
-        self._write(piece, data, ending)
+        piece.data, piece.ending = self._translator.end(events)
+        if self._client.is_array or self._keeps_answer:
+            self._adjust(piece)
         if self._client.is_array:
             piece.ending += self._close()
         if piece.reply is not None:  # nothing has gone out yet, so all of it waits for the record
@@ -140,17 +144,14 @@ class Translate:
             error = self._framed(error) + self._close()
         piece.data, piece.ending = b"", error
 
-    def _write(self, piece: Piece, data: bytes, ending: bytes) -> None:
+    def _adjust(self, piece: Piece) -> None:
+        """Frames for Gemini's arrays, and an answer to keep."""
         assert self._translator is not None
-        is_array = self._client.is_array
-        piece.data = self._framed(data) if data and is_array else data
-        piece.ending = self._framed(ending) if ending and is_array else ending
-        if self._keeps_answer and ending:
+        if self._keeps_answer and piece.ending:
             self.answer = self._translator.take_answer()
-
-    def take_answer(self) -> bytes:
-        answer, self.answer = self.answer, b""
-        return answer
+        if self._client.is_array:
+            piece.data = self._framed(piece.data) if piece.data else b""
+            piece.ending = self._framed(piece.ending) if piece.ending else b""
 
     def _framed(self, data: bytes) -> bytes:
         """Gemini streams an array of answers unless it was asked for server-sent events."""

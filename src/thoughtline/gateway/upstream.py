@@ -11,6 +11,7 @@ import time
 from collections import defaultdict, deque
 from datetime import timedelta
 from itertools import chain
+from weakref import ref
 
 from pyreqwest.client import Client, ClientBuilder
 from pyreqwest.exceptions import PyreqwestError
@@ -19,7 +20,7 @@ from pyreqwest.request import StreamRequest
 from pyreqwest.response import Response
 
 from thoughtline.catalogue import Provider, Timeouts
-from thoughtline.gateway.neighbours import Neighbours
+from thoughtline.gateway.access import Neighbours
 from thoughtline.gateway.signing import Signers
 from thoughtline.values.errors import Declined
 
@@ -50,11 +51,13 @@ class UpstreamCut(Exception):
 
 
 class _Pool:
-    """A client, which has one connection to a server that speaks HTTP/2; and who is on it."""
+    """A client, which has one connection to a server that speaks HTTP/2; and who is on it: requests that `wait` for
+    their responses, and those. One that nobody closed is on it no more, either, when it is gone."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.under_way = 0
+        self.waiting = 0
+        self.responses: set[ref[UpstreamResponse]] = set()
 
 
 class UpstreamResponse:
@@ -63,7 +66,8 @@ class UpstreamResponse:
     def __init__(self, pool: _Pool, request: StreamRequest, response: Response) -> None:
         self._is_closed = False
         self._pool = pool
-        pool.under_way += 1
+        self._place = ref(self, pool.responses.discard)
+        pool.responses.add(self._place)
         self._request = request
         self._reader = response.body_reader
         self._ahead: list[bytes] = []
@@ -85,11 +89,6 @@ class UpstreamResponse:
         encoding = first.get("content-encoding", "").lower()
         self.encoding = "" if encoding == "identity" else encoding
         """How its body is packed; empty if it is not."""
-
-    def __del__(self) -> None:
-        """One that nobody closed is under way no more, either."""
-        if not self._is_closed:
-            self._pool.under_way -= 1
 
     def header(self, name: str) -> str:
         """The first of this name. The client gives names in lower case."""
@@ -149,7 +148,7 @@ class UpstreamResponse:
         """Let go of the connection: back into the pool if the body was read to its end. Doing it twice is fine."""
         if not self._is_closed:
             self._is_closed = True
-            self._pool.under_way -= 1
+            self._pool.responses.discard(self._place)
             await self._request.__aexit__(None, None, None)
 
 
@@ -212,7 +211,7 @@ class Upstreams:
             builder = pool.client.request(method, url).headers(headers)
             builder = builder.body_bytes(body) if body else builder
             request = builder.streamed_read_buffer_limit(_READ_AHEAD_BYTES).build_streamed()
-            pool.under_way += 1
+            pool.waiting += 1
             try:
                 begun = _begun_in_time(request, timeouts) if needs_timer else request.__aenter__()
                 return UpstreamResponse(pool, request, await begun)
@@ -225,7 +224,7 @@ class Upstreams:
                 self._left_alone.add(caller, began + min(max(timeouts.read, timeouts.first_byte), timeouts.total))
                 raise
             finally:
-                pool.under_way -= 1
+                pool.waiting -= 1
             if time.monotonic() - began > _STALE_SECONDS:
                 break
         raise broken_off(provider)
@@ -239,7 +238,7 @@ class Upstreams:
         """The first with room, so that few connections serve all there is. HTTP/2 is spoken only where there is TLS."""
         pools = self._pools[timeouts]
         for pool in pools:
-            if pool.under_way < _MOST_STREAMS:
+            if pool.waiting + len(pool.responses) < _MOST_STREAMS:
                 return pool
         if pools and not url.startswith("https:"):
             return pools[0]

@@ -17,9 +17,8 @@ from msgspec import Raw
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import NULL, is_given
-from thoughtline.gateway.access import is_website, keys_to_ask_with
+from thoughtline.gateway.access import is_website
 from thoughtline.gateway.asgi import Message, Receive, Scope, Send, as_declined, error_body
-from thoughtline.gateway.connections import HAS_LEFT, ON_DISCONNECT, tell_disconnect
 from thoughtline.gateway.cors import allowed_origin
 from thoughtline.gateway.frames import (
     Answer,
@@ -31,7 +30,8 @@ from thoughtline.gateway.frames import (
     turn_of,
 )
 from thoughtline.gateway.headers import Headers
-from thoughtline.gateway.incoming import Incoming
+from thoughtline.gateway.incoming import Incoming, admit, keys_to_ask_with, visitor_at
+from thoughtline.gateway.relay import HAS_LEFT, ON_DISCONNECT, tell_disconnect
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
 from thoughtline.gateway.stored_responses import not_found
@@ -115,7 +115,7 @@ async def _check(state: State, route: Route, scope: Scope) -> None:
     headers = dict(scope["headers"])
     query = scope["query_string"].decode("latin-1")
     incoming = Incoming(state, scope, _nothing, route=route, headers=headers, query=query)
-    incoming.caller = incoming.admitted()
+    incoming.caller = admit(visitor_at(state, scope), state.keys, state.settings.server)
     if is_website(headers) and not allowed_origin(headers, state.settings.server):
         raise Declined(403, "cross_site", "A website may not open a websocket here.", "Add it to cors in [server].")
     if route.provider is not None:  # elsewhere each frame says whom to ask

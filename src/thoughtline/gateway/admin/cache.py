@@ -61,6 +61,11 @@ async def cache_page(request: AdminRequest) -> Whole:
     return Whole(CachePage(stats, [entry_answer(entry) for entry in page.entries], page.cursor))
 
 
+async def forget_entries(request: AdminRequest) -> Whole:
+    deleted = await forget(request.state, decode_query(request.query, CacheFilter).where)
+    return Whole(answers.Deleted(deleted), done=f"{deleted} turns deleted")
+
+
 async def forget(state: State, where: Filter) -> int:
     """How many turns went. When all go, what was counted begins anew."""
     gone = await state.store.delete(await as_kept(state.store, where))

@@ -1,15 +1,29 @@
-"""Contracts, built in and overridden, and what refusals taught beyond them."""
+"""Contracts, built in and overridden, and what refusals taught beyond them; audits of requests that somebody sends."""
 
 from __future__ import annotations
 
-from msgspec import Struct
+import asyncio
 
-from thoughtline.gateway.admin.answers import ContractsView, ContractView, CorrectionView, EvidenceView, moment
-from thoughtline.gateway.admin.requests import AdminRequest, Whole
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.auditing import audit
+from thoughtline.gateway.admin.answers import (
+    Audit,
+    ContractsView,
+    ContractView,
+    CorrectionView,
+    Deleted,
+    EvidenceView,
+    moment,
+)
+from thoughtline.gateway.admin.requests import AdminRequest, Whole, decode_query
 from thoughtline.gateway.masking import masked_url
 from thoughtline.lessons import key_of
-from thoughtline.providers import CONTRACTS, Contract
+from thoughtline.providers import CONTRACTS, Contract, canonical_name
 from thoughtline.replay.refusals import Correction
+from thoughtline.values.errors import Declined, DecodeError
+from thoughtline.values.turns import FormatName
 
 
 class ContractsFilter(Struct, frozen=True):
@@ -27,6 +41,11 @@ async def contracts_view(request: AdminRequest) -> Whole:
     views = [_contract(row, name in overrides) for name, row in rows.items()]
     learned = [_correction(one) for one in state.lessons.corrections if one.holds_at(now)]
     return Whole(ContractsView(views, learned, len(state.lessons.refused)))
+
+
+async def unlearn(request: AdminRequest) -> Whole:
+    deleted = await request.state.lessons.forget(decode_query(request.query, ContractsFilter).key)
+    return Whole(Deleted(deleted), done=f"{deleted} lessons deleted")
 
 
 def _contract(row: Contract, is_overridden: bool) -> ContractView:
@@ -49,3 +68,59 @@ def _correction(one: Correction) -> CorrectionView:
         learned_at=moment(one.learned_at),
         expires_at=moment(one.expires_at),
     )
+
+
+# --- auditing a request: wrapped with what to audit it as, or as it is ------------------------------------------------
+
+
+class AuditQuery(Struct, frozen=True):
+    """Who would get the body: given here, the body is the request itself."""
+
+    provider: str | None = None
+    model: str | None = None
+    format: FormatName | None = None
+
+
+class AuditBody(Struct, frozen=True):
+    """A request, as JSON or as the text of it, and who would get it."""
+
+    request: Raw
+    provider: str = ""
+    model: str = ""
+    format: FormatName | None = None
+
+
+async def audited(request: AdminRequest) -> Whole:
+    """What a provider would refuse. In a thread: a long conversation takes a while, and others are being served."""
+    asked = _asked(request.body, decode_query(request.query, AuditQuery))
+    provider = canonical_name(asked.provider)
+    try:
+        findings = await asyncio.to_thread(audit, bytes(asked.request), provider, asked.model, asked.format)
+    except DecodeError as error:
+        raise Declined(error.status, "unreadable_request", f"The request can't be read: {error}.") from None
+    return Whole(Audit(findings))
+
+
+def _asked(body: bytes, query: AuditQuery) -> AuditBody:
+    if query != AuditQuery() or not _is_wrapped(body):
+        return AuditBody(Raw(body), query.provider or "", query.model or "", query.format)
+    try:
+        asked = msgspec.json.decode(body, type=AuditBody)
+    except msgspec.ValidationError as error:
+        raise Declined(400, "bad_body", f"{error}.", "See GET /api/openapi.json, AuditBody.") from None
+    return msgspec.structs.replace(asked, request=_unquoted(asked.request))
+
+
+def _is_wrapped(body: bytes) -> bool:
+    try:
+        return "request" in msgspec.json.decode(body, type=dict[str, Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+
+
+def _unquoted(request: Raw) -> Raw:
+    """A request that was given as text."""
+    text = bytes(request)
+    if not text.startswith(b'"'):
+        return request
+    return Raw(msgspec.json.decode(text, type=str).encode("utf-8", "surrogatepass"))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from thoughtline.encodings import unpacked
-from thoughtline.gateway.access import check_head, head_of, peer_of
+from thoughtline.gateway.access import peer_of
 from thoughtline.gateway.admin.access import require_admin, require_metrics_reader
 from thoughtline.gateway.admin.answers import Failure, Problem
 from thoughtline.gateway.admin.requests import AdminRequest, Nothing, Row, Stream, Whole, decode_query
@@ -20,7 +20,7 @@ from thoughtline.gateway.admin.table import TABLE
 from thoughtline.gateway.admin.trail import record
 from thoughtline.gateway.asgi import Receive, Scope, Send, send_whole
 from thoughtline.gateway.headers import Headers
-from thoughtline.gateway.incoming import ClientGone, read_body
+from thoughtline.gateway.incoming import ClientGone, read_body, visitor_at
 from thoughtline.gateway.state import State
 from thoughtline.values.errors import Declined, StoreError, ThoughtlineError
 
@@ -79,7 +79,7 @@ async def serve(state: State, scope: Scope, receive: Receive, send: Send) -> Non
 
 
 async def _answered(request: AdminRequest, scope: Scope, receive: Receive) -> Whole | Stream:
-    check_head(head_of(scope), request.state.settings.server)
+    visitor_at(request.state, scope)  # raises if its head may not be taken
     found = find((scope.get("raw_path") or scope["path"].encode()).decode("latin-1"))
     if found is None:
         await require_admin(request)

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 
 import msgspec
 
+from thoughtline.gateway.admin.requests import AdminRequest, Stream
 from thoughtline.gateway.journal import Journal
 from thoughtline.values.errors import Declined
 
@@ -20,6 +21,11 @@ def require_room(journal: Journal) -> None:
         raise Declined(
             429, "too_many_listeners", f"There are already {MAX_LISTENERS} listeners.", "Close another page."
         )
+
+
+async def listened(request: AdminRequest) -> Stream:
+    require_room(request.state.journal)
+    return Stream(events(request.state.journal), "text/event-stream")
 
 
 async def events(journal: Journal, keep_alive_seconds: float = KEEP_ALIVE_SECONDS) -> AsyncGenerator[bytes, None]:

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from thoughtline.gateway.admin import recent
 from thoughtline.gateway.admin.answers import moment
-from thoughtline.gateway.admin.requests import AdminRequest, Whole
+from thoughtline.gateway.admin.requests import AdminRequest, Whole, decode_query
 from thoughtline.gateway.admin.status_answers import KeyMade, KeysRevoked, KeysView, KeyView
 from thoughtline.gateway.client_keys import ClientKey, ClientKeys
 from thoughtline.gateway.state import State
@@ -48,8 +48,8 @@ async def keys_view(request: AdminRequest) -> Whole:
     return Whole(KeysView(await _views(state, keys), bool(state.keys.are_required), can_change, note))
 
 
-async def add_key(state: State, body: bytes) -> KeyMade:
-    keys, asked = _kept(state), _decoded(body)
+async def add_key(request: AdminRequest) -> Whole:
+    state, keys, asked = request.state, _kept(request.state), _decoded(request.body)
     name = asked.name.strip()
     if not name or not name.isprintable():
         raise Declined(400, "bad_body", "A name has 1 to 100 printable characters.", "")
@@ -62,10 +62,12 @@ async def add_key(state: State, body: bytes) -> KeyMade:
         expires_at=None if asked.expires is None else state.clock() + _seconds(asked.expires),
     )
     state.signals.wake.set()
-    return KeyMade((await _views(state, (key,)))[0], secret, _note(state, is_first=is_first))
+    made = KeyMade((await _views(state, (key,)))[0], secret, _note(state, is_first=is_first))
+    return Whole(made, done=f"client key {key.id} made for {key.name}")
 
 
-async def revoke_key(state: State, name_or_id: str) -> KeysRevoked:
+async def revoke_key(request: AdminRequest) -> Whole:
+    state, name_or_id = request.state, decode_query(request.query, KeyFilter).id
     keys = _kept(state)
     gone = await keys.revoke(name_or_id)
     if not gone:
@@ -73,7 +75,8 @@ async def revoke_key(state: State, name_or_id: str) -> KeysRevoked:
     is_last = not any(key.is_good(state.clock()) for key in keys.listed())
     state.signals.wake.set()
     revoked = [msgspec.structs.replace(key, revoked=True) for key in gone]
-    return KeysRevoked(await _views(state, revoked), _LAST if is_last else "")
+    told = KeysRevoked(await _views(state, revoked), _LAST if is_last else "")
+    return Whole(told, done=f"{len(revoked)} client keys revoked")
 
 
 def _kept(state: State) -> ClientKeys:

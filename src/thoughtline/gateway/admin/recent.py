@@ -16,9 +16,9 @@ from msgspec import Struct
 from thoughtline.gateway.admin.request_answers import RequestOutcome, RequestPage, RequestRow, RequestView
 from thoughtline.gateway.admin.requests import AdminRequest, Whole, decode_query
 from thoughtline.gateway.admin.status_answers import Series
+from thoughtline.gateway.asking import PER_NOTE
 from thoughtline.gateway.explaining import correction_words, row_of, view_of
 from thoughtline.gateway.recent import STEP_SECONDS, STEPS, Served, StepSums
-from thoughtline.gateway.replicas import PER_NOTE
 from thoughtline.gateway.state import State
 from thoughtline.providers import canonical_name
 from thoughtline.stores.base import MAX_PAGE
@@ -109,21 +109,21 @@ async def requests_page(request: AdminRequest) -> Whole:
     return Whole(RequestPage(found[:limit], cursor, others.is_whole))
 
 
-async def request_view(state: State, id: str) -> RequestView:
+async def request_view(request: AdminRequest) -> Whole:
     """By its id, or the beginning of it. Raises where nobody remembers it."""
-    found = state.recent.find(id)
+    state, name = request.state, request.names["id"]
+    found = state.recent.find(name)
     if found is not None:
-        return await _own_view(state, found)
-    for body in (await state.recent.asking.ask(_encode(AskView(id)))).bodies:
+        return Whole(await _own_view(state, found))
+    for body in (await state.recent.asking.ask(_encode(AskView(name)))).bodies:
         if (view := msgspec.json.decode(body, type=RequestView | None)) is not None:
-            return view
-    views = await state.recent.replicas.views(state.store)
-    view = next((view for view in views if id and view.id.startswith(id)), None)
-    if view is None:
-        raise Declined(
-            404, "unknown_request", f"Nothing is remembered of the request {id[:80]!r}.", "GET /api/requests lists all."
-        )
-    return view
+            return Whole(view)
+    for view in await state.recent.replicas.views(state.store):
+        if name and view.id.startswith(name):
+            return Whole(view)
+    raise Declined(
+        404, "unknown_request", f"Nothing is remembered of the request {name[:80]!r}.", "GET /api/requests lists all."
+    )
 
 
 async def share(state: State) -> None:

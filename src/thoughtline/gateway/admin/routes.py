@@ -1,17 +1,21 @@
-"""Routes with the health of their targets, and the providers that can be asked."""
+"""Routes with the health of their targets, what became of handoffs, and the providers that can be asked."""
 
 from __future__ import annotations
 
 from thoughtline import providers
 from thoughtline.clients import MODELS
-from thoughtline.gateway.admin.answers import moment
+from thoughtline.continuity.handoffs import report
+from thoughtline.gateway.admin.answers import HandoffReport, HandoffRow, moment
 from thoughtline.gateway.admin.requests import AdminRequest, Whole
 from thoughtline.gateway.admin.status_answers import ProviderAbout, ProvidersView, RoutesView, RouteTarget, RouteView
 from thoughtline.gateway.masking import masked_url
 from thoughtline.gateway.state import State
 from thoughtline.providers import canonical_name
 from thoughtline.settings import RouteSettings
+from thoughtline.stores import Filter
+from thoughtline.stores.base import MAX_PAGE
 from thoughtline.values.destination import Destination
+from thoughtline.values.records import Record
 
 _CALLERS = " for "
 """In the name of a target that is asked with its caller's own key: the caller's tenant stands behind it."""
@@ -78,3 +82,23 @@ def _provider(state: State, name: str) -> ProviderAbout:
         contract=contract.name,
         contract_source=str(contract.source),
     )
+
+
+# --- what became of handoffs, by the records that are kept: the same on every worker and replica ----------------------
+
+
+MOST_TURNS = 2000
+"""Turns that are looked at, newest first: ten pages of the store."""
+
+
+async def handoff_report(request: AdminRequest) -> Whole:
+    records: list[Record] = []
+    cursor: str | None = None
+    while len(records) < MOST_TURNS:
+        page = await request.state.store.list_entries(Filter(), MAX_PAGE, cursor)
+        records += [entry.record for entry in page.entries]
+        cursor = page.cursor
+        if cursor is None:
+            break
+    rows = [HandoffRow.of(one) for one in report(records)]
+    return Whole(HandoffReport(rows, len(records), cursor is None))

@@ -10,26 +10,26 @@ from msgspec.structs import asdict, replace
 from thoughtline.catalogue import Provider
 from thoughtline.gateway import shared_settings
 from thoughtline.gateway.admin.answers import ContinuityView, ProviderView, SettingsView, TagsView
-from thoughtline.gateway.admin.requests import nearest
+from thoughtline.gateway.admin.requests import AdminRequest, Whole, nearest
 from thoughtline.gateway.checking import checked
 from thoughtline.gateway.masking import MASK, masked, masked_url
 from thoughtline.gateway.shared_settings import SettingsPatch
-from thoughtline.gateway.state import State
 from thoughtline.settings import ContentTable, Settings, StoreTable
 from thoughtline.values.errors import Declined, SettingsError
 
 Json: TypeAlias = Any
 
 
-async def settings_view(state: State) -> SettingsView:
+async def settings_view(request: AdminRequest) -> Whole:
     """By what the store says now, which this process may take a moment to follow."""
+    state = request.state
     shared = await shared_settings.load(state.store)
-    return _view(shared_settings.merged(state.loaded, shared), shared, has_token=bool(state.admin_token))
+    return Whole(_view(shared_settings.merged(state.loaded, shared), shared, has_token=bool(state.admin_token)))
 
 
-async def change_settings(state: State, body: bytes) -> SettingsView:
+async def change_settings(request: AdminRequest) -> Whole:
     """A merge patch (RFC 7396): what it names is set for every worker and replica; null gives the file's value back."""
-    patch = decode_patch(body)
+    state, patch = request.state, decode_patch(request.body)
     shared = shared_settings.patched(await shared_settings.load(state.store), patch)
     try:
         checked(shared_settings.merged(state.loaded, shared), state.keys, state.loaded)
@@ -37,7 +37,7 @@ async def change_settings(state: State, body: bytes) -> SettingsView:
         raise Declined(400, "bad_setting", str(error), "The settings in force are unchanged.") from None
     await shared_settings.keep(state.store, patch, state.clock())
     state.signals.wake.set()
-    return await settings_view(state)
+    return (await settings_view(request))._replace(done=request.body.decode("utf-8", "replace"))
 
 
 def decode_patch(body: bytes) -> SettingsPatch:

@@ -10,12 +10,10 @@ from thoughtline.gateway import dashboard, probes
 from thoughtline.gateway.admin import (
     access,
     answers,
-    audits,
     cache,
     connecting,
     contracts,
     events,
-    handoffs,
     keys,
     openapi,
     recent,
@@ -25,14 +23,7 @@ from thoughtline.gateway.admin import (
     settings,
     status_answers,
 )
-from thoughtline.gateway.admin.audits import AuditBody, AuditQuery
-from thoughtline.gateway.admin.cache import CacheFilter, CacheQuery
-from thoughtline.gateway.admin.connecting import ConnectQuery
-from thoughtline.gateway.admin.contracts import ContractsFilter
-from thoughtline.gateway.admin.keys import KeyBody, KeyFilter
-from thoughtline.gateway.admin.recent import RequestsQuery
-from thoughtline.gateway.admin.requests import MAX_PARAMETER_CHARS, AdminRequest, Row, Stream, Whole, decode_query
-from thoughtline.gateway.admin.sessions import SessionQuery, SessionsQuery
+from thoughtline.gateway.admin.requests import MAX_PARAMETER_CHARS, AdminRequest, Row, Whole, decode_query
 from thoughtline.gateway.metrics import CONTENT_TYPE as METRICS_TYPE
 from thoughtline.gateway.shared_settings import SettingsPatch
 from thoughtline.values.errors import Declined
@@ -48,46 +39,6 @@ class LoginForm(Struct, frozen=True, forbid_unknown_fields=True):
     """The admin token."""
 
     token: Annotated[str, Meta(max_length=MAX_PARAMETER_CHARS, pattern=r"^[^\u0000]*$")]
-
-
-async def _forget(request: AdminRequest) -> Whole:
-    where = decode_query(request.query, CacheFilter).where
-    deleted = await cache.forget(request.state, where)
-    return Whole(answers.Deleted(deleted), done=f"{deleted} turns deleted")
-
-
-async def _settings(request: AdminRequest) -> Whole:
-    return Whole(await settings.settings_view(request.state))
-
-
-async def _change_settings(request: AdminRequest) -> Whole:
-    changed = await settings.change_settings(request.state, request.body)
-    return Whole(changed, done=request.body.decode("utf-8", "replace"))
-
-
-async def _unlearn(request: AdminRequest) -> Whole:
-    key = decode_query(request.query, ContractsFilter).key
-    deleted = await request.state.lessons.forget(key)
-    return Whole(answers.Deleted(deleted), done=f"{deleted} lessons deleted")
-
-
-async def _events(request: AdminRequest) -> Stream:
-    events.require_room(request.state.journal)
-    return Stream(events.events(request.state.journal), "text/event-stream")
-
-
-async def _request(request: AdminRequest) -> Whole:
-    return Whole(await recent.request_view(request.state, request.names["id"]))
-
-
-async def _add_key(request: AdminRequest) -> Whole:
-    made = await keys.add_key(request.state, request.body)
-    return Whole(made, done=f"client key {made.key.id} made for {made.key.name}")
-
-
-async def _revoke_key(request: AdminRequest) -> Whole:
-    gone = await keys.revoke_key(request.state, decode_query(request.query, KeyFilter).id)
-    return Whole(gone, done=f"{len(gone.revoked)} client keys revoked")
 
 
 async def _openapi(request: AdminRequest) -> Whole:
@@ -124,13 +75,13 @@ _CACHE, _SETTINGS, _CONTRACTS, _KEYS = "/api/cache/reasoning", "/api/settings", 
 _PATCHES = ("application/json", "application/merge-patch+json")
 
 TABLE: tuple[Row, ...] = (
-    Row("GET", "/", dashboard.page, summary="The dashboard.", answer=None, access="open", content_type=dashboard.HTML),
+    Row("GET", "/", dashboard.page, "The dashboard.", None, access="open", content_type=dashboard.HTML),
     Row(
         "GET",
         "/assets/{file}",
         dashboard.asset,
-        summary="The files of the dashboard.",
-        answer=None,
+        "The files of the dashboard.",
+        None,
         access="open",
         content_type="text/javascript",
         refusals=(404,),
@@ -139,30 +90,28 @@ TABLE: tuple[Row, ...] = (
         "GET",
         "/favicon.ico",
         dashboard.icon,
-        summary="The icon of the browser tab.",
-        answer=None,
+        "The icon of the browser tab.",
+        None,
         access="open",
         content_type="image/svg+xml",
     ),
-    Row("GET", "/healthz", probes.health, summary="Whether the process answers.", answer=answers.Health, access="open"),
+    Row("GET", "/healthz", probes.health, "Whether the process answers.", answers.Health, access="open"),
     Row(
         "GET",
         "/readyz",
         probes.readiness,
-        summary="Whether requests can be served.",
-        answer=answers.Readiness,
+        "Whether requests can be served.",
+        answers.Readiness,
         access="open",
         also=(503,),
     ),
-    Row(
-        "GET", "/api/hello", probes.health, summary="Claude Code's first request.", answer=answers.Health, access="open"
-    ),
+    Row("GET", "/api/hello", probes.health, "Claude Code's first request.", answers.Health, access="open"),
     Row(
         "GET",
         "/login",
         _login,
-        summary="Logs a browser in by a link that works once: sets the cookie.",
-        answer=None,
+        "Logs a browser in by a link that works once: sets the cookie.",
+        None,
         access="open",
         query=LoginQuery,
         content_type="text/plain",
@@ -173,8 +122,8 @@ TABLE: tuple[Row, ...] = (
         "POST",
         "/login",
         _log_in,
-        summary="Logs a browser in by the admin token, from the form at `/`.",
-        answer=None,
+        "Logs a browser in by the admin token, from the form at `/`.",
+        None,
         access="open",
         body=LoginForm,
         body_types=("application/x-www-form-urlencoded",),
@@ -183,81 +132,53 @@ TABLE: tuple[Row, ...] = (
         status=303,
         refusals=(401, 403, 429),
     ),
+    Row("GET", "/metrics", _metrics, "Metrics for Prometheus.", None, access="metrics", content_type=METRICS_TYPE),
     Row(
-        "GET",
-        "/metrics",
-        _metrics,
-        summary="Metrics for Prometheus.",
-        answer=None,
-        access="metrics",
-        content_type=METRICS_TYPE,
-    ),
-    Row(
-        "GET",
-        _CACHE,
-        cache.cache_page,
-        summary="What is remembered, newest first.",
-        answer=answers.CachePage,
-        query=CacheQuery,
+        "GET", _CACHE, cache.cache_page, "What is remembered, newest first.", answers.CachePage, query=cache.CacheQuery
     ),
     Row(
         "DELETE",
         _CACHE,
-        _forget,
-        summary="Forgets what matches the filters; everything without one.",
-        answer=answers.Deleted,
-        query=CacheFilter,
+        cache.forget_entries,
+        "Forgets what matches the filters; everything without one.",
+        answers.Deleted,
+        query=cache.CacheFilter,
     ),
-    Row(
-        "GET",
-        "/api/sessions",
-        sessions.sessions_page,
-        summary="Sessions.",
-        answer=answers.SessionPage,
-        query=SessionsQuery,
-    ),
+    Row("GET", "/api/sessions", sessions.sessions_page, "Sessions.", answers.SessionPage, query=sessions.SessionsQuery),
     Row(
         "GET",
         "/api/sessions/{id}",
         sessions.session_view,
-        summary="The turns of a session in order, and what happened to each.",
-        answer=answers.SessionView,
-        query=SessionQuery,
+        "The turns of a session in order, and what happened to each.",
+        answers.SessionView,
+        query=sessions.SessionQuery,
         refusals=(404,),
     ),
     Row(
         "GET",
         "/api/requests",
         recent.requests_page,
-        summary="The last requests and their results, newest first.",
-        answer=request_answers.RequestPage,
-        query=RequestsQuery,
+        "The last requests and their results, newest first.",
+        request_answers.RequestPage,
+        query=recent.RequestsQuery,
     ),
     Row(
         "GET",
         "/api/requests/{id}",
-        _request,
-        summary="One request explained: who was asked, what they refused, what was done about each turn and why.",
-        answer=request_answers.RequestView,
+        recent.request_view,
+        "One request explained: who was asked, what they refused, what was done about each turn and why.",
+        request_answers.RequestView,
         refusals=(404,),
     ),
-    Row(
-        "GET", "/api/series", recent.series_view, summary="Figures of the last 24 hours.", answer=status_answers.Series
-    ),
-    Row(
-        "GET",
-        "/api/handoffs",
-        handoffs.handoff_report,
-        summary="How handoffs went, by route.",
-        answer=answers.HandoffReport,
-    ),
-    Row("GET", _SETTINGS, _settings, summary="The settings in force, without secrets.", answer=answers.SettingsView),
+    Row("GET", "/api/series", recent.series_view, "Figures of the last 24 hours.", status_answers.Series),
+    Row("GET", "/api/handoffs", routes.handoff_report, "How handoffs went, by route.", answers.HandoffReport),
+    Row("GET", _SETTINGS, settings.settings_view, "The settings in force, without secrets.", answers.SettingsView),
     Row(
         "PATCH",
         _SETTINGS,
-        _change_settings,
-        summary="Changes what can be changed at run time, for every worker and replica.",
-        answer=answers.SettingsView,
+        settings.change_settings,
+        "Changes what can be changed at run time, for every worker and replica.",
+        answers.SettingsView,
         body=SettingsPatch,
         body_types=_PATCHES,
         max_body=64 * 2**10,
@@ -266,81 +187,69 @@ TABLE: tuple[Row, ...] = (
         "GET",
         _CONTRACTS,
         contracts.contracts_view,
-        summary="What providers demand, and what was learned.",
-        answer=answers.ContractsView,
+        "What providers demand, and what was learned.",
+        answers.ContractsView,
     ),
     Row(
         "DELETE",
         _CONTRACTS,
-        _unlearn,
-        summary="Resets what was learned.",
-        answer=answers.Deleted,
-        query=ContractsFilter,
+        contracts.unlearn,
+        "Resets what was learned.",
+        answers.Deleted,
+        query=contracts.ContractsFilter,
     ),
-    Row(
-        "GET", _KEYS, keys.keys_view, summary="The client keys, without their secrets.", answer=status_answers.KeysView
-    ),
+    Row("GET", _KEYS, keys.keys_view, "The client keys, without their secrets.", status_answers.KeysView),
     Row(
         "POST",
         _KEYS,
-        _add_key,
-        summary="Makes a client key; only this answer shows its secret.",
-        answer=status_answers.KeyMade,
-        body=KeyBody,
+        keys.add_key,
+        "Makes a client key; only this answer shows its secret.",
+        status_answers.KeyMade,
+        body=keys.KeyBody,
         max_body=16 * 2**10,
         refusals=(409,),
     ),
     Row(
         "DELETE",
         _KEYS,
-        _revoke_key,
-        summary="Revokes the key with an id, or all keys of a name.",
-        answer=status_answers.KeysRevoked,
-        query=KeyFilter,
+        keys.revoke_key,
+        "Revokes the key with an id, or all keys of a name.",
+        status_answers.KeysRevoked,
+        query=keys.KeyFilter,
         refusals=(404, 409),
     ),
+    Row("GET", "/api/routes", routes.routes_view, "Routes, and the state of their targets.", status_answers.RoutesView),
     Row(
-        "GET",
-        "/api/routes",
-        routes.routes_view,
-        summary="Routes, and the state of their targets.",
-        answer=status_answers.RoutesView,
-    ),
-    Row(
-        "GET",
-        "/api/providers",
-        routes.providers_view,
-        summary="The providers that can be asked.",
-        answer=status_answers.ProvidersView,
+        "GET", "/api/providers", routes.providers_view, "The providers that can be asked.", status_answers.ProvidersView
     ),
     Row(
         "GET",
         "/api/connect",
         connecting.connect_view,
-        summary="The clients, when each was last seen, and how to set one up.",
-        answer=status_answers.ConnectView,
-        query=ConnectQuery,
+        "The clients, when each was last seen, and how to set one up.",
+        status_answers.ConnectView,
+        query=connecting.ConnectQuery,
         refusals=(404,),
     ),
     Row(
         "POST",
         "/api/audit",
-        audits.audited,
-        summary="What a provider would refuse in a request: wrapped in an object, or the body itself with parameters.",
-        answer=answers.Audit,
-        query=AuditQuery,
-        body=AuditBody,
+        contracts.audited,
+        "What a provider would refuse in a request: wrapped in an object, or the body itself with parameters.",
+        answers.Audit,
+        query=contracts.AuditQuery,
+        body=contracts.AuditBody,
         takes_any_object=True,
     ),
     Row(
         "GET",
         "/api/events",
-        _events,
-        summary="Requests as they are served: `event: begun`, `streaming`, `done`, each with a RequestRow; "
+        events.listened,
+        "Requests as they are served: `event: begun`, `streaming`, `done`, each with a RequestRow; "
         "`event: lost` with a count.",
-        answer=request_answers.RequestRow,
+        request_answers.RequestRow,
         content_type="text/event-stream",
         refusals=(429,),
     ),
-    Row("GET", "/api/openapi.json", _openapi, summary="This document.", answer=None),
+    Row("GET", "/api/openapi.json", _openapi, "This document.", None),
 )

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from thoughtline.gateway.connections import HAS_LEFT, ON_DISCONNECT, Abandoned, Disconnect
+from thoughtline.gateway.relay import HAS_LEFT, ON_DISCONNECT, Disconnect
+from thoughtline.gateway.saving import Abandoned
 
 
 async def _gone() -> Any:
