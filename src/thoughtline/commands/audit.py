@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 from pathlib import Path
 from typing import NamedTuple, TextIO
@@ -17,10 +16,12 @@ from thoughtline.auditing import audit
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.commands.admin_client import AdminClient, add_gateway_options
 from thoughtline.commands.audit_inputs import AuditInput, is_request_id, read_inputs, request_input
+from thoughtline.commands.options import read_settings
+from thoughtline.commands.telling import json_text
 from thoughtline.formats import FORMATS
 from thoughtline.providers import canonical_name
 from thoughtline.replay.findings import Finding
-from thoughtline.settings import Flags, home_folder, load_settings
+from thoughtline.settings import Flags
 from thoughtline.values.errors import Declined, DecodeError, ThoughtlineError
 from thoughtline.values.nearest import did_you_mean
 
@@ -71,7 +72,7 @@ def check_provider(options: argparse.Namespace) -> None:
     """Raises for a provider that is neither built in nor in the settings."""
     if not options.provider or canonical_name(options.provider) in PROVIDERS:
         return
-    known = load_settings(options.config, os.environ, Flags(), home_folder()).providers
+    known = read_settings(options, Flags()).providers
     if canonical_name(options.provider) not in known:
         problem = f"no provider {options.provider};"
         raise Declined(404, "unknown_provider", problem, did_you_mean(options.provider, known))
@@ -82,8 +83,8 @@ def _inputs(options: argparse.Namespace) -> list[AuditInput]:
         return read_inputs(sys.stdin.buffer.read())
     if not is_request_id(options.file):
         return read_inputs(Path(options.file).read_bytes())
-    settings = load_settings(options.config, os.environ, Flags(), home_folder())
-    return [asyncio.run(request_input(AdminClient.of(settings, options), options.file))]
+    gateway = AdminClient.of(read_settings(options, Flags()), options)
+    return [asyncio.run(request_input(gateway, options.file))]
 
 
 def audited(inputs: list[AuditInput], options: argparse.Namespace) -> list[Located]:
@@ -104,7 +105,7 @@ def audited(inputs: list[AuditInput], options: argparse.Namespace) -> list[Locat
 
 def as_json(located: list[Located]) -> str:
     findings = [{**msgspec.to_builtins(one.finding), "line": one.line, "column": one.column} for one in located]
-    return msgspec.json.format(msgspec.json.encode({"findings": findings}), indent=2).decode() + "\n"
+    return json_text({"findings": findings})
 
 
 def print_findings(name: str, located: list[Located], out: TextIO) -> None:
