@@ -57,8 +57,7 @@ class Breakers:
 
     def failures(self, target: str) -> int:
         """How often it failed in a row."""
-        breaker = self.known.get(target)
-        return breaker.failures if breaker is not None else 0
+        return self.get(target).failures
 
     def admits(self, target: str, now: float) -> bool:
         """Whether a target is worth asking now: for a half-open one, whether nobody else is trying it."""
@@ -101,8 +100,7 @@ class Breakers:
 
     def opens_at(self, target: str) -> float:
         """When an open target may be tried; for choosing among targets that are all open."""
-        breaker = self.known.get(target)
-        return breaker.open_until if breaker is not None else 0.0
+        return self.get(target).open_until
 
     def _open(self, breaker: Breaker, failure: TargetFailure, now: float) -> None:
         if now < breaker.open_until and failure.pause_seconds is None:

@@ -26,6 +26,7 @@ from thoughtline.settings.keys import (
     names,
 )
 from thoughtline.settings.kinds import DURATION, NOT_OF_KIND, PATH, URL, Kind, header_of
+from thoughtline.settings.structs import RouteSettings
 from thoughtline.settings.tree import Given, Problems, Table
 from thoughtline.values.nearest import did_you_mean
 from thoughtline.values.turns import FormatName
@@ -134,13 +135,9 @@ def read_ladders(table: Table, problems: Problems) -> dict[str, tuple[Rung, ...]
     return found
 
 
-Leads = tuple[tuple[str, ...], tuple[int, ...], ContinuityWord | None]
-"""The targets of a route, their weights, and what becomes of its conversations."""
-
-
-def read_routes(table: Table, providers: Collection[str], problems: Problems) -> dict[str, Leads]:
+def read_routes(table: Table, providers: Collection[str], problems: Problems) -> dict[str, RouteSettings]:
     """Where each route leads whose providers are known."""
-    found: dict[str, Leads] = {}
+    found: dict[str, RouteSettings] = {}
     for name, row in tables_of(table, "routes", problems).items():
         path = f"routes.{name}"
         values = read_table(path, row, ROUTE, problems)
@@ -151,7 +148,7 @@ def read_routes(table: Table, providers: Collection[str], problems: Problems) ->
         elif weights and len(weights) != len(targets):
             problems.add(row.place, f"{path}.weights", "there must be one for each target", f"write {len(targets)}")
         elif targets:
-            found[name] = (targets, weights, given(values, "continuity", None))
+            found[name] = RouteSettings(name, targets, weights, given(values, "continuity", None))
     return found
 
 
@@ -238,23 +235,13 @@ def _read_provider(path: str, name: str, table: Table, problems: Problems) -> Pr
     bases = _by_format(f"{path}.bases", table, "bases", URL, problems)
     paths = _by_format(f"{path}.paths", table, "paths", PATH, problems)
     return replace(
-        row,
-        base_url=given(values, "base_url", row.base_url),
-        formats=formats,
+        replace(row, **values),
         bases={face: base for face, base in (_faces(row, values) | bases).items() if face in formats},
         paths={face: below for face, below in (row.paths | paths).items() if face in formats},
         auth=_auth(row, values),
         api_keys=_keys(path, row, values, table=table, problems=problems),
         headers=row.headers | _headers(path, table, problems),
         timeouts=_timeouts(path, table, row.timeouts, problems),
-        contract=given(values, "contract", row.contract),
-        dialect=given(values, "dialect", row.dialect),
-        streams_only=given(values, "streams_only", row.streams_only),
-        websocket=given(values, "websocket", row.websocket),
-        continuity=given(values, "continuity", row.continuity),
-        tags=given(values, "tags", row.tags),
-        content=given(values, "content", row.content),
-        keeps=given(values, "keeps", row.keeps),
     )
 
 
