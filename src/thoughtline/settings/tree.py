@@ -100,12 +100,8 @@ class _Reader:
         if match[0] == "$$":
             return "$"
         if name is None or not _NAME.fullmatch(name):
-            self._problems.add(
-                self._place(path),
-                ".".join(path),
-                "a variable needs a name",
-                "write ${NAME}, ${NAME:-default}, $$ for $",
-            )
+            remedy = "write ${NAME}, ${NAME:-default}, $$ for $"
+            self._problems.add(self._place(path), ".".join(path), "a variable needs a name", remedy)
             return ""
         value = self._environment.get(name)
         if value is None and default is None:
