@@ -10,13 +10,10 @@ from thoughtline_sim.pieces import CallTool, Hosted, Redacted, Say, Think
 from thoughtline_sim.reading import JsonObject
 from thoughtline_sim.tokens import ANTHROPIC
 from thoughtline_sim.values import ModelAnswer
+from thoughtline_sim.wires.converse import is_claude
 from thoughtline_sim.wires.generate import GENERATE, chunks, either, framed, parts, response_of, thinking_config
 from thoughtline_sim.wires.messages import arguments_of
 from thoughtline_sim.writing import digest
-
-
-def is_claude(model: str) -> bool:
-    return "claude" in model
 
 
 def is_thinking(exchange: SimExchange) -> bool:
