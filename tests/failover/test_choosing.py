@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from thoughtline.failover.breakers import Breakers, BreakerTerms
+from thoughtline.failover.breakers import Breakers
 from thoughtline.failover.choosing import Affinity, order, ranked
 from thoughtline.failover.failures import TargetFailure
 
@@ -12,9 +12,9 @@ TARGETS = ("a", "b", "c")
 
 
 def _breakers(*failed: tuple[str, float]) -> Breakers:
-    breakers = Breakers(BreakerTerms(failures=1))
+    breakers = Breakers()
     for name, now in failed:
-        breakers.failed(name, TargetFailure("broken"), now)
+        breakers.failed(name, TargetFailure("broken", 15.0), now)
     return breakers
 
 

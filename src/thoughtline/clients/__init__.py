@@ -13,32 +13,14 @@ from typing import NamedTuple
 
 from thoughtline import providers
 from thoughtline.catalogue import PROVIDERS
-from thoughtline.clients import editors, google, libraries, open_agents, terminal
-from thoughtline.clients.row import CHAT, Client, SetupStep
+from thoughtline.clients import editors, libraries, open_agents, terminal
+from thoughtline.clients.row import CHAT
+from thoughtline.clients.row import Client as Client
+from thoughtline.clients.row import SetupStep as SetupStep
 from thoughtline.providers import canonical_name
 from thoughtline.replay.detection import resolve
 from thoughtline.values.destination import Destination
 from thoughtline.values.nearest import nearest as nearest_word
-
-__all__ = [
-    "CLIENTS",
-    "DEFAULT_URL",
-    "KEY",
-    "MODELS",
-    "SETTABLE",
-    "Address",
-    "Client",
-    "SetupStep",
-    "address_of",
-    "client_of",
-    "fill",
-    "find",
-    "instructions",
-    "key_variables",
-    "lines_of",
-    "nearest",
-    "notes_of",
-]
 
 DEFAULT_URL = "http://127.0.0.1:8642"
 KEY = "YOUR_KEY"
@@ -54,8 +36,8 @@ CLIENTS: tuple[Client, ...] = (
     open_agents.CLINE,
     open_agents.OPENCODE,
     open_agents.KILO,
-    google.GEMINI_CLI,
-    google.GEMINI_CLI_LOGIN,
+    terminal.GEMINI_CLI,
+    terminal.GEMINI_CLI_LOGIN,
     terminal.QWEN_CODE,
     open_agents.CONTINUE,
     open_agents.AIDER,
