@@ -19,13 +19,11 @@ from thoughtline_sim.rules import (
 )
 from thoughtline_sim.wires import chat_styles, messages
 from thoughtline_sim.wires import responses as responses_wires
-from thoughtline_sim.wires.chat import ChatStyle, chat_wire
-from thoughtline_sim.wires.code_assist import CODE_ASSIST, is_thinking
+from thoughtline_sim.wires.chat import OLLAMA, ChatStyle, chat_wire
 from thoughtline_sim.wires.converse import converse_wire, invoke_wire
-from thoughtline_sim.wires.generate import GENERATE, either, thinking_config
+from thoughtline_sim.wires.generate import CODE_ASSIST, GENERATE, code_assist_thinks, either, thinking_config
 from thoughtline_sim.wires.interactions import INTERACTIONS
 from thoughtline_sim.wires.messages import MessagesStyle, messages_wire
-from thoughtline_sim.wires.ollama import OLLAMA
 from thoughtline_sim.wires.responses import ResponsesStyle, responses_wire
 
 _MODEL = re.compile(r"/models/([^/:]+):\w+$|/model/([^/]+)/[\w-]+$")
@@ -76,7 +74,7 @@ def _code_assist(*rules: Rule) -> tuple[Api, Api]:
         CODE_ASSIST,
         rules,
         is_streaming=lambda body, path: ":stream" in path,
-        is_thinking=is_thinking,
+        is_thinking=code_assist_thinks,
         inside="request",
     )
     return api, api._replace(path=r"/v1internal:countTokens$", counts=lambda tokens: {"totalTokens": tokens})

@@ -17,9 +17,16 @@ from thoughtline_sim.rules.anthropic import expected_thinking
 from thoughtline_sim.tokens import ANTHROPIC, GEMINI
 from thoughtline_sim.values import InputCall, Rejection, last_person
 from thoughtline_sim.wires import interactions
-from thoughtline_sim.wires.code_assist import bound_thought
 from thoughtline_sim.wires.converse import is_claude
-from thoughtline_sim.wires.generate import bound_to, is_2_5, is_array, is_sentinel, signature_of, spelling_for
+from thoughtline_sim.wires.generate import (
+    bound_thought,
+    bound_to,
+    is_2_5,
+    is_array,
+    is_sentinel,
+    signature_of,
+    spelling_for,
+)
 
 
 def generate_is_signed(exchange: SimExchange) -> Iterator[Rejection]:
