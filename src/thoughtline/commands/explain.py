@@ -27,19 +27,12 @@ from thoughtline.values.errors import ThoughtlineError
 DONE, NOT_FOUND = 0, 1
 _FAILED = ("refused", "failed", "declined")
 _COLOURS = {
-    "ok": "green",
-    "restored": "green",
-    "healed": "yellow",
     "pending": "cyan",
-    "gone": "dim",
-    "kept": "dim",
-    "inherited": "yellow",
-    "blank": "yellow",
     "stripped": "magenta",
-    "missing": "red",
-    "refused": "red",
-    "failed": "red",
-    "declined": "red",
+    **dict.fromkeys(("ok", "restored"), "green"),
+    **dict.fromkeys(("healed", "inherited", "blank"), "yellow"),
+    **dict.fromkeys(("missing", *_FAILED), "red"),
+    **dict.fromkeys(("gone", "kept"), "dim"),
 }
 _MOST_ALIKE = 3
 """Turns in a row that are told one by one, if the same was done about all for the same reason."""

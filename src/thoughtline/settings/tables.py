@@ -123,15 +123,22 @@ def read_contracts(table: Table, problems: Problems) -> dict[str, Contract]:
 
 def read_ladders(table: Table, problems: Problems) -> dict[str, tuple[Rung, ...]]:
     """The ladders that contracts get on a miss, by contract."""
+    found = _by_name("replay.on_miss", table, RUNGS, problems, sort="contract", known=CONTRACTS)
+    return cast("dict[str, tuple[Rung, ...]]", found)
+
+
+def _by_name(
+    path: str, table: Table, kind: Kind, problems: Problems, *, sort: str, known: Collection[str]
+) -> dict[str, object]:
+    """The values of a table in which every key is a known one."""
     found = {}
     for name, node in table.members.items():
-        path = f"replay.on_miss.{name}"
-        if name not in CONTRACTS:
-            problems.add(node.place, path, "there is no such contract", did_you_mean(name, CONTRACTS))
+        if name not in known:
+            problems.add(node.place, f"{path}.{name}", f"there is no such {sort}", did_you_mean(name, known))
             continue
-        ladder = read_value(path, node, RUNGS, problems)
-        if ladder is not None:
-            found[name] = cast("tuple[Rung, ...]", ladder)
+        value = read_value(f"{path}.{name}", node, kind, problems)
+        if value is not None:
+            found[name] = value
     return found
 
 
@@ -270,15 +277,8 @@ def _keys(path: str, row: Provider, values: dict[str, object], *, table: Table, 
 
 
 def _by_format(path: str, table: Table, name: str, kind: Kind, problems: Problems) -> dict[FormatName, str]:
-    found = {}
-    for face, node in table_at(table, name, problems, path.removesuffix(name)).members.items():
-        if face not in FACES:
-            problems.unknown(node.place, f"{path}.{face}", FACES, "format")
-            continue
-        value = read_value(f"{path}.{face}", node, kind, problems)
-        if value is not None:
-            found[cast(FormatName, face)] = str(value)
-    return found
+    within = table_at(table, name, problems, path.removesuffix(name))
+    return cast("dict[FormatName, str]", _by_name(path, within, kind, problems, sort="format", known=FACES))
 
 
 def _headers(path: str, table: Table, problems: Problems) -> dict[str, str]:
