@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from textwrap import indent
 from typing import NamedTuple
 
 from thoughtline import providers
@@ -111,7 +112,7 @@ def _context_of(model: str) -> int | None:
 
 def instructions(client: Client, address: Address, key: str = KEY) -> str:
     """The steps to take, and what to know."""
-    steps = [f"{step.where}\n\n{_indented(lines_of(client, step, address, key=key))}\n" for step in client.steps]
+    steps = [f"{step.where}\n\n{indent(lines_of(client, step, address, key=key), '    ')}\n" for step in client.steps]
     notes = [f"- {note}" for note in notes_of(client, address, key)]
     return "\n".join([f"{client.title} through {address.base}\n", *steps, *notes])
 
@@ -160,10 +161,6 @@ def fill(text: str, address: Address, key: str = KEY) -> str:
         text = "".join(line for line in text.splitlines(keepends=True) if "<context>" not in line)
     text = text.replace("<context>", str(address.context))
     return text.replace("<base>", address.base).replace("<model>", address.model).replace("<key>", key)
-
-
-def _indented(lines: str) -> str:
-    return "\n".join(f"    {line}" if line else "" for line in lines.strip().splitlines())
 
 
 def _named() -> dict[str, Client]:

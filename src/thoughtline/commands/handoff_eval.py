@@ -121,7 +121,6 @@ def shipped() -> bytes:
 
 
 def decode_conversations(data: bytes) -> list[EvalConversation]:
-    """Conversations of a JSONL file."""
     found = []
     for number, line in enumerate(data.splitlines(), 1):
         if not line.strip():

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from hashlib import sha256
 
 from thoughtline.failover.breakers import Breakers
@@ -95,25 +95,21 @@ def arranged(names: list[str], stays_with: str | None, ready: Set[str], *, until
 class KeyRing:
     """The keys of all providers, as far as anything is known about them.
 
-    `on_change` is called with the name of a key that was put aside, or is good again.
+    `aside` says until when keys are left alone, by their names. `on_change` is called with the name of a key that was
+    put aside, or is good again.
     """
 
     def __init__(self) -> None:
-        self._aside: dict[str, float] = {}
+        self.aside: dict[str, float] = {}
         self._affinity = Affinity()
         self.on_change: Callable[[str], None] = lambda name: None
-
-    @property
-    def aside(self) -> Mapping[str, float]:
-        """Until when keys are left alone, by their names."""
-        return self._aside
 
     def adopt(self, name: str, until: float) -> None:
         """What another process knows of a key: until when it is left alone, or 0 if it is good again."""
         if not until:
-            self._aside.pop(name, None)
-        elif name in self._aside or len(self._aside) < MOST_KEYS:
-            self._aside[name] = until
+            self.aside.pop(name, None)
+        elif name in self.aside or len(self.aside) < MOST_KEYS:
+            self.aside[name] = until
 
     def order(
         self, provider: str, keys: Sequence[str], conversation: str, now: float, made_with: str | None = None
@@ -126,15 +122,15 @@ class KeyRing:
         drawn = ranked(list(names), [1] * len(names), conversation)
         known = self._affinity.get(f"{provider}/{conversation}")
         stays_with = known if made_with is None else _name(provider, made_with)
-        ready = {name for name in names if self._aside.get(name, 0.0) <= now}
-        return [names[name] for name in arranged(drawn, stays_with, ready, until=self._aside.__getitem__)]
+        ready = {name for name in names if self.aside.get(name, 0.0) <= now}
+        return [names[name] for name in arranged(drawn, stays_with, ready, until=self.aside.__getitem__)]
 
     def is_aside(self, provider: str, key: str, now: float) -> bool:
-        return self._aside.get(_name(provider, key), 0.0) > now
+        return self.aside.get(_name(provider, key), 0.0) > now
 
     def succeeded(self, provider: str, key: str, conversation: str) -> None:
         name = _name(provider, key)
-        if self._aside.pop(name, 0.0):
+        if self.aside.pop(name, 0.0):
             self.on_change(name)
         self._affinity.keep(f"{provider}/{conversation}", name)
 
@@ -145,7 +141,7 @@ class KeyRing:
         usual = REJECTED_SECONDS if failure.kind == "key_rejected" else LIMITED_SECONDS
         pause = failure.pause_seconds if failure.pause_seconds is not None else usual
         name = _name(provider, key)
-        self._aside[name] = now + pause
+        self.aside[name] = now + pause
         self.on_change(name)
         return True
 

@@ -149,5 +149,4 @@ CONTRACT = (
 
 
 def names(keys: tuple[Key, ...]) -> list[str]:
-    """The names of some rows."""
     return [key.name for key in keys]

@@ -118,7 +118,6 @@ def _path(value: object, is_text: bool) -> str:
 
 
 def whole(least: int, most: int) -> Kind:
-    """A whole number."""
     bounded = cast(type[int], Annotated[int, Meta(ge=least, le=most)])
     return Kind(
         f"a whole number from {least:,} to {most:,}",

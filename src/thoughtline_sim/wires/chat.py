@@ -118,7 +118,6 @@ class ChatStyle(NamedTuple):
 
 
 def chat_wire(style: ChatStyle) -> WireFormat:
-    """The wire of one provider."""
     return WireFormat(
         "openai_chat",
         problem_of,

@@ -123,7 +123,6 @@ def _write(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
 
 
 def response_of(answer: ModelAnswer, parts: Iterable[JsonObject]) -> JsonObject:
-    """A response of these parts."""
     content = {"parts": list(parts), "role": "model"}
     return {
         "candidates": [{"content": content, "finishReason": _STOPS[answer.finish], "index": 0}],
@@ -252,10 +251,6 @@ def code_assist_thinks(exchange: SimExchange) -> bool:
     return bool(config) and budget != 0 if is_claude(exchange.model) else budget != 0
 
 
-def seal_thought(exchange: SimExchange, text: str) -> str:
-    return exchange.mint.seal({"thought": digest(text)}, bound_thought(exchange, text), ANTHROPIC)
-
-
 def bound_thought(exchange: SimExchange, text: str) -> tuple[str, ...]:
     """What the signature of a thought is good for: these words of this model for this account."""
     return ("antigravity", exchange.model, exchange.account, text)
@@ -266,7 +261,9 @@ def _claude_parts(exchange: SimExchange, answer: ModelAnswer) -> Iterator[JsonOb
     for number, piece in enumerate(answer.pieces):
         match piece:
             case Think() | Redacted():
-                yield {"text": piece.text, "thought": True, "thoughtSignature": seal_thought(exchange, piece.text)}
+                bound = bound_thought(exchange, piece.text)
+                signature = exchange.mint.seal({"thought": digest(piece.text)}, bound, ANTHROPIC)
+                yield {"text": piece.text, "thought": True, "thoughtSignature": signature}
             case Say():
                 yield {"text": piece.text}
             case CallTool() | Hosted():
