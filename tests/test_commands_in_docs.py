@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import pytest
 
-from thoughtline.cli import parser
+from thoughtline.commands.parser import parser
 
 ROOT = Path(__file__).parents[1]
 GENERATED = {"cli.md", "clients.md"}  # tests/test_clients.py and tests/clients run what these print

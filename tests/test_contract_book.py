@@ -7,7 +7,8 @@ from msgspec.structs import replace
 from thoughtline import providers as dialects
 from thoughtline.contract_book import ContractBook
 from thoughtline.lessons import Lessons
-from thoughtline.providers import CONTRACTS, Contract, Source
+from thoughtline.providers import CONTRACTS, Contract
+from thoughtline.providers.contract import Source
 from thoughtline.replay.detection import resolve
 from thoughtline.stores import MemoryStore, StoreSettings
 from thoughtline.values.destination import Destination

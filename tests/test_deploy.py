@@ -25,7 +25,7 @@ from tests.gateway.sockets import RESPONSES, USER, answering, talking
 from tests.gateway.tls_front import certify
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.stores.servers import free_port, read_until
-from thoughtline.cli import parser
+from thoughtline.commands.parser import parser
 from thoughtline.gateway.access import PROBES
 from thoughtline.gateway.serving import GRACE_SECONDS
 from thoughtline.settings.overlay import LONG, SHORT

@@ -17,8 +17,8 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from thoughtline.catalogue import PROVIDERS
-from thoughtline.cli import parser
 from thoughtline.clients import CLIENTS, DEFAULT_URL, Client, address_of, fill, lines_of
+from thoughtline.commands.parser import parser
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.admin.table import TABLE
 from thoughtline.providers import CONTRACTS, DIALECTS, Contract, host_named

@@ -192,7 +192,7 @@ class FormatReasoningCodec(Struct, frozen=True):
         at = 0  # among what is visible
         for position, item in enumerate(items):
             if isinstance(item, REASONING_KINDS):
-                yield replace(item, index=position) if self._counts_positions(item) else item
+                yield replace(item, index=position) if self._is_in_order and item.index is None else item
             elif is_strange_reasoning(item):
                 yield item
             else:
@@ -200,9 +200,6 @@ class FormatReasoningCodec(Struct, frozen=True):
                     name = item.id if isinstance(item, ToolCall) else None
                     yield ReasoningEncrypted(item.seal.data, item.seal.format, name, at)
                 at += 1
-
-    def _counts_positions(self, item: Reasoning) -> bool:
-        return self._is_in_order and item.index is None
 
     def _put_seals(self, visible: list[Item], items: Sequence[Thought]) -> list[Thought]:
         """Set each seal on what it was taken from; gives the items that stand by themselves."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
 
 import brotli
 import zstandard
@@ -20,18 +20,28 @@ _MOST_MEMBERS = 4096
 """Of one gzip body: with a few bytes each, unpacking them takes long and gives nothing."""
 
 
-class Decompresses(Protocol):
-    """Compressed bytes cut anywhere in, plain bytes out."""
+class _Layer(ABC):
+    """Compressed bytes cut anywhere in, plain bytes out, `limit` at most."""
 
+    def __init__(self, limit: int) -> None:
+        self._left = limit
+
+    @abstractmethod
     def feed(self, data: bytes) -> bytes: ...
 
+    def _counted(self, piece: bytes) -> bytes:
+        self._left -= len(piece)
+        if self._left < 0:
+            raise LimitExceeded("a compressed body that is too large when unpacked")
+        return piece
 
-class _Zlib:
+
+class _Zlib(_Layer):
     """gzip (also of several members) and deflate, with or without its zlib header."""
 
     def __init__(self, window: int, limit: int) -> None:
+        super().__init__(limit)
         self._window = window
-        self._left = limit
         self._zlib = zlib.decompressobj(window)
         self._members = 1
         self._head: bytes | None = b"" if window == zlib.MAX_WBITS else None
@@ -55,11 +65,7 @@ class _Zlib:
         while data:
             if self._zlib.eof:
                 self._begin_member()
-            piece = self._zlib.decompress(data, self._left + 1)
-            self._left -= len(piece)
-            if self._left < 0:
-                raise LimitExceeded("a compressed body that is too large when unpacked")
-            out.append(piece)
+            out.append(self._counted(self._zlib.decompress(data, self._left + 1)))
             data = self._zlib.unconsumed_tail or self._zlib.unused_data
 
     def _begin_member(self) -> None:
@@ -74,41 +80,32 @@ def _has_zlib_header(data: bytes) -> bool:
     return data[0] & 0x0F == 8 and (data[0] << 8 | data[1]) % 31 == 0
 
 
-class _Brotli:
+class _Brotli(_Layer):
     def __init__(self, limit: int) -> None:
-        self._left = limit
+        super().__init__(limit)
         self._brotli = brotli.Decompressor()
 
     def feed(self, data: bytes) -> bytes:
         out = []
         while True:
-            piece = self._brotli.process(data, output_buffer_limit=_PIECE)
-            self._left -= len(piece)
-            if self._left < 0:
-                raise LimitExceeded("a compressed body that is too large when unpacked")
+            piece = self._counted(self._brotli.process(data, output_buffer_limit=_PIECE))
             out.append(piece)
             data = b""
             if self._brotli.is_finished() or (self._brotli.can_accept_more_data() and not piece):
                 return b"".join(out)
 
 
-class _Zstandard:
+class _Zstandard(_Layer):
     def __init__(self, limit: int) -> None:
-        self._left = limit
+        super().__init__(limit)
         self._zstd = zstandard.ZstdDecompressor(max_window_size=2**27).decompressobj(write_size=_PIECE)
 
     def feed(self, data: bytes) -> bytes:
-        out = []
-        for start in range(0, len(data), 1024):  # so that a bomb is seen before all of it is unpacked
-            piece = self._zstd.decompress(data[start : start + 1024])
-            self._left -= len(piece)
-            if self._left < 0:
-                raise LimitExceeded("a compressed body that is too large when unpacked")
-            out.append(piece)
-        return b"".join(out)
+        starts = range(0, len(data), 1024)  # so that a bomb is seen before all of it is unpacked
+        return b"".join(self._counted(self._zstd.decompress(data[start : start + 1024])) for start in starts)
 
 
-_MAKERS: dict[str, Callable[[int], Decompresses]] = {
+_MAKERS: dict[str, Callable[[int], _Layer]] = {
     "gzip": lambda limit: _Zlib(16 + zlib.MAX_WBITS, limit),
     "x-gzip": lambda limit: _Zlib(16 + zlib.MAX_WBITS, limit),
     "deflate": lambda limit: _Zlib(zlib.MAX_WBITS, limit),

@@ -37,10 +37,6 @@ def painted(text: str, colour: str, options: LogOptions) -> str:
     return f"\x1b[{colour}m{text}\x1b[0m" if options.is_coloured and text else text
 
 
-def clock_time(at: float) -> str:
-    return datetime.fromtimestamp(at).strftime("%H:%M:%S")
-
-
 class LogRow(NamedTuple):
     """What a line says of a request. One without a `status` got no answer."""
 
@@ -59,7 +55,7 @@ def row_text(row: LogRow, options: LogOptions) -> str:
     """The line: time, status, seconds, whom it went to, format, what was done, id."""
     status = "..." if row.has_begun else str(row.status or "---")
     parts = [
-        painted(clock_time(row.at), DIM, options),
+        painted(f"{datetime.fromtimestamp(row.at):%H:%M:%S}", DIM, options),
         painted(status, _status_colour(row), options),
         f"{row.seconds:6.2f}s",
         f"{printable(row.subject):<32}",

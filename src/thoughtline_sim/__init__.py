@@ -6,9 +6,3 @@
 `SIMULATORS` has one row per provider: its APIs (paths, a `WireFormat`, rules). `Simulation` is one at work, with no
 socket and no clock; `app` puts it behind ASGI. Tokens are authenticated (`tokens`); `ledger` knows what came back.
 """
-
-from thoughtline_sim.simulation import HttpResponse, Simulation
-from thoughtline_sim.simulators import SIMULATORS
-from thoughtline_sim.values import HttpRequest
-
-__all__ = ["SIMULATORS", "HttpRequest", "HttpResponse", "Simulation"]

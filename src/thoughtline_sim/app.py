@@ -130,18 +130,21 @@ async def _live(receive: Receive, send: Send) -> None:
             return
 
 
+def sim_server(app: Any) -> uvicorn.Server:
+    """A server of an application. A stream that is cut on purpose is no error worth a line."""
+    return uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_keep_alive=KEEP_ALIVE_SECONDS))
+
+
 def serve(
-    name: str, profile: str | None, host: str, *, port: int, tell: Callable[[str], None], log: SimLog | None = None
+    name: str, profile: str | None, host: str, *, port: int, tell: Callable[[str], object], log: SimLog | None = None
 ) -> None:
     """Serve a simulator until it is interrupted. `tell` gets its address; port 0 lets the system choose one."""
     began = time.monotonic()
     app = simulator_app(name, profile, seed=time.time_ns(), log=log)
     with socket.create_server((host, port), backlog=512) as listener:
         tell(f"http://{host}:{listener.getsockname()[1]}")
-        # A stream that is cut on purpose is no error worth a line.
-        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_keep_alive=KEEP_ALIVE_SECONDS))
         try:
-            server.run(sockets=[listener])
+            sim_server(app).run(sockets=[listener])
         finally:
             if log is not None:
                 log.goodbye(time.monotonic() - began)

@@ -11,23 +11,19 @@ from thoughtline_sim.rules import (
     anthropic,
     asking,
     bedrock,
-    code_assist,
     forbidden,
     gemini,
-    interactions,
     openrouter,
     presence,
     responses,
 )
-from thoughtline_sim.wires import chat_styles, messages, responses_styles
-from thoughtline_sim.wires.chat import ChatStyle, chat_wire
-from thoughtline_sim.wires.code_assist import CODE_ASSIST, is_thinking
-from thoughtline_sim.wires.converse import converse_wire
-from thoughtline_sim.wires.generate import GENERATE, either, thinking_config
+from thoughtline_sim.wires import chat_styles, messages
+from thoughtline_sim.wires import responses as responses_wires
+from thoughtline_sim.wires.chat import OLLAMA, ChatStyle, chat_wire
+from thoughtline_sim.wires.converse import converse_wire, invoke_wire
+from thoughtline_sim.wires.generate import CODE_ASSIST, GENERATE, code_assist_thinks, either, thinking_config
 from thoughtline_sim.wires.interactions import INTERACTIONS
-from thoughtline_sim.wires.invoke import invoke_wire
 from thoughtline_sim.wires.messages import MessagesStyle, messages_wire
-from thoughtline_sim.wires.ollama import OLLAMA
 from thoughtline_sim.wires.responses import ResponsesStyle, responses_wire
 
 _MODEL = re.compile(r"/models/([^/:]+):\w+$|/model/([^/]+)/[\w-]+$")
@@ -78,7 +74,7 @@ def _code_assist(*rules: Rule) -> tuple[Api, Api]:
         CODE_ASSIST,
         rules,
         is_streaming=lambda body, path: ":stream" in path,
-        is_thinking=is_thinking,
+        is_thinking=code_assist_thinks,
         inside="request",
     )
     return api, api._replace(path=r"/v1internal:countTokens$", counts=lambda tokens: {"totalTokens": tokens})
@@ -188,7 +184,7 @@ _ROWS = (
                 presence.deepseek_requires(presence.has_block, "content[].thinking"),
             ),
             _responses(
-                responses_styles.DEEPSEEK,
+                responses_wires.DEEPSEEK,
                 *_DEEPSEEK_TOOLS,
                 presence.deepseek_calls_before_outputs,
                 presence.deepseek_requires(presence.has_item, "reasoning_text"),
@@ -280,7 +276,7 @@ _ROWS = (
             Api(
                 r"/interactions$",
                 INTERACTIONS,
-                (interactions.previous_known, interactions.signatures_open, interactions.thoughts_lead_to_calls),
+                (gemini.previous_known, gemini.signatures_open, gemini.thoughts_lead_to_calls),
             ),
         ),
     ),
@@ -290,10 +286,10 @@ _ROWS = (
         _CODE_ASSIST_MODELS,
         reject=refusals.gemini_error,
         apis=_code_assist(
-            code_assist.for_gemini(asking.gemini_tools_together),
-            code_assist.for_gemini(gemini.generate_is_signed),
-            code_assist.for_gemini(gemini.results_follow_code),
-            code_assist.claude_is_signed,
+            gemini.for_gemini(asking.gemini_tools_together),
+            gemini.for_gemini(gemini.generate_is_signed),
+            gemini.for_gemini(gemini.results_follow_code),
+            gemini.claude_is_signed,
         ),
         others=_SIDE_CALLS,
     ),
@@ -323,7 +319,7 @@ _ROWS = (
         "OpenAI: Responses, stored or not, with pairs and ciphertext; chat, where reasoning has no place",
         ("gpt-5.1", "o4-mini"),
         apis=(
-            _responses(responses_styles.OPENAI, *responses.OPENAI_RULES, has_websocket=True),
+            _responses(responses_wires.OPENAI, *responses.OPENAI_RULES, has_websocket=True),
             _chat(chat_styles.OPENAI, *responses.CHAT_RULES, responses.chat_effort_with_tools),
         ),
     ),
@@ -332,7 +328,7 @@ _ROWS = (
         "Azure OpenAI: like OpenAI; ciphertext of another resource is refused",
         ("gpt-5-mini",),
         apis=(
-            _responses(responses_styles.OPENAI, *responses.OPENAI_RULES, has_websocket=True),
+            _responses(responses_wires.OPENAI, *responses.OPENAI_RULES, has_websocket=True),
             _chat(chat_styles.OPENAI, *responses.CHAT_RULES),
         ),
     ),
@@ -343,7 +339,7 @@ _ROWS = (
         reject=refusals.xai_error,
         apis=(
             _responses(
-                responses_styles.XAI,
+                responses_wires.XAI,
                 asking.xai_tool_kinds,
                 responses.xai_summary_given,
                 responses.xai_ciphertext_opens,
@@ -400,7 +396,7 @@ _ROWS = (
         reject=refusals.copilot_error,
         apis=(
             _chat(chat_styles.COPILOT, forbidden.copilot_opaque_opens),
-            _responses(responses_styles.COPILOT, *responses.OPENAI_RULES),
+            _responses(responses_wires.COPILOT, *responses.OPENAI_RULES),
         ),
     ),
 )

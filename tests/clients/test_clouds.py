@@ -17,7 +17,7 @@ from tests.clients.upstreams import Upstream, start
 from tests.gateway.gateways import Running, moved, running
 from thoughtline.providers import AuthStyle
 from thoughtline.settings import Settings
-from thoughtline_sim.rules.signed import KEY_ID, SECRET
+from thoughtline_sim.rules.bedrock import KEY_ID, SECRET
 
 TURNS = 10
 

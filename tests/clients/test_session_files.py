@@ -10,7 +10,7 @@ from tests.clients.agents import CLAUDE_CODE, CODEX
 from tests.clients.programs import Place, Program, Task, run
 from tests.clients.upstreams import start
 from thoughtline.auditing import audit
-from thoughtline.commands.audit_inputs import read_inputs
+from thoughtline.commands.audit import read_inputs
 
 pytestmark = pytest.mark.programs
 

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from thoughtline.cli import COMMANDS, parser
 from thoughtline.commands.completion import SHELLS, words_of
+from thoughtline.commands.parser import COMMANDS, parser
 
 
 def completed(line: str) -> list[str]:

@@ -12,7 +12,7 @@ from tests.gateway.managed_gateways import TOKEN, Managed, followed, managed
 from tests.gateway.test_admin_requests import NOVEL, acme, unseen
 from thoughtline.cli import main
 from thoughtline.commands.explain import DONE, NOT_FOUND
-from thoughtline.commands.failing import FAILED
+from thoughtline.commands.telling import FAILED
 
 
 @pytest.fixture

@@ -17,7 +17,9 @@ import pytest
 from tests.gateway.gateways import running
 from thoughtline.clients import CLIENTS, Address, find
 from thoughtline.clients.launching import launch_of
+from thoughtline.commands.run import start_gateway
 from thoughtline.settings import Settings
+from thoughtline.values.errors import Declined
 
 KEY = "sk-of-a-test"
 ADDRESS = Address("http://127.0.0.1:8642/deepseek", "some-model", 1000)
@@ -149,3 +151,22 @@ def test_flags_of_codex() -> None:
     assert launch.arguments[:4] == ["-c", 'model="some-model"', "-c", 'model_provider="thoughtline"']
     assert 'model_providers.thoughtline.base_url="http://127.0.0.1:8642/deepseek/v1"' in launch.arguments
     assert launch.variables == {"THOUGHTLINE_KEY": KEY}
+
+
+def test_why_it_did_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last line of its log, which is its own run's and only its owner's to read."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    config = tmp_path / "wrong.toml"
+    config.write_text("[server]\nprot = 1\n")
+    log = tmp_path / "thoughtline" / "gateway.log"
+    log.parent.mkdir()
+    log.write_text("of an earlier run\n" * 100)
+    log.chmod(0o600)
+    with pytest.raises(Declined) as error:
+        start_gateway(config, lambda: False)
+    lines = log.read_text().splitlines()
+    assert "of an earlier run" not in lines
+    assert str(error.value) == f"The gateway did not start. {lines[-1]}"
+    assert "prot" in log.read_text()
+    assert str(log) in error.value.remedy
+    assert log.stat().st_mode & 0o777 == 0o600

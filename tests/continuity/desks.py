@@ -13,7 +13,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
-from thoughtline.continuity.handover import Handover, Quotation, carry_on
+from thoughtline.continuity.handover import Handover, Quotation
 from thoughtline.continuity.memory import Memory
 from thoughtline.continuity.terms import Terms
 from thoughtline.formats import FORMATS, BodyCodec
@@ -126,7 +126,7 @@ class Desk:
         found = await self.store.find(tenant, needed.keys)
         planned = plan(transcript, contract, needed, found, model.issuer).apply(transcript)
         handover = await self.memory.recall(needed, found, transcript, target=model.issuer, terms=self.terms)
-        continued = carry_on(handover, planned, contract)
+        continued = handover.carry_on(planned, contract)
         body = bodies.encode_request(continued.transcript, contract.dialect)
         return Sent(model, body, continued.quotation, handover, transcript, needed, identity)
 

@@ -30,7 +30,7 @@ async def test_the_sessions_used_longest_ago_go_first() -> None:
         desk.clock.now += 100
         await desk.memory.keep(_line("s0", "2"), _quotes(1))
         await desk.memory.keep(_line("new", "1"), _quotes(1))
-        assert await desk.memory.sessions() == MOST_SESSIONS
+        assert len(await desk.store.notes(SESSIONS)) == MOST_SESSIONS
         assert (await desk.memory.quoted(_line("s0", "2"))).is_known
         assert (await desk.memory.quoted(_line("new", "1"))).is_known
         assert not (await desk.memory.quoted(_line("s1", "1"))).is_known
@@ -44,7 +44,7 @@ async def test_sessions_that_nobody_uses_any_more_are_not_kept() -> None:
             await desk.memory.keep(_line(f"s{number}", "1"), _quotes(1))
         desk.clock.now += TTL_SECONDS + 1
         await desk.memory.keep(_line("new", "1"), _quotes(1))
-        assert await desk.memory.sessions() == 1
+        assert len(await desk.store.notes(SESSIONS)) == 1
 
 
 async def test_a_session_keeps_its_last_places() -> None:

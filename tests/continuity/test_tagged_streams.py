@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.continuity.streams import STREAMS, Quote, ascii_only, deltas_of, escaped, google, items_of, plain
 from thoughtline.continuity.tagged_streams import TaggedStream
-from thoughtline.continuity.tags import TagMode, split
+from thoughtline.continuity.tags import TagMode, visible_text
 from thoughtline.formats import FORMATS
 from thoughtline.formats.framing import MAX_EVENT_BYTES
 from thoughtline.values.turns import FormatName
@@ -44,7 +44,7 @@ def test_a_tag_cut_at_every_byte_gives_the_same_stream(format: FormatName, strea
     """Wherever the network cuts, inside an escape too: the same bytes, the same visible text, the same events."""
     sent = b"".join(stream([TAGGED[:12], TAGGED[12:19], TAGGED[19:]], quote))
     whole = _filtered(format, [sent])
-    wanted = split(TAGGED, "markers").visible
+    wanted = visible_text(TAGGED, "markers")
     assert deltas_of(format, whole)[0] == wanted
     assert items_of(format, whole)[0] == wanted
     assert _events(whole) == _events(sent)
@@ -73,7 +73,7 @@ def test_any_text_in_any_pieces(text: str, cuts: list[int]) -> None:
     pieces = [text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True)]
     for name, stream in STREAMS.values():
         out = _filtered(name, [b"".join(stream(pieces, plain))])
-        assert deltas_of(name, out)[0] == split(text, "markers").visible
+        assert deltas_of(name, out)[0] == visible_text(text, "markers")
 
 
 @pytest.mark.parametrize(("format", "stream"), STREAMS.values(), ids=list(STREAMS))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thoughtline.continuity.tags import MOST_TAG_CHARS, Scanner, TagMode, Verdict, split
+from thoughtline.continuity.tags import MOST_TAG_CHARS, Scanner, TagMode, Verdict, visible_text
 
 TEXTS: dict[str, tuple[str, str, str]] = {
     # text, what is visible without markers, what is visible when lifted
@@ -78,14 +78,16 @@ TEXTS: dict[str, tuple[str, str, str]] = {
 @pytest.mark.parametrize(("text", "visible", "left"), TEXTS.values(), ids=list(TEXTS))
 def test_markers_go_or_what_they_mark(text: str, visible: str, left: str) -> None:
     """Markers: the inner text stays. Lift: it goes. Off: nothing happens."""
-    assert split(text, "markers").visible == visible
-    assert split(text, "lift").visible == left
-    assert split(text, "off").visible == text
+    assert visible_text(text, "markers") == visible
+    assert visible_text(text, "lift") == left
+    assert visible_text(text, "off") == text
 
 
 def test_what_is_lifted_is_what_stood_between() -> None:
     """With its white space, and all of several."""
-    assert split("<think> a </think>b<thought>\nc</thought>", "lift").lifted == " a \nc"
+    scanner = Scanner("lift")
+    runs = [*scanner.feed("<think> a </think>b<thought>\nc</thought>"), *scanner.finish()]
+    assert [text for verdict, text in runs if verdict == "lift"] == [" a ", "\nc"]
 
 
 def _verdicts(mode: TagMode, pieces: list[str]) -> list[Verdict]:
@@ -127,7 +129,7 @@ def test_nothing_is_held_that_can_not_become_a_tag(text: str) -> None:
     """Held back no longer than needed to decide."""
     scanner = Scanner("markers")
     scanner.feed(text)
-    assert not scanner.waits
+    assert not scanner.finish()
 
 
 @pytest.mark.parametrize(
@@ -137,8 +139,8 @@ def test_what_could_become_a_tag_is_held(text: str) -> None:
     """And not a character before it."""
     scanner = Scanner("markers")
     runs = scanner.feed(text)
-    assert scanner.waits
     assert sum(len(run.text) for run in runs) == text.index("<")
+    assert scanner.finish()
 
 
 def test_a_tag_that_never_ends_is_let_go() -> None:
@@ -146,5 +148,5 @@ def test_a_tag_that_never_ends_is_let_go() -> None:
     scanner = Scanner("markers")
     scanner.feed('<think a="')
     runs = scanner.feed("x" * MOST_TAG_CHARS)
-    assert not scanner.waits
+    assert not scanner.finish()
     assert sum(len(run.text) for run in runs) == MOST_TAG_CHARS + len('<think a="')

@@ -4,36 +4,41 @@ from __future__ import annotations
 
 from collections import Counter
 
-from thoughtline.failover.breakers import Breakers, BreakerTerms
-from thoughtline.failover.choosing import Affinity, order, ranked
+from thoughtline.failover.breakers import Breakers
 from thoughtline.failover.failures import TargetFailure
+from thoughtline.failover.health import Affinity, arranged, ranked
 
 TARGETS = ("a", "b", "c")
 
 
 def _breakers(*failed: tuple[str, float]) -> Breakers:
-    breakers = Breakers(BreakerTerms(failures=1))
+    breakers = Breakers()
     for name, now in failed:
-        breakers.failed(name, TargetFailure("broken"), now)
+        breakers.failed(name, TargetFailure("broken", 15.0), now)
     return breakers
+
+
+def order(stays_with: str | None, breakers: Breakers, now: float) -> list[str]:
+    ready = {name for name in TARGETS if breakers.admits(name, now)}
+    return arranged(ranked(TARGETS, (), "x"), stays_with, ready, until=breakers.opens_at)
 
 
 def test_without_weights_the_routes_order() -> None:
     """For every conversation."""
-    assert order(TARGETS, (), "x", None, Breakers(), 0.0) == ["a", "b", "c"]
+    assert order(None, Breakers(), 0.0) == ["a", "b", "c"]
 
 
 def test_the_target_that_answered_comes_first() -> None:
     """Until it is open; then in its place among those that are."""
-    assert order(TARGETS, (), "x", "c", Breakers(), 0.0) == ["c", "a", "b"]
-    assert order(TARGETS, (), "x", "c", _breakers(("c", 0.0)), 0.0) == ["a", "b", "c"]
-    assert order(TARGETS, (), "x", "gone", Breakers(), 0.0) == ["a", "b", "c"]
+    assert order("c", Breakers(), 0.0) == ["c", "a", "b"]
+    assert order("c", _breakers(("c", 0.0)), 0.0) == ["a", "b", "c"]
+    assert order("gone", Breakers(), 0.0) == ["a", "b", "c"]
 
 
 def test_open_targets_come_last_and_never_not_at_all() -> None:
     """The one that opens soonest first: somebody is always asked."""
-    assert order(TARGETS, (), "x", None, _breakers(("a", 0.0)), 0.0) == ["b", "c", "a"]
-    assert order(TARGETS, (), "x", None, _breakers(("a", 5.0), ("b", 0.0), ("c", 2.0)), 5.0) == ["b", "c", "a"]
+    assert order(None, _breakers(("a", 0.0)), 0.0) == ["b", "c", "a"]
+    assert order(None, _breakers(("a", 5.0), ("b", 0.0), ("c", 2.0)), 5.0) == ["b", "c", "a"]
 
 
 def test_weights_spread_conversations() -> None:

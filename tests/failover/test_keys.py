@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from thoughtline.failover.failures import TargetFailure
-from thoughtline.failover.keys import LIMITED_SECONDS, REJECTED_SECONDS, KeyRing
+from thoughtline.failover.health import LIMITED_SECONDS, REJECTED_SECONDS, KeyRing
 
 KEYS = ("key-1", "key-2", "key-3")
 

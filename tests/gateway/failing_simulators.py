@@ -28,9 +28,10 @@ from thoughtline.settings import ContinuitySettings, ReplaySettings, RouteSettin
 from thoughtline.stores import Store
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.turns import FormatName
-from thoughtline_sim import HttpRequest, HttpResponse, Simulation
 from thoughtline_sim.app import SimulatorApp
+from thoughtline_sim.simulation import HttpResponse, Simulation
 from thoughtline_sim.simulators import SIMULATORS
+from thoughtline_sim.values import HttpRequest
 
 Json = dict[str, Any]
 

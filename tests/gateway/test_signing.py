@@ -24,7 +24,7 @@ from thoughtline.credentials import credentials_of, signed_tenant
 from thoughtline.gateway.signing import region_of
 from thoughtline.settings import Settings
 from thoughtline.stores import Filter
-from thoughtline_sim.rules.signed import KEY_ID, SECRET
+from thoughtline_sim.rules.bedrock import KEY_ID, SECRET
 
 MODEL = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 OWN_KEY = f"{KEY_ID}:{SECRET}"

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from tests.sim.faces import CASES, HTTP, Case, Dialogue, streamed
 from tests.sim.served_simulators import served
 from tests.sim.violations import called, case_of
-from thoughtline_sim import SIMULATORS, HttpRequest
+from thoughtline_sim.simulators import SIMULATORS
+from thoughtline_sim.values import HttpRequest
 
 DEEPSEEK = case_of("deepseek")
 

@@ -15,8 +15,9 @@ import pytest
 from tests import recordings
 from tests.recordings import Exchange, Recording
 from tests.sim.reminted_requests import Reminter
-from thoughtline_sim import SIMULATORS, HttpRequest, HttpResponse, Simulation
-from thoughtline_sim.simulation import account_of
+from thoughtline_sim.simulation import HttpResponse, Simulation, account_of
+from thoughtline_sim.simulators import SIMULATORS
+from thoughtline_sim.values import HttpRequest
 
 SIMULATOR_OF: dict[tuple[str, str], str] = {
     ("anthropic", "anthropic"): "anthropic",

@@ -38,8 +38,9 @@ from thoughtline.values.errors import ThoughtlineError
 from thoughtline.values.events import Event
 from thoughtline.values.identity import Identity
 from thoughtline.values.turns import FormatName, Provenance, Reply
-from thoughtline_sim import HttpRequest, HttpResponse, Simulation
+from thoughtline_sim.simulation import HttpResponse, Simulation
 from thoughtline_sim.simulators import SIMULATORS
+from thoughtline_sim.values import HttpRequest
 
 Json = dict[str, Any]
 TENANT = "tenant"

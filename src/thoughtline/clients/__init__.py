@@ -9,36 +9,19 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from textwrap import indent
 from typing import NamedTuple
 
 from thoughtline import providers
 from thoughtline.catalogue import PROVIDERS
-from thoughtline.clients import editors, google, libraries, open_agents, terminal
-from thoughtline.clients.row import CHAT, Client, SetupStep
+from thoughtline.clients import editors, libraries, open_agents, terminal
+from thoughtline.clients.row import CHAT
+from thoughtline.clients.row import Client as Client
+from thoughtline.clients.row import SetupStep as SetupStep
 from thoughtline.providers import canonical_name
 from thoughtline.replay.detection import resolve
 from thoughtline.values.destination import Destination
 from thoughtline.values.nearest import nearest as nearest_word
-
-__all__ = [
-    "CLIENTS",
-    "DEFAULT_URL",
-    "KEY",
-    "MODELS",
-    "SETTABLE",
-    "Address",
-    "Client",
-    "SetupStep",
-    "address_of",
-    "client_of",
-    "fill",
-    "find",
-    "instructions",
-    "key_variables",
-    "lines_of",
-    "nearest",
-    "notes_of",
-]
 
 DEFAULT_URL = "http://127.0.0.1:8642"
 KEY = "YOUR_KEY"
@@ -54,8 +37,8 @@ CLIENTS: tuple[Client, ...] = (
     open_agents.CLINE,
     open_agents.OPENCODE,
     open_agents.KILO,
-    google.GEMINI_CLI,
-    google.GEMINI_CLI_LOGIN,
+    terminal.GEMINI_CLI,
+    terminal.GEMINI_CLI_LOGIN,
     terminal.QWEN_CODE,
     open_agents.CONTINUE,
     open_agents.AIDER,
@@ -129,7 +112,7 @@ def _context_of(model: str) -> int | None:
 
 def instructions(client: Client, address: Address, key: str = KEY) -> str:
     """The steps to take, and what to know."""
-    steps = [f"{step.where}\n\n{_indented(lines_of(client, step, address, key=key))}\n" for step in client.steps]
+    steps = [f"{step.where}\n\n{indent(lines_of(client, step, address, key=key), '    ')}\n" for step in client.steps]
     notes = [f"- {note}" for note in notes_of(client, address, key)]
     return "\n".join([f"{client.title} through {address.base}\n", *steps, *notes])
 
@@ -178,10 +161,6 @@ def fill(text: str, address: Address, key: str = KEY) -> str:
         text = "".join(line for line in text.splitlines(keepends=True) if "<context>" not in line)
     text = text.replace("<context>", str(address.context))
     return text.replace("<base>", address.base).replace("<model>", address.model).replace("<key>", key)
-
-
-def _indented(lines: str) -> str:
-    return "\n".join(f"    {line}" if line else "" for line in lines.strip().splitlines())
 
 
 def _named() -> dict[str, Client]:

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Protocol
+from typing import TypeAlias
 
 import msgspec
-from rich.console import Console
 from rich.table import Table
 
 from thoughtline.commands.admin_client import AdminClient, add_gateway_options
-from thoughtline.commands.options import flags_of
+from thoughtline.commands.options import read_settings
+from thoughtline.commands.telling import is_confirmed, json_text, print_table
 from thoughtline.gateway.admin.answers import CachePage, CacheStats
 from thoughtline.gateway.admin.cache import as_kept, entry_answer, stats_answer
 from thoughtline.gateway.bus import StoreCounts
-from thoughtline.settings import Settings, home_folder, load_settings
+from thoughtline.settings import Settings
 from thoughtline.stores import Filter, Store, durable_store
 from thoughtline.stores.base import MAX_PAGE
 from thoughtline.values.errors import Declined
@@ -32,14 +31,6 @@ _FILTERS = ("provider", "model", "session", "tenant", "call")
 _TABLE_WIDTH = 132
 _LONGEST_NAME = 24
 """Models, sessions and calls have names of any length; with this all else has room in the table."""
-
-
-class Cache(Protocol):
-    """Where what is remembered can be looked at."""
-
-    async def page(self, where: Filter, limit: int, cursor: str | None) -> CachePage: ...
-
-    async def clear(self, where: Filter) -> int: ...
 
 
 class StoreCache:
@@ -72,6 +63,10 @@ class GatewayCache:
         return next(iter(answer.values()))
 
 
+Cache: TypeAlias = StoreCache | GatewayCache
+"""Where what is remembered can be looked at."""
+
+
 def _query(where: Filter) -> dict[str, str]:
     named = {
         "provider": where.provider,
@@ -101,12 +96,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Exit status: 0 done, 1 there is nothing of the kind, 2 it can't be done."""
-    settings = load_settings(options.config, os.environ, flags_of(options), home_folder())
-    return asyncio.run(_run(settings, options))
+    return asyncio.run(_run(options))
 
 
-async def _run(settings: Settings, options: argparse.Namespace) -> int:
-    async with _opened(settings, options) as cache:
+async def _run(options: argparse.Namespace) -> int:
+    async with _opened(read_settings(options), options) as cache:
         return await _ACTIONS[options.action](cache, options)
 
 
@@ -145,9 +139,7 @@ async def _list(cache: Cache, options: argparse.Namespace) -> int:
     for entry in page.entries:
         names = (_cut(name) for name in (entry.model, entry.session or "—", entry.tool_call_id or "—"))
         table.add_row(entry.id[:12], _minute(entry.created_at), entry.provider, *names, str(entry.char_count))
-    console = Console(file=sys.stdout, highlight=False)
-    console.width = max(console.width, _TABLE_WIDTH)
-    console.print(table)
+    print_table(table, _TABLE_WIDTH)
     return DONE
 
 
@@ -172,11 +164,8 @@ async def _show(cache: Cache, options: argparse.Namespace) -> int:
 async def _clear(cache: Cache, options: argparse.Namespace) -> int:
     where = _where(options)
     what = "everything" if where == Filter() else "all that match"
-    if not options.yes:
-        sys.stderr.write(f"Forget {what}? [y/N] ")
-        sys.stderr.flush()
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            return NOT_FOUND
+    if not options.yes and not is_confirmed(f"Forget {what}?"):
+        return NOT_FOUND
     sys.stdout.write(f"{await cache.clear(where)} turns forgotten\n")
     return DONE
 
@@ -185,7 +174,7 @@ _ACTIONS = {"stats": _stats, "list": _list, "show": _show, "clear": _clear}
 
 
 def _told(value: object) -> int:
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    sys.stdout.write(json_text(value))
     return DONE
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,9 +10,9 @@ from typing import NamedTuple
 from thoughtline import clients
 from thoughtline.addresses import own_url
 from thoughtline.clients import SETTABLE, Address, Client
-from thoughtline.commands.options import add_config_option
+from thoughtline.commands.options import add_config_option, read_settings
 from thoughtline.providers import canonical_name
-from thoughtline.settings import Flags, Settings, home_folder, load_settings
+from thoughtline.settings import Flags, Settings
 from thoughtline.values.errors import Declined
 from thoughtline.values.nearest import did_you_mean, nearest
 
@@ -51,7 +50,7 @@ def chosen_client(options: argparse.Namespace) -> ChosenClient:
         near = clients.nearest(options.client)
         remedy = f"did you mean {near}?" if near else "`thoughtline connect` lists them all"
         raise Declined(404, "unknown_client", f"no client {options.client};", remedy)
-    settings = load_settings(options.config, os.environ, Flags(), home_folder())
+    settings = read_settings(options, Flags())
     _check_provider(options, settings)
     gateway = options.url or own_url(settings.server.host, settings.server.port)
     address = clients.address_of(client, gateway, options.provider, model=options.model, context=options.context)

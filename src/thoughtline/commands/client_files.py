@@ -22,7 +22,11 @@ import msgspec
 
 from thoughtline.clients import Address, Client, SetupStep, lines_of
 from thoughtline.clients.launching import shell_lines
-from thoughtline.commands.file_edits import Uneditable, edited_env, edited_json, edited_toml, edited_yaml
+from thoughtline.commands.file_edits.env_edits import edited_env
+from thoughtline.commands.file_edits.json_edits import edited_json
+from thoughtline.commands.file_edits.merging import Uneditable
+from thoughtline.commands.file_edits.toml_edits import edited_toml
+from thoughtline.commands.file_edits.yaml_edits import edited_yaml
 from thoughtline.values.errors import Declined
 
 _USER_FOLDERS = {
@@ -53,7 +57,7 @@ class ClientRecord:
     """What was changed for one client, in one file of the data directory."""
 
     def __init__(self, folder: Path, client: Client) -> None:
-        self._path = folder / "connected" / f"{client.name}.json"
+        self.path = folder / "connected" / f"{client.name}.json"
         self._client = client
 
     def write(self, changes: Iterable[Change]) -> None:
@@ -74,33 +78,29 @@ class ClientRecord:
         kept = self._kept()
         if not kept:
             raise Declined(
-                404, "nothing_written", f"There is nothing to undo for {self._client.title}.", f"({self._path})"
+                404, "nothing_written", f"There is nothing to undo for {self._client.title}.", f"({self.path})"
             )
         changed = [each.path for each in kept if _digest(_bytes(Path(each.path))) != each.digest]
         if changed:
-            remedy = f"It was left unchanged; its former content is in {self._path}."
+            remedy = f"It was left unchanged; its former content is in {self.path}."
             raise Declined(409, "changed_since", f"{changed[0]} has been changed since.", remedy)
         for each in kept:
             if each.before is None:
                 Path(each.path).unlink()
             else:
                 _replace(Path(each.path), each.before, each.mode)
-        self._path.unlink()
+        self.path.unlink()
         return [Path(each.path) for each in kept]
-
-    @property
-    def path(self) -> Path:
-        return self._path
 
     def _kept(self) -> list[KeptFile]:
         try:
-            return msgspec.json.decode(self._path.read_bytes(), type=list[KeptFile])
+            return msgspec.json.decode(self.path.read_bytes(), type=list[KeptFile])
         except FileNotFoundError:
             return []
 
     def _save(self, kept: list[KeptFile]) -> None:
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _replace(self._path, msgspec.json.format(msgspec.json.encode(kept)), 0o600)
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _replace(self.path, msgspec.json.format(msgspec.json.encode(kept)), 0o600)
 
 
 def changes_for(client: Client, address: Address, key: str, file: Path | None, home: Path) -> list[Change]:

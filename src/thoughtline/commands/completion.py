@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
+
+from thoughtline.clients import CLIENTS
+from thoughtline.commands.parser import parser as command_parser
+from thoughtline_sim.simulators import SIMULATORS
 
 _BASH = """\
 # thoughtline completion bash > ~/.local/share/bash-completion/completions/thoughtline
@@ -74,6 +79,15 @@ def fish(commands: list[CommandWords]) -> str:
 SHELLS: dict[str, Callable[[list[CommandWords]], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=tuple(SHELLS), metavar="SHELL", help=", ".join(SHELLS))
+
+
+def run(options: argparse.Namespace) -> int:
+    sys.stdout.write(SHELLS[options.shell](words_of(command_parser())))
+    return 0
+
+
 def words_of(root: argparse.ArgumentParser) -> list[CommandWords]:
     """The commands of a parser, with their options, the words these take, and the names known to some of them."""
     found = []
@@ -95,10 +109,6 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
 def _names(command: str) -> Iterator[str]:
     """Names that a command takes and its parser does not list, for the sake of better errors."""
     if command in ("connect", "run"):
-        from thoughtline.clients import CLIENTS
-
         yield from (client.name for client in CLIENTS if command == "connect" or client.program)
     elif command == "sim":
-        from thoughtline_sim.simulators import SIMULATORS
-
         yield from SIMULATORS

@@ -54,17 +54,14 @@ def _write(chosen: ChosenClient, record: ClientRecord, file: Path | None) -> Non
         return
     _say(f"\nWritten. To put it back: thoughtline connect {chosen.client.name} --undo   (kept in {record.path})")
     if not key.variable and any(clients.KEY.encode() in change.after for change in changes):
-        _say(f"Replace {clients.KEY} by your key, or set {_names(chosen)} and run this again.")
+        names = " or ".join(clients.key_variables(chosen.address))
+        _say(f"Replace {clients.KEY} by your key, or set {names} and run this again.")
     for line in _left(chosen.client, chosen):
         _say(f"Then, in the shell that starts it: {line}")
 
 
 def _say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
-
-
-def _names(chosen: ChosenClient) -> str:
-    return " or ".join(clients.key_variables(chosen.address))
 
 
 def _difference(change: Change, key: Key) -> Iterator[str]:

@@ -5,6 +5,7 @@ The same client talks to the provider twice: directly, until it is refused, and 
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 from typing import Any, NamedTuple, TypeAlias
 
@@ -112,7 +113,11 @@ def _cell(step: DemoRequest | None) -> str:
     return f"[bold green]{step.status}[/bold green] {step.got}{restored}"
 
 
-def run() -> int:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """It has none."""
+
+
+def run(options: argparse.Namespace) -> int:
     direct, through = asyncio.run(both())
     show(Console(), direct, through)
     return 0 if all(step.status == 200 for step in through) else 1

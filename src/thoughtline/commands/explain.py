@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 from urllib.parse import quote
 
@@ -13,8 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from thoughtline.commands.admin_client import AdminClient, add_gateway_options
-from thoughtline.commands.failing import tell
-from thoughtline.commands.options import flags_of
+from thoughtline.commands.options import read_settings
+from thoughtline.commands.telling import tell
 from thoughtline.gateway.admin.request_answers import (
     AttemptView,
     RefusalView,
@@ -23,25 +22,17 @@ from thoughtline.gateway.admin.request_answers import (
     RequestView,
     TurnView,
 )
-from thoughtline.settings import home_folder, load_settings
 from thoughtline.values.errors import ThoughtlineError
 
 DONE, NOT_FOUND = 0, 1
 _FAILED = ("refused", "failed", "declined")
 _COLOURS = {
-    "ok": "green",
-    "restored": "green",
-    "healed": "yellow",
     "pending": "cyan",
-    "gone": "dim",
-    "kept": "dim",
-    "inherited": "yellow",
-    "blank": "yellow",
     "stripped": "magenta",
-    "missing": "red",
-    "refused": "red",
-    "failed": "red",
-    "declined": "red",
+    **dict.fromkeys(("ok", "restored"), "green"),
+    **dict.fromkeys(("healed", "inherited", "blank"), "yellow"),
+    **dict.fromkeys(("missing", *_FAILED), "red"),
+    **dict.fromkeys(("gone", "kept"), "dim"),
 }
 _MOST_ALIKE = 3
 """Turns in a row that are told one by one, if the same was done about all for the same reason."""
@@ -63,8 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Exit status: 0 explained, 1 there is no such request, 2 it can't be done."""
     try:
-        settings = load_settings(options.config, os.environ, flags_of(options), home_folder())
-        gateway = AdminClient.of(settings, options)
+        gateway = AdminClient.of(read_settings(options), options)
         return asyncio.run(_follow(gateway, options) if options.follow else _explain(gateway, options))
     except ThoughtlineError as error:
         status = tell("explain", error)
@@ -166,11 +156,9 @@ def _show_attempt(console: Console, number: int, attempt: AttemptView) -> None:
     where = escape(f"{attempt.provider}/{attempt.model} at {attempt.endpoint} in {attempt.format}")
     became = attempt.error or str(attempt.status or "no answer")
     translated = ", translated" if attempt.is_translated else ""
+    sends = f", sent {attempt.sends} times" if attempt.sends != 1 else ""
     console.print(
-        f"[bold]attempt {number}[/bold] {where}{translated}: {became} after {attempt.upstream_ms:.0f} ms,"
-        f" sent {attempt.sends} times"
-        if attempt.sends != 1
-        else f"[bold]attempt {number}[/bold] {where}{translated}: {became} after {attempt.upstream_ms:.0f} ms"
+        f"[bold]attempt {number}[/bold] {where}{translated}: {became} after {attempt.upstream_ms:.0f} ms{sends}"
     )
     contract = attempt.contract
     if contract is not None:

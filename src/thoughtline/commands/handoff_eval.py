@@ -30,6 +30,7 @@ from rich.table import Table
 
 from thoughtline.catalogue import ContinuityWord
 from thoughtline.commands.loopback import gateway_before, listening
+from thoughtline.commands.telling import json_text
 from thoughtline.values.nearest import did_you_mean
 from thoughtline_sim.app import simulator_app
 from thoughtline_sim.simulators import SIMULATORS
@@ -120,7 +121,6 @@ def shipped() -> bytes:
 
 
 def decode_conversations(data: bytes) -> list[EvalConversation]:
-    """Conversations of a JSONL file."""
     found = []
     for number, line in enumerate(data.splitlines(), 1):
         if not line.strip():
@@ -170,26 +170,25 @@ async def evaluate(
     return Report(source, target, summaries, tuple(outcomes))
 
 
-class _Said(NamedTuple):
+class _Said(Struct, frozen=True):
     """One answer."""
 
     status: int
-    text: str
-    thought: str
-    usage: Json
-    checkpoints: int
-    milliseconds: float
-    problem: str
+    text: str = ""
+    thought: str = ""
+    usage: Json = {}
+    checkpoints: int = 0
+    milliseconds: float = 0.0
+    problem: str = ""
 
 
-class _Play:
+class _Play(NamedTuple):
     """One conversation in one mode, held by a client that drops reasoning."""
 
-    def __init__(self, client: Client, place: EvalPlace, mode: ContinuityWord, run: str) -> None:
-        self._client = client
-        self._place = place
-        self._mode: ContinuityWord = mode
-        self._run = run
+    client: Client
+    place: EvalPlace
+    mode: ContinuityWord
+    run: str
 
     async def outcome(self, one: EvalConversation, source: str, target: str) -> HandoffResult:
         history: list[Json] = [{"role": "system", "content": one.system}] if one.system else []
@@ -197,7 +196,7 @@ class _Play:
         for number, turn in enumerate(one.turns):
             history.append({"role": "user", "content": turn})
             model = source if number < one.handoff_after else target
-            effort = self._place.effort if number < one.handoff_after else ""
+            effort = self.place.effort if number < one.handoff_after else ""
             answer = await self._ask(one, {"model": model, "messages": history}, effort)
             said.append(answer)
             if answer.status != 200:
@@ -211,7 +210,7 @@ class _Play:
         thoughts = [answer.thought for answer in said[: one.handoff_after]]
         return HandoffResult(
             one.id,
-            self._mode,
+            self.mode,
             is_whole and is_passed(one.check, said[-1].text, thoughts),
             statuses=tuple(answer.status for answer in said),
             checkpoints=max((answer.checkpoints for answer in after), default=0),
@@ -223,19 +222,19 @@ class _Play:
 
     async def _ask(self, one: EvalConversation, body: Json, effort: str) -> _Said:
         body = body | {"reasoning_effort": effort} if effort else body
-        request = self._client.post(f"{self._place.url.rstrip('/')}/v1/chat/completions")
-        request = request.header("x-thoughtline-continuity", self._mode)
-        request = request.header("x-thoughtline-session", f"{self._run}-{self._mode}-{one.id}")
-        if self._place.key:
-            request = request.bearer_auth(self._place.key)
-        if self._place.sends_scripts and one.script:
+        request = self.client.post(f"{self.place.url.rstrip('/')}/v1/chat/completions")
+        request = request.header("x-thoughtline-continuity", self.mode)
+        request = request.header("x-thoughtline-session", f"{self.run}-{self.mode}-{one.id}")
+        if self.place.key:
+            request = request.bearer_auth(self.place.key)
+        if self.place.sends_scripts and one.script:
             request = request.header("x-sim-script", one.script)
         began = time.perf_counter()
         try:
             response = await request.body_json(body).build().send()
             answer = (await response.bytes()).to_bytes()
         except PyreqwestError as error:
-            return _Said(0, "", "", usage={}, checkpoints=0, milliseconds=0.0, problem=type(error).__name__)
+            return _Said(0, problem=type(error).__name__)
         took = (time.perf_counter() - began) * 1000
         return _said(response.status, answer, response.get_header("x-thoughtline-replay") or "", took)
 
@@ -250,15 +249,8 @@ def _said(status: int, body: bytes, header: str, took: float) -> _Said:
     if status != 200 or not isinstance(answer, dict) or not answer.get("choices"):
         error = answer.get("error") if isinstance(answer, dict) else None
         told = error.get("message") if isinstance(error, dict) else ""
-        return _Said(
-            status if status != 200 else 502,
-            "",
-            "",
-            usage={},
-            checkpoints=count,
-            milliseconds=took,
-            problem=str(told or "no answer")[:300],
-        )
+        problem = str(told or "no answer")[:300]
+        return _Said(status if status != 200 else 502, checkpoints=count, milliseconds=took, problem=problem)
     message = answer["choices"][0].get("message") or {}
     thought = message.get("reasoning_content") or message.get("reasoning") or message.get("reasoning_text") or ""
     return _Said(
@@ -268,7 +260,6 @@ def _said(status: int, body: bytes, header: str, took: float) -> _Said:
         usage=answer.get("usage") or {},
         checkpoints=count,
         milliseconds=took,
-        problem="",
     )
 
 
@@ -320,23 +311,20 @@ def run(options: argparse.Namespace) -> int:
     except (OSError, Unreadable) as error:
         sys.stderr.write(f"thoughtline eval: {options.conversations or options.gateway or SHIPPED}: {error}\n")
         return 2
-    written = msgspec.json.format(msgspec.json.encode(report), indent=2)
     if options.json == "-":
-        sys.stdout.write(written.decode() + "\n")
+        sys.stdout.write(json_text(report))
     else:
         show(Console(), report)
         if options.json:
-            Path(options.json).write_bytes(written + b"\n")
+            Path(options.json).write_bytes(json_text(report).encode())
     return 1 if any(one.failed_requests for one in report.summaries) else 0
 
 
 async def _run(options: argparse.Namespace, conversations: Sequence[EvalConversation]) -> Report:
     name = f"eval-{os.getpid()}-{time.time_ns()}"
-    if options.gateway:
-        key = os.environ.get(options.key_env, "") if options.key_env else ""
-        place = EvalPlace(options.gateway, key, effort=options.effort or "")
-        return await evaluate(place, options.source, options.target, conversations, name)
-    async with simulated(options.source, options.target) as place:
+    key = os.environ.get(options.key_env, "") if options.key_env else ""
+    gateway = contextlib.nullcontext(EvalPlace(options.gateway, key))
+    async with gateway if options.gateway else simulated(options.source, options.target) as place:
         place = place._replace(effort=options.effort or "")
         return await evaluate(place, options.source, options.target, conversations, name)
 

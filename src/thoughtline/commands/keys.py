@@ -14,17 +14,18 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
-import msgspec
-from rich.console import Console
 from rich.table import Table
 
-from thoughtline.commands.options import flags_of
+from thoughtline.commands.options import add_settings_options, read_settings
+from thoughtline.commands.telling import is_confirmed, json_text, print_table
 from thoughtline.gateway.client_keys import ClientKey, ClientKeys, KeyMark
-from thoughtline.settings import Settings, check_exposure, data_directory, home_folder, load_settings
+from thoughtline.settings import Settings, check_exposure, data_directory, home_folder
 from thoughtline.stores import durable_store
-from thoughtline.values.errors import StoreRefused
+from thoughtline.stores.settings import decode_duration
+from thoughtline.values.errors import StoreError, StoreRefused
 
 DONE, NOT_FOUND, FAILED = 0, 1, 2
+MAX_NAME_LENGTH = 100
 _TABLE_WIDTH = 110
 _FIRST = (
     "This is the first client key: from now on the gateway lets in nobody without one, even if its store is lost.\n"
@@ -37,10 +38,58 @@ _LAST = (
 )
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    add = actions.add_parser("add", help="make a key; it is shown once", description="make a key; it is shown once")
+    add.add_argument(
+        "name",
+        metavar="NAME",
+        type=_name,
+        help="the caller's name; a second key of the same name is for the same caller",
+    )
+    add.add_argument("--requests-per-minute", type=_count, metavar="N", help="requests per minute, over all workers")
+    add.add_argument("--streams", type=_count, metavar="N", help="concurrent responses, over all workers")
+    add.add_argument("--expires", type=_duration, metavar="30d", help="how long the key is valid")
+    add.add_argument(
+        "--plain-content",
+        action="store_true",
+        help="answer chat with text in `content` and thoughts in `reasoning_content`, even from Mistral",
+    )
+    listing = actions.add_parser(
+        "list", help="list all keys, without their secrets", description="list all keys, without their secrets"
+    )
+    listing.add_argument("--json", action="store_true", help="print one JSON object")
+    revoke = actions.add_parser("revoke", help="revoke a key at once", description="revoke a key at once")
+    revoke.add_argument("name", metavar="NAME|ID", help="a name (all its keys), or the id of one key")
+    about = "delete all keys, so that no caller needs one"
+    opening = actions.add_parser("open", help=about, description=f"{about}; explains the effect and asks first")
+    opening.add_argument("--yes", action="store_true", help="don't ask")
+    for action in (add, listing, revoke, opening):
+        add_settings_options(action)
+
+
+def _name(text: str) -> str:
+    if not text.strip() or not text.isprintable() or len(text) > MAX_NAME_LENGTH:
+        raise argparse.ArgumentTypeError(f"a name has 1 to {MAX_NAME_LENGTH} printable characters")
+    return text.strip()
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1_000_000:
+        raise argparse.ArgumentTypeError("expected a whole number of 1 or more")
+    return int(text)
+
+
+def _duration(text: str) -> float:
+    try:
+        return decode_duration(text)
+    except StoreError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def run(options: argparse.Namespace) -> int:
     """Exit status: 0 done, 1 there is no such key, 2 it can't be done."""
-    settings = load_settings(options.config, os.environ, flags_of(options), home_folder())
-    return asyncio.run(_ACTIONS[options.action](settings, options))
+    return asyncio.run(_ACTIONS[options.action](read_settings(options), options))
 
 
 @asynccontextmanager
@@ -78,11 +127,9 @@ async def _list(settings: Settings, options: argparse.Namespace) -> int:
     async with kept_keys(settings) as keys:
         found = keys.listed()
     if options.json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode({"keys": found}), indent=2).decode() + "\n")
+        sys.stdout.write(json_text({"keys": found}))
     elif found:
-        console = Console(file=sys.stdout, highlight=False)
-        console.width = max(console.width, _TABLE_WIDTH)
-        console.print(_table(found, time.time()))
+        print_table(_table(found, time.time()), _TABLE_WIDTH)
     else:
         sys.stdout.write("no keys: make one with `thoughtline keys add NAME`\n")
     return DONE
@@ -107,7 +154,7 @@ async def _open(settings: Settings, options: argparse.Namespace) -> int:
         _say("Then nobody needs a key: callers use their own credentials, or the providers' keys.")
         for refused in _refusals(settings):
             _say(refused)
-        if not options.yes and not _is_confirmed():
+        if not options.yes and not (sys.stdin.isatty() and is_confirmed("Open it?")):
             _say("Nothing was done. Use --yes to skip the question.")
             return FAILED
         gone = await keys.open_door()
@@ -124,14 +171,6 @@ def _refusals(settings: Settings) -> list[str]:
     if exposure is not None:
         told.append(f"A gateway with these settings would then serve nobody: {exposure.problems[0].message}.")
     return told
-
-
-def _is_confirmed() -> bool:
-    if not sys.stdin.isatty():
-        return False
-    sys.stderr.write("Open it? [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _say(text: str) -> None:

@@ -19,18 +19,14 @@ from thoughtline.gateway.serving import server_config
 from thoughtline.gateway.state import State, make_state
 from thoughtline.settings import Settings
 from thoughtline.stores import open_store
+from thoughtline_sim.app import sim_server
 
 
 @contextlib.asynccontextmanager
 async def listening(app: Any) -> AsyncIterator[str]:
     """An application behind a port that the system chooses; its address."""
     listener = socket.create_server(("127.0.0.1", 0))
-    config = (
-        server_config(app)
-        if isinstance(app, Gateway)
-        else uvicorn.Config(app, log_level="critical", timeout_keep_alive=75)
-    )
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(server_config(app)) if isinstance(app, Gateway) else sim_server(app)
     serving = asyncio.ensure_future(server._serve([listener]))
     while not server.started:
         await asyncio.sleep(0.01)

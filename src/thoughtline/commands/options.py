@@ -8,12 +8,8 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from thoughtline.settings import FILE_NAME, FILE_VARIABLE, Flags
-from thoughtline.stores.settings import decode_duration
+from thoughtline.settings import FILE_NAME, FILE_VARIABLE, Flags, Settings, home_folder, load_settings
 from thoughtline.terminal import LogFormat, LogOptions, is_coloured
-from thoughtline.values.errors import StoreError
-
-MAX_NAME_LENGTH = 100
 
 
 def add_config_option(parser: argparse.ArgumentParser) -> None:
@@ -70,51 +66,6 @@ def flags_of(options: argparse.Namespace) -> Flags:
     return Flags(**{name: said.get(name) for name in Flags.__struct_fields__})
 
 
-def add_key_actions(parser: argparse.ArgumentParser) -> None:
-    """What can be done with client keys."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    add = actions.add_parser("add", help="make a key; it is shown once", description="make a key; it is shown once")
-    add.add_argument(
-        "name",
-        metavar="NAME",
-        type=_name,
-        help="the caller's name; a second key of the same name is for the same caller",
-    )
-    add.add_argument("--requests-per-minute", type=_count, metavar="N", help="requests per minute, over all workers")
-    add.add_argument("--streams", type=_count, metavar="N", help="concurrent responses, over all workers")
-    add.add_argument("--expires", type=_duration, metavar="30d", help="how long the key is valid")
-    add.add_argument(
-        "--plain-content",
-        action="store_true",
-        help="answer chat with text in `content` and thoughts in `reasoning_content`, even from Mistral",
-    )
-    listing = actions.add_parser(
-        "list", help="list all keys, without their secrets", description="list all keys, without their secrets"
-    )
-    listing.add_argument("--json", action="store_true", help="print one JSON object")
-    revoke = actions.add_parser("revoke", help="revoke a key at once", description="revoke a key at once")
-    revoke.add_argument("name", metavar="NAME|ID", help="a name (all its keys), or the id of one key")
-    about = "delete all keys, so that no caller needs one"
-    opening = actions.add_parser("open", help=about, description=f"{about}; explains the effect and asks first")
-    opening.add_argument("--yes", action="store_true", help="don't ask")
-    for action in (add, listing, revoke, opening):
-        add_settings_options(action)
-
-
-def _name(text: str) -> str:
-    if not text.strip() or not text.isprintable() or len(text) > MAX_NAME_LENGTH:
-        raise argparse.ArgumentTypeError(f"a name has 1 to {MAX_NAME_LENGTH} printable characters")
-    return text.strip()
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 1_000_000:
-        raise argparse.ArgumentTypeError("expected a whole number of 1 or more")
-    return int(text)
-
-
-def _duration(text: str) -> float:
-    try:
-        return decode_duration(text)
-    except StoreError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+def read_settings(options: argparse.Namespace, flags: Flags | None = None) -> Settings:
+    """As the command line has them. A command whose options of the same names mean something else gives its flags."""
+    return load_settings(options.config, os.environ, flags_of(options) if flags is None else flags, home_folder())

@@ -1,15 +1,54 @@
-"""An argument parser that says which word was probably meant."""
+"""The commands, and an argument parser for them that says which word was probably meant."""
 
 from __future__ import annotations
 
 import argparse
 import re
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from importlib import import_module
+from typing import Any, NamedTuple, NoReturn, Protocol, cast
 
+from thoughtline.commands.version import version_line
 from thoughtline.values.nearest import nearest
 
 _CHOICE = re.compile(r"invalid choice: '(?P<word>[^']*)'")
+
+
+class CommandModule(Protocol):
+    """What a module of a command has."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, options: argparse.Namespace) -> int: ...
+
+
+class Command(NamedTuple):
+    """A row of the table. Its module is imported when it is needed: a command pays for itself alone."""
+
+    name: str
+    help: str
+    module: str
+
+    def load(self) -> CommandModule:
+        return cast(CommandModule, import_module(f"thoughtline.commands.{self.module}"))
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("serve", "run the gateway", "serve"),
+    Command("demo", "show a session that breaks, and the same one through the gateway", "demo"),
+    Command("audit", "list what a provider would refuse in a request, where and why", "audit"),
+    Command("run", "start a client so that it uses the gateway", "run"),
+    Command("connect", "show what to set in a client so that it uses the gateway, or set it", "connect"),
+    Command("doctor", "check settings, store and upstreams, and say how to fix what is wrong", "doctor.report"),
+    Command("explain", "show what happened to a request, and why", "explain"),
+    Command("cache", "show what is remembered, or delete it", "cache"),
+    Command("keys", "manage the gateway's own client keys", "keys"),
+    Command("eval", "measure what checkpoints do for a model that takes over", "handoff_eval"),
+    Command("sim", "run a strict provider simulator on loopback", "sim"),
+    Command("init", "write a settings file with every setting explained", "init"),
+    Command("completion", "print a completion script for your shell", "completion"),
+    Command("version", "print the version", "version"),
+)
 
 
 class Parser(argparse.ArgumentParser):
@@ -40,3 +79,18 @@ class Parser(argparse.ArgumentParser):
 def _meant(word: str, known: Any) -> str:
     near = nearest(word, known)
     return f"; did you mean {near}?" if near else ""
+
+
+def parser(only: str | None = None) -> argparse.ArgumentParser:
+    """The commands and their options, or those of one command alone; `docs/cli.md` is made from it."""
+    root = Parser(
+        prog="thoughtline",
+        description="Remembers what a model thought and puts it back where the provider wants it.",
+    )
+    root.add_argument("--version", action="version", version=version_line())
+    commands = root.add_subparsers(dest="command", metavar="COMMAND")
+    for command in COMMANDS:
+        added = commands.add_parser(command.name, help=command.help, description=command.help)
+        if only in (None, command.name):
+            command.load().add_arguments(added)
+    return root

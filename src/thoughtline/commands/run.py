@@ -9,7 +9,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,11 +19,11 @@ from pyreqwest.exceptions import PyreqwestError
 
 from thoughtline.clients import key_variables
 from thoughtline.clients.launching import Launch, OwnFile, launch_of
-from thoughtline.commands.background import start_gateway
 from thoughtline.commands.chosen_client import ChosenClient, Key, add_client_options, chosen_client, key_for
 from thoughtline.settings import data_directory, home_folder
 from thoughtline.values.errors import Declined
 
+START_SECONDS = 30
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
@@ -86,6 +87,30 @@ def _need_gateway(chosen: ChosenClient, options: argparse.Namespace) -> None:
             400, "not_ours", f"No gateway answers at {chosen.gateway}.", "--serve starts the one in the settings."
         )
     start_gateway(options.config, lambda: asyncio.run(answers(chosen.gateway)))
+
+
+def start_gateway(config: Path | None, answers: Callable[[], bool]) -> None:
+    """Start one and wait until it answers. What it logs goes to a file: the terminal is the client's."""
+    folder = data_directory(os.environ, home_folder())
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    log = folder / "gateway.log"
+    words = [sys.executable, "-m", "thoughtline.cli", "serve", "--log", "text", "--while-parent-lives"]
+    if config is not None:
+        words += ["--config", str(config)]
+    with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
+        process = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=opened, stderr=opened, start_new_session=True
+        )
+    until = time.monotonic() + START_SECONDS
+    while not answers():
+        if process.poll() is not None or time.monotonic() > until:
+            raise Declined(500, "no_gateway", f"The gateway did not start. {_last_line(log)}", f"The whole log: {log}")
+        time.sleep(0.1)
+    sys.stderr.write(f"thoughtline run: started a gateway for the client; its log: {log}\n")
+
+
+def _last_line(log: Path) -> str:
+    return log.read_text("utf-8", "replace").strip().rpartition("\n")[2]
 
 
 def _warn_of_key(chosen: ChosenClient, key: Key) -> None:

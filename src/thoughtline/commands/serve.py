@@ -6,8 +6,14 @@ import argparse
 import asyncio
 import os
 import secrets
+import signal
+import socket
+import threading
+import time
 from pathlib import Path
+from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 from rich.console import Console
 from rich.markup import escape
@@ -15,16 +21,40 @@ from rich.markup import escape
 from thoughtline.addresses import server_url
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.clients import DEFAULT_URL, MODELS, Address, key_variables
-from thoughtline.commands.background import end_with_parent
-from thoughtline.commands.options import flags_of, log_options
-from thoughtline.commands.with_sim import RunningSim, check_sim, start_sim, to_paste
+from thoughtline.commands.options import add_log_options, add_server_options, flags_of, log_options
 from thoughtline.gateway.admin_token import FILE_NAME, admin_token
 from thoughtline.gateway.checking import check_start
 from thoughtline.gateway.masking import masked_url
 from thoughtline.gateway.serving import ServeOptions, listen, serve
+from thoughtline.providers import canonical_name
 from thoughtline.settings import Settings, data_directory, home_folder
+from thoughtline.values.errors import Declined
+from thoughtline.values.nearest import did_you_mean
+from thoughtline_sim.app import sim_server, simulator_app
+from thoughtline_sim.simulators import SIMULATORS
 
+_TOOLS = [{"type": "function", "function": {"name": "shell", "parameters": {"type": "object", "properties": {}}}}]
+_ASKED = {"role": "user", "content": "script:\nthink: Two and two are four.\nsay: Four."}
+_REST = [{"role": "assistant", "content": "Four."}, {"role": "user", "content": "Are you sure?"}]
+_LOOK_SECONDS = 0.5
 KEEPS_BODIES = "the last 50 requests are kept in memory with their whole content ([debug] keep_bodies)"
+
+
+class RunningSim(NamedTuple):
+    """Where a simulator listens, which provider it is, and a model of its."""
+
+    url: str
+    provider: str
+    model: str
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_server_options(parser)
+    parser.add_argument(
+        "--sim", metavar="NAME", help="use a strict simulator in place of a real provider; no key is needed"
+    )
+    parser.add_argument("--while-parent-lives", action="store_true", help=argparse.SUPPRESS)  # for `run --serve`
+    add_log_options(parser)
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -33,7 +63,6 @@ def run(chosen: argparse.Namespace) -> int:
         end_with_parent()
     flags, sim = flags_of(chosen), None
     if chosen.sim:
-        check_sim(chosen.sim)
         sim = start_sim(chosen.sim)
         flags = replace(flags, upstream=sim.url, provider=sim.provider)
     options = ServeOptions(chosen.config, flags, log=log_options(chosen))
@@ -53,6 +82,46 @@ def run(chosen: argparse.Namespace) -> int:
                     show_sim(console, url, sim)
 
         return 0 if serve(options._replace(admin_token=token, login_code=code), settings, listener, on_up=on_up) else 1
+
+
+def end_with_parent() -> None:
+    """Stop this process, in order, once the one that started it has gone."""
+    parent = os.getppid()
+
+    def look() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOK_SECONDS)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=look, name="end-with-parent", daemon=True).start()
+
+
+def start_sim(name: str) -> RunningSim:
+    """Serve a simulator on a port that the system chooses, until the process ends. Raises for one that is none."""
+    if name not in SIMULATORS:
+        raise Declined(404, "unknown_simulator", f"no simulator {name};", did_you_mean(name, SIMULATORS))
+    app = simulator_app(name, seed=time.time_ns())
+    listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+    threading.Thread(target=sim_server(app).run, args=([listener],), name=f"sim-{name}", daemon=True).start()
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    return RunningSim(url, _provider_of(name), SIMULATORS[name].models[0])
+
+
+def _provider_of(name: str) -> str:
+    """Some providers have a simulator for each generation: `deepseek-r1`, `gemini-2.5`."""
+    whole = canonical_name(name)
+    return whole if whole in PROVIDERS else canonical_name(name.partition("-")[0])
+
+
+def to_paste(url: str, model: str) -> str:
+    """Two requests for a shell. The second has forgotten what the model thought; the provider gets it all the same."""
+    return "\n".join([_curl(url, model, [_ASKED]), _curl(url, model, [_ASKED, *_REST])])
+
+
+def _curl(url: str, model: str, messages: list[dict[str, str]]) -> str:
+    body = msgspec.json.encode({"model": model, "tools": _TOOLS, "messages": messages}).decode()
+    head = f"curl -si {url}/v1/chat/completions -H 'content-type: application/json' -H 'authorization: Bearer any'"
+    return f"{head} -d '{body}'"
 
 
 def show_sim(console: Console, url: str, sim: RunningSim) -> None:

@@ -1,7 +1,7 @@
 """A request that goes on with what other models thought: which of it is quoted, in each plan of the request.
 
     handover = await memory.recall(…)                        all that has to be fetched, once
-    continued = carry_on(handover, planned, contract)        pure: planning again carries on again
+    continued = handover.carry_on(planned, contract)         pure: planning again carries on again
     await memory.remember(handover, continued.quotation)     the request was answered
 
 What was quoted in a request is quoted again, identical, in the requests that go on from its answer: `Quoted` says what
@@ -86,8 +86,15 @@ class Handover(NamedTuple):
         return self.line.session.rpartition("/")[0]
 
     def carry_on(self, planned: Transcript, contract: Contract) -> Continued:
-        """A plan of the request with what is to be quoted in it."""
-        return carry_on(self, planned, contract)
+        """The planned request with what is to be quoted in its system prompt; the very same one if that is nothing."""
+        found = checkpoints_of(self.known, planned, self.target, self.terms.max_chars)
+        wanted = _wanted((*self.past, *found.taken), self.terms)
+        if contract.binds_prefix and _has_bound_blocks(planned):
+            quotation = _bound(wanted, self.before)
+        else:
+            quotation = _grown(wanted, self.before, self.terms)
+        quotation = Quotation(quotation.quotes, (*found.findings, *quotation.findings))
+        return Continued(inject(planned, quotation.text), quotation)
 
 
 class Continued(NamedTuple):
@@ -118,18 +125,6 @@ def _session_name(identity: Identity, known: Sequence[Known], transcript: Transc
         return identity.session
     recorded = next((one.record.provenance.session for one in reversed(known) if one.record.provenance.session), None)
     return recorded or unnamed_session(transcript)
-
-
-def carry_on(handover: Handover, planned: Transcript, contract: Contract) -> Continued:
-    """The planned request with what is to be quoted in its system prompt; the very same one if that is nothing."""
-    found = checkpoints_of(handover.known, planned, handover.target, handover.terms.max_chars)
-    wanted = _wanted((*handover.past, *found.taken), handover.terms)
-    if contract.binds_prefix and _has_bound_blocks(planned):
-        quotation = _bound(wanted, handover.before)
-    else:
-        quotation = _grown(wanted, handover.before, handover.terms)
-    quotation = Quotation(quotation.quotes, (*found.findings, *quotation.findings))
-    return Continued(inject(planned, quotation.text), quotation)
 
 
 def _wanted(checkpoints: Sequence[Checkpoint], terms: Terms) -> tuple[Checkpoint, ...]:

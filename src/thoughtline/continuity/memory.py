@@ -136,10 +136,6 @@ class Memory:
         except StoreError:
             pass  # counted and shown by the store itself
 
-    async def sessions(self) -> int:
-        """How many sessions have notes."""
-        return len(await self._store.notes(SESSIONS))
-
     async def _recalled(self, tenant: str, noted: QuotedNote) -> Quoted:
         found = await self._store.find(tenant, [quote.key for quote in noted.quotes]) if noted.quotes else {}
         quotes = [_checkpoint(quote, found.get(quote.key, ())) for quote in noted.quotes]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from thoughtline.continuity.tagged_streams import edit_whole, edits_in_place
-from thoughtline.continuity.tags import Run, Scanner, TagMode, split
+from thoughtline.continuity.tags import Run, Scanner, TagMode, visible_text
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Dialect
 from thoughtline.values.events import CallDelta, Event, ItemDone, ReasoningDelta, TextDelta, TurnDone
@@ -160,7 +160,7 @@ def shown_items(items: tuple[Item, ...], mode: TagMode, *, shows_seals: bool = T
         replace(item, text=shown, raw=NO_RAW)
         if isinstance(item, Text)
         and (item.seal is None or not shows_seals)
-        and (shown := split(item.text, mode).visible) != item.text
+        and (shown := visible_text(item.text, mode)) != item.text
         else item
         for item in items
     )

@@ -127,11 +127,6 @@ class Scanner:
         self._held = ""
         self._inside = ""
 
-    @property
-    def waits(self) -> bool:
-        """Whether characters are held back."""
-        return bool(self._held)
-
     def feed(self, text: str) -> list[Run]:
         """The verdicts that this text makes possible, those on held characters first."""
         if self._mode == "off":
@@ -187,18 +182,8 @@ def _joined(runs: list[Run]) -> list[Run]:
     return [Run(verdict, "".join(run.text for run in some)) for verdict, some in grouped]
 
 
-class Split(NamedTuple):
-    """A whole text: what is left of it, and what was lifted out of it."""
-
-    visible: str
-    lifted: str
-
-
-def split(text: str, mode: TagMode) -> Split:
-    """A text that is whole."""
+def visible_text(text: str, mode: TagMode) -> str:
+    """What is left of a whole text."""
     scanner = Scanner(mode)
     runs = [*scanner.feed(text), *scanner.finish()]
-    return Split(
-        "".join(run.text for run in runs if run.verdict == "keep"),
-        "".join(run.text for run in runs if run.verdict == "lift"),
-    )
+    return "".join(run.text for run in runs if run.verdict == "keep")

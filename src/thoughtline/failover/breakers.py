@@ -17,15 +17,10 @@ State = Literal["closed", "open", "half_open"]
 
 MOST_TARGETS = 4096
 MOST_OPENINGS = 32
-
-
-class BreakerTerms(Struct, frozen=True):
-    """When a breaker opens and for how long; the pause doubles with each probe that fails."""
-
-    failures: int = 3
-    pause_seconds: float = 15.0
-    longest_pause_seconds: float = 300.0
-    probe_seconds: float = 120.0
+MOST_FAILURES = 3
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 15.0, 300.0
+"""How long a breaker stays open: twice as long after each probe that fails."""
+PROBE_SECONDS = 120.0
 
 
 class Breaker(Struct):
@@ -44,8 +39,7 @@ class Breakers:
     opened, is being tried, or has closed again.
     """
 
-    def __init__(self, terms: BreakerTerms | None = None) -> None:
-        self._terms = terms or BreakerTerms()
+    def __init__(self) -> None:
         self.known: dict[str, Breaker] = {}
         self.on_change: Callable[[str], None] = lambda target: None
 
@@ -57,8 +51,7 @@ class Breakers:
 
     def failures(self, target: str) -> int:
         """How often it failed in a row."""
-        breaker = self.known.get(target)
-        return breaker.failures if breaker is not None else 0
+        return self.get(target).failures
 
     def admits(self, target: str, now: float) -> bool:
         """Whether a target is worth asking now: for a half-open one, whether nobody else is trying it."""
@@ -68,7 +61,7 @@ class Breakers:
     def asked(self, target: str, now: float) -> None:
         """A request goes there. If the breaker is half open, this is the probe."""
         if target in self.known and self.state(target, now) == "half_open":
-            self.known[target].probe_until = now + self._terms.probe_seconds
+            self.known[target].probe_until = now + PROBE_SECONDS
             self.on_change(target)
 
     def succeeded(self, target: str) -> None:
@@ -81,7 +74,7 @@ class Breakers:
         breaker = self._known(target)
         breaker.failures += 1
         breaker.probe_until = 0.0
-        if breaker.openings or breaker.failures >= self._terms.failures or failure.pause_seconds is not None:
+        if breaker.openings or breaker.failures >= MOST_FAILURES or failure.pause_seconds is not None:
             self._open(breaker, failure, now)
             self.on_change(target)
 
@@ -101,13 +94,12 @@ class Breakers:
 
     def opens_at(self, target: str) -> float:
         """When an open target may be tried; for choosing among targets that are all open."""
-        breaker = self.known.get(target)
-        return breaker.open_until if breaker is not None else 0.0
+        return self.get(target).open_until
 
     def _open(self, breaker: Breaker, failure: TargetFailure, now: float) -> None:
         if now < breaker.open_until and failure.pause_seconds is None:
             return  # requests that were under way when it opened
-        pause = min(self._terms.pause_seconds * 2**breaker.openings, self._terms.longest_pause_seconds)
+        pause = min(FIRST_PAUSE_SECONDS * 2**breaker.openings, LONGEST_PAUSE_SECONDS)
         breaker.openings = min(breaker.openings + 1, MOST_OPENINGS)
         asked = failure.pause_seconds
         breaker.open_until = max(breaker.open_until, now + (pause if asked is None else asked))

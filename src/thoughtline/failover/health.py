@@ -4,16 +4,150 @@ for target in health.targets(route, targets, weights, conversation, now):
     for key in health.keys.order(provider, keys, conversation, now):
         health.asked(target, now)            the attempt begins
         health.answered(…) or health.failed(…)
+
+First comes the target that answered a conversation last: sealed reasoning can be read only where it was made. Else by
+the route's order, or by weights, as the conversation's name decides: the same in every process. Targets that are open
+come last, never not at all: if nobody else answers, they are asked.
+
+Conversations are spread over the keys of a provider by their names, and stay with the key they began with: ciphertext
+can be read only on the account that made it. A key that is rejected is put aside for a while, and so is one that is
+told to wait; the conversations it had go to the others until then. Keys are known by a digest: none is ever told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Sequence, Set
+from hashlib import sha256
 
 from thoughtline.failover.breakers import Breakers
-from thoughtline.failover.choosing import Affinity, order
 from thoughtline.failover.failures import TargetFailure
-from thoughtline.failover.keys import KeyRing
+from thoughtline.values.digests import secret_digest
+
+MOST_CONVERSATIONS = 10_000
+
+REJECTED_SECONDS = 600.0
+"""How long a key that was refused is left alone: somebody has to pay a bill or change a setting."""
+
+LIMITED_SECONDS = 20.0
+"""How long one that hit its rate limit is, unless the provider says otherwise."""
+
+MOST_KEYS = 4096
+"""Of other processes; a provider's own come from settings."""
+
+
+class Affinity:
+    """What each conversation was last answered by; the least recently used are forgotten."""
+
+    def __init__(self, most: int = MOST_CONVERSATIONS) -> None:
+        self._most = most
+        self._known: OrderedDict[str, str] = OrderedDict()
+
+    def get(self, conversation: str) -> str | None:
+        found = self._known.get(conversation)
+        if found is not None:
+            self._known.move_to_end(conversation)
+        return found
+
+    def keep(self, conversation: str, name: str) -> None:
+        self._known[conversation] = name
+        self._known.move_to_end(conversation)
+        if len(self._known) > self._most:
+            self._known.popitem(last=False)
+
+    def forget(self, conversation: str, name: str) -> None:
+        """It failed there: whoever answers next is the one to stay with."""
+        if self._known.get(conversation) == name:
+            del self._known[conversation]
+
+
+def ranked(names: Sequence[str], weights: Sequence[int], conversation: str) -> list[str]:
+    """Names by weight, as a conversation draws them: over many, each comes first as often as its weight says.
+
+    Without weights they stay in their order. A name of weight 0 comes after all others. The draw of one name does not
+    depend on the others: taking one out moves only the conversations that it had.
+    """
+    if not weights:
+        return list(names)
+    drawn = [
+        (_draw(name, weight, conversation), at) for at, (name, weight) in enumerate(zip(names, weights, strict=True))
+    ]
+    return [names[at] for _, at in sorted(drawn)]
+
+
+def _draw(name: str, weight: int, conversation: str) -> float:
+    """Weighted rendezvous hashing (Schindelhauer and Schomaker, 2005): smaller is sooner."""
+    if weight <= 0:
+        return math.inf
+    number = int.from_bytes(sha256(f"{len(name)}:{name}{conversation}".encode()).digest()[:8], "big")
+    return -math.log((number + 1) / (2**64 + 1)) / weight
+
+
+def arranged(names: list[str], stays_with: str | None, ready: Set[str], *, until: Callable[[str], float]) -> list[str]:
+    """Names with the one to stay with in front; those that are not ready come last, the soonest first."""
+    if stays_with in names:
+        names.remove(stays_with)
+        names.insert(0, stays_with)
+    return [name for name in names if name in ready] + sorted((name for name in names if name not in ready), key=until)
+
+
+class KeyRing:
+    """The keys of all providers, as far as anything is known about them.
+
+    `aside` says until when keys are left alone, by their names. `on_change` is called with the name of a key that was
+    put aside, or is good again.
+    """
+
+    def __init__(self) -> None:
+        self.aside: dict[str, float] = {}
+        self._affinity = Affinity()
+        self.on_change: Callable[[str], None] = lambda name: None
+
+    def adopt(self, name: str, until: float) -> None:
+        """What another process knows of a key: until when it is left alone, or 0 if it is good again."""
+        if not until:
+            self.aside.pop(name, None)
+        elif name in self.aside or len(self.aside) < MOST_KEYS:
+            self.aside[name] = until
+
+    def order(
+        self, provider: str, keys: Sequence[str], conversation: str, now: float, made_with: str | None = None
+    ) -> list[str]:
+        """All keys of a provider, the one to ask with in front; those that are put aside last, the soonest first.
+
+        `made_with` made the latest turn, if its record says so.
+        """
+        names = {_name(provider, key): key for key in keys}
+        drawn = ranked(list(names), [1] * len(names), conversation)
+        known = self._affinity.get(f"{provider}/{conversation}")
+        stays_with = known if made_with is None else _name(provider, made_with)
+        ready = {name for name in names if self.aside.get(name, 0.0) <= now}
+        return [names[name] for name in arranged(drawn, stays_with, ready, until=self.aside.__getitem__)]
+
+    def is_aside(self, provider: str, key: str, now: float) -> bool:
+        return self.aside.get(_name(provider, key), 0.0) > now
+
+    def succeeded(self, provider: str, key: str, conversation: str) -> None:
+        name = _name(provider, key)
+        if self.aside.pop(name, 0.0):
+            self.on_change(name)
+        self._affinity.keep(f"{provider}/{conversation}", name)
+
+    def failed(self, provider: str, key: str, failure: TargetFailure, now: float) -> bool:
+        """Put a key aside if it was the key that failed; whether it was."""
+        if failure.kind not in ("key_rejected", "busy"):
+            return False
+        usual = REJECTED_SECONDS if failure.kind == "key_rejected" else LIMITED_SECONDS
+        pause = failure.pause_seconds if failure.pause_seconds is not None else usual
+        name = _name(provider, key)
+        self.aside[name] = now + pause
+        self.on_change(name)
+        return True
+
+
+def _name(provider: str, key: str) -> str:
+    return f"{provider}:{secret_digest(key).hex()[:32]}"
 
 
 class TargetHealth:
@@ -36,7 +170,9 @@ class TargetHealth:
     ) -> list[str]:
         """The targets of a route in the order to ask them. `made_by` made the latest turn, if its record says so."""
         stays_with = made_by if made_by in targets else self._affinity.get(f"{route}/{conversation}")
-        return order(targets, weights, conversation, stays_with=stays_with, breakers=self.breakers, now=now)
+        names = ranked(targets, weights, conversation)
+        ready = {name for name in names if self.breakers.admits(name, now)}
+        return arranged(names, stays_with, ready, until=self.breakers.opens_at)
 
     def answered(self, route: str, target: str, conversation: str) -> None:
         """The conversation, if it has a name, stays with this target."""

@@ -55,7 +55,6 @@ from thoughtline.providers.contract import Contract as Contract
 from thoughtline.providers.contract import Kind as Kind
 from thoughtline.providers.contract import Rung as Rung
 from thoughtline.providers.contract import Scope as Scope
-from thoughtline.providers.contract import Source as Source
 from thoughtline.providers.contract import Takes as Takes
 from thoughtline.providers.copilot import COPILOT as COPILOT
 from thoughtline.providers.deepseek import DEEPSEEK as DEEPSEEK

@@ -38,6 +38,6 @@ ROW = ProviderRow(
     refusals=(
         says("forbidden", "strip_field", _UNSUPPORTED % "{message_field}"),
         says("forbidden", "drop_member", _UNSUPPORTED % "{element_member}"),
-        says("forbidden", "drop_member", _UNSUPPORTED % _SETTING, codes=["wrong_api_format"]),
+        says("forbidden", "drop_member", _UNSUPPORTED % _SETTING, codes=frozenset({"wrong_api_format"})),
     ),
 )

@@ -119,7 +119,6 @@ _INTERACTIONS = replace(
     source=unverified("Interactions without state: a thought goes back before the call it led to; no refusal is known"),
     ladder=(),
     format="gemini_interactions",
-    tools=ALL_TOOLS,
     knobs=(ALWAYS_THINKS,),
     answers=(),
 )

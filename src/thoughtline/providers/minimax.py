@@ -35,16 +35,10 @@ _FAILURE_CODES = FailureCodes(
     holder="base_resp",
     member="status_code",
     kinds={
-        1000: "broken",
         1001: "late",
-        1002: "busy",
-        1004: "key_rejected",
-        1008: "key_rejected",
-        1013: "broken",
-        1024: "broken",
-        1033: "broken",
-        1039: "busy",
-        1041: "busy",
+        **dict.fromkeys((1000, 1013, 1024, 1033), "broken"),
+        **dict.fromkeys((1002, 1039, 1041), "busy"),
+        **dict.fromkeys((1004, 1008), "key_rejected"),
     },
 )
 

@@ -15,7 +15,8 @@ _SAYS: tuple[tuple[Remedy, str], ...] = (
 )
 # crush#1590, litellm#30835: the reader of bodies writes `loc` before `msg`. 2026-11.
 _EXTRA, _EXTRA_MEMBER = (
-    says("forbidden", remedy, template, codes=["extra_forbidden"], statuses=(400, 422)) for remedy, template in _SAYS
+    says("forbidden", remedy, template, codes=frozenset({"extra_forbidden"}), statuses=(400, 422))
+    for remedy, template in _SAYS
 )
 
 _CHAT = Contract(

@@ -47,7 +47,7 @@ _OF_RESPONSES = (
     says(
         "stale-id", "unpair", "Item with id '{id}' not found. Items are not persisted", field="id", statuses=(400, 404)
     ),
-    says("stale-id", "restore", "", field="previous_response_id", codes=["previous_response_not_found"]),
+    says("stale-id", "restore", "", field="previous_response_id", codes=frozenset({"previous_response_not_found"})),
     says(
         "misplaced",
         "drop_item",
@@ -55,7 +55,7 @@ _OF_RESPONSES = (
         field="encrypted_content",
     ),
     _UNVERIFIED,
-    says("foreign", "drop_item", "", field="encrypted_content", codes=["invalid_encrypted_content"]),
+    says("foreign", "drop_item", "", field="encrypted_content", codes=frozenset({"invalid_encrypted_content"})),
     _DUPLICATE,
     says(
         "thinking-unsupported",

@@ -39,12 +39,9 @@ ROW = ProviderRow(
     makes=(QWEN_V1,),
     example_model="qwen3.7-max",
     # help.aliyun.com/en/model-studio/error-code-start, 2026-11.
-    failures={
-        "throttling": "busy",
-        "throttling.ratequota": "busy",
-        "throttling.allocationquota": "busy",
-        "limit_burst_rate": "busy",
-    },
+    failures=dict.fromkeys(
+        ("throttling", "throttling.ratequota", "throttling.allocationquota", "limit_burst_rate"), "busy"
+    ),
     refusals=(
         says(
             "thinking-conflict",

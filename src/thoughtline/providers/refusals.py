@@ -15,10 +15,10 @@ from 1, `item` an item's id, `field` the field that it is about.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 RuleCode = Literal[
     "missing",
@@ -107,6 +107,7 @@ _BLANKS: dict[str, tuple[str, str]] = {
 _QUOTE = r"[`'\"]?"
 _PIECES = re.compile(r"([`~]|\{\w{1,20}\}|<[^<>]*>)")
 _NAMED = re.compile(r"(field|path|setting):")
+_UNREAD = re.compile("")
 
 
 class RefusalTemplate(Struct, frozen=True, gc=False):
@@ -116,20 +117,25 @@ class RefusalTemplate(Struct, frozen=True, gc=False):
     `dropped` is the pattern of the named member (`formats/leaving_out.py`), where a sentence does not say the place.
     `codes`, where there are any, must be met by one of the error's own. `counts_from` is the number that `path` gives
     to a first element, `scope` which turns must have what is missing. `also` are further rules that it answers.
+    `sentence` is the template, read once.
     """
 
     rule: Rule
     remedy: Remedy
     template: str
-    sentence: re.Pattern[str]
-    family: str
-    field: str
-    dropped: str
-    codes: frozenset[str]
-    statuses: frozenset[int]
-    counts_from: int
-    scope: LearnedScope
-    also: tuple[RuleCode, ...]
+    family: str = ""
+    field: str = ""
+    dropped: str = ""
+    codes: frozenset[str] = frozenset()
+    statuses: tuple[int, ...] = (400,)
+    counts_from: int = 0
+    scope: LearnedScope = "calls"
+    also: tuple[RuleCode, ...] = ()
+    sentence: re.Pattern[str] = _UNREAD
+
+    def __post_init__(self) -> None:
+        pieces = _PIECES.split(self.template.partition("…")[0])
+        force_setattr(self, "sentence", re.compile("".join(map(_pattern, pieces)), re.ASCII))
 
     def said(self, **facts: object) -> str:
         """The sentence as the provider writes it."""
@@ -139,36 +145,8 @@ class RefusalTemplate(Struct, frozen=True, gc=False):
         return text
 
 
-def says(
-    rule: Rule,
-    remedy: Remedy,
-    template: str,
-    *,
-    family: str = "",
-    field: str = "",
-    dropped: str = "",
-    codes: Iterable[str] = (),
-    statuses: Iterable[int] = (400,),
-    counts_from: int = 0,
-    scope: LearnedScope = "calls",
-    also: tuple[RuleCode, ...] = (),
-) -> RefusalTemplate:
-    """A template, read once."""
-    pieces = _PIECES.split(template.partition("…")[0])
-    return RefusalTemplate(
-        rule,
-        remedy,
-        template,
-        sentence=re.compile("".join(map(_pattern, pieces)), re.ASCII),
-        family=family,
-        field=field,
-        dropped=dropped,
-        codes=frozenset(codes),
-        statuses=frozenset(statuses),
-        counts_from=counts_from,
-        scope=scope,
-        also=also,
-    )
+says = RefusalTemplate
+"""As rows write one: a rule, a remedy and the sentence; all else by name."""
 
 
 def _pattern(piece: str) -> str:

@@ -9,58 +9,27 @@ A `Key` is a row that is made from a struct's member; the documentation and the 
 value that somebody wrote is ever printed: it may be a secret.
 """
 
-from thoughtline.catalogue import ContinuityMode
-from thoughtline.settings.loading import (
-    FILE_NAME,
-    FILE_VARIABLE,
-    check_exposure,
-    data_directory,
-    home_folder,
-    is_loopback,
-    load_settings,
-    overlooked_file,
-    own_files,
-    settings_file,
-)
-from thoughtline.settings.overlay import strange_variables
-from thoughtline.settings.structs import (
-    CheckpointCount,
-    ContentTable,
-    ContinuitySettings,
-    DebugSettings,
-    Flags,
-    ReplaySettings,
-    RouteSettings,
-    ServerSettings,
-    Settings,
-    StoreTable,
-    TagsTable,
-    TranslationSettings,
-)
-
-__all__ = [
-    "FILE_NAME",
-    "FILE_VARIABLE",
-    "CheckpointCount",
-    "ContentTable",
-    "ContinuityMode",
-    "ContinuitySettings",
-    "DebugSettings",
-    "Flags",
-    "ReplaySettings",
-    "RouteSettings",
-    "ServerSettings",
-    "Settings",
-    "StoreTable",
-    "TagsTable",
-    "TranslationSettings",
-    "check_exposure",
-    "data_directory",
-    "home_folder",
-    "is_loopback",
-    "load_settings",
-    "overlooked_file",
-    "own_files",
-    "settings_file",
-    "strange_variables",
-]
+from thoughtline.catalogue import ContinuityMode as ContinuityMode
+from thoughtline.settings.loading import FILE_NAME as FILE_NAME
+from thoughtline.settings.loading import FILE_VARIABLE as FILE_VARIABLE
+from thoughtline.settings.loading import check_exposure as check_exposure
+from thoughtline.settings.loading import data_directory as data_directory
+from thoughtline.settings.loading import home_folder as home_folder
+from thoughtline.settings.loading import is_loopback as is_loopback
+from thoughtline.settings.loading import load_settings as load_settings
+from thoughtline.settings.loading import overlooked_file as overlooked_file
+from thoughtline.settings.loading import own_files as own_files
+from thoughtline.settings.loading import settings_file as settings_file
+from thoughtline.settings.overlay import strange_variables as strange_variables
+from thoughtline.settings.structs import CheckpointCount as CheckpointCount
+from thoughtline.settings.structs import ContentTable as ContentTable
+from thoughtline.settings.structs import ContinuitySettings as ContinuitySettings
+from thoughtline.settings.structs import DebugSettings as DebugSettings
+from thoughtline.settings.structs import Flags as Flags
+from thoughtline.settings.structs import ReplaySettings as ReplaySettings
+from thoughtline.settings.structs import RouteSettings as RouteSettings
+from thoughtline.settings.structs import ServerSettings as ServerSettings
+from thoughtline.settings.structs import Settings as Settings
+from thoughtline.settings.structs import StoreTable as StoreTable
+from thoughtline.settings.structs import TagsTable as TagsTable
+from thoughtline.settings.structs import TranslationSettings as TranslationSettings

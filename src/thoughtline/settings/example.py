@@ -7,18 +7,8 @@ from collections.abc import Mapping
 import msgspec
 from msgspec.structs import asdict
 
-from thoughtline.settings.keys import TABLES, Key
+from thoughtline.settings.keys import DEFAULTS, TABLES, Key
 from thoughtline.settings.kinds import DURATION, SIZE, SIZE_OR_ZERO
-from thoughtline.settings.structs import (
-    ContentTable,
-    ContinuitySettings,
-    DebugSettings,
-    ReplaySettings,
-    ServerSettings,
-    StoreTable,
-    TagsTable,
-    TranslationSettings,
-)
 
 _UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 _SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("", 1))
@@ -70,17 +60,7 @@ binds_model = false
 
 def defaults() -> dict[str, dict[str, object]]:
     """What holds where nothing is set: the default of each value, by its table and its member."""
-    tables = {
-        "server": ServerSettings(),
-        "store": StoreTable(url="sqlite:///…/thoughtline.db"),
-        "replay": ReplaySettings(),
-        "continuity": ContinuitySettings(),
-        "translation": TranslationSettings(),
-        "tags": TagsTable(mode="off"),
-        "content": ContentTable(),
-        "debug": DebugSettings(),
-    }
-    return {name: asdict(table) for name, table in tables.items()}
+    return {name: asdict(table) for name, table in DEFAULTS.items()}
 
 
 def example_settings() -> str:

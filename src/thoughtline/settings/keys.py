@@ -72,16 +72,18 @@ def _kind(type_: Any, meta: Meta) -> Kind:
     return one_of(words) if words else FLAG
 
 
-TABLES: dict[str, tuple[Key, ...]] = {
-    "server": keys_of(ServerSettings),
-    "store": keys_of(StoreTable),
-    "replay": keys_of(ReplaySettings),
-    "continuity": keys_of(ContinuitySettings),
-    "translation": keys_of(TranslationSettings),
-    "tags": keys_of(TagsTable),
-    "content": keys_of(ContentTable),
-    "debug": keys_of(DebugSettings),
+DEFAULTS: dict[str, Struct] = {
+    "server": ServerSettings(),
+    "store": StoreTable(url="sqlite:///…/thoughtline.db"),
+    "replay": ReplaySettings(),
+    "continuity": ContinuitySettings(),
+    "translation": TranslationSettings(),
+    "tags": TagsTable(mode="off"),
+    "content": ContentTable(),
+    "debug": DebugSettings(),
 }
+"""The tables, as they are where nothing is set."""
+TABLES: dict[str, tuple[Key, ...]] = {name: keys_of(type(table)) for name, table in DEFAULTS.items()}
 NAMED_TABLES = ("providers", "routes", "contracts")
 
 PROVIDER = (
@@ -147,5 +149,4 @@ CONTRACT = (
 
 
 def names(keys: tuple[Key, ...]) -> list[str]:
-    """The names of some rows."""
     return [key.name for key in keys]

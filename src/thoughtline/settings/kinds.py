@@ -118,7 +118,6 @@ def _path(value: object, is_text: bool) -> str:
 
 
 def whole(least: int, most: int) -> Kind:
-    """A whole number."""
     bounded = cast(type[int], Annotated[int, Meta(ge=least, le=most)])
     return Kind(
         f"a whole number from {least:,} to {most:,}",
@@ -189,8 +188,6 @@ def _weights(value: object, is_text: bool) -> tuple[int, ...]:
 
 TEXT = Kind("text", _text)
 ANY_TEXT = Kind("text, which may be empty", _any_text)
-SECRET = Kind("text", _maybe_text)
-TOKEN = Kind("at least 16 characters without spaces", _token)
 FLAG = Kind("true or false", _flag)
 DURATION = Kind('a duration, such as "30s", "15m", "2h", "7d"', _duration)
 SIZE = Kind('a size, such as "500kB", "32MiB", "1GiB"', _size)
@@ -198,21 +195,17 @@ SIZE_OR_ZERO = Kind('a size, such as "500kB", "32MiB", "1GiB", or 0', _size_or_z
 URL = Kind("a URL, http://HOST or https://HOST, with an optional path and nothing else", url_of)
 KEYS = Kind("a key, or a list of keys", _keys)
 PATH = Kind('a path, such as "/chat/completions"', _path)
-TEXTS = Kind("a list of strings", _texts)
-HOSTS = Kind('a list of host names without ports, such as ["gateway.example"]', _hosts)
-ORIGINS = Kind('a list of origins, such as ["https://app.example"]; there is no "*"', _origins)
-WEIGHTS = Kind("a list of whole numbers of 1 or more", _weights)
 NAMED: dict[str, Kind] = {
     "text": TEXT,
-    "secret": SECRET,
-    "token": TOKEN,
-    "hosts": HOSTS,
-    "origins": ORIGINS,
+    "secret": Kind("text", _maybe_text),
+    "token": Kind("at least 16 characters without spaces", _token),
+    "hosts": Kind('a list of host names without ports, such as ["gateway.example"]', _hosts),
+    "origins": Kind('a list of origins, such as ["https://app.example"]; there is no "*"', _origins),
     "url": URL,
     "duration": DURATION,
     "size": SIZE,
     "size_or_zero": SIZE_OR_ZERO,
-    "texts": TEXTS,
-    "weights": WEIGHTS,
+    "texts": Kind("a list of strings", _texts),
+    "weights": Kind("a list of whole numbers of 1 or more", _weights),
 }
 """Kinds by the names that `thoughtline.values.setting` has for them."""

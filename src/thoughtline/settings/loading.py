@@ -22,7 +22,6 @@ from thoughtline.settings.structs import (
     DebugSettings,
     Flags,
     ReplaySettings,
-    RouteSettings,
     ServerSettings,
     Settings,
     TranslationSettings,
@@ -150,7 +149,6 @@ def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
     }
     providers = read_providers(table_at(tree, "providers", problems), problems)
     known = PROVIDERS | providers
-    routes = read_routes(table_at(tree, "routes", problems), known, problems)
     url = given(read["store"], "url", store_url)
     _check_store(url, tree, problems)
     on_miss = read_ladders(ladders, problems)
@@ -162,7 +160,7 @@ def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
         providers=known,
         configured=frozenset(providers),
         default_provider=default,
-        routes={name: RouteSettings(name, *row) for name, row in routes.items()},
+        routes=read_routes(table_at(tree, "routes", problems), known, problems),
         replay=replace(ReplaySettings(), **read["replay"], on_miss=on_miss),
         continuity=replace(ContinuitySettings(), **read["continuity"], models=read_models(models, known, problems)),
         translation=replace(TranslationSettings(), **read["translation"]),

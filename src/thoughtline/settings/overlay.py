@@ -54,7 +54,6 @@ def strange_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def lay(tree: Table, path: KeyPath, value: Given) -> None:
-    """Put a value over a tree."""
     for name in path[:-1]:
         node = tree.members.get(name)
         if not isinstance(node, Table):

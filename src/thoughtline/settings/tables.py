@@ -26,6 +26,7 @@ from thoughtline.settings.keys import (
     names,
 )
 from thoughtline.settings.kinds import DURATION, NOT_OF_KIND, PATH, URL, Kind, header_of
+from thoughtline.settings.structs import RouteSettings
 from thoughtline.settings.tree import Given, Problems, Table
 from thoughtline.values.nearest import did_you_mean
 from thoughtline.values.turns import FormatName
@@ -122,25 +123,28 @@ def read_contracts(table: Table, problems: Problems) -> dict[str, Contract]:
 
 def read_ladders(table: Table, problems: Problems) -> dict[str, tuple[Rung, ...]]:
     """The ladders that contracts get on a miss, by contract."""
+    found = _by_name("replay.on_miss", table, RUNGS, problems, sort="contract", known=CONTRACTS)
+    return cast("dict[str, tuple[Rung, ...]]", found)
+
+
+def _by_name(
+    path: str, table: Table, kind: Kind, problems: Problems, *, sort: str, known: Collection[str]
+) -> dict[str, object]:
+    """The values of a table in which every key is a known one."""
     found = {}
     for name, node in table.members.items():
-        path = f"replay.on_miss.{name}"
-        if name not in CONTRACTS:
-            problems.add(node.place, path, "there is no such contract", did_you_mean(name, CONTRACTS))
+        if name not in known:
+            problems.add(node.place, f"{path}.{name}", f"there is no such {sort}", did_you_mean(name, known))
             continue
-        ladder = read_value(path, node, RUNGS, problems)
-        if ladder is not None:
-            found[name] = cast("tuple[Rung, ...]", ladder)
+        value = read_value(f"{path}.{name}", node, kind, problems)
+        if value is not None:
+            found[name] = value
     return found
 
 
-Leads = tuple[tuple[str, ...], tuple[int, ...], ContinuityWord | None]
-"""The targets of a route, their weights, and what becomes of its conversations."""
-
-
-def read_routes(table: Table, providers: Collection[str], problems: Problems) -> dict[str, Leads]:
+def read_routes(table: Table, providers: Collection[str], problems: Problems) -> dict[str, RouteSettings]:
     """Where each route leads whose providers are known."""
-    found: dict[str, Leads] = {}
+    found: dict[str, RouteSettings] = {}
     for name, row in tables_of(table, "routes", problems).items():
         path = f"routes.{name}"
         values = read_table(path, row, ROUTE, problems)
@@ -151,7 +155,7 @@ def read_routes(table: Table, providers: Collection[str], problems: Problems) ->
         elif weights and len(weights) != len(targets):
             problems.add(row.place, f"{path}.weights", "there must be one for each target", f"write {len(targets)}")
         elif targets:
-            found[name] = (targets, weights, given(values, "continuity", None))
+            found[name] = RouteSettings(name, targets, weights, given(values, "continuity", None))
     return found
 
 
@@ -238,23 +242,13 @@ def _read_provider(path: str, name: str, table: Table, problems: Problems) -> Pr
     bases = _by_format(f"{path}.bases", table, "bases", URL, problems)
     paths = _by_format(f"{path}.paths", table, "paths", PATH, problems)
     return replace(
-        row,
-        base_url=given(values, "base_url", row.base_url),
-        formats=formats,
+        replace(row, **values),
         bases={face: base for face, base in (_faces(row, values) | bases).items() if face in formats},
         paths={face: below for face, below in (row.paths | paths).items() if face in formats},
         auth=_auth(row, values),
         api_keys=_keys(path, row, values, table=table, problems=problems),
         headers=row.headers | _headers(path, table, problems),
         timeouts=_timeouts(path, table, row.timeouts, problems),
-        contract=given(values, "contract", row.contract),
-        dialect=given(values, "dialect", row.dialect),
-        streams_only=given(values, "streams_only", row.streams_only),
-        websocket=given(values, "websocket", row.websocket),
-        continuity=given(values, "continuity", row.continuity),
-        tags=given(values, "tags", row.tags),
-        content=given(values, "content", row.content),
-        keeps=given(values, "keeps", row.keeps),
     )
 
 
@@ -283,15 +277,8 @@ def _keys(path: str, row: Provider, values: dict[str, object], *, table: Table, 
 
 
 def _by_format(path: str, table: Table, name: str, kind: Kind, problems: Problems) -> dict[FormatName, str]:
-    found = {}
-    for face, node in table_at(table, name, problems, path.removesuffix(name)).members.items():
-        if face not in FACES:
-            problems.unknown(node.place, f"{path}.{face}", FACES, "format")
-            continue
-        value = read_value(f"{path}.{face}", node, kind, problems)
-        if value is not None:
-            found[cast(FormatName, face)] = str(value)
-    return found
+    within = table_at(table, name, problems, path.removesuffix(name))
+    return cast("dict[FormatName, str]", _by_name(path, within, kind, problems, sort="format", known=FACES))
 
 
 def _headers(path: str, table: Table, problems: Problems) -> dict[str, str]:

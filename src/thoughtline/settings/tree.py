@@ -48,11 +48,6 @@ class Problems:
         self.add(place, key, f"there is no such {what}", did_you_mean(key.rpartition(".")[2], known))
 
 
-def dotted(path: KeyPath) -> str:
-    """A key as it is spoken of: `providers.kimi.base_url`."""
-    return ".".join(path)
-
-
 def read_file(path: Path, environment: Mapping[str, str], problems: Problems) -> Table:
     """The tree of a file; empty if it can't be read at all, which is a problem."""
     name = str(path)
@@ -105,12 +100,11 @@ class _Reader:
         if match[0] == "$$":
             return "$"
         if name is None or not _NAME.fullmatch(name):
-            self._problems.add(
-                self._place(path), dotted(path), "a variable needs a name", "write ${NAME}, ${NAME:-default}, $$ for $"
-            )
+            remedy = "write ${NAME}, ${NAME:-default}, $$ for $"
+            self._problems.add(self._place(path), ".".join(path), "a variable needs a name", remedy)
             return ""
         value = self._environment.get(name)
         if value is None and default is None:
             remedy = f"set {name}, or write ${{{name}:-default}}"
-            self._problems.add(self._place(path), dotted(path), f"the variable {name} is not set", remedy)
+            self._problems.add(self._place(path), ".".join(path), f"the variable {name} is not set", remedy)
         return value or default or ""

@@ -1,14 +1,32 @@
-"""Gemini 3: the first function call of every step of the current turn is signed."""
+"""Google's APIs: the first function call of every step of Gemini 3's current turn is signed.
+
+Interactions: no public error is known for a thought that is missing or changed; that these are refused as in
+generateContent, and every sentence, is unverified. Code Assist and Antigravity: Gemini's validator for Gemini,
+Anthropic's for Claude, whose errors come as a string; which sentence Antigravity has for Claude's loop without its
+thinking is unverified, and Anthropic's own is taken.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from thoughtline_sim.exchange import SimExchange
-from thoughtline_sim.reading import JsonObject, objects
-from thoughtline_sim.refusals import gemini_error
+from thoughtline_sim.exchange import Rule, SimExchange
+from thoughtline_sim.reading import JsonObject, objects, string
+from thoughtline_sim.refusals import anthropic_error, gemini_error
+from thoughtline_sim.rules.anthropic import expected_thinking
+from thoughtline_sim.tokens import ANTHROPIC, GEMINI
 from thoughtline_sim.values import InputCall, Rejection, last_person
-from thoughtline_sim.wires.generate import bound_to, is_2_5, is_array, is_sentinel, spelling_for
+from thoughtline_sim.wires import interactions
+from thoughtline_sim.wires.converse import is_claude
+from thoughtline_sim.wires.generate import (
+    bound_thought,
+    bound_to,
+    is_2_5,
+    is_array,
+    is_sentinel,
+    signature_of,
+    spelling_for,
+)
 
 
 def generate_is_signed(exchange: SimExchange) -> Iterator[Rejection]:
@@ -60,3 +78,63 @@ def _is_good(exchange: SimExchange, call: InputCall) -> bool:
         return True
     bound = bound_to(exchange, call.name, call.arguments)
     return exchange.mint.open(call.signature, bound, spelling_for(exchange.model)) is not None
+
+
+# Interactions
+
+
+def previous_known(exchange: SimExchange) -> Iterator[Rejection]:
+    """An interaction that was not kept can't be named."""
+    name = string(exchange.body.get("previous_interaction_id"))
+    known = exchange.ledger.responses.get((exchange.account, name)) if name else None
+    if name and (known is None or not known.is_stored):
+        yield gemini_error(f"Interaction {name} not found.", status=404)
+
+
+def thoughts_lead_to_calls(exchange: SimExchange) -> Iterator[str]:
+    """Of each turn since the last words of the user: a call stands behind a thought. Older models don't mind."""
+    if is_2_5(exchange.model):
+        return
+    has_thought = False
+    for message in exchange.history[last_person(exchange.history) + 1 :]:
+        has_thought = bool(message.thoughts) or (has_thought and message.role == "assistant")
+        if message.calls and not has_thought:
+            yield f"Function call is missing a thought signature. Step {message.index + 1}, `{message.calls[0].name}`."
+
+
+def signatures_open(exchange: SimExchange) -> Iterator[str]:
+    for message in exchange.history:
+        signature = string(message.raw.get("signature"))
+        if signature and exchange.mint.open(signature, interactions.bound_to(exchange), GEMINI) is None:
+            yield "Corrupted thought signature."
+
+
+# Code Assist
+
+
+def for_gemini(rule: Rule) -> Rule:
+    """A rule that Claude is not held to."""
+    return lambda exchange: iter(()) if is_claude(exchange.model) else rule(exchange)
+
+
+def claude_is_signed(exchange: SimExchange) -> Iterator[Rejection]:
+    """Antigravity-Manager#777: Anthropic's error as a string in Google's."""
+    for sentence in _wrong_thoughts(exchange) if is_claude(exchange.model) else ():
+        message = anthropic_error(sentence).body.decode()
+        yield gemini_error(message, is_in_array=is_array(exchange))
+
+
+def _wrong_thoughts(exchange: SimExchange) -> Iterator[str]:
+    for message in exchange.history:
+        for position, part in enumerate(objects(message.raw.get("parts"))):
+            if part.get("thought") is True and not _opens(exchange, part):
+                yield f"messages.{message.index}.content.{position}: Invalid `signature` in `thinking` block"
+    since = exchange.history[last_person(exchange.history) + 1 :]
+    first = next((message for message in since if message.role == "assistant"), None)
+    if exchange.thinks and first is not None and first.calls and not first.thoughts:
+        yield expected_thinking(first.index, "tool_use")
+
+
+def _opens(exchange: SimExchange, part: JsonObject) -> bool:
+    text = str(part.get("text", ""))
+    return exchange.mint.open(signature_of(part), bound_thought(exchange, text), ANTHROPIC) is not None

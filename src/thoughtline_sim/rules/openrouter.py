@@ -22,7 +22,7 @@ from thoughtline_sim.values import InputMessage, ModelAnswer, Rejection
 from thoughtline_sim.wires import messages
 from thoughtline_sim.wires.chat_styles import OPENAI as OPENAI_CHAT
 from thoughtline_sim.wires.chat_styles import google_seal
-from thoughtline_sim.wires.responses_styles import openai_bound
+from thoughtline_sim.wires.responses import openai_bound
 
 
 class Upstream(NamedTuple):

@@ -10,8 +10,7 @@ from thoughtline_sim.reading import JsonObject, as_object, objects, string
 from thoughtline_sim.refusals import openai_error
 from thoughtline_sim.tokens import OPENAI, XAI
 from thoughtline_sim.values import Rejection
-from thoughtline_sim.wires.responses import history_of, includes_ciphertext, is_hosted, items_of, kind_of
-from thoughtline_sim.wires.responses_styles import openai_bound
+from thoughtline_sim.wires.responses import history_of, includes_ciphertext, is_hosted, items_of, kind_of, openai_bound
 
 MAX_CALL_ID = 40
 

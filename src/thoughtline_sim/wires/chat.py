@@ -1,12 +1,13 @@
 """Chat Completions, as each of its providers speaks it: reading requests, writing answers and streams.
 
 What differs between providers is a `ChatStyle`: its ids, where its reasoning stands, how its stream is cut. The rows
-are in `chat_styles.py`.
+are in `chat_styles.py`. Ollama's own chat, at the end, has `message.thinking`, and one JSON object a line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -14,7 +15,8 @@ from thoughtline_sim.exchange import SimExchange, WireFormat
 from thoughtline_sim.model import OfferedTools, offered
 from thoughtline_sim.reading import Json, JsonObject, as_object, call_arguments, canonical, objects, string, text_of
 from thoughtline_sim.values import InputCall, InputMessage, ModelAnswer, Role
-from thoughtline_sim.writing import compact, pieces_of
+from thoughtline_sim.wires.messages import arguments_of
+from thoughtline_sim.writing import compact, digest, pieces_of
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text", "reasoning_opaque")
 _ROLES: dict[str, Role] = {"system": "system", "developer": "system", "assistant": "assistant"}
@@ -116,7 +118,6 @@ class ChatStyle(NamedTuple):
 
 
 def chat_wire(style: ChatStyle) -> WireFormat:
-    """The wire of one provider."""
     return WireFormat(
         "openai_chat",
         problem_of,
@@ -233,3 +234,60 @@ def _call_deltas(message: JsonObject, chunk_chars: int, splits_arguments: bool) 
         yield {"index": number, **call, "function": {**function, "arguments": ""}}
         for piece in pieces_of(function["arguments"], chunk_chars):
             yield {"index": number, "function": {"arguments": piece}}
+
+
+# Ollama
+
+
+def _read_ollama(body: JsonObject) -> tuple[InputMessage, ...]:
+    """Messages are chat's, but for the name of the reasoning field."""
+    messages = [{**message, "reasoning_content": string(message.get("thinking"))} for message in body["messages"]]
+    return read({"messages": messages})
+
+
+def _write_ollama(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
+    message: JsonObject = {"role": "assistant", "content": answer.text}
+    if answer.thinking:
+        message["thinking"] = answer.thinking
+    if answer.calls:
+        message["tool_calls"] = [
+            {
+                **({"id": f"call_{digest(answer.id, str(number))[:8]}"} if answer.has_ids else {}),
+                "function": {"index": number, "name": call.name, "arguments": arguments_of(call)},
+            }
+            for number, call in enumerate(answer.calls)
+        ]
+    return {
+        "model": answer.model,
+        "created_at": datetime.fromtimestamp(answer.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.000000Z"),
+        "message": message,
+        "done": True,
+        "done_reason": "length" if answer.finish == "length" else "stop",
+        "prompt_eval_count": answer.usage.input,
+        "eval_count": answer.usage.output,
+    }
+
+
+def _lines(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
+    message = whole["message"]
+    head = {"model": whole["model"], "created_at": whole["created_at"]}
+    empty = {"role": "assistant", "content": ""}
+    for piece in pieces_of(string(message.get("thinking")), chunk_chars):
+        yield {**head, "message": {**empty, "thinking": piece}, "done": False}
+    for piece in pieces_of(message["content"], chunk_chars):
+        yield {**head, "message": {**empty, "content": piece}, "done": False}
+    for call in message.get("tool_calls", []):
+        yield {**head, "message": {**empty, "tool_calls": [call]}, "done": False}
+    yield {**whole, "message": empty}
+
+
+OLLAMA = WireFormat(
+    "ollama_chat",
+    problem_of,
+    _read_ollama,
+    offer=offer,
+    write=_write_ollama,
+    frames=lambda exchange, whole, size: [compact(line) + b"\n" for line in _lines(whole, size)],
+    echo=lambda whole: {"messages": [whole["message"]]},
+    stream_type=lambda _: "application/x-ndjson",
+)

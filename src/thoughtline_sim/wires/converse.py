@@ -1,4 +1,4 @@
-"""Bedrock's Converse, and its binary stream."""
+"""Bedrock's Converse, and its InvokeModel for Claude: Messages, each event of a stream in base64 inside its framing."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from thoughtline.formats.aws_event_stream import CONTENT_TYPE, encode_message
+from thoughtline.formats.aws_event_stream import CONTENT_TYPE, encode_event, encode_message
 from thoughtline_sim.exchange import SimExchange, WireFormat
 from thoughtline_sim.model import OfferedTools, offered
 from thoughtline_sim.pieces import Hosted, Thought
 from thoughtline_sim.reading import Json, JsonObject, as_object, objects, string
 from thoughtline_sim.values import InputMessage, ModelAnswer
 from thoughtline_sim.wires import messages
-from thoughtline_sim.wires.messages import STOPS, BlockPlace, MessagesStyle, written_blocks
+from thoughtline_sim.wires.messages import STOPS, BlockPlace, MessagesStyle, events_of, messages_wire, written_blocks
 from thoughtline_sim.writing import compact, pieces_of
 
 
@@ -158,3 +158,28 @@ def _deltas(block: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
             yield {"reasoningContent": {"text": piece}}
         if "signature" in reasoning:
             yield {"reasoningContent": {"signature": reasoning["signature"]}}
+
+
+# InvokeModel
+
+
+_PADDING = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+
+def invoke_wire(style: MessagesStyle) -> WireFormat:
+    return messages_wire(style)._replace(
+        format="bedrock_invoke", frames=_invoke_frames, stream_type=lambda exchange: CONTENT_TYPE
+    )
+
+
+def _invoke_frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
+    """No pings, metrics at the end, padding of varying length (recorded)."""
+    frames = []
+    for number, event in enumerate(events_of(whole, chunk_chars)):
+        if event["type"] == "ping":
+            continue
+        if event["type"] == "message_stop":
+            event["amazon-bedrock-invocationMetrics"] = {"inputTokenCount": whole["usage"]["input_tokens"]}
+        held = base64.b64encode(compact(event)).decode()
+        frames.append(encode_event("chunk", compact({"bytes": held, "p": _PADDING[: number * 7 % 62]})))
+    return frames

@@ -1,4 +1,5 @@
-"""Gemini's generateContent, with both framings of its stream."""
+"""Gemini's generateContent, with both framings of its stream; and `v1internal` of Code Assist and Antigravity, the same
+in an envelope, with Claude's thoughts as signed parts."""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ from thoughtline_sim.exchange import SimExchange, WireFormat
 from thoughtline_sim.model import OfferedTools, offered
 from thoughtline_sim.pieces import CallTool, Hosted, Redacted, Say, Think
 from thoughtline_sim.reading import JsonObject, as_object, call_arguments, objects, standard, string
-from thoughtline_sim.tokens import GEMINI, GEMINI_2_5, Spelling
+from thoughtline_sim.tokens import ANTHROPIC, GEMINI, GEMINI_2_5, Spelling
 from thoughtline_sim.values import InputCall, InputMessage, ModelAnswer, Role
+from thoughtline_sim.wires.converse import is_claude
 from thoughtline_sim.wires.messages import arguments_of
 from thoughtline_sim.writing import compact, digest, pieces_of
 
@@ -121,7 +123,6 @@ def _write(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
 
 
 def response_of(answer: ModelAnswer, parts: Iterable[JsonObject]) -> JsonObject:
-    """A response of these parts."""
     content = {"parts": list(parts), "role": "model"}
     return {
         "candidates": [{"content": content, "finishReason": _STOPS[answer.finish], "index": 0}],
@@ -237,4 +238,54 @@ GENERATE = WireFormat(
     frames=_frames,
     echo=lambda whole: {"contents": [whole["candidates"][0]["content"]]},
     stream_type=lambda exchange: "text/event-stream" if is_sse(exchange) else "application/json; charset=UTF-8",
+)
+
+
+# Code Assist
+
+
+def code_assist_thinks(exchange: SimExchange) -> bool:
+    """Gemini unless told not to; Claude if told to."""
+    config = thinking_config(exchange)
+    budget = either(config, "thinkingBudget", "thinking_budget")
+    return bool(config) and budget != 0 if is_claude(exchange.model) else budget != 0
+
+
+def bound_thought(exchange: SimExchange, text: str) -> tuple[str, ...]:
+    """What the signature of a thought is good for: these words of this model for this account."""
+    return ("antigravity", exchange.model, exchange.account, text)
+
+
+def _claude_parts(exchange: SimExchange, answer: ModelAnswer) -> Iterator[JsonObject]:
+    """Every thought is signed, and nothing else (CLIProxyAPI#570)."""
+    for number, piece in enumerate(answer.pieces):
+        match piece:
+            case Think() | Redacted():
+                bound = bound_thought(exchange, piece.text)
+                signature = exchange.mint.seal({"thought": digest(piece.text)}, bound, ANTHROPIC)
+                yield {"text": piece.text, "thought": True, "thoughtSignature": signature}
+            case Say():
+                yield {"text": piece.text}
+            case CallTool() | Hosted():
+                call_id = f"toolu_vrtx_{digest(answer.id, str(number))[:20]}"
+                yield {"functionCall": {"name": piece.name, "args": arguments_of(piece), "id": call_id}}
+            case _:
+                assert_never(piece)
+
+
+def _write_enveloped(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
+    made = _claude_parts(exchange, answer) if is_claude(answer.model) else parts(exchange, answer)
+    return {"response": response_of(answer, made), "traceId": answer.id[:16]}
+
+
+def _enveloped_frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
+    around = {name: value for name, value in whole.items() if name != "response"}
+    return framed(exchange, ({"response": chunk, **around} for chunk in chunks(whole["response"], chunk_chars)))
+
+
+CODE_ASSIST = GENERATE._replace(
+    format="gemini_code_assist",
+    write=_write_enveloped,
+    frames=_enveloped_frames,
+    echo=lambda whole: GENERATE.echo(whole["response"]),
 )

@@ -179,7 +179,6 @@ def _frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[
 
 
 def events_of(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
-    """The events of a stream."""
     begun: JsonObject = {"content": [], "stop_reason": None, "usage": {**whole["usage"], "output_tokens": 1}}
     yield {"type": "message_start", "message": {**whole, **begun}}
     for index, block in enumerate(whole["content"]):

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from thoughtline.commands.doctor.checks import Check
+from thoughtline.commands.doctor import Check
 from thoughtline.commands.doctor.store import NAMESPACE, look_at_store
 from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.settings import Settings

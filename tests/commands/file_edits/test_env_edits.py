@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thoughtline.commands.file_edits import edited_env
+from thoughtline.commands.file_edits.env_edits import edited_env
 
 
 @given(st.dictionaries(st.sampled_from(["A", "B", "LONG_NAME"]), st.text("xyz", min_size=1), min_size=1))

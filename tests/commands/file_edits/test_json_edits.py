@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thoughtline.clients import CLIENTS, DEFAULT_URL, address_of, lines_of
-from thoughtline.commands.file_edits import Uneditable, edited_json
-from thoughtline.commands.file_edits.json_tree import read_tree
-from thoughtline.commands.file_edits.merging import merged
+from thoughtline.commands.file_edits.json_edits import edited_json, read_tree
+from thoughtline.commands.file_edits.merging import Uneditable, merged
 
 names = st.sampled_from(["provider", "model", "env", "thoughtline", "name", "a b", "x/y", "é"])
 scalars = st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.text(max_size=5))

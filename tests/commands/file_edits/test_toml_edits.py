@@ -6,8 +6,8 @@ import tomllib
 
 import pytest
 
-from thoughtline.commands.file_edits import Uneditable, edited_toml
-from thoughtline.commands.file_edits.merging import merged
+from thoughtline.commands.file_edits.merging import Uneditable, merged
+from thoughtline.commands.file_edits.toml_edits import edited_toml
 
 CODEX = """
 model = "new"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from thoughtline.commands.file_edits import Uneditable, edited_yaml
-from thoughtline.commands.file_edits.merging import merged
+from thoughtline.commands.file_edits.merging import Uneditable, merged
+from thoughtline.commands.file_edits.yaml_edits import edited_yaml
 
 CONTINUE = """
 name: thoughtline

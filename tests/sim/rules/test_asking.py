@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from thoughtline_sim import HttpRequest, Simulation
+from thoughtline_sim.simulation import Simulation
 from thoughtline_sim.simulators import SIMULATORS
+from thoughtline_sim.values import HttpRequest
 
 Json = dict[str, Any]
 HI = [{"role": "user", "content": "hi"}]

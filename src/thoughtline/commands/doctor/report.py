@@ -11,24 +11,27 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
-import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from thoughtline.commands.doctor.checks import Check, is_well
+from thoughtline.commands.doctor import Check, is_well
 from thoughtline.commands.doctor.server import look_at_exposure, look_at_port, look_at_routes, look_at_token
 from thoughtline.commands.doctor.store import StoreReport, look_at_store
 from thoughtline.commands.doctor.upstreams import look_at_clock, look_at_upstreams
-from thoughtline.commands.options import flags_of
+from thoughtline.commands.options import add_server_options, flags_of
+from thoughtline.commands.telling import json_text
 from thoughtline.gateway.client_keys import KeyMark
 from thoughtline.settings import Flags, Settings, data_directory, home_folder, load_settings, settings_file
 from thoughtline.stores import Clock
 from thoughtline.values.errors import SettingsError
 
 _SIGNS = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("FAIL", "bold red")}
-
-
 WELL, ILL = 0, 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_server_options(parser)
+    parser.add_argument("--json", action="store_true", help="print the report as one JSON object")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -74,8 +77,7 @@ def _requires_keys(settings: Settings, store: StoreReport, data_dir: Path) -> bo
 
 
 def as_json(checks: list[Check]) -> str:
-    report = {"ok": is_well(checks), "checks": checks}
-    return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
+    return json_text({"ok": is_well(checks), "checks": checks})
 
 
 def print_report(checks: list[Check], out: TextIO) -> None:

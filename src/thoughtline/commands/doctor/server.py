@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from thoughtline.addresses import hosts_of, is_private, own_url
 from thoughtline.catalogue import Provider
-from thoughtline.commands.doctor.checks import Check
+from thoughtline.commands.doctor import Check
 from thoughtline.commands.doctor.upstreams import PATIENCE
 from thoughtline.formats import USUAL
 from thoughtline.gateway.admin_token import FILE_NAME

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from thoughtline.commands.doctor.checks import Check
+from thoughtline.commands.doctor import Check
 from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock, Note, Store, durable_store

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from thoughtline.addresses import models_address, with_query_key
 from thoughtline.catalogue import Provider, Timeouts
-from thoughtline.commands.doctor.checks import Check
+from thoughtline.commands.doctor import Check
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.headers import request_headers
 from thoughtline.gateway.upstream import Upstreams

@@ -8,7 +8,7 @@ import shlex
 import httpx
 import pytest
 
-from thoughtline.commands.with_sim import start_sim, to_paste
+from thoughtline.commands.serve import start_sim, to_paste
 
 
 @pytest.mark.parametrize(("name", "provider"), [("deepseek-r1", "deepseek"), ("gemini-2.5", "gemini")])

@@ -1,0 +1,20 @@
+"""`thoughtline version`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib.metadata import version
+
+
+def version_line() -> str:
+    return f"thoughtline {version('thoughtline')} on Python {'.'.join(map(str, sys.version_info[:3]))}"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """It has none."""
+
+
+def run(options: argparse.Namespace) -> int:
+    sys.stdout.write(f"{version_line()}\n")
+    return 0
