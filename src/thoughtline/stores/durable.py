@@ -1,13 +1,19 @@
-"""What every durable store does alike. An engine adds how it connects, and the few operations at the end."""
+"""What every durable store does alike. An engine adds how it connects, and the few operations at the end.
+
+Layouts change by numbered, named steps that are never edited after a release. Each engine keeps its own list.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeAlias
 
-from thoughtline.stores.background import Cleaner
+from msgspec import Struct
+
+from thoughtline.stores.background import Periodic
 from thoughtline.stores.base import (
     MAX_PAGE,
     STALE_SECONDS,
@@ -17,17 +23,19 @@ from thoughtline.stores.base import (
     Filter,
     Found,
     Generation,
-    Note,
     Page,
     Saved,
     SessionSummary,
     Stats,
+    Store,
     checked_limit,
+    newest_first,
     period_seconds,
 )
 from thoughtline.stores.packing import Packer
-from thoughtline.stores.rows import Hit, Row, column, columns, key_digest, rows_of, unpack_found, unpack_or_count
+from thoughtline.stores.rows import Hit, Row, column, columns, key_digest, rows_of
 from thoughtline.stores.settings import StoreSettings
+from thoughtline.values.errors import DecodeError, NewerStore, StoreUnavailable, WrongKey
 from thoughtline.values.records import Key, Record
 
 MAX_COUNTED = 1000
@@ -36,11 +44,41 @@ MAX_COUNTED = 1000
 CLEANING_SECONDS = 600.0
 """How long others wait for one that cleans. One that was killed meanwhile has left nothing but some work."""
 
+EARLY = 20
+"""Cleaning comes early when a twentieth of what a store may hold was written: it is not long beyond its cap by more."""
+
 PageRow: TypeAlias = tuple[str, bytes, float, bytes]
 """A record in a page: the cursor that asks for those after it, its identity, the end of its life, its packed bytes."""
 
 
-class DurableStore(ABC):
+@contextmanager
+def told(engine: str, failures: tuple[type[Exception], ...]) -> Iterator[None]:
+    """Failures of a driver, as those of a store."""
+    try:
+        yield
+    except failures as error:
+        raise StoreUnavailable(f"{engine}: {type(error).__name__}: {error}") from error
+
+
+class Migration(Struct, frozen=True):
+    """One step. `statements` are for the engine that lists it."""
+
+    number: int
+    name: str
+    statements: tuple[str, ...]
+
+
+def missing(migrations: tuple[Migration, ...], version: int) -> tuple[Migration, ...]:
+    """The steps that a store of this version lacks. A version beyond the last step is refused."""
+    newest = migrations[-1].number
+    if version > newest:
+        raise NewerStore(
+            f"the store has layout {version}, but this program knows layouts up to {newest} only: use a newer version"
+        )
+    return tuple(step for step in migrations if step.number > version)
+
+
+class DurableStore(Store):
     """Records as rows, keys as digests, cleaning in the background. An engine gets filters as its columns hold them."""
 
     STALE_SECONDS = STALE_SECONDS
@@ -50,29 +88,41 @@ class DurableStore(ABC):
         self._settings = settings
         self._clock = clock
         self._packer = packer
-        self._cleaner = Cleaner(self.clean, settings, in_turn=self.clean_in_turn)
+        self._cleaner = Periodic(self._clean_in_background, lambda: settings.clean_seconds)
         self._cleaning = asyncio.Lock()
+        self._room = settings.max_bytes / EARLY
+        self._written = 0
+        self._is_early = False
         self._counted: dict[str, tuple[float, int]] = {}
         self._counted_seconds = min(self.STALE_SECONDS, settings.trust_seconds)
         self._period_seconds = period_seconds(settings.ttl_seconds)
 
     async def save(self, records: Sequence[Record]) -> Saved:
-        rows, cleaner = rows_of(records, self._packer), self._cleaner
+        rows = rows_of(records, self._packer)
         if not rows:
             return Saved.DURABLE
         saved = await self._save(rows, self._clock())
         for row in rows:
-            cleaner.written += row.size
-        if cleaner.written > cleaner.room:
-            cleaner.hurry()
+            self._written += row.size
+        if self._written > self._room:
+            self._written, self._is_early = 0, True
+            self._cleaner.wake()
         return saved
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
         digests = {key_digest(tenant, key): key for key in keys}
         if not digests:
             return {}
-        hits = await self._find(tenant, digests, self._clock())
-        return unpack_found(tenant, digests, hits, self._packer, self.counters)
+        found: dict[Key, list[Record]] = {key: [] for key in keys}
+        for hit in await self._find(tenant, digests, self._clock()):
+            record = self._unpack(hit.data, hit.identity)
+            if record is None or record.provenance.tenant != tenant:
+                continue
+            for digest in hit.digests:
+                key = digests[digest]
+                if key in record.keys:
+                    found[key].append(record)
+        return {key: newest_first(records) for key, records in found.items()}
 
     async def generation(self, tenant: str) -> Generation:
         now = self._clock()
@@ -92,7 +142,7 @@ class DurableStore(ABC):
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         limit = checked_limit(limit)
         rows = await self._page(columns(where), cursor, limit + 1)
-        read = [(unpack_or_count(row[3], row[1], self._packer, self.counters), row[2]) for row in rows[:limit]]
+        read = [(self._unpack(row[3], row[1]), row[2]) for row in rows[:limit]]
         entries = tuple(Entry(record, end) for record, end in read if record is not None)
         return Page(entries, rows[limit - 1][0] if len(rows) > limit else None)
 
@@ -113,8 +163,13 @@ class DurableStore(ABC):
             self._counted.clear()
             return await self._clean(self._clock())
 
+    async def _clean_in_background(self) -> None:
+        """At once where much was written."""
+        is_early, self._is_early = self._is_early, False
+        await (self.clean() if is_early else self.clean_in_turn())
+
     async def clean_in_turn(self) -> int:
-        """In the background: what one process has cleaned, others that share the store need not look at again."""
+        """What one process has cleaned, others that share the store need not look at again."""
         if not await self._take_turn(self._clock(), CLEANING_SECONDS, if_free=True):
             return 0
         try:
@@ -126,20 +181,13 @@ class DurableStore(ABC):
         """Nobody else cleans by turns for so long. Whether it was free, where only that will do."""
         return True
 
-    @abstractmethod
-    async def open(self) -> None: ...
-
-    @abstractmethod
-    async def close(self) -> None: ...
-
-    @abstractmethod
-    async def put_note(self, note: Note) -> None: ...
-
-    @abstractmethod
-    async def notes(self, namespace: str) -> tuple[Note, ...]: ...
-
-    @abstractmethod
-    async def delete_notes(self, namespace: str, key: str | None = None) -> int: ...
+    def _unpack(self, data: bytes, identity: bytes) -> Record | None:
+        """One that can't be read is counted and left out: a miss, never a crash."""
+        try:
+            return self._packer.unpack(data, identity)
+        except (WrongKey, DecodeError):
+            self.counters.unreadable += 1
+            return None
 
     @abstractmethod
     async def _save(self, rows: list[Row], now: float) -> Saved:

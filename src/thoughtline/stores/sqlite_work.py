@@ -9,7 +9,6 @@ from functools import cache
 from thoughtline.stores.base import DELETION_KEPT_SECONDS, MAX_PER_KEY, Deletion, Filter, Note, SessionSummary, Stats
 from thoughtline.stores.durable import PageRow
 from thoughtline.stores.packing import Packer
-from thoughtline.stores.paging import encode_cursor
 from thoughtline.stores.rows import DIGEST, Hit, Part, Row, call_digest, is_barred, split, sum_parts
 from thoughtline.stores.uses import Batch
 
@@ -65,17 +64,13 @@ def prepare(connection: sqlite3.Connection) -> None:
 
 def check_key(connection: sqlite3.Connection, packer: Packer) -> None:
     """Raise `WrongKey` where the database was encrypted with none of our keys, else note the one we use."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
         kept = connection.execute("SELECT value FROM facts WHERE name = 'key check'").fetchone()
         if kept is not None:
             packer.check(kept[0])
         if kept is None or not packer.is_current(kept[0]):
             connection.execute("REPLACE INTO facts VALUES ('key check', ?)", (packer.key_check(),))
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
 
 
 def save(connection: sqlite3.Connection, rows: Sequence[Row], now: float, expires_at: float) -> None:
@@ -207,7 +202,7 @@ def page(connection: sqlite3.Connection, where: Filter, now: float, before: int 
         WHERE seq < ? AND expires_at > ? AND {clause} ORDER BY seq DESC LIMIT ?""",
         (before if before is not None else 2**62, now, *values, limit),
     )
-    return [(encode_cursor(seq), *rest) for seq, *rest in rows]
+    return [(str(seq), *rest) for seq, *rest in rows]
 
 
 def sessions(connection: sqlite3.Connection, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
@@ -253,17 +248,11 @@ def delete_notes(connection: sqlite3.Connection, namespace: str, key: str | None
 
 def _clause(where: Filter) -> tuple[str, tuple[object, ...]]:
     """The condition on `records` that a filter is."""
-    members = [
-        ("tenant", where.tenant),
-        ("provider", where.provider),
-        ("model", where.model),
-        ("session", where.session),
-    ]
-    chosen = [(name, value) for name, value in members if value is not None]
+    names = [name for name in ("tenant", "provider", "model", "session") if getattr(where, name) is not None]
     clauses: list[str] = []
-    values: list[object] = [value for _, value in chosen]
-    if chosen:
-        clauses.append(f"scope IN (SELECT id FROM scopes WHERE {' AND '.join(f'{name} = ?' for name, _ in chosen)})")
+    values: list[object] = [getattr(where, name) for name in names]
+    if names:
+        clauses.append(f"scope IN (SELECT id FROM scopes WHERE {' AND '.join(f'{name} = ?' for name in names)})")
     if where.call_id is not None:
         clauses.append("seq IN (SELECT record FROM lookups WHERE digest = ?)")
         values.append(call_digest(where.call_id))
