@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from tests.stores.places import SETTINGS, START, found, place, sqlite_url, turn
 from thoughtline.stores import Filter
+from thoughtline.stores.durable import MAX_RENEWALS, MAX_REPACKED_BYTES, Uses
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import Hit
-from thoughtline.stores.uses import MAX_RENEWALS, MAX_REPACKED_BYTES, Uses
 from thoughtline.values.errors import StoreUnavailable
 
 QUICK = replace(SETTINGS, timeout_seconds=2.0)

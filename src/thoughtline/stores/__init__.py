@@ -117,11 +117,9 @@ async def open_store(url: str, settings: StoreSettings | None = None, clock: Clo
     only down is no error: memory goes on alone, and the durable store is opened when it is back.
     """
     settings = settings or StoreSettings()
-    if is_in_memory(url):
-        memory = MemoryStore(settings, clock)
-        await memory.open()
-        return memory
-    store = LayeredStore(durable_store(url, settings, clock), settings, clock)
+    store: Store = MemoryStore(settings, clock)
+    if not is_in_memory(url):
+        store = LayeredStore(durable_store(url, settings, clock), settings, clock)
     await store.open()
     return store
 

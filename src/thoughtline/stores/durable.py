@@ -9,13 +9,14 @@ import asyncio
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
 from thoughtline.stores.background import Periodic
 from thoughtline.stores.base import (
     MAX_PAGE,
+    RENEW_AFTER,
     STALE_SECONDS,
     Clock,
     Counters,
@@ -47,6 +48,11 @@ CLEANING_SECONDS = 600.0
 EARLY = 20
 """Cleaning comes early when a twentieth of what a store may hold was written: it is not long beyond its cap by more."""
 
+MAX_RENEWALS = 100_000
+"""Some megabytes of numbers; a cleaning comes every minute, and early after much writing."""
+
+MAX_REPACKED_BYTES = 16 * 2**20
+
 PageRow: TypeAlias = tuple[str, bytes, float, bytes]
 """A record in a page: the cursor that asks for those after it, its identity, the end of its life, its packed bytes."""
 
@@ -76,6 +82,53 @@ def missing(migrations: tuple[Migration, ...], version: int) -> tuple[Migration,
             f"the store has layout {version}, but this program knows layouts up to {newest} only: use a newer version"
         )
     return tuple(step for step in migrations if step.number > version)
+
+
+class Batch(NamedTuple):
+    """Numbers of records to renew, and the new bytes of others, both in order."""
+
+    renewals: list[int]
+    repacked: list[tuple[int, bytes]]
+
+
+class Uses:
+    """What finds leave to be written by the next cleaning: renewals, and records packed anew under the current key.
+
+    It is kept until it is written, within bounds: what is beyond them is noted by a later use.
+    """
+
+    def __init__(self, packer: Packer, ttl_seconds: float) -> None:
+        self._packer = packer
+        self._renew_below = ttl_seconds * (1 - RENEW_AFTER)
+        self._renewals: set[int] = set()
+        self._repacked: dict[int, bytes] = {}
+        self._repacked_bytes = 0
+
+    def note(self, hits: Iterable[Hit], now: float) -> None:
+        fresh_after = now + self._renew_below
+        for hit in hits:
+            if hit.expires_at < fresh_after and len(self._renewals) < MAX_RENEWALS:
+                self._renewals.add(hit.seq)
+            if not self._packer.is_current(hit.data):
+                self._repack(hit)
+
+    def batch(self) -> Batch:
+        return Batch(sorted(self._renewals), sorted(self._repacked.items()))
+
+    def settle(self, batch: Batch) -> None:
+        """They are written."""
+        self._renewals.difference_update(batch.renewals)
+        for seq, data in batch.repacked:
+            if self._repacked.pop(seq, None) is not None:
+                self._repacked_bytes -= len(data)
+
+    def _repack(self, hit: Hit) -> None:
+        if hit.seq in self._repacked or self._repacked_bytes + len(hit.data) > MAX_REPACKED_BYTES:
+            return
+        packed = self._packer.repack(hit.data, hit.identity)
+        if packed is not None:
+            self._repacked[hit.seq] = packed
+            self._repacked_bytes += len(packed)
 
 
 class DurableStore(Store):

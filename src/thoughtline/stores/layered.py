@@ -76,7 +76,7 @@ class LayeredStore:
         self._retry_seconds = FIRST_RETRY_SECONDS
         self._settled = asyncio.Event()
         self._settled.set()
-        self._retrier = Periodic(self._retry, self._until_retry)
+        self._retrier = Periodic(self._retry, lambda: IDLE_SECONDS if self.is_settled else self._retry_seconds)
 
     async def open(self) -> None:
         """Raises where a person has to change something. A store that is only down is opened when it is back."""
@@ -272,7 +272,7 @@ class LayeredStore:
         records while it was asked."""
         now, index = self._clock(), self._front.index
         mine = self._find_here(tenant, (key,), now)[key]
-        if known is None or not _are_same(records, mine):
+        if known is None or [record.id for record in records] != [record.id for record in mine]:
             there = {record.id for record in records}
             own = [record for record in mine if record.id not in there]
             if known is not None:
@@ -364,9 +364,6 @@ class LayeredStore:
         self._settled.clear()
         self._retrier.wake()
 
-    def _until_retry(self) -> float:
-        return IDLE_SECONDS if self._settled.is_set() else self._retry_seconds
-
     async def _retry(self) -> None:
         """Ask as a request would, and wait no longer; write what waits. It is up again when all of it went well."""
         self._waiting.drop_old(self._clock())
@@ -402,10 +399,6 @@ class LayeredStore:
             await self._within_time(self._durable.put_note(note))
             if self._waiting_notes.get(place) is note:
                 del self._waiting_notes[place]
-
-
-def _are_same(some: Sequence[Record], others: Sequence[Record]) -> bool:
-    return [record.id for record in some] == [record.id for record in others]
 
 
 @coroutine

@@ -299,7 +299,10 @@ class MemoryIndex:
         self.bytes += size
         self.chars += chars
         heappush(self._queue, (expires_at, held.arrival, held))
-        self._make_room()
+        while self._entries > self._max_entries or self.bytes > self._max_bytes:
+            if (oldest := self._oldest()) is None:
+                break
+            self._drop(oldest)
 
     def _drop(self, held: Held) -> None:
         tenant = held.record.provenance.tenant
@@ -316,13 +319,6 @@ class MemoryIndex:
         if len(self._queue) > 2 * self._entries + _SPARE:
             self._queue = [(held.expires_at, held.arrival, held) for held in self._all(None)]
             heapify(self._queue)
-
-    def _make_room(self) -> None:
-        while self._entries > self._max_entries or self.bytes > self._max_bytes:
-            held = self._oldest()
-            if held is None:
-                break
-            self._drop(held)
 
     def _oldest(self) -> Held | None:
         """What was used longest ago. What was used since it was queued goes to its new place first."""

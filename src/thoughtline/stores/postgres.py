@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import asyncpg
+from msgspec.structs import astuple
 
 from thoughtline.stores.base import (
     DELETION_KEPT_SECONDS,
@@ -26,12 +27,11 @@ from thoughtline.stores.base import (
     Stats,
     decode_cursor,
 )
-from thoughtline.stores.durable import DurableStore, PageRow, told
+from thoughtline.stores.durable import DurableStore, PageRow, Uses, told
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.postgres_schema import LOCK, migrate
 from thoughtline.stores.rows import Hit, Part, Row, call_digest, sum_parts
 from thoughtline.stores.settings import StoreSettings
-from thoughtline.stores.uses import Uses
 from thoughtline.values.errors import StoreUnavailable
 
 Result = TypeVar("Result")
@@ -70,8 +70,6 @@ _DELETE = """WITH gone AS (DELETE FROM thoughtline.records WHERE seq IN
 _TAKE_TURN = """INSERT INTO thoughtline.facts AS f VALUES ('cleaned until', $1)
     ON CONFLICT (name) DO UPDATE SET value = excluded.value
     WHERE convert_from(f.value, 'UTF8')::float8 <= $2 RETURNING true"""
-
-_HELD = "SELECT coalesce(sum(size), 0) FROM thoughtline.records"
 
 FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 _told = partial(told, "postgres", FAILURES)
@@ -198,12 +196,11 @@ class PostgresStore(DurableStore):
         return await self._run("fetchval", _TAKE_TURN, until, free_at) is not None
 
     async def put_note(self, note: Note) -> None:
-        values = (note.namespace, note.key, note.value, note.expires_at)
         await self._run(
             "execute",
             """INSERT INTO thoughtline.notes VALUES ($1, $2, $3, $4) ON CONFLICT (namespace, key)
             DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at""",
-            *values,
+            *astuple(note),
         )
 
     async def notes(self, namespace: str) -> tuple[Note, ...]:
@@ -244,8 +241,8 @@ class PostgresStore(DurableStore):
         chosen = f"""seq IN (SELECT seq FROM (SELECT seq, sum(size) OVER (ORDER BY expires_at, seq) - size AS before
             FROM (SELECT seq, size, expires_at FROM thoughtline.records ORDER BY expires_at, seq LIMIT {STEP}) AS oldest
             ) AS summed WHERE before < $1)"""
-        gone = 0
-        while (excess := await self._run("fetchval", _HELD) - self._settings.max_bytes) > 0:
+        held, gone = "SELECT coalesce(sum(size), 0) FROM thoughtline.records", 0
+        while (excess := await self._run("fetchval", held) - self._settings.max_bytes) > 0:
             dropped = await self._run("fetchval", _CLEAN.format(chosen=chosen), excess)
             if not dropped:
                 break

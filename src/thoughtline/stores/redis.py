@@ -261,9 +261,9 @@ class RedisStore(DurableStore):
 
     async def _scopes(self, tenant: str) -> dict[tuple[str, str, str], dict[str, float]]:
         """Session, provider and model, and what there is of it: entries, chars, bytes, the newest's time."""
-        (pairs,) = await self._run([("HGETALL", f"{_prefix(tenant)}n")])
+        (counts,) = await self._run([("HGETALL", f"{_prefix(tenant)}n")])
         scopes: dict[tuple[str, str, str], dict[str, float]] = {}
-        for field, value in _pairs(pairs):
+        for field, value in counts.items():
             scope = msgspec.json.decode(field[1:], type=tuple[str, str, str])
             scopes.setdefault(scope, {})[chr(field[0])] = float(value)
         return scopes
@@ -397,11 +397,6 @@ def _want(where: Filter) -> tuple[str | bytes, ...]:
     members = (where.session, where.provider, where.model)
     call = b"" if where.call_id is None else call_digest(where.call_id)
     return *("" if member is None else f"={member}" for member in members), call
-
-
-def _pairs(answer: Any) -> list[tuple[bytes, bytes]]:
-    """A hash, which one protocol version gives as a map and the other as a list."""
-    return list(answer.items()) if isinstance(answer, dict) else list(zip(answer[::2], answer[1::2], strict=True))
 
 
 def _score(answer: Any) -> float:

@@ -11,7 +11,7 @@ import asyncio
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -28,14 +28,13 @@ from thoughtline.stores.base import (
     Stats,
     decode_cursor,
 )
-from thoughtline.stores.durable import DurableStore, PageRow
+from thoughtline.stores.durable import DurableStore, PageRow, Uses
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import Hit, Row
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.stores.sqlite_arrivals import Arrivals, fold, has_arrivals, touch
 from thoughtline.stores.sqlite_schema import migrate
 from thoughtline.stores.sqlite_writer import SqliteWriter, unavailable
-from thoughtline.stores.uses import Uses
 from thoughtline.values.errors import StoreRefused, StoreUnavailable
 
 Result = TypeVar("Result")
@@ -101,7 +100,7 @@ class SqliteStore(DurableStore):
             if self._synchronous == "normal" and not self._is_slow_to_write:
                 saved = self._arrivals.append(self._open_here(), rows, now)
             if saved is None:
-                await self._open_writer().run_shared(self._save_all, (rows, now))
+                await self._open_writer().run(self._save_all, (rows, now))
             elif self._folding is None:
                 self._folding = asyncio.get_running_loop().call_later(FOLD_SECONDS, self._folder.wake)
             self._fails_to_write = False
@@ -174,13 +173,14 @@ class SqliteStore(DurableStore):
     async def delete_notes(self, namespace: str, key: str | None = None) -> int:
         return await self._write(lambda connection: work.delete_notes(connection, namespace, key))
 
-    def _save_all(self, connection: sqlite3.Connection, parts: Sequence[tuple[list[Row], float]]) -> None:
+    def _save_all(self, connection: sqlite3.Connection, parts: Sequence[tuple[list[Row], float]]) -> list[None]:
         """What several have given at about the same time, and had better not wait for on the loop. What has arrived
         before comes first: pages go by the order of saving."""
         fold(connection, self._settings.ttl_seconds)
         now = max(now for _, now in parts)
         rows = [row for rows, _ in parts for row in rows]
         work.save(connection, rows, now, now + self._settings.ttl_seconds)
+        return [None for _ in parts]
 
     def _mark_deleted(self, connection: sqlite3.Connection, where: Filter, now: float) -> int:
         """What has arrived before is meant too."""
@@ -220,7 +220,7 @@ class SqliteStore(DurableStore):
         return total
 
     async def _write(self, job: Callable[[sqlite3.Connection], Result]) -> Result:
-        return await self._open_writer().run(job)
+        return await self._open_writer().run(_do_each, job)
 
     async def _read_aside(self, job: Callable[[sqlite3.Connection], Result]) -> Result:
         """A read that may be long, away from the loop, on a connection of its own."""
@@ -270,6 +270,12 @@ class SqliteStore(DurableStore):
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         return connection
+
+
+def _do_each(
+    connection: sqlite3.Connection, jobs: Sequence[Callable[[sqlite3.Connection], Result]]
+) -> Iterator[Result]:
+    return (job(connection) for job in jobs)
 
 
 async def _in_thread(job: Callable[[], Result]) -> Result:

@@ -6,11 +6,12 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from functools import cache
 
+from msgspec.structs import astuple
+
 from thoughtline.stores.base import DELETION_KEPT_SECONDS, MAX_PER_KEY, Deletion, Filter, Note, SessionSummary, Stats
-from thoughtline.stores.durable import PageRow
+from thoughtline.stores.durable import Batch, PageRow
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import DIGEST, Hit, Part, Row, call_digest, is_barred, split, sum_parts
-from thoughtline.stores.uses import Batch
 
 STEP = 200
 """Records that one transaction of a long deletion takes out: some milliseconds."""
@@ -227,9 +228,7 @@ def stats(connection: sqlite3.Connection) -> Stats:
 
 
 def put_note(connection: sqlite3.Connection, note: Note) -> None:
-    connection.execute(
-        "REPLACE INTO notes VALUES (?, ?, ?, ?)", (note.namespace, note.key, note.value, note.expires_at)
-    )
+    connection.execute("REPLACE INTO notes VALUES (?, ?, ?, ?)", astuple(note))
 
 
 def notes(connection: sqlite3.Connection, namespace: str, now: float) -> tuple[Note, ...]:

@@ -10,7 +10,7 @@ import asyncio
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -21,8 +21,8 @@ from thoughtline.values.errors import StoreUnavailable
 
 Result = TypeVar("Result")
 Part = TypeVar("Part")
-Work: TypeAlias = Callable[[sqlite3.Connection], Result]
-SharedWork: TypeAlias = Callable[[sqlite3.Connection, Sequence[Part]], None]
+Work: TypeAlias = Callable[[sqlite3.Connection, Sequence[Part]], Iterable[Result]]
+"""Done once for the parts of all who wait for it at once; what comes of each."""
 
 MAX_BATCH = 512
 """Works of one commit: enough to make its cost disappear, few enough that none waits long."""
@@ -32,12 +32,9 @@ PACE_SECONDS = 0.003
 
 
 class _Job(NamedTuple):
-    """`shared` work is done once for the parts of all who wait for it, `work` for this one alone."""
-
     done: asyncio.Future[Any]
-    work: Work[Any] | None = None
-    shared: SharedWork[Any] | None = None
-    part: Any = None
+    work: Work[Any, Any]
+    part: Any
 
 
 class SqliteWriter:
@@ -52,17 +49,11 @@ class SqliteWriter:
         self._thread = threading.Thread(target=self._run, name="thoughtline-sqlite-writer", daemon=True)
         self._thread.start()
 
-    async def run(self, work: Work[Result]) -> Result:
-        """The work's result, once it is committed."""
+    async def run(self, work: Work[Part, Result], part: Part) -> Result:
+        """What came of this part, once it is committed."""
         done: asyncio.Future[Result] = self._loop.create_future()
-        self._jobs.put(_Job(done, work))
+        self._jobs.put(_Job(done, work, part))
         return await done
-
-    async def run_shared(self, work: SharedWork[Part], part: Part) -> None:
-        """The same for work that others wait for too: it is done once, with all their parts."""
-        done: asyncio.Future[None] = self._loop.create_future()
-        self._jobs.put(_Job(done, None, work, part))
-        await done
 
     async def close(self) -> None:
         """Finish what waits, then end the thread."""
@@ -136,13 +127,8 @@ def unavailable(error: sqlite3.Error) -> StoreUnavailable:
 
 
 def _results(connection: sqlite3.Connection, batch: list[_Job]) -> Iterator[object]:
-    for shared, jobs in groupby(batch, attrgetter("shared")):
-        if shared is None:
-            yield from (job.work(connection) for job in jobs if job.work is not None)
-        else:
-            parts = [job.part for job in jobs]
-            shared(connection, parts)
-            yield from (None for _ in parts)
+    for work, jobs in groupby(batch, attrgetter("work")):
+        yield from work(connection, [job.part for job in jobs])
 
 
 def _resolve(batch: list[_Job], results: list[object]) -> None:
