@@ -36,6 +36,6 @@ def test_what_no_page_gave(text: str) -> None:
 
 
 def test_no_cursor_is_the_first_page() -> None:
-    """None stands for the beginning."""
-    assert decode_cursor(None) is None
+    """None stands for the beginning, before which no number is."""
+    assert decode_cursor(None) == MAX_CURSOR
     assert decode_pair_cursor(None) is None

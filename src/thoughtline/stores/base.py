@@ -294,10 +294,10 @@ def sum_sessions(parts: Iterable[SessionSummary], limit: int) -> tuple[SessionSu
     return tuple(sorted(total.values(), key=lambda one: (-one.newest_at, one.tenant, one.session))[:limit])
 
 
-def decode_cursor(text: str | None) -> int | None:
-    """The number that a page ended with. Raises for text that no page gave."""
+def decode_cursor(text: str | None) -> int:
+    """The number that a page ended with; one beyond all for the first. Raises for text that no page gave."""
     if text is None:
-        return None
+        return MAX_CURSOR
     if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= MAX_CURSOR):
         raise StoreRefused("this cursor belongs to no page")
     return int(text)

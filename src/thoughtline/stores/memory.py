@@ -83,8 +83,8 @@ class MemoryStore:
         now = self._clock()
         fitting = [
             held
-            for held in self.index.held()
-            if (before is None or held.arrival < before) and held.expires_at > now and where.fits(held.record)
+            for held in self.index.held(where.tenant)
+            if held.arrival < before and held.expires_at > now and where.fits(held.record)
         ]
         page = fitting[:limit]
         more = str(page[-1].arrival) if len(fitting) > limit else None

@@ -134,8 +134,7 @@ class PostgresStore(DurableStore):
         return int(await self._run("fetchval", "SELECT number FROM thoughtline.changes"))
 
     async def _page(self, where: Filter, cursor: str | None, limit: int) -> list[PageRow]:
-        before = decode_cursor(cursor)
-        bounds = (before if before is not None else 2**62, self._clock(), limit)
+        bounds = (decode_cursor(cursor), self._clock(), limit)
         rows = await self._run(
             "fetch",
             f"""SELECT seq, identity, expires_at, data FROM thoughtline.records

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import parse_qs
 
+from msgspec.structs import astuple
+
 from thoughtline.stores import sqlite_work as work
 from thoughtline.stores.background import Periodic
 from thoughtline.stores.base import (
@@ -164,14 +166,15 @@ class SqliteStore(DurableStore):
         return gone
 
     async def put_note(self, note: Note) -> None:
-        await self._write(lambda connection: work.put_note(connection, note))
+        await self._write(lambda connection: connection.execute(work.PUT_NOTE, astuple(note)).rowcount)
 
     async def notes(self, namespace: str) -> tuple[Note, ...]:
-        now = self._clock()
-        return await self._read_quickly(lambda connection: work.notes(connection, namespace, now))
+        values = (namespace, self._clock())
+        rows = await self._read_quickly(lambda connection: connection.execute(work.NOTES, values).fetchall())
+        return tuple(Note(*row) for row in rows)
 
     async def delete_notes(self, namespace: str, key: str | None = None) -> int:
-        return await self._write(lambda connection: work.delete_notes(connection, namespace, key))
+        return await self._write(lambda connection: connection.execute(work.DELETE_NOTES, (namespace, key)).rowcount)
 
     def _save_all(self, connection: sqlite3.Connection, parts: Sequence[tuple[list[Row], float]]) -> list[None]:
         """What several have given at about the same time, and had better not wait for on the loop. What has arrived

@@ -6,9 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from msgspec.structs import astuple
-
-from thoughtline.stores.base import DELETION_KEPT_SECONDS, MAX_PER_KEY, Deletion, Filter, Note, SessionSummary, Stats
+from thoughtline.stores.base import DELETION_KEPT_SECONDS, MAX_PER_KEY, Deletion, Filter, SessionSummary, Stats
 from thoughtline.stores.durable import Batch, PageRow
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import DIGEST, Hit, Part, Row, call_digest, is_barred, split, sum_parts
@@ -42,6 +40,10 @@ _LOOKUPS = f"""INSERT OR IGNORE INTO lookups
 
 _POINTERS = f"SELECT record FROM lookups WHERE digest = ? ORDER BY record DESC LIMIT {MAX_PER_KEY}"
 _RECORD = "SELECT identity, expires_at, data FROM records WHERE seq = ? AND expires_at > ?"
+
+PUT_NOTE = "REPLACE INTO notes VALUES (?, ?, ?, ?)"
+NOTES = "SELECT namespace, key, value, expires_at FROM notes WHERE namespace = ? AND expires_at > ? ORDER BY key"
+DELETE_NOTES = "DELETE FROM notes WHERE namespace = ?1 AND (?2 IS NULL OR key = ?2)"
 
 
 def prepare(connection: sqlite3.Connection) -> None:
@@ -196,12 +198,12 @@ def write_uses(connection: sqlite3.Connection, uses: Batch, expires_at: float) -
     connection.executemany("UPDATE records SET data = ?2 WHERE seq = ?1", uses.repacked)
 
 
-def page(connection: sqlite3.Connection, where: Filter, now: float, before: int | None, limit: int) -> list[PageRow]:
+def page(connection: sqlite3.Connection, where: Filter, now: float, before: int, limit: int) -> list[PageRow]:
     clause, values = _clause(where)
     rows = connection.execute(
         f"""SELECT seq, identity, expires_at, data FROM records
         WHERE seq < ? AND expires_at > ? AND {clause} ORDER BY seq DESC LIMIT ?""",
-        (before if before is not None else 2**62, now, *values, limit),
+        (before, now, *values, limit),
     )
     return [(str(seq), *rest) for seq, *rest in rows]
 
@@ -225,24 +227,6 @@ def stats(connection: sqlite3.Connection) -> Stats:
         for order in ("ASC", "DESC")
     ]
     return sum_parts([Part(*row) for row in rows], ends[0][0], ends[1][0])
-
-
-def put_note(connection: sqlite3.Connection, note: Note) -> None:
-    connection.execute("REPLACE INTO notes VALUES (?, ?, ?, ?)", astuple(note))
-
-
-def notes(connection: sqlite3.Connection, namespace: str, now: float) -> tuple[Note, ...]:
-    rows = connection.execute(
-        "SELECT namespace, key, value, expires_at FROM notes WHERE namespace = ? AND expires_at > ? ORDER BY key",
-        (namespace, now),
-    )
-    return tuple(Note(*row) for row in rows)
-
-
-def delete_notes(connection: sqlite3.Connection, namespace: str, key: str | None) -> int:
-    return connection.execute(
-        "DELETE FROM notes WHERE namespace = ?1 AND (?2 IS NULL OR key = ?2)", (namespace, key)
-    ).rowcount
 
 
 def _clause(where: Filter) -> tuple[str, tuple[object, ...]]:

@@ -11,6 +11,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -45,7 +46,6 @@ class SqliteWriter:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._loop = asyncio.get_running_loop()
         self._connection: sqlite3.Connection | None = None
-        self._not_before = 0.0
         self._thread = threading.Thread(target=self._run, name="thoughtline-sqlite-writer", daemon=True)
         self._thread.start()
 
@@ -61,39 +61,28 @@ class SqliteWriter:
         await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
-        going = True
-        while going:
-            batch, going = self._next_batch()
-            if batch:
-                self._commit(batch)
-            self._not_before = time.monotonic() + PACE_SECONDS if len(batch) > 1 else 0.0
+        not_before = 0.0
+        while (job := self._jobs.get()) is not None:
+            if (early := not_before - time.monotonic()) > 0:
+                time.sleep(early)
+            batch = [job]
+            with suppress(Empty):
+                while len(batch) < MAX_BATCH and (job := self._jobs.get_nowait()) is not None:
+                    batch.append(job)
+            if job is None:
+                self._jobs.put(None)  # the end comes after what was given before it
+            self._commit(batch)
+            not_before = time.monotonic() + PACE_SECONDS if len(batch) > 1 else 0.0
         if self._connection is not None:
             self._connection.close()
 
-    def _next_batch(self) -> tuple[list[_Job], bool]:
-        job = self._jobs.get()
-        if (early := self._not_before - time.monotonic()) > 0:
-            time.sleep(early)
-        batch: list[_Job] = []
-        while job is not None:
-            batch.append(job)
-            if len(batch) >= MAX_BATCH:
-                return batch, True
-            try:
-                job = self._jobs.get_nowait()
-            except Empty:
-                return batch, True
-        return batch, False
-
     def _commit(self, batch: list[_Job]) -> None:
         try:
-            results = self._transact(batch)
-        except sqlite3.Error as error:
-            self._tell(partial(_fail, batch, unavailable(error)))
+            told = partial(_resolve, batch, self._transact(batch))
         except BaseException as error:
-            self._tell(partial(_fail, batch, error))
-        else:
-            self._tell(partial(_resolve, batch, results))
+            told = partial(_fail, batch, unavailable(error) if isinstance(error, sqlite3.Error) else error)
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(told)
 
     def _transact(self, batch: list[_Job]) -> list[object]:
         if self._connection is None:
@@ -116,10 +105,6 @@ class SqliteWriter:
         except sqlite3.Error:
             connection.close()
             self._connection = None
-
-    def _tell(self, what: Callable[[], None]) -> None:
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(what)
 
 
 def unavailable(error: sqlite3.Error) -> StoreUnavailable:
