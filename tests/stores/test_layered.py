@@ -14,11 +14,22 @@ import pytest
 from msgspec.structs import replace
 
 from tests.stores.places import SETTINGS, START, TRUST, Clock, found, lineage, sqlite_url, turn, visible
-from thoughtline.stores import Filter, Found, LayeredStore, Note, Saved, Store, durable_store, open_store, sqlite
+from thoughtline.stores import (
+    Filter,
+    Found,
+    LayeredStore,
+    Note,
+    Saved,
+    Store,
+    durable_store,
+    open_store,
+    sqlite,
+    waiting,
+)
 from thoughtline.stores.background import Periodic
 from thoughtline.stores.base import PERIOD
 from thoughtline.stores.layered import PROBE
-from thoughtline.stores.waiting import MAX_SECONDS, Waiting
+from thoughtline.stores.waiting import MAX_SECONDS
 from thoughtline.values.errors import StoreUnavailable
 from thoughtline.values.records import Key, Record, RecordId
 
@@ -91,8 +102,8 @@ class Bench:
     def __init__(self, gate: Gate, clock: Clock, **settings: float) -> None:
         self.gate = gate
         self.clock = clock
-        self.waiting = Waiting(max_entries=5)
-        self.store = LayeredStore(gate, replace(SETTINGS, **settings), clock, self.waiting)
+        self.store = LayeredStore(gate, replace(SETTINGS, **settings), clock)
+        self.waiting = self.store._waiting
 
 
 @pytest.fixture
@@ -438,8 +449,9 @@ async def test_an_answer_that_comes_late_is_used(tmp_path: Path) -> None:
     await late.store.close()
 
 
-async def test_what_waits_is_bounded(bench: Bench) -> None:
+async def test_what_waits_is_bounded(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest is lost first, and counted."""
+    monkeypatch.setattr(waiting, "MAX_ENTRIES", 5)
     bench.gate.refuses = True
     for number in range(8):
         assert await bench.store.save([turn(number)]) is Saved.IN_MEMORY

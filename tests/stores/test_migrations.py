@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 
 from tests.stores.places import SETTINGS, START, Place, found, sqlite_url, turn, wipe
 from thoughtline.stores import Filter, Note, durable_store, open_store, postgres_schema, redis, sqlite_schema
-from thoughtline.stores.migrations import Migration
+from thoughtline.stores.durable import Migration
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import rows_of, split
 from thoughtline.values.errors import NewerStore

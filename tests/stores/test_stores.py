@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from tests.stores.places import SETTINGS, START, TRUST, Place, found, lineage, turn, visible
 from thoughtline.stores import Filter, Note, Saved, Share
-from thoughtline.stores.background import EARLY
 from thoughtline.stores.base import MAX_PAGE, MAX_PER_KEY
+from thoughtline.stores.durable import EARLY
 from thoughtline.values.errors import StoreRefused
 from thoughtline.values.items import ReasoningText
 from thoughtline.values.records import Key, Record
@@ -320,7 +320,7 @@ async def test_stats_tell_what_there_is(anywhere: Place) -> None:
     assert stats.by_provider == {"deepseek": Share(2, first + third), "kimi": Share(1, second)}
     assert stats.by_model == {"deepseek-v4": Share(2, first + third), "k2": Share(1, second)}
     assert (stats.oldest_at, stats.newest_at) == (START + 1, START + 3)
-    assert (stats.hits, stats.misses, stats.replays, stats.replay_rate) == (2, 1, 2, 2 / 3)
+    assert (stats.hits, stats.misses, stats.replays) == (2, 1, 2)
     assert (stats.total_entries, stats.total_chars) == (3, chars)
     in_memory = anywhere.is_layered or anywhere.url.startswith("memory")
     assert (stats.memory_entries, stats.memory_chars) == ((3, chars) if in_memory else (0, 0))
@@ -333,7 +333,7 @@ async def test_stats_tell_what_there_is(anywhere: Place) -> None:
 async def test_an_empty_store_says_so(anywhere: Place) -> None:
     """No entry, no end."""
     stats = await (await anywhere.open()).stats()
-    assert (stats.total_entries, stats.oldest_at, stats.newest_at, stats.replay_rate) == (0, None, None, 0.0)
+    assert (stats.total_entries, stats.oldest_at, stats.newest_at) == (0, None, None)
 
 
 async def test_sessions_with_what_they_hold(anywhere: Place) -> None:

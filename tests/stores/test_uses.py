@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from tests.stores.places import SETTINGS, START, found, place, sqlite_url, turn
 from thoughtline.stores import Filter
+from thoughtline.stores.durable import MAX_RENEWALS, MAX_REPACKED_BYTES, Uses
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import Hit
-from thoughtline.stores.uses import MAX_RENEWALS, MAX_REPACKED_BYTES, Uses
 from thoughtline.values.errors import StoreUnavailable
 
 QUICK = replace(SETTINGS, timeout_seconds=2.0)
@@ -66,12 +66,12 @@ def test_uses_are_kept_until_they_are_settled() -> None:
     uses = Uses(Packer(KEY), SETTINGS.ttl_seconds)
     data = Packer().pack(turn(1), b"id")
     for seq in (3, 1):
-        uses.note([Hit(b"id", data, (), seq, START + 1)], START)
+        uses.note([Hit(b"id", data, [], seq, START + 1)], START)
     batch = uses.batch()
     assert batch.renewals == [1, 3]
     assert [seq for seq, _ in batch.repacked] == [1, 3]
     assert [Packer(KEY).unpack(packed, b"id") for _, packed in batch.repacked] == [turn(1), turn(1)]
-    uses.note([Hit(b"id", data, (), 2, START + 1)], START)
+    uses.note([Hit(b"id", data, [], 2, START + 1)], START)
     uses.settle(batch)
     assert (uses.batch().renewals, [seq for seq, _ in uses.batch().repacked]) == ([2], [2])
     uses.settle(uses.batch())
@@ -82,9 +82,9 @@ def test_a_fresh_record_under_the_current_key_leaves_nothing() -> None:
     """A record is renewed when a quarter of its life has passed."""
     uses = Uses(Packer(), 100.0)
     data = Packer().pack(turn(1), b"id")
-    uses.note([Hit(b"id", data, (), 1, START + 75)], START)
+    uses.note([Hit(b"id", data, [], 1, START + 75)], START)
     assert uses.batch() == ([], [])
-    uses.note([Hit(b"id", data, (), 1, START + 74)], START)
+    uses.note([Hit(b"id", data, [], 1, START + 74)], START)
     assert uses.batch() == ([1], [])
 
 
@@ -93,10 +93,10 @@ def test_uses_are_bounded() -> None:
     uses = Uses(Packer(KEY), SETTINGS.ttl_seconds)
     data = Packer().pack(turn(1, thought=" ".join(map(str, range(100_000)))), b"id")
     for seq in range(MAX_RENEWALS + 10):
-        uses.note([Hit(b"id", data, (), seq, START + 1)], START)
+        uses.note([Hit(b"id", data, [], seq, START + 1)], START)
     batch = uses.batch()
     assert len(batch.renewals) == MAX_RENEWALS
     assert 0 < sum(len(packed) for _, packed in batch.repacked) <= MAX_REPACKED_BYTES
     uses.settle(batch)
-    uses.note([Hit(b"id", data, (), MAX_RENEWALS + 5, START + 1)], START)
+    uses.note([Hit(b"id", data, [], MAX_RENEWALS + 5, START + 1)], START)
     assert (len(uses.batch().renewals), len(uses.batch().repacked)) == (1, 1)

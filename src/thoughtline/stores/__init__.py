@@ -12,25 +12,19 @@ A `Row` is a record as the durable stores write it: digests that hold the tenant
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, TypeAlias, cast
-from urllib.parse import parse_qs
+from typing import Any, NamedTuple, cast
 
 from thoughtline.stores.base import (
     Channel,
     Clock,
-    Deletion,
     Entry,
     Filter,
     Found,
-    Generation,
     Note,
     Page,
     Saved,
-    SessionSummary,
     Share,
     Stats,
     Store,
@@ -41,23 +35,17 @@ from thoughtline.stores.packing import Packer
 from thoughtline.stores.settings import StoreSettings, decode_duration, decode_size, default_url, keys_from_environment
 from thoughtline.values.errors import StoreRefused
 
-if TYPE_CHECKING:
-    from thoughtline.stores.sqlite import Synchronous
-
 __all__ = [
     "Channel",
     "Clock",
-    "Deletion",
     "Entry",
     "Filter",
     "Found",
-    "Generation",
     "LayeredStore",
     "MemoryStore",
     "Note",
     "Page",
     "Saved",
-    "SessionSummary",
     "Share",
     "Stats",
     "Store",
@@ -74,64 +62,35 @@ __all__ = [
     "sqlite_folder",
 ]
 
-Maker: TypeAlias = Callable[[str, StoreSettings, Clock, Packer], Store]
-ChannelMaker: TypeAlias = Callable[[str, StoreSettings], Channel]
+
+class Engine(NamedTuple):
+    """The module of a durable store, which imports its driver; the store; how processes of several machines that share
+    one talk, where they can."""
+
+    module: str
+    driver: str
+    store: str
+    channel: str = ""
+
+
+_REDIS = Engine("redis", "redis", "RedisStore", "RedisChannel")
+_POSTGRES = Engine("postgres", "asyncpg", "PostgresStore", "PostgresChannel")
+
+DURABLE = {
+    "sqlite": Engine("sqlite", "sqlite3", "SqliteStore"),
+    "redis": _REDIS,
+    "rediss": _REDIS,
+    "redis-cluster": _REDIS,
+    "postgresql": _POSTGRES,
+    "postgres": _POSTGRES,
+}
+"""Durable stores by the scheme of their address."""
 
 
 def sqlite_folder(url: str) -> Path | None:
     """Where the file of a SQLite address is to be; None for other addresses."""
     path = url.removeprefix("sqlite:///").partition("?")[0]
     return Path(path).absolute().parent if url.startswith("sqlite:///") and path else None
-
-
-def _sqlite(url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> Store:
-    path, _, query = url.removeprefix("sqlite://").partition("?")
-    options = parse_qs(query)
-    synchronous = options.pop("synchronous", ["normal"])[0]
-    if len(path) < 2 or not path.startswith("/") or options or synchronous not in ("normal", "full"):
-        raise StoreRefused("a SQLite address is sqlite:///path, or sqlite:///path?synchronous=full")
-    module = import_module("thoughtline.stores.sqlite")
-    return cast(
-        Store, module.SqliteStore(Path(path[1:]).absolute(), settings, clock, packer, cast("Synchronous", synchronous))
-    )
-
-
-def _redis(url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> Store:
-    return cast(Store, _driver("redis", "redis").RedisStore.at(url, settings, clock, packer))
-
-
-def _postgres(url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> Store:
-    return cast(Store, _driver("postgres", "asyncpg").PostgresStore(url, settings, clock, packer))
-
-
-def _redis_channel(url: str, settings: StoreSettings) -> Channel:
-    module = import_module("thoughtline.stores.redis_channel")
-    return cast(Channel, module.RedisChannel(url, settings))
-
-
-def _postgres_channel(url: str, settings: StoreSettings) -> Channel:
-    module = import_module("thoughtline.stores.postgres_channel")
-    return cast(Channel, module.PostgresChannel(url, settings))
-
-
-DURABLE: dict[str, Maker] = {
-    "sqlite": _sqlite,
-    "redis": _redis,
-    "rediss": _redis,
-    "redis-cluster": _redis,
-    "postgresql": _postgres,
-    "postgres": _postgres,
-}
-"""Durable stores by the scheme of their address."""
-
-CHANNELS: dict[str, ChannelMaker] = {
-    "redis": _redis_channel,
-    "rediss": _redis_channel,
-    "redis-cluster": _redis_channel,
-    "postgresql": _postgres_channel,
-    "postgres": _postgres_channel,
-}
-"""Those that processes of several machines share, and by which they can talk."""
 
 
 def is_in_memory(url: str) -> bool:
@@ -141,12 +100,14 @@ def is_in_memory(url: str) -> bool:
 
 def is_shared(url: str) -> bool:
     """Whether processes of several machines can share the store at this address."""
-    return url.partition(":")[0] in CHANNELS
+    scheme = url.partition(":")[0]
+    return scheme in DURABLE and DURABLE[scheme].channel != ""
 
 
 def channel_at(url: str, settings: StoreSettings) -> Channel:
     """How processes that share the store at this address talk, not yet open."""
-    return CHANNELS[url.partition(":")[0]](url, settings)
+    engine = DURABLE[url.partition(":")[0]]
+    return cast(Channel, _named(engine, engine.channel)(url, settings))
 
 
 async def open_store(url: str, settings: StoreSettings | None = None, clock: Clock = time.time) -> Store:
@@ -156,11 +117,9 @@ async def open_store(url: str, settings: StoreSettings | None = None, clock: Clo
     only down is no error: memory goes on alone, and the durable store is opened when it is back.
     """
     settings = settings or StoreSettings()
-    if is_in_memory(url):
-        memory = MemoryStore(settings, clock)
-        await memory.open()
-        return memory
-    store = LayeredStore(durable_store(url, settings, clock), settings, clock)
+    store: Store = MemoryStore(settings, clock)
+    if not is_in_memory(url):
+        store = LayeredStore(durable_store(url, settings, clock), settings, clock)
     await store.open()
     return store
 
@@ -172,14 +131,15 @@ def durable_store(url: str, settings: StoreSettings, clock: Clock) -> Store:
         known = ", ".join(("memory", *DURABLE))
         raise StoreRefused(f"a store's address begins with one of {known}, not {scheme[:20]!r}")
     packer = Packer(settings.encryption_key, settings.previous_encryption_key)
-    return DURABLE[scheme](url, settings, clock, packer)
+    return cast(Store, _named(DURABLE[scheme], DURABLE[scheme].store)(url, settings, clock, packer))
 
 
-def _driver(name: str, package: str) -> ModuleType:
-    """A store's module, which imports its driver. The extra has the store's name."""
+def _named(engine: Engine, name: str) -> Any:
+    """A class of an engine's module. The extra has the module's name."""
     try:
-        return import_module(f"thoughtline.stores.{name}")
+        return getattr(import_module(f"thoughtline.stores.{engine.module}"), name)
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != package:
+        if (error.name or "").partition(".")[0] != engine.driver:
             raise
-        raise StoreRefused(f"{name} needs its driver: pip install 'thoughtline[{name}]'") from None
+        needed = f"{engine.module} needs its driver: pip install 'thoughtline[{engine.module}]'"
+        raise StoreRefused(needed) from None

@@ -1,4 +1,4 @@
-"""Something done again and again beside the requests, until it is told to stop; cleaning is that."""
+"""Something done again and again beside the requests, until it is told to stop: cleaning, retrying, folding."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.errors import StoreError
 
 log = logging.getLogger(__name__)
-
-EARLY = 20
-"""Cleaning comes early when a twentieth of what a store may hold was written: it is not long beyond its cap by more."""
 
 
 class Periodic:
@@ -53,33 +49,3 @@ class Periodic:
                 await self._action()
             except StoreError as error:
                 log.warning("background work of a store failed, and is tried again: %s", str(error))
-
-
-class Cleaner(Periodic):
-    """Cleaning, as often as the settings say, and at once when much was written since the last time that was so.
-
-    `in_turn` is how it is done where nothing hurries, if that is another way.
-    """
-
-    def __init__(
-        self,
-        clean: Callable[[], Awaitable[object]],
-        settings: StoreSettings,
-        in_turn: Callable[[], Awaitable[object]] | None = None,
-    ) -> None:
-        super().__init__(self._clean, lambda: settings.clean_seconds)
-        self._clean_now, self._clean_in_turn = clean, in_turn or clean
-        self.room = settings.max_bytes / EARLY
-        self.written = 0
-        """Bytes since it last hurried: beyond `room` it is to do so again."""
-        self._is_early = False
-
-    async def _clean(self) -> None:
-        is_early, self._is_early = self._is_early, False
-        await (self._clean_now if is_early else self._clean_in_turn)()
-
-    def hurry(self) -> None:
-        """Much was written."""
-        self.written = 0
-        self._is_early = True
-        self.wake()

@@ -36,6 +36,9 @@ PERIOD = RENEW_AFTER / 4
 STALE_SECONDS = 1.0
 """How long a process may go on with what another one has deleted, where asking takes a round trip. In one file none."""
 
+MAX_CURSOR = 2**63 - 1
+"""What a column of whole numbers holds: beyond it a database has an error, which would look like a failure of it."""
+
 DELETION_KEPT_SECONDS = 24 * 3600.0
 """How long a deletion is remembered against slow writers. Retries give up long before (layered.py)."""
 
@@ -60,12 +63,16 @@ class Filter(Struct, frozen=True):
 
     def fits(self, record: Record) -> bool:
         where = record.provenance
+        is_call = self.call_id is None or self.call_id in record.call_ids
+        return is_call and self.covers(where.tenant, where.session, where.provider, record.model)
+
+    def covers(self, tenant: str, session: str | None, provider: str, model: str) -> bool:
+        """Whether records of these can be meant."""
         return (
-            self.tenant in (None, where.tenant)
-            and self.provider in (None, where.provider)
-            and self.model in (None, record.model)
-            and self.session in (None, where.session)
-            and (self.call_id is None or self.call_id in record.call_ids)
+            self.tenant in (None, tenant)
+            and self.session in (None, session)
+            and self.provider in (None, provider)
+            and self.model in (None, model)
         )
 
 
@@ -140,12 +147,6 @@ class Stats(Struct, frozen=True):
     @property
     def total_chars(self) -> int:
         return max(self.disk_chars, self.memory_chars)
-
-    @property
-    def replay_rate(self) -> float:
-        """The part of the turns that needed reasoning and got their own back."""
-        asked = self.hits + self.misses
-        return self.replays / asked if asked else 0.0
 
 
 class StoreHealth(Struct, frozen=True):
@@ -279,6 +280,27 @@ def shares(parts: Iterable[tuple[str, int, int]]) -> dict[str, Share]:
         known = total.get(name, Share(0, 0))
         total[name] = Share(known.entries + entries, known.chars + chars)
     return total
+
+
+def sum_sessions(parts: Iterable[SessionSummary], limit: int) -> tuple[SessionSummary, ...]:
+    """The sessions that these are parts of, those with the newest records first."""
+    total: dict[tuple[str, str], SessionSummary] = {}
+    for part in parts:
+        if part.session:
+            place = part.tenant, part.session
+            known = total.get(place, SessionSummary(*place, 0, 0, part.newest_at))
+            entries, chars = known.entries + part.entries, known.chars + part.chars
+            total[place] = SessionSummary(*place, entries, chars, max(known.newest_at, part.newest_at))
+    return tuple(sorted(total.values(), key=lambda one: (-one.newest_at, one.tenant, one.session))[:limit])
+
+
+def decode_cursor(text: str | None) -> int:
+    """The number that a page ended with; one beyond all for the first. Raises for text that no page gave."""
+    if text is None:
+        return MAX_CURSOR
+    if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= MAX_CURSOR):
+        raise StoreRefused("this cursor belongs to no page")
+    return int(text)
 
 
 def checked_limit(limit: int) -> int:

@@ -1,15 +1,22 @@
-"""What every durable store does alike. An engine adds how it connects, and the few operations at the end."""
+"""What every durable store does alike. An engine adds how it connects, and the few operations at the end.
+
+Layouts change by numbered, named steps that are never edited after a release. Each engine keeps its own list.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple, TypeAlias
 
-from thoughtline.stores.background import Cleaner
+from msgspec import Struct
+
+from thoughtline.stores.background import Periodic
 from thoughtline.stores.base import (
     MAX_PAGE,
+    RENEW_AFTER,
     STALE_SECONDS,
     Clock,
     Counters,
@@ -17,17 +24,19 @@ from thoughtline.stores.base import (
     Filter,
     Found,
     Generation,
-    Note,
     Page,
     Saved,
     SessionSummary,
     Stats,
+    Store,
     checked_limit,
+    newest_first,
     period_seconds,
 )
 from thoughtline.stores.packing import Packer
-from thoughtline.stores.rows import Hit, Row, column, columns, key_digest, rows_of, unpack_found, unpack_or_count
+from thoughtline.stores.rows import Hit, Row, column, columns, key_digest, rows_of
 from thoughtline.stores.settings import StoreSettings
+from thoughtline.values.errors import DecodeError, NewerStore, StoreUnavailable, WrongKey
 from thoughtline.values.records import Key, Record
 
 MAX_COUNTED = 1000
@@ -36,11 +45,93 @@ MAX_COUNTED = 1000
 CLEANING_SECONDS = 600.0
 """How long others wait for one that cleans. One that was killed meanwhile has left nothing but some work."""
 
+EARLY = 20
+"""Cleaning comes early when a twentieth of what a store may hold was written: it is not long beyond its cap by more."""
+
+MAX_RENEWALS = 100_000
+"""Some megabytes of numbers; a cleaning comes every minute, and early after much writing."""
+
+MAX_REPACKED_BYTES = 16 * 2**20
+
 PageRow: TypeAlias = tuple[str, bytes, float, bytes]
 """A record in a page: the cursor that asks for those after it, its identity, the end of its life, its packed bytes."""
 
 
-class DurableStore(ABC):
+@contextmanager
+def told(engine: str, failures: tuple[type[Exception], ...]) -> Iterator[None]:
+    """Failures of a driver, as those of a store."""
+    try:
+        yield
+    except failures as error:
+        raise StoreUnavailable(f"{engine}: {type(error).__name__}: {error}") from error
+
+
+class Migration(Struct, frozen=True):
+    """One step. `statements` are for the engine that lists it."""
+
+    number: int
+    name: str
+    statements: tuple[str, ...]
+
+
+def missing(migrations: tuple[Migration, ...], version: int) -> tuple[Migration, ...]:
+    """The steps that a store of this version lacks. A version beyond the last step is refused."""
+    newest = migrations[-1].number
+    if version > newest:
+        raise NewerStore(
+            f"the store has layout {version}, but this program knows layouts up to {newest} only: use a newer version"
+        )
+    return tuple(step for step in migrations if step.number > version)
+
+
+class Batch(NamedTuple):
+    """Numbers of records to renew, and the new bytes of others, both in order."""
+
+    renewals: list[int]
+    repacked: list[tuple[int, bytes]]
+
+
+class Uses:
+    """What finds leave to be written by the next cleaning: renewals, and records packed anew under the current key.
+
+    It is kept until it is written, within bounds: what is beyond them is noted by a later use.
+    """
+
+    def __init__(self, packer: Packer, ttl_seconds: float) -> None:
+        self._packer = packer
+        self._renew_below = ttl_seconds * (1 - RENEW_AFTER)
+        self._renewals: set[int] = set()
+        self._repacked: dict[int, bytes] = {}
+        self._repacked_bytes = 0
+
+    def note(self, hits: Iterable[Hit], now: float) -> None:
+        fresh_after = now + self._renew_below
+        for hit in hits:
+            if hit.expires_at < fresh_after and len(self._renewals) < MAX_RENEWALS:
+                self._renewals.add(hit.seq)
+            if not self._packer.is_current(hit.data):
+                self._repack(hit)
+
+    def batch(self) -> Batch:
+        return Batch(sorted(self._renewals), sorted(self._repacked.items()))
+
+    def settle(self, batch: Batch) -> None:
+        """They are written."""
+        self._renewals.difference_update(batch.renewals)
+        for seq, data in batch.repacked:
+            if self._repacked.pop(seq, None) is not None:
+                self._repacked_bytes -= len(data)
+
+    def _repack(self, hit: Hit) -> None:
+        if hit.seq in self._repacked or self._repacked_bytes + len(hit.data) > MAX_REPACKED_BYTES:
+            return
+        packed = self._packer.repack(hit.data, hit.identity)
+        if packed is not None:
+            self._repacked[hit.seq] = packed
+            self._repacked_bytes += len(packed)
+
+
+class DurableStore(Store):
     """Records as rows, keys as digests, cleaning in the background. An engine gets filters as its columns hold them."""
 
     STALE_SECONDS = STALE_SECONDS
@@ -50,29 +141,41 @@ class DurableStore(ABC):
         self._settings = settings
         self._clock = clock
         self._packer = packer
-        self._cleaner = Cleaner(self.clean, settings, in_turn=self.clean_in_turn)
+        self._cleaner = Periodic(self._clean_in_background, lambda: settings.clean_seconds)
         self._cleaning = asyncio.Lock()
+        self._room = settings.max_bytes / EARLY
+        self._written = 0
+        self._is_early = False
         self._counted: dict[str, tuple[float, int]] = {}
         self._counted_seconds = min(self.STALE_SECONDS, settings.trust_seconds)
         self._period_seconds = period_seconds(settings.ttl_seconds)
 
     async def save(self, records: Sequence[Record]) -> Saved:
-        rows, cleaner = rows_of(records, self._packer), self._cleaner
+        rows = rows_of(records, self._packer)
         if not rows:
             return Saved.DURABLE
         saved = await self._save(rows, self._clock())
         for row in rows:
-            cleaner.written += row.size
-        if cleaner.written > cleaner.room:
-            cleaner.hurry()
+            self._written += row.size
+        if self._written > self._room:
+            self._written, self._is_early = 0, True
+            self._cleaner.wake()
         return saved
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
         digests = {key_digest(tenant, key): key for key in keys}
         if not digests:
             return {}
-        hits = await self._find(tenant, digests, self._clock())
-        return unpack_found(tenant, digests, hits, self._packer, self.counters)
+        found: dict[Key, list[Record]] = {key: [] for key in keys}
+        for hit in await self._find(tenant, digests, self._clock()):
+            record = self._unpack(hit.data, hit.identity)
+            if record is None or record.provenance.tenant != tenant:
+                continue
+            for digest in hit.digests:
+                key = digests[digest]
+                if key in record.keys:
+                    found[key].append(record)
+        return {key: newest_first(records) for key, records in found.items()}
 
     async def generation(self, tenant: str) -> Generation:
         now = self._clock()
@@ -92,7 +195,7 @@ class DurableStore(ABC):
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         limit = checked_limit(limit)
         rows = await self._page(columns(where), cursor, limit + 1)
-        read = [(unpack_or_count(row[3], row[1], self._packer, self.counters), row[2]) for row in rows[:limit]]
+        read = [(self._unpack(row[3], row[1]), row[2]) for row in rows[:limit]]
         entries = tuple(Entry(record, end) for record, end in read if record is not None)
         return Page(entries, rows[limit - 1][0] if len(rows) > limit else None)
 
@@ -113,8 +216,13 @@ class DurableStore(ABC):
             self._counted.clear()
             return await self._clean(self._clock())
 
+    async def _clean_in_background(self) -> None:
+        """At once where much was written."""
+        is_early, self._is_early = self._is_early, False
+        await (self.clean() if is_early else self.clean_in_turn())
+
     async def clean_in_turn(self) -> int:
-        """In the background: what one process has cleaned, others that share the store need not look at again."""
+        """What one process has cleaned, others that share the store need not look at again."""
         if not await self._take_turn(self._clock(), CLEANING_SECONDS, if_free=True):
             return 0
         try:
@@ -126,20 +234,13 @@ class DurableStore(ABC):
         """Nobody else cleans by turns for so long. Whether it was free, where only that will do."""
         return True
 
-    @abstractmethod
-    async def open(self) -> None: ...
-
-    @abstractmethod
-    async def close(self) -> None: ...
-
-    @abstractmethod
-    async def put_note(self, note: Note) -> None: ...
-
-    @abstractmethod
-    async def notes(self, namespace: str) -> tuple[Note, ...]: ...
-
-    @abstractmethod
-    async def delete_notes(self, namespace: str, key: str | None = None) -> int: ...
+    def _unpack(self, data: bytes, identity: bytes) -> Record | None:
+        """One that can't be read is counted and left out: a miss, never a crash."""
+        try:
+            return self._packer.unpack(data, identity)
+        except (WrongKey, DecodeError):
+            self.counters.unreadable += 1
+            return None
 
     @abstractmethod
     async def _save(self, rows: list[Row], now: float) -> Saved:

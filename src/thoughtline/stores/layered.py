@@ -15,8 +15,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from time import monotonic
+from types import coroutine
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -25,7 +26,6 @@ from thoughtline.stores.base import (
     MAX_PAGE,
     Clock,
     Counters,
-    Deletion,
     Filter,
     Found,
     Generation,
@@ -54,42 +54,10 @@ PROBE = "thoughtline.probe"
 _TOO_LONG = "the store took too long"
 
 
-class _Asked(NamedTuple):
-    """What was so when the durable store was asked: what memory knew; and what has come since: deletions, and keys of
-    records that were written meanwhile."""
-
-    tenant: str
-    known: KnownKeys
-    deleted: list[Deletion]
-    touched: set[tuple[str, Key]]
-
-
-class _Rest(Generic[Result]):
-    """What is left of something that was begun, and now waits."""
-
-    def __init__(self, steps: Generator[Any, Any, Result], waits_for: object) -> None:
-        self._steps = steps
-        self._waits_for = waits_for
-
-    def __await__(self) -> Generator[Any, Any, Result]:
-        waits_for = self._waits_for
-        try:
-            while True:
-                try:
-                    sent = yield waits_for
-                except BaseException as problem:
-                    waits_for = self._steps.throw(problem)
-                else:
-                    waits_for = self._steps.send(sent)
-        except StopIteration as done:
-            result: Result = done.value
-            return result
-
-
 class LayeredStore:
     """The store that `open_store` gives for every durable address."""
 
-    def __init__(self, durable: Store, settings: StoreSettings, clock: Clock, waiting: Waiting | None = None) -> None:
+    def __init__(self, durable: Store, settings: StoreSettings, clock: Clock) -> None:
         self.counters = Counters()
         self._durable = durable
         self._settings = settings
@@ -100,7 +68,7 @@ class LayeredStore:
         self._changes = 0
         self._last_generation: Generation = ()
         self._finds: dict[int, set[tuple[str, Key]]] = {}
-        self._waiting = Waiting() if waiting is None else waiting
+        self._waiting = Waiting()
         self._waiting_notes: dict[tuple[str, str], Note] = {}
         self._can_read = self._can_write = True
         self._failures = 0
@@ -108,14 +76,14 @@ class LayeredStore:
         self._retry_seconds = FIRST_RETRY_SECONDS
         self._settled = asyncio.Event()
         self._settled.set()
-        self._retrier = Periodic(self._retry, self._until_retry)
+        self._retrier = Periodic(self._retry, lambda: IDLE_SECONDS if self.is_settled else self._retry_seconds)
 
     async def open(self) -> None:
         """Raises where a person has to change something. A store that is only down is opened when it is back."""
         self._retrier.start()
         await self._front.open()
         try:
-            await self._within_time(self._durable.open)
+            await self._within_time(self._durable.open())
         except StoreUnavailable as error:
             self._can_read = False
             self._fail_write(error)
@@ -153,13 +121,13 @@ class LayeredStore:
 
     async def save(self, records: Sequence[Record]) -> Saved:
         self._note_shared_lineages(records)
-        await self._front.save(records)
         now, is_written = self._clock(), False
+        admitted = self._front.put(records, now)
         known = [(record, self._known.get(record.provenance.tenant)) for record in records]
-        self._waiting.begin((record for record in records if self._front.admits(record, now)), now)
+        self._waiting.begin(admitted, now)
         try:
             if self._can_write:
-                saved = await self._within_time(lambda: self._durable.save(records))
+                saved = await self._within_time(self._durable.save(records))
                 is_written = True
                 if saved is Saved.FIRST:
                     self._know_lineages(known)
@@ -175,7 +143,7 @@ class LayeredStore:
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
         if self._can_read:
             try:
-                return await self._in_time(lambda: self._find_fresh(tenant, keys))
+                return await self._in_time(self._find_fresh(tenant, keys))
             except StoreError as error:
                 self._fail_read(error)
         return self._find_here(tenant, keys, self._clock())
@@ -184,7 +152,7 @@ class LayeredStore:
         """While the durable store fails, what it was: memory goes on with what it has."""
         if self._can_read:
             try:
-                self._last_generation = (await self._in_time(lambda: self._refresh(tenant))).generation
+                self._last_generation = (await self._in_time(self._refresh(tenant))).generation
             except StoreError as error:
                 self._fail_read(error)
         return *self._last_generation, self._changes
@@ -232,13 +200,11 @@ class LayeredStore:
         return max(gone, await self._durable.delete(where))
 
     async def stats(self) -> Stats:
-        front = await self._front.stats()
         stats = await self._read(lambda store: store.stats())
         return replace(
             self.counters.into(stats),
-            memory_entries=front.memory_entries,
-            memory_chars=front.memory_chars,
-            unreadable=stats.unreadable,
+            memory_entries=len(self._front.index),
+            memory_chars=self._front.index.chars,
             failures=self._failures,
             waiting=len(self._waiting),
             lost=self._waiting.lost,
@@ -280,40 +246,47 @@ class LayeredStore:
             answer = await self._durable.find(tenant, keys)
         finally:
             del self._finds[id(touched)]
-        asked = _Asked(tenant, known, self._deletions_since(before), touched)
-        return {key: self._promote(key, records, asked) for key, records in answer.items()}
+        since = [one.where for one in self._front.deletions if not any(one is other for other in before)]
+        if since:
+            answer = {
+                key: tuple(record for record in records if not any(where.fits(record) for where in since))
+                for key, records in answer.items()
+            }
+        return {
+            key: self._promote(tenant, key, records, None if (tenant, key) in touched else known)
+            for key, records in answer.items()
+        }
 
-    async def _in_time(self, ask: Callable[[], Awaitable[Result]]) -> Result:
+    async def _in_time(self, asked: Awaitable[Result]) -> Result:
         """A request waits for this, and no longer than one call may take. A late answer is used, but is a failure."""
-        loop, limit = asyncio.get_running_loop(), self._settings.timeout_seconds
-        began = loop.time()
-        answer = await self._within_time(ask, limit)
-        if loop.time() - began > limit:
+        began, limit = monotonic(), self._settings.timeout_seconds
+        answer = await self._within_time(asked, limit)
+        if monotonic() - began > limit:
             self._fail_read(StoreUnavailable(_TOO_LONG))
         return answer
 
-    def _promote(self, key: Key, records: tuple[Record, ...], asked: _Asked) -> tuple[Record, ...]:
-        """What the durable store said of a key, into memory; what it no longer has, out of it."""
-        tenant, deleted, touched = asked.tenant, asked.deleted, asked.touched
+    def _promote(
+        self, tenant: str, key: Key, records: tuple[Record, ...], known: KnownKeys | None
+    ) -> tuple[Record, ...]:
+        """What the durable store said of a key, into memory; what it no longer has, out of it. No `known`: the key got
+        records while it was asked."""
         now, index = self._clock(), self._front.index
         mine = self._find_here(tenant, (key,), now)[key]
-        is_touched = (tenant, key) in touched
-        if records and not is_touched and not deleted and _are_same(records, mine):
-            self._know(key, now, asked)
-            return mine
-        records = tuple(record for record in records if not _is_deleted(record, deleted))
-        there = {record.id for record in records}
-        own = [record for record in mine if record.id not in there]
-        if not is_touched:
-            for record in own:
-                if (tenant, record.id) not in self._waiting:
-                    index.drop((tenant, record.id))
-        for record in reversed(records):
-            index.put(record, now)
-        if records and not is_touched and all((tenant, record.id) in index for record in records):
-            self._know(key, now, asked)
-        kept = [record for record in own if (tenant, record.id) in index or (tenant, record.id) in self._waiting]
-        return newest_first((*records, *kept))
+        if known is None or [record.id for record in records] != [record.id for record in mine]:
+            there = {record.id for record in records}
+            own = [record for record in mine if record.id not in there]
+            if known is not None:
+                for record in own:
+                    if (tenant, record.id) not in self._waiting:
+                        index.drop((tenant, record.id))
+            for record in reversed(records):
+                index.put(record, now)
+            places = ((record, (tenant, record.id)) for record in own)
+            mine = newest_first((*records, *(record for record, at in places if at in index or at in self._waiting)))
+        if known is not None and records and all((tenant, record.id) in index for record in records):
+            known.add(key, now + self._settings.trust_seconds)
+            self._known.setdefault(tenant, known)
+        return mine
 
     def _know_lineages(self, saved: list[tuple[Record, KnownKeys | None]]) -> None:
         """Of records that are alone under theirs, each with what memory knew before it was saved."""
@@ -321,10 +294,6 @@ class LayeredStore:
             is_here = (record.provenance.tenant, record.id) in self._front.index
             if known is not None and is_here and record.keys and is_lineage(record.keys[0]):
                 known.add(record.keys[0], 0.0)
-
-    def _know(self, key: Key, now: float, asked: _Asked) -> None:
-        asked.known.add(key, now + self._settings.trust_seconds)
-        self._known.setdefault(asked.tenant, asked.known)
 
     def _settle(self, records: Sequence[Record]) -> None:
         """The durable store has them. A find that is under way may have asked it just before: it drops none of them."""
@@ -341,9 +310,6 @@ class LayeredStore:
         if self._settled.is_set():
             self._settled.clear()
             self._retrier.wake()
-
-    def _deletions_since(self, before: tuple[Deletion, ...]) -> list[Deletion]:
-        return [deletion for deletion in self._front.deletions if not any(deletion is known for known in before)]
 
     def _forget_known(self, record: Record) -> None:
         tenant = record.provenance.tenant
@@ -363,19 +329,19 @@ class LayeredStore:
         """From the durable store, or from memory while that fails."""
         if self._can_read:
             try:
-                return await self._within_time(lambda: ask(self._durable))
+                return await self._within_time(ask(self._durable))
             except StoreUnavailable as error:
                 self._fail_read(error)
         return await ask(self._front)
 
-    async def _within_time(self, ask: Callable[[], Awaitable[Result]], seconds: float | None = None) -> Result:
+    async def _within_time(self, asked: Awaitable[Result], seconds: float | None = None) -> Result:
         """Or twice the time a driver is given, so that a driver that keeps to it can say what is wrong. What is
         answered at once needs no timer."""
-        steps = ask().__await__()
+        steps = asked.__await__()
         try:
             waits_for = next(steps)
             async with asyncio.timeout(2 * self._settings.timeout_seconds if seconds is None else seconds):
-                return await _Rest(steps, waits_for)
+                return await _rest(steps, waits_for)
         except StopIteration as done:
             answer: Result = done.value
             return answer
@@ -398,15 +364,12 @@ class LayeredStore:
         self._settled.clear()
         self._retrier.wake()
 
-    def _until_retry(self) -> float:
-        return IDLE_SECONDS if self._settled.is_set() else self._retry_seconds
-
     async def _retry(self) -> None:
         """Ask as a request would, and wait no longer; write what waits. It is up again when all of it went well."""
         self._waiting.drop_old(self._clock())
         try:
-            await self._within_time(self._durable.open)
-            await self._within_time(lambda: self._durable.find(PROBE, [Key(PROBE)]), self._settings.timeout_seconds)
+            await self._within_time(self._durable.open())
+            await self._within_time(self._durable.find(PROBE, [Key(PROBE)]), self._settings.timeout_seconds)
             self._can_read = True
             await self._write_waiting()
         except StoreError as error:
@@ -423,9 +386,9 @@ class LayeredStore:
     async def _write_waiting(self) -> None:
         while batch := self._waiting.first(BATCH if self._retry_seconds == FIRST_RETRY_SECONDS else 1):
             try:
-                await self._within_time(partial(self._durable.save, batch))
+                await self._within_time(self._durable.save(batch))
             except StoreError:
-                self._waiting.postpone(batch[:1])
+                self._waiting.postpone(batch[0])
                 raise
             self._settle(batch)
             self._retry_seconds = FIRST_RETRY_SECONDS
@@ -433,15 +396,22 @@ class LayeredStore:
 
     async def _write_notes(self) -> None:
         for place, note in tuple(self._waiting_notes.items()):
-            await self._within_time(partial(self._durable.put_note, note))
+            await self._within_time(self._durable.put_note(note))
             if self._waiting_notes.get(place) is note:
                 del self._waiting_notes[place]
 
 
-def _are_same(some: Sequence[Record], others: Sequence[Record]) -> bool:
-    return [record.id for record in some] == [record.id for record in others]
-
-
-def _is_deleted(record: Record, deletions: Sequence[Deletion]) -> bool:
-    """By a deletion that came while the record was on its way."""
-    return any(deletion.where.fits(record) for deletion in deletions)
+@coroutine
+def _rest(steps: Generator[Any, Any, Result], waits_for: object) -> Generator[Any, Any, Result]:
+    """What is left of something that was begun, and now waits."""
+    try:
+        while True:
+            try:
+                sent = yield waits_for
+            except BaseException as problem:
+                waits_for = steps.throw(problem)
+            else:
+                waits_for = steps.send(sent)
+    except StopIteration as done:
+        result: Result = done.value
+        return result

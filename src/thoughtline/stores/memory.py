@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from thoughtline.stores.background import Cleaner
+from thoughtline.stores.background import Periodic
 from thoughtline.stores.base import (
     DELETION_KEPT_SECONDS,
     MAX_PAGE,
@@ -27,11 +27,12 @@ from thoughtline.stores.base import (
     SessionSummary,
     Stats,
     checked_limit,
+    decode_cursor,
     newest_first,
     period_seconds,
     shares,
+    sum_sessions,
 )
-from thoughtline.stores.paging import decode_cursor, encode_cursor
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.records import Key, Record, RecordId, encode_record, is_lineage
 
@@ -46,7 +47,7 @@ class MemoryStore:
         self.index = MemoryIndex(settings.memory_entries, settings.memory_bytes, settings.ttl_seconds)
         self._notes: dict[str, dict[str, Note]] = {}
         self.deletions: tuple[Deletion, ...] = ()
-        self._cleaner = Cleaner(self.clean, settings)
+        self._cleaner = Periodic(self.clean, lambda: settings.clean_seconds)
 
     async def open(self) -> None:
         self._cleaner.start()
@@ -55,19 +56,19 @@ class MemoryStore:
         await self._cleaner.stop()
 
     async def save(self, records: Sequence[Record]) -> Saved:
-        now = self._clock()
-        for record in records:
-            if self.admits(record, now):
-                self.index.put(record, now)
+        self.put(records, self._clock())
         return Saved.IN_MEMORY
 
-    def admits(self, record: Record, now: float) -> bool:
-        """Whether no deletion meant it."""
-        return not self.deletions or not any(deletion.bars(record, now) for deletion in self.deletions)
+    def put(self, records: Sequence[Record], now: float) -> Sequence[Record]:
+        """Those that no deletion meant; which they are."""
+        if self.deletions:
+            records = [record for record in records if not any(one.bars(record, now) for one in self.deletions)]
+        for record in records:
+            self.index.put(record, now)
+        return records
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
-        now = self._clock()
-        return self.index.find(tenant, keys, now)
+        return self.index.find(tenant, keys, self._clock())
 
     async def expired(self, tenant: str, keys: Sequence[Key]) -> frozenset[Key]:
         return self.index.expired(tenant, keys, self._clock())
@@ -82,15 +83,20 @@ class MemoryStore:
         now = self._clock()
         fitting = [
             held
-            for held in self.index.held()
-            if (before is None or held.arrival < before) and held.expires_at > now and where.fits(held.record)
+            for held in self.index.held(where.tenant)
+            if held.arrival < before and held.expires_at > now and where.fits(held.record)
         ]
         page = fitting[:limit]
-        more = encode_cursor(page[-1].arrival) if len(fitting) > limit else None
+        more = str(page[-1].arrival) if len(fitting) > limit else None
         return Page(tuple(Entry(held.record, held.expires_at) for held in page), more)
 
     async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:
-        return summarize(self.index, tenant, checked_limit(limit))
+        parts = [
+            SessionSummary(where.tenant, where.session or "", 1, held.chars, held.record.created_at)
+            for held in self.index.held(tenant)
+            for where in [held.record.provenance]
+        ]
+        return sum_sessions(parts, checked_limit(limit))
 
     async def delete(self, where: Filter) -> int:
         now = self._clock()
@@ -98,7 +104,17 @@ class MemoryStore:
         return self.index.drop_fitting(where)
 
     async def stats(self) -> Stats:
-        return self.counters.into(describe(self.index))
+        all_held = self.index.held()
+        made = [held.record.created_at for held in all_held]
+        stats = Stats(
+            memory_entries=len(all_held),
+            memory_chars=self.index.chars,
+            by_provider=shares((held.record.provenance.provider, 1, held.chars) for held in all_held),
+            by_model=shares((held.record.model, 1, held.chars) for held in all_held),
+            oldest_at=min(made, default=None),
+            newest_at=max(made, default=None),
+        )
+        return self.counters.into(stats)
 
     async def clean(self) -> int:
         now = self._clock()
@@ -122,34 +138,6 @@ class MemoryStore:
         if key is None:
             return len(self._notes.pop(namespace, {}))
         return int(self._notes.get(namespace, {}).pop(key, None) is not None)
-
-
-def describe(index: MemoryIndex) -> Stats:
-    """What an index holds."""
-    all_held = tuple(index.held())
-    made = [held.record.created_at for held in all_held]
-    return Stats(
-        memory_entries=len(index),
-        memory_chars=index.chars,
-        by_provider=shares((held.record.provenance.provider, 1, held.chars) for held in all_held),
-        by_model=shares((held.record.model, 1, held.chars) for held in all_held),
-        oldest_at=min(made, default=None),
-        newest_at=max(made, default=None),
-    )
-
-
-def summarize(index: MemoryIndex, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
-    """The sessions in an index."""
-    groups: dict[tuple[str, str], list[Held]] = {}
-    for held in index.held():
-        where = held.record.provenance
-        if where.session and tenant in (None, where.tenant):
-            groups.setdefault((where.tenant, where.session), []).append(held)
-    summaries = [
-        SessionSummary(*place, len(group), sum(held.chars for held in group), max(h.record.created_at for h in group))
-        for place, group in groups.items()
-    ]
-    return tuple(sorted(summaries, key=lambda one: (-one.newest_at, one.tenant, one.session))[:limit])
 
 
 # --- the index: bounded by entries and bytes, least recently used out first -------------------------------------------
@@ -289,9 +277,9 @@ class MemoryIndex:
             self._drop(held)
         return len(fitting)
 
-    def held(self) -> Iterator[Held]:
+    def held(self, tenant: str | None = None) -> list[Held]:
         """Newest arrival first."""
-        return iter(sorted(self._all(None), key=lambda held: -held.arrival))
+        return sorted(self._all(tenant), key=lambda held: -held.arrival)
 
     def _at(self, place: Place) -> Held | None:
         shelf = self._shelves.get(place[0])
@@ -311,7 +299,10 @@ class MemoryIndex:
         self.bytes += size
         self.chars += chars
         heappush(self._queue, (expires_at, held.arrival, held))
-        self._make_room()
+        while self._entries > self._max_entries or self.bytes > self._max_bytes:
+            if (oldest := self._oldest()) is None:
+                break
+            self._drop(oldest)
 
     def _drop(self, held: Held) -> None:
         tenant = held.record.provenance.tenant
@@ -328,13 +319,6 @@ class MemoryIndex:
         if len(self._queue) > 2 * self._entries + _SPARE:
             self._queue = [(held.expires_at, held.arrival, held) for held in self._all(None)]
             heapify(self._queue)
-
-    def _make_room(self) -> None:
-        while self._entries > self._max_entries or self.bytes > self._max_bytes:
-            held = self._oldest()
-            if held is None:
-                break
-            self._drop(held)
 
     def _oldest(self) -> Held | None:
         """What was used longest ago. What was used since it was queued goes to its new place first."""

@@ -42,7 +42,11 @@ class _EncryptionKey:
 
     def __init__(self, key: bytes) -> None:
         self.name = hashlib.blake2b(key, digest_size=_NAME, person=b"tl key name").digest()
-        self.cipher: AESGCM = _cipher(key)
+        try:
+            module = import_module("cryptography.hazmat.primitives.ciphers.aead")
+        except ImportError:
+            raise StoreRefused("encryption needs `pip install thoughtline[encryption]`") from None
+        self.cipher: AESGCM = module.AESGCM(key)
 
 
 class Packer:
@@ -139,12 +143,3 @@ def decode_key(text: str) -> bytes:
             "an encryption key is 32 bytes in base64 or hexadecimal: `openssl rand -base64 32` makes one"
         )
     return key
-
-
-def _cipher(key: bytes) -> AESGCM:
-    try:
-        module = import_module("cryptography.hazmat.primitives.ciphers.aead")
-    except ImportError:
-        raise StoreRefused("encryption needs `pip install thoughtline[encryption]`") from None
-    cipher: AESGCM = module.AESGCM(key)
-    return cipher

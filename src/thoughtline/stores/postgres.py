@@ -1,16 +1,20 @@
 """`postgresql://`: a database shared by replicas, through a pool of connections.
 
-A save is one call of a function in the database, a look-up of many keys one query.
+A save is one call of a function in the database, a look-up of many keys one query. What processes tell each other goes
+by `LISTEN` and `NOTIFY`, which keep nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
+from base64 import b64decode, b64encode
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any, TypeVar
 
 import asyncpg
+from msgspec.structs import astuple
 
 from thoughtline.stores.base import (
     DELETION_KEPT_SECONDS,
@@ -21,20 +25,13 @@ from thoughtline.stores.base import (
     Saved,
     SessionSummary,
     Stats,
+    decode_cursor,
 )
-from thoughtline.stores.durable import DurableStore, PageRow
+from thoughtline.stores.durable import DurableStore, PageRow, Uses, told
 from thoughtline.stores.packing import Packer
-from thoughtline.stores.paging import decode_cursor, encode_cursor
 from thoughtline.stores.postgres_schema import LOCK, migrate
-from thoughtline.stores.rows import (
-    Hit,
-    Part,
-    Row,
-    call_digest,
-    sum_parts,
-)
+from thoughtline.stores.rows import Hit, Part, Row, call_digest, sum_parts
 from thoughtline.stores.settings import StoreSettings
-from thoughtline.stores.uses import Uses
 from thoughtline.values.errors import StoreUnavailable
 
 Result = TypeVar("Result")
@@ -44,6 +41,11 @@ POOL = 8
 
 STEP = 1000
 """Records that one transaction of a long deletion takes out."""
+
+MAX_WAITING = 4096
+"""Messages that were heard and not yet read."""
+
+_TOPIC = "thoughtline_"
 
 _SAVE = "SELECT thoughtline.save($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
 
@@ -69,9 +71,8 @@ _TAKE_TURN = """INSERT INTO thoughtline.facts AS f VALUES ('cleaned until', $1)
     ON CONFLICT (name) DO UPDATE SET value = excluded.value
     WHERE convert_from(f.value, 'UTF8')::float8 <= $2 RETURNING true"""
 
-_HELD = "SELECT coalesce(sum(size), 0) FROM thoughtline.records"
-
 FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+_told = partial(told, "postgres", FAILURES)
 
 _CLEAN = _DELETE.format(chosen="{chosen}", step=STEP, locked="SKIP LOCKED")
 
@@ -88,10 +89,13 @@ class PostgresStore(DurableStore):
     async def open(self) -> None:
         if self._pool is not None:
             return
-        pool = await self._connect()
+        timeout = self._settings.timeout_seconds
+        times = {"timeout": timeout, "command_timeout": timeout}
+        with _told():
+            pool = await asyncpg.create_pool(self._url, min_size=0, max_size=POOL, reset=_keep, **times)
         try:
-            await self._run_on(pool, migrate)
-            await self._run_on(pool, self._check_key)
+            await self._run_in(migrate, pool)
+            await self._run_in(self._check_key, pool)
         except BaseException:
             pool.terminate()
             raise
@@ -103,7 +107,7 @@ class PostgresStore(DurableStore):
         pool, self._pool = self._pool, None
         if pool is not None:
             try:
-                await self._run_on(pool, self._flush)
+                await self._run_in(self._flush, pool)
                 async with asyncio.timeout(self._settings.timeout_seconds):
                     await pool.close()
             except (StoreUnavailable, TimeoutError):
@@ -130,8 +134,7 @@ class PostgresStore(DurableStore):
         return int(await self._run("fetchval", "SELECT number FROM thoughtline.changes"))
 
     async def _page(self, where: Filter, cursor: str | None, limit: int) -> list[PageRow]:
-        before = decode_cursor(cursor)
-        bounds = (before if before is not None else 2**62, self._clock(), limit)
+        bounds = (decode_cursor(cursor), self._clock(), limit)
         rows = await self._run(
             "fetch",
             f"""SELECT seq, identity, expires_at, data FROM thoughtline.records
@@ -139,7 +142,7 @@ class PostgresStore(DurableStore):
             *_values(where),
             *bounds,
         )
-        return [(encode_cursor(seq), *rest) for seq, *rest in rows]
+        return [(str(seq), *rest) for seq, *rest in rows]
 
     async def _sessions(self, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
         rows = await self._run(
@@ -192,12 +195,11 @@ class PostgresStore(DurableStore):
         return await self._run("fetchval", _TAKE_TURN, until, free_at) is not None
 
     async def put_note(self, note: Note) -> None:
-        values = (note.namespace, note.key, note.value, note.expires_at)
         await self._run(
             "execute",
             """INSERT INTO thoughtline.notes VALUES ($1, $2, $3, $4) ON CONFLICT (namespace, key)
             DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at""",
-            *values,
+            *astuple(note),
         )
 
     async def notes(self, namespace: str) -> tuple[Note, ...]:
@@ -238,8 +240,8 @@ class PostgresStore(DurableStore):
         chosen = f"""seq IN (SELECT seq FROM (SELECT seq, sum(size) OVER (ORDER BY expires_at, seq) - size AS before
             FROM (SELECT seq, size, expires_at FROM thoughtline.records ORDER BY expires_at, seq LIMIT {STEP}) AS oldest
             ) AS summed WHERE before < $1)"""
-        gone = 0
-        while (excess := await self._run("fetchval", _HELD) - self._settings.max_bytes) > 0:
+        held, gone = "SELECT coalesce(sum(size), 0) FROM thoughtline.records", 0
+        while (excess := await self._run("fetchval", held) - self._settings.max_bytes) > 0:
             dropped = await self._run("fetchval", _CLEAN.format(chosen=chosen), excess)
             if not dropped:
                 break
@@ -249,13 +251,12 @@ class PostgresStore(DurableStore):
     async def _run(self, method: str, statement: str, *values: object) -> Any:
         return await self._run_in(lambda connection: getattr(connection, method)(statement, *values))
 
-    async def _run_in(self, job: Callable[[Any], Awaitable[Result]]) -> Result:
-        if self._pool is None:
+    async def _run_in(self, job: Callable[[Any], Awaitable[Result]], pool: asyncpg.Pool | None = None) -> Result:
+        """On a connection of the store's pool, or of one that is not yet the store's, or no longer."""
+        pool = pool or self._pool
+        if pool is None:
             raise StoreUnavailable("postgres: not open")
-        return await self._run_on(self._pool, job)
-
-    async def _run_on(self, pool: asyncpg.Pool, job: Callable[[Any], Awaitable[Result]]) -> Result:
-        try:
+        with _told():
             connection = await pool.acquire()
             try:
                 return await job(connection)
@@ -265,8 +266,6 @@ class PostgresStore(DurableStore):
                 raise
             finally:
                 await pool.release(connection)
-        except FAILURES as error:
-            raise unavailable(error) from error
 
     async def _check_key(self, connection: asyncpg.Connection) -> None:
         await connection.execute(
@@ -279,26 +278,74 @@ class PostgresStore(DurableStore):
                 "UPDATE thoughtline.facts SET value = $1 WHERE name = 'key check'", self._packer.key_check()
             )
 
-    async def _connect(self) -> asyncpg.Pool:
+
+class PostgresChannel:
+    """One connection beside the pool. A pooler that gives connections out by the transaction can't carry it.
+
+    Messages are text of less than 8,000 bytes: base64 of three quarters of that.
+    """
+
+    max_bytes = 5800
+
+    def __init__(self, url: str, settings: StoreSettings) -> None:
+        self._url, self._timeout = url, settings.timeout_seconds
+        self._connection: asyncpg.Connection | None = None
+        self._heard: asyncio.Queue[tuple[str, bytes] | None] = asyncio.Queue()
+        self._turn = asyncio.Lock()
+
+    async def open(self) -> None:
+        await self.close()
+        self._heard = asyncio.Queue(MAX_WAITING)
+        with _told():
+            self._connection = await asyncpg.connect(self._url, timeout=self._timeout, command_timeout=self._timeout)
+        self._connection.add_termination_listener(self._cut)
+
+    async def follow(self, topic: str) -> None:
+        await self._say("add_listener", _TOPIC + topic, self._hear)
+
+    async def leave(self, topic: str) -> None:
+        await self._say("remove_listener", _TOPIC + topic, self._hear)
+
+    async def publish(self, topic: str, message: bytes) -> None:
+        await self._say("execute", "SELECT pg_notify($1, $2)", _TOPIC + topic, b64encode(message).decode())
+
+    async def next(self) -> tuple[str, bytes]:
+        heard = await self._heard.get()
+        if heard is None:
+            raise StoreUnavailable("postgres: the connection was cut")
+        return heard
+
+    async def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.remove_termination_listener(self._cut)
+            connection.terminate()
+
+    async def _say(self, method: str, *values: object) -> None:
+        """One at a time: a connection does one thing."""
+        if self._connection is None:
+            raise StoreUnavailable("postgres: not open")
+        with _told():
+            async with self._turn:
+                await getattr(self._connection, method)(*values)
+
+    def _hear(self, connection: Any, process: int, channel: str, payload: str) -> None:
+        if self._heard.full():
+            self._cut(connection)  # who comes back asks for what it has missed
+            return
         try:
-            return await asyncpg.create_pool(
-                self._url,
-                min_size=0,
-                max_size=POOL,
-                timeout=self._settings.timeout_seconds,
-                command_timeout=self._settings.timeout_seconds,
-                reset=_keep,
-            )
-        except FAILURES as error:
-            raise unavailable(error) from error
+            self._heard.put_nowait((channel.removeprefix(_TOPIC), b64decode(payload)))
+        except ValueError:
+            return  # somebody else's words
+
+    def _cut(self, connection: Any) -> None:
+        while self._heard.full():
+            self._heard.get_nowait()
+        self._heard.put_nowait(None)
 
 
 async def _keep(connection: asyncpg.Connection) -> None:
     """A connection goes back as it is: we set nothing on it, and asyncpg's reset costs a round trip."""
-
-
-def unavailable(error: Exception) -> StoreUnavailable:
-    return StoreUnavailable(f"postgres: {type(error).__name__}: {error}")
 
 
 async def _mark(connection: asyncpg.Connection, where: Filter, now: float) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncpg
 
-from thoughtline.stores.migrations import Migration, missing
+from thoughtline.stores.durable import Migration, missing
 
 LOCK = 0x7468_6F75_6768_7401
 """Advisory lock of saves and deletions; the next number is that of migrations."""

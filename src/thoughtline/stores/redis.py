@@ -2,16 +2,21 @@
 
 What belongs together is done by one script in the server, on keys that carry the tenant's hash tag. The names of all
 tenants stand in one set. Our clock decides what has expired; the server's clock frees packed records by itself.
+What processes tell each other goes by the server's publish and subscribe, which keeps nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, TypeAlias
 
 import msgspec
 from redis.asyncio import Redis
+from redis.asyncio.client import PubSub
 from redis.asyncio.cluster import RedisCluster
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
@@ -29,29 +34,17 @@ from thoughtline.stores.base import (
     Saved,
     SessionSummary,
     Stats,
+    sum_sessions,
 )
-from thoughtline.stores.durable import DurableStore, PageRow
-from thoughtline.stores.migrations import Migration, missing
+from thoughtline.stores.durable import DurableStore, Migration, PageRow, missing, told
 from thoughtline.stores.packing import Packer
-from thoughtline.stores.paging import decode_pair_cursor, encode_pair_cursor
-from thoughtline.stores.redis_scripts import Script
-from thoughtline.stores.rows import (
-    Hit,
-    Part,
-    Row,
-    call_digest,
-    column,
-    columns,
-    is_barred,
-    sum_parts,
-)
+from thoughtline.stores.rows import Hit, Part, Row, call_digest, column, columns, is_barred, sum_parts
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.digests import named_digest
-from thoughtline.values.errors import StoreUnavailable
+from thoughtline.values.errors import StoreRefused
 from thoughtline.values.records import Key
 
 Command: TypeAlias = tuple[Any, ...]
-Client: TypeAlias = "Redis | RedisCluster"
 
 MIGRATIONS = (Migration(1, "records by key", ()), Migration(2, "changes counted", ()))
 """Redis has no tables to make: a step is a layout that scripts of its number understand."""
@@ -62,7 +55,11 @@ STEP = 200
 CONNECTIONS = 32
 """Requests of one process that are with the server at once; others wait here. The driver would refuse them."""
 
+WAIT_SECONDS = 60.0
+"""How long one look for a message takes; the next begins at once."""
+
 FAILURES = (RedisError, OSError, TimeoutError)
+_told = partial(told, "redis", FAILURES)
 
 TENANTS = "thoughtline:tenants"
 DELETIONS = "thoughtline:deletions"
@@ -71,29 +68,21 @@ KEY_CHECK = "thoughtline:key-check"
 CLEANING = "thoughtline:cleaning"
 NOTES = "thoughtline:notes:"
 
+_CURSOR = re.compile(r"(\d{1,15}(?:\.\d{1,20})?):((?:[0-9a-f]{2}){1,64})", re.ASCII)
+
 
 class RedisStore(DurableStore):
     """A Redis or Valkey server, or a cluster of them."""
 
-    def __init__(self, client: Client, settings: StoreSettings, clock: Clock, packer: Packer) -> None:
+    def __init__(self, url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> None:
         super().__init__(settings, clock, packer)
-        self._client = client
-        self._is_cluster = isinstance(client, RedisCluster)
+        self._is_cluster = url.startswith("redis-cluster://")
+        # Tried again once: a connection that was cut while nobody used it.
+        self._client = _client(RedisCluster if self._is_cluster else Redis, url, settings, tries_again=1)
+        self._ttl_ms = _milliseconds(settings.ttl_seconds)
         self._is_open = False
         self._free = asyncio.Semaphore(CONNECTIONS)
         self._repacking: set[asyncio.Task[object]] = set()
-
-    @classmethod
-    def at(cls, url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> RedisStore:
-        """A store at an address. Nothing is sent before `open`."""
-        timeout = settings.timeout_seconds
-        options: dict[str, Any] = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
-        options["retry"] = Retry(NoBackoff(), 1)  # once: a connection that was cut while nobody used it
-        if url.startswith("redis-cluster://"):
-            return cls(
-                RedisCluster.from_url("redis" + url.removeprefix("redis-cluster"), **options), settings, clock, packer
-            )
-        return cls(Redis.from_url(url, **options), settings, clock, packer)
 
     async def open(self) -> None:
         if self._is_open:
@@ -107,10 +96,8 @@ class RedisStore(DurableStore):
         await self._cleaner.stop()
         await asyncio.gather(*self._repacking, return_exceptions=True)
         self._is_open = False
-        try:
+        with _told():
             await self._client.aclose()
-        except FAILURES as error:
-            raise unavailable(error) from error
 
     async def _save(self, rows: list[Row], now: float) -> Saved:
         groups: dict[str, list[Row]] = {}
@@ -143,18 +130,20 @@ class RedisStore(DurableStore):
         return int(count or 0)
 
     async def _page(self, where: Filter, cursor: str | None, limit: int) -> list[PageRow]:
-        start = decode_pair_cursor(cursor)
+        start = decode_cursor(cursor)
         rows: list[tuple[float, bytes, float, bytes]] = []
-        for tenant in await self._tenants(where):
+        for tenant in await self._tenants(where.tenant):
             rows += await self._list_tenant(tenant, where, limit, start)
         rows.sort(key=lambda row: row[:2], reverse=True)
-        return [(encode_pair_cursor(*row[:2]), *row[1:]) for row in rows[:limit]]
+        return [(encode_cursor(*row[:2]), *row[1:]) for row in rows[:limit]]
 
     async def _sessions(self, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
-        summaries: list[SessionSummary] = []
-        for name in await self._tenants(Filter(tenant=tenant)):
-            summaries += _summaries(name, await self._scopes(name))
-        return tuple(sorted(summaries, key=lambda one: (-one.newest_at, one.tenant, one.session))[:limit])
+        parts = [
+            SessionSummary(name, session, int(scope["e"]), int(scope["c"]), scope["t"])
+            for name in await self._tenants(tenant)
+            for (session, _, _), scope in (await self._scopes(name)).items()
+        ]
+        return sum_sessions(parts, limit)
 
     async def _delete(self, where: Filter, now: float) -> int:
         if where.tenant is None:
@@ -162,14 +151,14 @@ class RedisStore(DurableStore):
         else:  # cleaning comes to the tenants of the set, and has to forget the mark
             await self._run([("SADD", TENANTS, where.tenant)])
         gone = 0
-        for tenant in await self._tenants(where):
+        for tenant in await self._tenants(where.tenant):
             gone += await self._delete_tenant(tenant, where, now)
         return gone
 
     async def _stats(self) -> Stats:
         parts: list[Part] = []
         made: list[float] = []
-        for tenant in await self._tenants(Filter()):
+        for tenant in await self._tenants():
             for (_, provider, model), scope in (await self._scopes(tenant)).items():
                 parts.append(Part(provider, model, int(scope["e"]), int(scope["c"]), int(scope["b"])))
             order = f"{_prefix(tenant)}o"
@@ -179,7 +168,7 @@ class RedisStore(DurableStore):
 
     async def _clean(self, now: float) -> int:
         gone = 0
-        tenants = await self._tenants(Filter())
+        tenants = await self._tenants()
         for tenant in tenants:
             step = _call(scripts.CLEAN, tenant, repr(now), repr(now - DELETION_KEPT_SECONDS), STEP)
             while dropped := int((await self._run([step]))[0]):
@@ -206,10 +195,6 @@ class RedisStore(DurableStore):
     async def delete_notes(self, namespace: str, key: str | None = None) -> int:
         keys = [note.key for note in await self._all_notes(namespace) if key in (None, note.key)]
         return int((await self._run([("HDEL", NOTES + namespace, *keys)]))[0]) if keys else 0
-
-    @property
-    def _ttl_ms(self) -> int:
-        return _milliseconds(self._settings.ttl_seconds)
 
     async def _all_notes(self, namespace: str) -> list[Note]:
         (values,) = await self._run([("HVALS", NOTES + namespace)])
@@ -267,16 +252,18 @@ class RedisStore(DurableStore):
             top, beyond = last[0], last[1]
         return rows
 
-    async def _tenants(self, where: Filter) -> list[str]:
+    async def _tenants(self, tenant: str | None = None) -> list[str]:
+        """All, or the one that is meant."""
+        if tenant is not None:
+            return [tenant]
         (names,) = await self._run([("SMEMBERS", TENANTS)])
-        known = sorted(name.decode() for name in names)
-        return known if where.tenant is None else [where.tenant]
+        return sorted(name.decode() for name in names)
 
     async def _scopes(self, tenant: str) -> dict[tuple[str, str, str], dict[str, float]]:
         """Session, provider and model, and what there is of it: entries, chars, bytes, the newest's time."""
-        (pairs,) = await self._run([("HGETALL", f"{_prefix(tenant)}n")])
+        (counts,) = await self._run([("HGETALL", f"{_prefix(tenant)}n")])
         scopes: dict[tuple[str, str, str], dict[str, float]] = {}
-        for field, value in _pairs(pairs):
+        for field, value in counts.items():
             scope = msgspec.json.decode(field[1:], type=tuple[str, str, str])
             scopes.setdefault(scope, {})[chr(field[0])] = float(value)
         return scopes
@@ -306,39 +293,81 @@ class RedisStore(DurableStore):
 
     async def _run(self, commands: list[Command]) -> list[Any]:
         """The answers, in order. A server that has lost its scripts gets them again."""
-        try:
-            return await self._send(commands)
-        except NoScriptError:
-            await self._load()
-        except FAILURES as error:
-            raise unavailable(error) from error
-        try:
-            return await self._send(commands)
-        except FAILURES as error:
-            raise unavailable(error) from error
+        with _told():
+            try:
+                return await self._send(commands)
+            except NoScriptError:
+                await self._load()
+                return await self._send(commands)
 
     async def _send(self, commands: list[Command]) -> list[Any]:
         async with self._free:
             if self._is_cluster or len(commands) == 1:
                 return [await self._client.execute_command(*command) for command in commands]
-            return await self._send_together(commands)
-
-    async def _send_together(self, commands: list[Command]) -> list[Any]:
-        pipeline = self._client.pipeline(transaction=False)
-        for command in commands:
-            pipeline.execute_command(*command)
-        return list(await pipeline.execute())
+            pipeline = self._client.pipeline(transaction=False)
+            for command in commands:
+                pipeline.execute_command(*command)
+            return list(await pipeline.execute())
 
     async def _load(self) -> None:
-        try:
-            for script in scripts.ALL:
-                await self._client.script_load(script.source)
-        except FAILURES as error:
-            raise unavailable(error) from error
+        for script in scripts.ALL:
+            await self._client.script_load(scripts.source(script))
 
 
-def unavailable(error: Exception) -> StoreUnavailable:
-    return StoreUnavailable(f"redis: {type(error).__name__}: {error}")
+class RedisChannel:
+    """Topics carry the number of the database: what is published is heard in all of them. In a cluster a message
+    reaches every node, so one connection to the node of the address is enough."""
+
+    max_bytes = 48 * 2**10
+
+    def __init__(self, url: str, settings: StoreSettings) -> None:
+        # Never tried again: what was missed meanwhile must be asked for.
+        self._client = _client(Redis, url, settings, tries_again=0)
+        self._prefix = f"thoughtline:{self._client.connection_pool.connection_kwargs.get('db') or 0}:"
+        self._heard: PubSub | None = None
+
+    async def open(self) -> None:
+        await self.close()
+        heard = self._client.pubsub(ignore_subscribe_messages=True)
+        with _told():
+            await heard.connect()
+        self._heard = heard
+
+    async def follow(self, topic: str) -> None:
+        assert self._heard is not None
+        with _told():
+            await self._heard.subscribe(self._prefix + topic)
+
+    async def leave(self, topic: str) -> None:
+        assert self._heard is not None
+        with _told():
+            await self._heard.unsubscribe(self._prefix + topic)
+
+    async def publish(self, topic: str, message: bytes) -> None:
+        with _told():
+            await self._client.publish(self._prefix + topic, message)
+
+    async def next(self) -> tuple[str, bytes]:
+        assert self._heard is not None
+        message = None
+        with _told():
+            while message is None:
+                message = await self._heard.get_message(timeout=WAIT_SECONDS)
+        return message["channel"].decode().removeprefix(self._prefix), message["data"]
+
+    async def close(self) -> None:
+        heard, self._heard = self._heard, None
+        with suppress(*FAILURES):
+            if heard is not None:
+                await heard.aclose()  # type: ignore[no-untyped-call]  # the driver has no types there
+            await self._client.aclose()
+
+
+def _client(kind: type[Redis] | type[RedisCluster], url: str, settings: StoreSettings, *, tries_again: int) -> Any:
+    """A client for an address. Nothing is sent yet."""
+    timeout, retry = settings.timeout_seconds, Retry(NoBackoff(), tries_again)
+    address = url.replace("redis-cluster:", "redis:", 1)
+    return kind.from_url(address, socket_timeout=timeout, socket_connect_timeout=timeout, retry=retry)
 
 
 def _milliseconds(seconds: float) -> int:
@@ -350,9 +379,9 @@ def _prefix(tenant: str) -> str:
     return f"thoughtline:{{{tag}}}:"
 
 
-def _call(script: Script, tenant: str, *values: Any) -> Command:
+def _call(script: str, tenant: str, *values: Any) -> Command:
     prefix = _prefix(tenant)
-    return "EVALSHA", script.sha, 1, f"{prefix}m", prefix, *values
+    return "EVALSHA", scripts.sha(script), 1, f"{prefix}m", prefix, *values
 
 
 def _framed(row: Row) -> bytes:
@@ -370,28 +399,20 @@ def _want(where: Filter) -> tuple[str | bytes, ...]:
     return *("" if member is None else f"={member}" for member in members), call
 
 
-def _pairs(answer: Any) -> list[tuple[bytes, bytes]]:
-    """A hash, which one protocol version gives as a map and the other as a list."""
-    return list(answer.items()) if isinstance(answer, dict) else list(zip(answer[::2], answer[1::2], strict=True))
-
-
 def _score(answer: Any) -> float:
     """The score of the one member of a range: `[member, score]`, or `[[member, score]]` in the newer protocol."""
     return float(answer[0][1] if isinstance(answer[0], (list, tuple)) else answer[1])
 
 
-def _summaries(tenant: str, scopes: dict[tuple[str, str, str], dict[str, float]]) -> list[SessionSummary]:
-    groups: dict[str, list[dict[str, float]]] = {}
-    for (session, _, _), scope in scopes.items():
-        if session:
-            groups.setdefault(session, []).append(scope)
-    return [
-        SessionSummary(
-            tenant,
-            session,
-            sum(int(scope["e"]) for scope in group),
-            sum(int(scope["c"]) for scope in group),
-            max(scope["t"] for scope in group),
-        )
-        for session, group in groups.items()
-    ]
+def encode_cursor(created_at: float, identity: bytes) -> str:
+    return f"{created_at!r}:{identity.hex()}"
+
+
+def decode_cursor(text: str | None) -> tuple[float, bytes] | None:
+    """Raises for text that no page gave."""
+    if text is None:
+        return None
+    found = _CURSOR.fullmatch(text)
+    if found is None:
+        raise StoreRefused("this cursor belongs to no page")
+    return float(found[1]), bytes.fromhex(found[2])

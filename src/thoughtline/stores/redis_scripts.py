@@ -15,6 +15,7 @@ All keys of a tenant carry the same hash tag, so that in a cluster they live in 
 
 from __future__ import annotations
 
+from functools import cache
 from hashlib import sha1
 
 _COMMON = """
@@ -48,7 +49,7 @@ local function drop(id)
 end
 """
 
-_SAVE = """
+SAVE = """
 local now, expires, ttl_ms = ARGV[2], ARGV[3], ARGV[4]
 local row_format = '<' .. string.rep('I4c0', 7)
 
@@ -89,7 +90,7 @@ while at <= #rows do
 end
 """
 
-_FIND = """
+FIND = """
 local now, ttl, ttl_ms, renew_below, limit = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), ARGV[6]
 local seen, found = {}, {}
 
@@ -117,14 +118,14 @@ end
 return found
 """
 
-_MARK = """
+MARK = """
 redis.call('INCR', p .. 'g')
 redis.call('ZADD', p .. 'd', ARGV[2], cmsgpack.pack({ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[2]}))
 return tonumber(redis.call('GET', p .. 'a') or 0)
 """
 
 # One step of a deletion: looks at `ARGV[8]` records from rank `ARGV[7]` on, in order of creation.
-_DELETE = """
+DELETE = """
 local last, want, skip, step = tonumber(ARGV[2]), {ARGV[3], ARGV[4], ARGV[5], ARGV[6]}, tonumber(ARGV[7]), ARGV[8]
 local ids = redis.call('ZRANGE', p .. 'o', skip, skip + step - 1)
 local gone = 0
@@ -139,18 +140,18 @@ end
 return {gone, #ids == 0 and -1 or skip + #ids - gone}
 """
 
-_DROP = """
+DROP = """
 for at = 2, #ARGV do drop(ARGV[at]) end
 """
 
-_CLEAN = """
+CLEAN = """
 local ids = redis.call('ZRANGEBYSCORE', p .. 'x', '-inf', ARGV[2], 'LIMIT', 0, ARGV[4])
 for _, id in ipairs(ids) do drop(id) end
 redis.call('ZREMRANGEBYSCORE', p .. 'd', '-inf', ARGV[3])
 return #ids
 """
 
-_EVICT = """
+EVICT = """
 local excess, gone, freed = tonumber(ARGV[2]), 0, 0
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', p .. 'x', '-inf', ARGV[3], 'LIMIT', 0, ARGV[4])) do
   if freed >= excess then break end
@@ -162,7 +163,7 @@ return {gone, freed}
 
 # Looks at `ARGV[10]` records at a time, from (created_at `ARGV[8]`, identity `ARGV[9]`) downwards, newest first; gives
 # at most `ARGV[7]` that fit and where it stopped, or false at the end.
-_LIST = """
+LIST = """
 local now, want, limit = tonumber(ARGV[2]), {ARGV[3], ARGV[4], ARGV[5], ARGV[6]}, tonumber(ARGV[7])
 local top, beyond, step = ARGV[8], ARGV[9], tonumber(ARGV[10])
 local rows, last, offset, ids = {}, false, 0, nil
@@ -191,28 +192,22 @@ until last or #ids < step * 2
 return {rows, #ids == step * 2 and last}
 """
 
-_REPACK = """
+REPACK = """
 if redis.call('EXISTS', p .. 'r:' .. ARGV[2]) == 1 then
   redis.call('SET', p .. 'r:' .. ARGV[2], ARGV[3], 'KEEPTTL')
 end
 """
 
 
-class Script:
-    """A script and the name a server knows it by."""
-
-    def __init__(self, body: str) -> None:
-        self.source = _COMMON + body
-        self.sha = sha1(self.source.encode(), usedforsecurity=False).hexdigest()
-
-
-SAVE = Script(_SAVE)
-FIND = Script(_FIND)
-MARK = Script(_MARK)
-DELETE = Script(_DELETE)
-DROP = Script(_DROP)
-CLEAN = Script(_CLEAN)
-EVICT = Script(_EVICT)
-LIST = Script(_LIST)
-REPACK = Script(_REPACK)
 ALL = (SAVE, FIND, MARK, DELETE, DROP, CLEAN, EVICT, LIST, REPACK)
+
+
+def source(script: str) -> str:
+    """A script as a server gets it."""
+    return _COMMON + script
+
+
+@cache
+def sha(script: str) -> str:
+    """The name that a server knows it by."""
+    return sha1(source(script).encode(), usedforsecurity=False).hexdigest()

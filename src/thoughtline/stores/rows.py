@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from thoughtline.stores.base import Counters, Deletion, Filter, Found, Stats, newest_first, shares
+from thoughtline.stores.base import Deletion, Filter, Stats, shares
 from thoughtline.stores.packing import Packer
 from thoughtline.values.digests import named_digest
-from thoughtline.values.errors import DecodeError, WrongKey
 from thoughtline.values.records import Key, Record
 
 DIGEST = 16
@@ -62,7 +61,7 @@ class Hit(Struct, frozen=True):
 
     identity: bytes
     data: bytes
-    digests: Sequence[bytes]
+    digests: list[bytes]
     seq: int = 0
     expires_at: float = 0.0
 
@@ -111,30 +110,6 @@ def split(digests: bytes) -> list[bytes]:
     return [digests[at : at + DIGEST] for at in range(0, len(digests), DIGEST)]
 
 
-def unpack_found(
-    tenant: str, digests: dict[bytes, Key], hits: Iterable[Hit], packer: Packer, counters: Counters
-) -> Found:
-    """What was found, by key. A record that can't be read is counted and left out: a miss, never a crash."""
-    found: dict[Key, list[Record]] = {key: [] for key in digests.values()}
-    for hit in hits:
-        record = unpack_or_count(hit.data, hit.identity, packer, counters)
-        if record is None or record.provenance.tenant != tenant:
-            continue
-        for digest in hit.digests:
-            key = digests[digest]
-            if key in record.keys:
-                found[key].append(record)
-    return {key: newest_first(records) for key, records in found.items()}
-
-
-def unpack_or_count(data: bytes, identity: bytes, packer: Packer, counters: Counters) -> Record | None:
-    try:
-        return packer.unpack(data, identity)
-    except (WrongKey, DecodeError):
-        counters.unreadable += 1
-        return None
-
-
 def sum_parts(parts: Sequence[Part], oldest_at: float | None, newest_at: float | None) -> Stats:
     """What a durable store holds in all."""
     return Stats(
@@ -150,10 +125,8 @@ def sum_parts(parts: Sequence[Part], oldest_at: float | None, newest_at: float |
 
 def columns(where: Filter) -> Filter:
     """A filter by what the columns hold."""
-    tenant, provider, model, session = (
-        None if member is None else column(member)
-        for member in (where.tenant, where.provider, where.model, where.session)
-    )
+    members = (where.tenant, where.provider, where.model, where.session)
+    tenant, provider, model, session = (None if member is None else column(member) for member in members)
     return Filter(tenant, provider, model, session, where.call_id)
 
 
@@ -161,10 +134,7 @@ def is_barred(row: Row, deletions: Iterable[Deletion], now: float) -> bool:
     """Whether one of these deletions, in the words of columns, means this row (`Deletion.bars`)."""
     return any(
         row.created_at < deletion.at <= now
-        and deletion.where.tenant in (None, row.tenant)
-        and deletion.where.provider in (None, row.provider)
-        and deletion.where.model in (None, row.model)
-        and deletion.where.session in (None, row.session)
+        and deletion.where.covers(*row.scope)
         and (deletion.where.call_id is None or call_digest(deletion.where.call_id) in split(row.digests))
         for deletion in deletions
     )

@@ -64,11 +64,9 @@ def keys_from_environment(environment: Mapping[str, str]) -> tuple[str | None, s
 
 def decode_duration(text: str) -> float:
     """`"2h"`, `"7d"`, `"90s"`, `"1d12h"` in seconds."""
-    parts = re.fullmatch(r"(?:\d+(?:\.\d+)?[smhdw])+", text, re.ASCII)
-    if parts is None:
+    if re.fullmatch(r"(?:\d+(?:\.\d+)?[smhdw])+", text, re.ASCII) is None:
         raise StoreRefused(f"{text!r} is not a duration: write it as 90s, 15m, 2h, 7d or 2w")
-    parts_of_it = re.split(r"(?<=[smhdw])", text)[:-1]
-    return float(sum(float(part[:-1]) * _SECONDS[part[-1]] for part in parts_of_it))
+    return float(sum(float(number) * _SECONDS[unit] for number, unit in re.findall(r"([\d.]+)(.)", text)))
 
 
 def decode_size(text: str) -> int:

@@ -11,10 +11,13 @@ import asyncio
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
+from urllib.parse import parse_qs
+
+from msgspec.structs import astuple
 
 from thoughtline.stores import sqlite_work as work
 from thoughtline.stores.background import Periodic
@@ -25,20 +28,18 @@ from thoughtline.stores.base import (
     Saved,
     SessionSummary,
     Stats,
+    decode_cursor,
 )
-from thoughtline.stores.durable import DurableStore, PageRow
+from thoughtline.stores.durable import DurableStore, PageRow, Uses
 from thoughtline.stores.packing import Packer
-from thoughtline.stores.paging import decode_cursor
 from thoughtline.stores.rows import Hit, Row
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.stores.sqlite_arrivals import Arrivals, fold, has_arrivals, touch
 from thoughtline.stores.sqlite_schema import migrate
 from thoughtline.stores.sqlite_writer import SqliteWriter, unavailable
-from thoughtline.stores.uses import Uses
-from thoughtline.values.errors import StoreUnavailable
+from thoughtline.values.errors import StoreRefused, StoreUnavailable
 
 Result = TypeVar("Result")
-Synchronous = Literal["normal", "full"]
 
 CACHE_KIB = 16 * 1024
 """Page cache of a connection: holds the upper levels of the look-up tree of some millions of keys."""
@@ -59,12 +60,9 @@ class SqliteStore(DurableStore):
 
     STALE_SECONDS = 0.0
 
-    def __init__(
-        self, path: Path, settings: StoreSettings, clock: Clock, packer: Packer, synchronous: Synchronous = "normal"
-    ) -> None:
+    def __init__(self, url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> None:
         super().__init__(settings, clock, packer)
-        self._path = path
-        self._synchronous = synchronous
+        self._path, self._synchronous = _decode_address(url)
         self._here: sqlite3.Connection | None = None
         self._writer: SqliteWriter | None = None
         self._uses = Uses(packer, settings.ttl_seconds)
@@ -76,8 +74,8 @@ class SqliteStore(DurableStore):
     async def open(self) -> None:
         if self._writer is not None:
             return
-        await asyncio.to_thread(self._prepare)
-        self._here = await asyncio.to_thread(self._read, self._connect_here)
+        await _in_thread(self._prepare)
+        self._here = await _in_thread(self._connect_here)
         self._writer = SqliteWriter(self._connect)
         self._cleaner.start()
         self._folder.start()
@@ -91,7 +89,7 @@ class SqliteStore(DurableStore):
         if (writer := self._writer) is not None:
             with suppress(StoreUnavailable):
                 await self._fold()
-                await self._flush(writer)
+                await self._flush()
             self._writer = None
             await writer.close()
         if self._here is not None:
@@ -104,7 +102,7 @@ class SqliteStore(DurableStore):
             if self._synchronous == "normal" and not self._is_slow_to_write:
                 saved = self._arrivals.append(self._open_here(), rows, now)
             if saved is None:
-                await self._open_writer().run_shared(self._save_all, (rows, now))
+                await self._open_writer().run(self._save_all, (rows, now))
             elif self._folding is None:
                 self._folding = asyncio.get_running_loop().call_later(FOLD_SECONDS, self._folder.wake)
             self._fails_to_write = False
@@ -161,43 +159,42 @@ class SqliteStore(DurableStore):
     async def _clean(self, now: float) -> int:
         cap = self._settings.max_bytes
         await self._fold()
-        await self._flush(self._open_writer())
+        await self._flush()
         gone = await self._in_steps(lambda connection: work.delete_expired(connection, now))
         gone += await self._in_steps(lambda connection: work.delete_beyond(connection, cap))
         await self._write(lambda connection: work.tidy(connection, now))
         return gone
 
     async def put_note(self, note: Note) -> None:
-        await self._write(lambda connection: work.put_note(connection, note))
+        await self._write(lambda connection: connection.execute(work.PUT_NOTE, astuple(note)).rowcount)
 
     async def notes(self, namespace: str) -> tuple[Note, ...]:
-        now = self._clock()
-        return await self._read_quickly(lambda connection: work.notes(connection, namespace, now))
+        values = (namespace, self._clock())
+        rows = await self._read_quickly(lambda connection: connection.execute(work.NOTES, values).fetchall())
+        return tuple(Note(*row) for row in rows)
 
     async def delete_notes(self, namespace: str, key: str | None = None) -> int:
-        return await self._write(lambda connection: work.delete_notes(connection, namespace, key))
+        return await self._write(lambda connection: connection.execute(work.DELETE_NOTES, (namespace, key)).rowcount)
 
-    def _save_all(self, connection: sqlite3.Connection, parts: Sequence[tuple[list[Row], float]]) -> None:
+    def _save_all(self, connection: sqlite3.Connection, parts: Sequence[tuple[list[Row], float]]) -> list[None]:
         """What several have given at about the same time, and had better not wait for on the loop. What has arrived
         before comes first: pages go by the order of saving."""
         fold(connection, self._settings.ttl_seconds)
         now = max(now for _, now in parts)
         rows = [row for rows, _ in parts for row in rows]
         work.save(connection, rows, now, now + self._settings.ttl_seconds)
+        return [None for _ in parts]
 
     def _mark_deleted(self, connection: sqlite3.Connection, where: Filter, now: float) -> int:
         """What has arrived before is meant too."""
         fold(connection, self._settings.ttl_seconds)
         return work.mark_deleted(connection, where, now)
 
-    def _fold_some(self, connection: sqlite3.Connection) -> int:
-        """Saves that come meanwhile find the file locked, and wait for so much at most."""
-        return fold(connection, self._settings.ttl_seconds, work.STEP)
-
     async def _fold(self) -> None:
-        self._folding = None
+        self._folding, ttl = None, self._settings.ttl_seconds
         if await self._read_quickly(has_arrivals):
-            while await self._write(self._fold_some) == work.STEP:
+            # In steps: saves that come meanwhile find the file locked, and wait for so much at most.
+            while await self._write(lambda connection: fold(connection, ttl, work.STEP)) == work.STEP:
                 pass
             await self._write(touch)
             self._fails_to_write = False
@@ -211,11 +208,11 @@ class SqliteStore(DurableStore):
             except StoreUnavailable:
                 self._fails_to_write = True
 
-    async def _flush(self, writer: SqliteWriter) -> None:
+    async def _flush(self) -> None:
         batch = self._uses.batch()
         expires_at = self._clock() + self._settings.ttl_seconds
         if batch.renewals or batch.repacked:
-            await writer.run(lambda connection: work.write_uses(connection, batch, expires_at))
+            await self._write(lambda connection: work.write_uses(connection, batch, expires_at))
             self._uses.settle(batch)
 
     async def _in_steps(self, step: Callable[[sqlite3.Connection], int]) -> int:
@@ -226,26 +223,17 @@ class SqliteStore(DurableStore):
         return total
 
     async def _write(self, job: Callable[[sqlite3.Connection], Result]) -> Result:
-        return await self._open_writer().run(job)
-
-    def _read(self, job: Callable[[], Result]) -> Result:
-        try:
-            return job()
-        except sqlite3.Error as error:
-            raise unavailable(error) from error
+        return await self._open_writer().run(_do_each, job)
 
     async def _read_aside(self, job: Callable[[sqlite3.Connection], Result]) -> Result:
         """A read that may be long, away from the loop, on a connection of its own."""
 
         def read() -> Result:
-            connection = self._connect()
-            try:
+            with closing(self._connect()) as connection:
                 return job(connection)
-            finally:
-                connection.close()
 
         self._open_here()
-        return await asyncio.to_thread(self._read, read)
+        return await _in_thread(read)
 
     def _open_here(self) -> sqlite3.Connection:
         if self._here is None:
@@ -263,15 +251,10 @@ class SqliteStore(DurableStore):
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
             os.chmod(self._path, 0o600)
-            connection = self._connect()
-            try:
+            with closing(self._connect()) as connection:
                 work.prepare(connection)
                 migrate(connection)
                 work.check_key(connection, self._packer)
-            finally:
-                connection.close()
-        except sqlite3.Error as error:
-            raise unavailable(error) from error
         except OSError as error:
             raise StoreUnavailable(f"sqlite: {self._path.name}: {error.strerror}") from error
 
@@ -290,3 +273,26 @@ class SqliteStore(DurableStore):
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         return connection
+
+
+def _do_each(
+    connection: sqlite3.Connection, jobs: Sequence[Callable[[sqlite3.Connection], Result]]
+) -> Iterator[Result]:
+    return (job(connection) for job in jobs)
+
+
+async def _in_thread(job: Callable[[], Result]) -> Result:
+    try:
+        return await asyncio.to_thread(job)
+    except sqlite3.Error as error:
+        raise unavailable(error) from error
+
+
+def _decode_address(url: str) -> tuple[Path, str]:
+    """Where the file is, and when a commit is done."""
+    path, _, query = url.removeprefix("sqlite://").partition("?")
+    options = parse_qs(query)
+    synchronous = options.pop("synchronous", ["normal"])[0]
+    if len(path) < 2 or not path.startswith("/") or options or synchronous not in ("normal", "full"):
+        raise StoreRefused("a SQLite address is sqlite:///path, or sqlite:///path?synchronous=full")
+    return Path(path[1:]).absolute(), synchronous

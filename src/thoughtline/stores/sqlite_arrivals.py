@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Iterable
 from itertools import groupby, islice, takewhile
 from operator import attrgetter
-from typing import NamedTuple
+from typing import TypeAlias
 
 import msgspec
 
@@ -37,6 +37,9 @@ OVERDUE_SECONDS = 60.0
 
 MAX_APPENDED = 256 * 2**10
 """Bytes of one save that the loop writes: about a millisecond."""
+
+Arrival: TypeAlias = tuple[int, int | None, float, bytes]
+"""Up to which number others were folded; the number, time and records of one transaction, if any are new."""
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[Row])
@@ -65,15 +68,6 @@ def has_arrivals(connection: sqlite3.Connection) -> bool:
     return connection.execute("SELECT 1 FROM arrivals LIMIT 1").fetchone() is not None
 
 
-class Arrival(NamedTuple):
-    """The records of one transaction, and up to which number others were folded; no more than that if none are new."""
-
-    folded: int
-    seq: int | None
-    at: float
-    rows: bytes
-
-
 class Arrivals:
     """What this process has read of the table, by the digests it is found by."""
 
@@ -86,7 +80,7 @@ class Arrivals:
     def read(self, connection: sqlite3.Connection) -> list[Arrival]:
         """What is new, in any thread; `take` it in the loop's. To be read before the tables that arrivals are folded
         into, or what is folded meanwhile is in neither."""
-        return [Arrival(*row) for row in connection.execute(_NEW, (self._read,))]
+        return connection.execute(_NEW, (self._read,)).fetchall()
 
     def take(self, arrivals: list[Arrival]) -> None:
         for folded, seq, at, data in arrivals:
@@ -124,12 +118,12 @@ class Arrivals:
         """By identity."""
         if not self._by_digest:
             return {}
-        found: dict[bytes, tuple[Row, float, list[bytes]]] = {}
+        found: dict[bytes, Hit] = {}
         for digest in digests:
-            for identity, (row, expires_at) in self._by_digest.get(digest, {}).items():
-                if expires_at > now:
-                    found.setdefault(identity, (row, expires_at, []))[2].append(digest)
-        return {identity: Hit(identity, row.data, by, 0, end) for identity, (row, end, by) in found.items()}
+            for identity, (row, end) in self._by_digest.get(digest, {}).items():
+                if end > now:
+                    found.setdefault(identity, Hit(identity, row.data, [], 0, end)).digests.append(digest)
+        return found
 
     def _add(self, seq: int, at: float, rows: list[Row]) -> None:
         self._read = seq

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from thoughtline.stores.migrations import Migration, missing
+from thoughtline.stores.durable import Migration, missing
 
 MIGRATIONS = (
     Migration(
@@ -75,17 +75,13 @@ def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...] = 
     """Bring a database up to date in one transaction. Of two processes that start at once, one waits for the other."""
     if not missing(migrations, _version(connection)):
         return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
         connection.execute("CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL)")
         for step in missing(migrations, _version(connection)):
             for statement in step.statements:
                 connection.execute(statement)
             connection.execute("INSERT INTO migrations VALUES (?, ?)", (step.number, step.name))
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
 
 
 def _version(connection: sqlite3.Connection) -> int:

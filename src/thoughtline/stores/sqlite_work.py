@@ -6,12 +6,10 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from thoughtline.stores.base import DELETION_KEPT_SECONDS, MAX_PER_KEY, Deletion, Filter, Note, SessionSummary, Stats
-from thoughtline.stores.durable import PageRow
+from thoughtline.stores.base import DELETION_KEPT_SECONDS, MAX_PER_KEY, Deletion, Filter, SessionSummary, Stats
+from thoughtline.stores.durable import Batch, PageRow
 from thoughtline.stores.packing import Packer
-from thoughtline.stores.paging import encode_cursor
 from thoughtline.stores.rows import DIGEST, Hit, Part, Row, call_digest, is_barred, split, sum_parts
-from thoughtline.stores.uses import Batch
 
 STEP = 200
 """Records that one transaction of a long deletion takes out: some milliseconds."""
@@ -43,6 +41,10 @@ _LOOKUPS = f"""INSERT OR IGNORE INTO lookups
 _POINTERS = f"SELECT record FROM lookups WHERE digest = ? ORDER BY record DESC LIMIT {MAX_PER_KEY}"
 _RECORD = "SELECT identity, expires_at, data FROM records WHERE seq = ? AND expires_at > ?"
 
+PUT_NOTE = "REPLACE INTO notes VALUES (?, ?, ?, ?)"
+NOTES = "SELECT namespace, key, value, expires_at FROM notes WHERE namespace = ? AND expires_at > ? ORDER BY key"
+DELETE_NOTES = "DELETE FROM notes WHERE namespace = ?1 AND (?2 IS NULL OR key = ?2)"
+
 
 def prepare(connection: sqlite3.Connection) -> None:
     """Before the first table: a new file can give pages back. The write-ahead log is a property of the file.
@@ -65,17 +67,13 @@ def prepare(connection: sqlite3.Connection) -> None:
 
 def check_key(connection: sqlite3.Connection, packer: Packer) -> None:
     """Raise `WrongKey` where the database was encrypted with none of our keys, else note the one we use."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
         kept = connection.execute("SELECT value FROM facts WHERE name = 'key check'").fetchone()
         if kept is not None:
             packer.check(kept[0])
         if kept is None or not packer.is_current(kept[0]):
             connection.execute("REPLACE INTO facts VALUES ('key check', ?)", (packer.key_check(),))
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
 
 
 def save(connection: sqlite3.Connection, rows: Sequence[Row], now: float, expires_at: float) -> None:
@@ -200,14 +198,14 @@ def write_uses(connection: sqlite3.Connection, uses: Batch, expires_at: float) -
     connection.executemany("UPDATE records SET data = ?2 WHERE seq = ?1", uses.repacked)
 
 
-def page(connection: sqlite3.Connection, where: Filter, now: float, before: int | None, limit: int) -> list[PageRow]:
+def page(connection: sqlite3.Connection, where: Filter, now: float, before: int, limit: int) -> list[PageRow]:
     clause, values = _clause(where)
     rows = connection.execute(
         f"""SELECT seq, identity, expires_at, data FROM records
         WHERE seq < ? AND expires_at > ? AND {clause} ORDER BY seq DESC LIMIT ?""",
-        (before if before is not None else 2**62, now, *values, limit),
+        (before, now, *values, limit),
     )
-    return [(encode_cursor(seq), *rest) for seq, *rest in rows]
+    return [(str(seq), *rest) for seq, *rest in rows]
 
 
 def sessions(connection: sqlite3.Connection, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
@@ -231,39 +229,13 @@ def stats(connection: sqlite3.Connection) -> Stats:
     return sum_parts([Part(*row) for row in rows], ends[0][0], ends[1][0])
 
 
-def put_note(connection: sqlite3.Connection, note: Note) -> None:
-    connection.execute(
-        "REPLACE INTO notes VALUES (?, ?, ?, ?)", (note.namespace, note.key, note.value, note.expires_at)
-    )
-
-
-def notes(connection: sqlite3.Connection, namespace: str, now: float) -> tuple[Note, ...]:
-    rows = connection.execute(
-        "SELECT namespace, key, value, expires_at FROM notes WHERE namespace = ? AND expires_at > ? ORDER BY key",
-        (namespace, now),
-    )
-    return tuple(Note(*row) for row in rows)
-
-
-def delete_notes(connection: sqlite3.Connection, namespace: str, key: str | None) -> int:
-    return connection.execute(
-        "DELETE FROM notes WHERE namespace = ?1 AND (?2 IS NULL OR key = ?2)", (namespace, key)
-    ).rowcount
-
-
 def _clause(where: Filter) -> tuple[str, tuple[object, ...]]:
     """The condition on `records` that a filter is."""
-    members = [
-        ("tenant", where.tenant),
-        ("provider", where.provider),
-        ("model", where.model),
-        ("session", where.session),
-    ]
-    chosen = [(name, value) for name, value in members if value is not None]
+    names = [name for name in ("tenant", "provider", "model", "session") if getattr(where, name) is not None]
     clauses: list[str] = []
-    values: list[object] = [value for _, value in chosen]
-    if chosen:
-        clauses.append(f"scope IN (SELECT id FROM scopes WHERE {' AND '.join(f'{name} = ?' for name, _ in chosen)})")
+    values: list[object] = [getattr(where, name) for name in names]
+    if names:
+        clauses.append(f"scope IN (SELECT id FROM scopes WHERE {' AND '.join(f'{name} = ?' for name in names)})")
     if where.call_id is not None:
         clauses.append("seq IN (SELECT record FROM lookups WHERE digest = ?)")
         values.append(call_digest(where.call_id))

@@ -10,7 +10,8 @@ import asyncio
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -21,8 +22,8 @@ from thoughtline.values.errors import StoreUnavailable
 
 Result = TypeVar("Result")
 Part = TypeVar("Part")
-Work: TypeAlias = Callable[[sqlite3.Connection], Result]
-SharedWork: TypeAlias = Callable[[sqlite3.Connection, Sequence[Part]], None]
+Work: TypeAlias = Callable[[sqlite3.Connection, Sequence[Part]], Iterable[Result]]
+"""Done once for the parts of all who wait for it at once; what comes of each."""
 
 MAX_BATCH = 512
 """Works of one commit: enough to make its cost disappear, few enough that none waits long."""
@@ -32,12 +33,9 @@ PACE_SECONDS = 0.003
 
 
 class _Job(NamedTuple):
-    """`shared` work is done once for the parts of all who wait for it, `work` for this one alone."""
-
     done: asyncio.Future[Any]
-    work: Work[Any] | None = None
-    shared: SharedWork[Any] | None = None
-    part: Any = None
+    work: Work[Any, Any]
+    part: Any
 
 
 class SqliteWriter:
@@ -48,21 +46,14 @@ class SqliteWriter:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._loop = asyncio.get_running_loop()
         self._connection: sqlite3.Connection | None = None
-        self._not_before = 0.0
         self._thread = threading.Thread(target=self._run, name="thoughtline-sqlite-writer", daemon=True)
         self._thread.start()
 
-    async def run(self, work: Work[Result]) -> Result:
-        """The work's result, once it is committed."""
+    async def run(self, work: Work[Part, Result], part: Part) -> Result:
+        """What came of this part, once it is committed."""
         done: asyncio.Future[Result] = self._loop.create_future()
-        self._jobs.put(_Job(done, work))
+        self._jobs.put(_Job(done, work, part))
         return await done
-
-    async def run_shared(self, work: SharedWork[Part], part: Part) -> None:
-        """The same for work that others wait for too: it is done once, with all their parts."""
-        done: asyncio.Future[None] = self._loop.create_future()
-        self._jobs.put(_Job(done, None, work, part))
-        await done
 
     async def close(self) -> None:
         """Finish what waits, then end the thread."""
@@ -70,39 +61,28 @@ class SqliteWriter:
         await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
-        going = True
-        while going:
-            batch, going = self._next_batch()
-            if batch:
-                self._commit(batch)
-            self._not_before = time.monotonic() + PACE_SECONDS if len(batch) > 1 else 0.0
+        not_before = 0.0
+        while (job := self._jobs.get()) is not None:
+            if (early := not_before - time.monotonic()) > 0:
+                time.sleep(early)
+            batch = [job]
+            with suppress(Empty):
+                while len(batch) < MAX_BATCH and (job := self._jobs.get_nowait()) is not None:
+                    batch.append(job)
+            if job is None:
+                self._jobs.put(None)  # the end comes after what was given before it
+            self._commit(batch)
+            not_before = time.monotonic() + PACE_SECONDS if len(batch) > 1 else 0.0
         if self._connection is not None:
             self._connection.close()
 
-    def _next_batch(self) -> tuple[list[_Job], bool]:
-        job = self._jobs.get()
-        if (early := self._not_before - time.monotonic()) > 0:
-            time.sleep(early)
-        batch: list[_Job] = []
-        while job is not None:
-            batch.append(job)
-            if len(batch) >= MAX_BATCH:
-                return batch, True
-            try:
-                job = self._jobs.get_nowait()
-            except Empty:
-                return batch, True
-        return batch, False
-
     def _commit(self, batch: list[_Job]) -> None:
         try:
-            results = self._transact(batch)
-        except sqlite3.Error as error:
-            self._tell(partial(_fail, batch, unavailable(error)))
+            told = partial(_resolve, batch, self._transact(batch))
         except BaseException as error:
-            self._tell(partial(_fail, batch, error))
-        else:
-            self._tell(partial(_resolve, batch, results))
+            told = partial(_fail, batch, unavailable(error) if isinstance(error, sqlite3.Error) else error)
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(told)
 
     def _transact(self, batch: list[_Job]) -> list[object]:
         if self._connection is None:
@@ -126,23 +106,14 @@ class SqliteWriter:
             connection.close()
             self._connection = None
 
-    def _tell(self, what: Callable[[], None]) -> None:
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(what)
-
 
 def unavailable(error: sqlite3.Error) -> StoreUnavailable:
     return StoreUnavailable(f"sqlite: {error}")
 
 
 def _results(connection: sqlite3.Connection, batch: list[_Job]) -> Iterator[object]:
-    for shared, jobs in groupby(batch, attrgetter("shared")):
-        if shared is None:
-            yield from (job.work(connection) for job in jobs if job.work is not None)
-        else:
-            parts = [job.part for job in jobs]
-            shared(connection, parts)
-            yield from (None for _ in parts)
+    for work, jobs in groupby(batch, attrgetter("work")):
+        yield from work(connection, [job.part for job in jobs])
 
 
 def _resolve(batch: list[_Job], results: list[object]) -> None:
