@@ -1,16 +1,69 @@
-"""What a provider and its model demand back, as data: the types that the rows of providers are made of."""
+"""What a provider and its model demand back, as data: the types that the rows of providers are made of.
+
+A `Dialect` is what differs between servers that speak the same wire format: which field or block carries reasoning, and
+whose reasoning it is. The format modules read every carrier they know wherever it stands; a dialect decides what they
+write, and whether `<think>` in visible text is reasoning (never guessed: only where the dialect says so).
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.refusals import RefusalTemplate
+from thoughtline.values.items import UNKNOWN_FORMAT, ReasoningFormat, ToolCall, ToolResult
 from thoughtline.values.options import FUNCTIONS_ONLY, ToolRange
-from thoughtline.values.turns import FormatName, Transcript
+from thoughtline.values.turns import FormatName, Transcript, Turn
+
+Carrier = Literal[
+    "native",  # the format has one place for reasoning, and it is used
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "reasoning_text",  # with reasoning_opaque beside it
+    "thinking",
+    "think_tags",  # <think>…</think> at the head of the visible text
+    "mistral_chunks",  # {"type":"thinking","thinking":[{"type":"text",…}]} in content
+    "cohere_chunks",  # {"type":"thinking","thinking":"…"} in content
+    "google_extra",  # extra_content.google.thought_signature, on the message and on its calls
+    "none",  # the wire has no place for it
+]
+CallIdForm = Literal[
+    "any",  # nobody counts their letters
+    "own",  # any, and the model goes by the form that it gives them itself
+    "short",  # as the format's own provider takes them
+    "counted",  # exactly `call_id_chars` letters and digits
+]
+
+
+class Dialect(Struct, frozen=True):
+    """Where a server of some format keeps reasoning, whose reasoning it is, and which ids of calls it takes."""
+
+    name: str
+    carrier: Carrier
+    reasoning_format: ReasoningFormat = UNKNOWN_FORMAT
+    call_ids: CallIdForm = "any"
+    call_id_chars: int = 0
+
+
+def written_in(dialect: Dialect, carrier: str) -> Dialect:
+    """The dialect with its reasoning in another place; an empty name leaves it where it is."""
+    return replace(dialect, carrier=cast(Carrier, carrier)) if carrier and carrier != dialect.carrier else dialect
+
+
+# Those that no provider has for itself.
+REASONING_CONTENT = Dialect("reasoning_content", "reasoning_content")
+REASONING = Dialect("reasoning", "reasoning")
+REASONING_DETAILS = Dialect("reasoning_details", "reasoning_details", call_ids="short")
+THINK_TAGS = Dialect("think_tags", "think_tags")
+NO_REASONING = Dialect("none", "none", call_ids="short")
+
+
+# --- contracts -------------------------------------------------------------------------------------------------------
 
 Kind = Literal["presence", "authenticity", "advisory", "forbidden"]
 Scope = Literal[
@@ -107,3 +160,58 @@ class Contract(Struct, frozen=True, gc=False):
     @property
     def is_strict(self) -> bool:
         return self.kind in ("presence", "authenticity") and self.scope != "nowhere"
+
+
+# --- which turns of a request a contract is about --------------------------------------------------------------------
+# "The last user message" is the last one that says something itself: a message that only brings results continues a
+# tool loop.
+
+DEPEND_ON_THE_END: frozenset[Scope] = frozenset(("calls_after_user", "first_call_of_step", "loop_head"))
+"""Scopes in which a turn that must carry reasoning need not any more when the user has spoken again."""
+
+
+def required_turns(transcript: Transcript, contract: Contract, assistant: Sequence[int]) -> tuple[int, ...]:
+    """Positions of the assistant turns that must carry reasoning in this request, of all `assistant` turns."""
+    if contract.only_when_thinking and not contract.thinks(transcript):
+        return ()
+    turns = transcript.turns
+    match contract.scope:
+        case "nowhere" | "pairs":
+            return ()
+        case "all_with_tools":
+            return tuple(assistant) if transcript.tools else ()
+        case "calls":
+            return tuple(position for position in assistant if has_calls(turns[position]))
+        case "calls_after_user" | "first_call_of_step":
+            start = after_last_user(turns)
+            return tuple(position for position in assistant if position >= start and has_calls(turns[position]))
+        case "loop_head":
+            return _loop_head(turns, assistant)
+
+
+def _loop_head(turns: Sequence[Turn], assistant: Sequence[int]) -> tuple[int, ...]:
+    """The first assistant turn since the last user message, if the request ends with results: all that follows it is
+    one turn to Anthropic, whoever made it."""
+    if not turns or not any(isinstance(item, ToolResult) for item in turns[-1].items):
+        return ()
+    start = after_last_user(turns)
+    loop = [position for position in assistant if position >= start]
+    return tuple(loop[:1]) if any(has_calls(turns[position]) for position in loop) else ()
+
+
+def has_calls(turn: Turn) -> bool:
+    return any(isinstance(item, ToolCall) for item in turn.items)
+
+
+def after_last_user(turns: Sequence[Turn]) -> int:
+    """Where the current turn of the conversation starts: after the last message in which a user says something."""
+    for position in range(len(turns) - 1, -1, -1):
+        turn = turns[position]
+        if is_said_by_user(turn):
+            return position + 1
+    return 0
+
+
+def is_said_by_user(turn: Turn) -> bool:
+    """Whether it is a user's message that says something itself."""
+    return turn.role == "user" and not any(isinstance(item, ToolResult) for item in turn.items)

@@ -7,6 +7,7 @@ from collections.abc import Set
 from msgspec.structs import replace
 
 from thoughtline.providers import Contract, Rung
+from thoughtline.providers.contract import after_last_user
 from thoughtline.providers.refusals import RuleCode
 from thoughtline.replay.keys import ModelStep
 from thoughtline.replay.matching import (
@@ -32,7 +33,6 @@ from thoughtline.replay.restoring import (
     without_refused,
     without_thoughts,
 )
-from thoughtline.replay.scopes import after_last_user
 from thoughtline.replay.turn_plans import MOVABLE, TurnPlans, is_misplaced, unrepeated, why_unsendable
 from thoughtline.replay.weaving import (
     as_text,

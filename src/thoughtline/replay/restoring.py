@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Contract, Rung
+from thoughtline.providers.contract import has_calls
 from thoughtline.replay.keys import seal_key
 from thoughtline.replay.pairing import named_as_shown, paired
-from thoughtline.replay.scopes import has_calls
 from thoughtline.replay.visible import visible_of
 from thoughtline.replay.weaving import same_reasoning, spread, weave
 from thoughtline.values.items import (

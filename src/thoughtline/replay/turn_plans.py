@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Contract
+from thoughtline.providers.contract import DEPEND_ON_THE_END, after_last_user, has_calls, required_turns
 from thoughtline.providers.refusals import RuleCode
 from thoughtline.replay.findings import Finding, place_of
 from thoughtline.replay.keys import ModelStep
 from thoughtline.replay.matching import Found, looks_of
 from thoughtline.replay.plans import NO_PAST, Past, Plan, Policy, Trace, is_issued_by
-from thoughtline.replay.scopes import DEPEND_ON_THE_END, after_last_user, has_calls, required_turns
 from thoughtline.replay.visible import is_same_call
 from thoughtline.replay.weaving import filler_of, is_filler
 from thoughtline.values.destination import Destination
