@@ -27,8 +27,8 @@ from thoughtline.replay.detection import as_asked
 from thoughtline.replay.keys import walk
 from thoughtline.replay.known import known_steps, needs_of_all
 from thoughtline.replay.learning import learned_from_answer
-from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs, needs
+from thoughtline.replay.plans import Found
 from thoughtline.replay.remembering import Conversations, Cut, premises_of, still_holds
 from thoughtline.resuming import begun, conversation, gone_on, is_worth_remembering
 from thoughtline.sessions import first_model

@@ -22,8 +22,8 @@ from thoughtline.continuity.handover import NOTHING_QUOTED, Handover, HandoverLi
 from thoughtline.continuity.terms import Terms
 from thoughtline.formats.json_text import read_or_none
 from thoughtline.replay.known import known_steps
-from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs
+from thoughtline.replay.plans import Found
 from thoughtline.replay.visible import packed
 from thoughtline.stores import Clock, Filter, Note, Store
 from thoughtline.values.destination import Destination

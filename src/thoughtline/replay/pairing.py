@@ -14,7 +14,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from thoughtline.replay.visible import is_part_of, is_same_call, other_name
-from thoughtline.replay.weaving import essence, groups
+from thoughtline.replay.weaving import essence, groups, weave
 from thoughtline.values.items import (
     REASONING_KINDS,
     Item,
@@ -65,6 +65,15 @@ def _without_name(item: Item) -> Item:
             return replace(item, id=None)
         case _:
             return item
+
+
+def woven_in_pairs(
+    items: Sequence[Item], shown: Sequence[Item], made: Sequence[Item], *, is_bound: bool
+) -> tuple[Item, ...]:
+    """A step with the items of its record, which were `made` under these names. What the record does not know, such as
+    a compaction, never parts a thought from its element."""
+    target = weave(named_as_shown(items, shown, is_bound=is_bound), shown, opening="stranger")
+    return paired(target, made) if is_bound else target
 
 
 def named_as_shown(made: Sequence[Item], shown: Sequence[Item], *, is_bound: bool) -> tuple[Item, ...]:
