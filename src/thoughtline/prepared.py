@@ -90,7 +90,10 @@ class Carried(Struct, frozen=True, gc=False):
         """With the ids that the calls were made under, where the client has only digests of them."""
         if self.call_ids is None:
             return transcript
-        records = {record.id: record for some in found.values() for record in some}
+        records: dict[str, Record] = {}
+        for some in found.values():
+            for record in some:
+                records[record.id] = record
         return self.call_ids.restored(transcript, records.values())
 
 

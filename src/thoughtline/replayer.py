@@ -303,31 +303,30 @@ class Replayer:
         self, wanted: Callable[[], Needs], work: Work, carried: Carried = NOTHING_CARRIED
     ) -> tuple[Needs, Found]:
         """By lineage first, which is one key a step and nearly always enough; the other keys for what is left."""
-        needed, first = await work(partial(_first, wanted))
+        needed = await work(wanted)
         if not needed.steps:
             return needed, carried.added_to({})
         tenant = needed.identity.tenant
-        found = await self._find_all(tenant, first)
+        found = await self._find_all(tenant, needed.first)
         settled, rest = await work(partial(_settled, needed, found))
         if rest:
             found = {**found, **await self._find_all(tenant, rest)}
-        return (needed, carried.added_to(found)) if carried.adds_to(found) else (settled, found)
+        if carried.records and carried.adds_to(found):
+            return needed, carried.added_to(found)
+        return settled, found
 
     async def _find_all(self, tenant: str, keys: Sequence[Key]) -> Found:
-        """In slices, with others let in between them."""
-        found = dict(await self._find(tenant, keys[:_KEYS_AT_ONCE]))
-        for start in range(_KEYS_AT_ONCE, len(keys), _KEYS_AT_ONCE):
-            await asyncio.sleep(0)
-            found |= await self._find(tenant, keys[start : start + _KEYS_AT_ONCE])
+        """In slices, with others let in between them. A failing store never fails a request: it counts and shows its
+        failures itself."""
+        found: dict[Key, Sequence[Record]] = {}
+        for start in range(0, len(keys), _KEYS_AT_ONCE):
+            if start:
+                await asyncio.sleep(0)
+            try:
+                found.update(await self._store.find(tenant, keys[start : start + _KEYS_AT_ONCE]))
+            except StoreError:
+                continue
         return found
-
-    async def _find(self, tenant: str, keys: Sequence[Key]) -> Found:
-        if not keys:
-            return {}
-        try:
-            return await self._store.find(tenant, keys)
-        except StoreError:
-            return {}  # counted and shown by the store itself: a failing store never fails a request
 
     async def _amended(self, prepared: Prepared, healed: Healed) -> Prepared:
         """The same request under the contract and policy that the refusal teaches."""
@@ -352,13 +351,9 @@ class Replayer:
 
 
 def _read(body: bytes, format: FormatName, contract: Contract) -> tuple[Contract, Transcript]:
-    contract = as_asked(contract, body)
+    if contract.when_split is not None:
+        contract = as_asked(contract, body)
     return contract, decode_bounded(body, format, contract.dialect)
-
-
-def _first(wanted: Callable[[], Needs]) -> tuple[Needs, tuple[Key, ...]]:
-    needed = wanted()
-    return needed, needed.first
 
 
 def _settled(needed: Needs, found: Found) -> tuple[Needs, tuple[Key, ...]]:

@@ -103,7 +103,8 @@ def draft(
         if needed.steps and may_restore(transcript, contract):
             work.restore()
             work.climb(policy.ladder if policy.ladder is not None else contract.ladder)
-        work.ask_for_ciphertext()
+        if contract.scope == "pairs":
+            work.ask_for_ciphertext()
         work.mend()
     work.amend()
     return work
@@ -364,9 +365,7 @@ class Draft(TurnPlans):
     def ask_for_ciphertext(self) -> None:
         """Where nothing is kept at the provider, reasoning comes back only to those who ask for it in the answer."""
         inclusion, includes = self._wire.inclusion, self._transcript.includes
-        if self._contract.scope != "pairs" or inclusion is None or self._transcript.is_stored is not False:
-            return
-        if inclusion.seals not in includes:
+        if inclusion is not None and self._transcript.is_stored is False and inclusion.seals not in includes:
             self._members.append((inclusion.member, msgspec.json.encode([*includes, inclusion.seals])))
 
     # --- what is still missing ------------------------------------------------------------------------------------

@@ -150,7 +150,7 @@ class TurnPlans:
                 self._set(position, bare, "forbidden", "thinking is off, and this turn is still going on")
 
     def _parted(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
-        """tuple[Item, ...] that lost a partner: where they pair by names, without those."""
+        """Items that lost a partner: where they pair by names, without those."""
         return unnamed(items) if "items_are_elements" in self._wire.quirks else items
 
     def _pause_thinking(self) -> bool:
