@@ -18,9 +18,8 @@ from thoughtline.replay.learning import corrected
 from thoughtline.replay.refusals import Correction
 from thoughtline.stores import Clock, LayeredStore, Note, Store
 from thoughtline.values.destination import Destination
-from thoughtline.values.digests import digest
 from thoughtline.values.errors import StoreError
-from thoughtline.values.records import Key
+from thoughtline.values.records import Key, digest
 
 CONTRACTS = "learned-contracts"
 SEALS = "refused-seals"

@@ -14,9 +14,9 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from thoughtline.formats.lone_surrogates import peek
-from thoughtline.values.digests import digest
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Text
+from thoughtline.values.records import digest
 from thoughtline.values.turns import UNNAMED_SESSION, Transcript
 
 MAX_ID_CHARS = 256

@@ -20,13 +20,12 @@ from thoughtline.prepared import Prepared
 from thoughtline.replay.keys import Spot, frame_of, walk
 from thoughtline.replay.weaving import is_filler
 from thoughtline.sessions import unnamed_session
-from thoughtline.values.digests import digest
 from thoughtline.values.errors import DecodeError, LimitExceeded
 from thoughtline.values.events import Event, Failed, ItemDone, Started, TurnDone, UsageReported
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Item
 from thoughtline.values.outcome import Outcome
-from thoughtline.values.records import Record, RecordId, encode_record
+from thoughtline.values.records import Record, RecordId, digest, encode_record
 from thoughtline.values.turns import Candidate, Finish, FormatName, Provenance, Reply, Transcript, Turn, Usage
 
 log = logging.getLogger(__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thoughtline.values.digests import digest, digest_of, joined, named_digest, secret_digest
+from thoughtline.values.records import digest, digest_of, joined, named_digest, secret_digest
 
 
 def test_what_digests_give() -> None:

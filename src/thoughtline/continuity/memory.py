@@ -27,10 +27,9 @@ from thoughtline.replay.plans import Found
 from thoughtline.replay.visible import packed
 from thoughtline.stores import Clock, Filter, Note, Store
 from thoughtline.values.destination import Destination
-from thoughtline.values.digests import digest
 from thoughtline.values.errors import StoreError
 from thoughtline.values.identity import Identity
-from thoughtline.values.records import Key, Record, RecordId
+from thoughtline.values.records import Key, Record, RecordId, digest
 from thoughtline.values.turns import Transcript
 from thoughtline.working import Work, at_once
 
