@@ -2,7 +2,8 @@
 
 from msgspec.structs import replace
 
-from thoughtline.providers.contract import Contract, Dialect, Sampling, Source
+from thoughtline.providers.contract import Contract, Sampling, Source
+from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import CLAUDE_BUDGETS, CLAUDE_EFFORTS, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import ModelRow, ProviderRow

@@ -3,7 +3,8 @@
 from msgspec.structs import replace
 
 from thoughtline.providers import deepseek, openai
-from thoughtline.providers.contract import Dialect, Source
+from thoughtline.providers.contract import Source
+from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.row import ModelRow, ProviderRow
 from thoughtline.values.items import AZURE_OPENAI_RESPONSES_V1
 

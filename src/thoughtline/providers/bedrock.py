@@ -8,7 +8,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from thoughtline.providers.anthropic import ADAPTIVE, ADAPTIVE_MODELS, BOUND, BOUND_MODELS, CLAUDE
-from thoughtline.providers.contract import Contract, Dialect, Source, unverified
+from thoughtline.providers.contract import Contract, Source, unverified
+from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import ALWAYS_THINKS, TO_HIGH, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import ModelRow, ProviderRow, RelayedMaker

@@ -2,7 +2,8 @@
 
 from msgspec.structs import replace
 
-from thoughtline.providers.contract import THINK_TAGS, Source
+from thoughtline.providers.contract import Source
+from thoughtline.providers.dialects import THINK_TAGS
 from thoughtline.providers.knobs import NO_KNOB
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import ModelRow, ProviderRow

@@ -7,7 +7,8 @@ than Anthropic has it, so no other API takes it.
 from msgspec.structs import replace
 
 from thoughtline.providers.anthropic import ADAPTIVE, ADAPTIVE_MODELS, BOUND, BOUND_MODELS, CLAUDE
-from thoughtline.providers.contract import Contract, Dialect, Source
+from thoughtline.providers.contract import Contract, Source
+from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.gemini import MODELS_2, NATIVE, NATIVE_2
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.row import ModelRow, ProviderRow

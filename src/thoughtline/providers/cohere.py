@@ -1,6 +1,7 @@
 """Cohere: thinking chunks in the content, never checked."""
 
-from thoughtline.providers.contract import Contract, Dialect, Source
+from thoughtline.providers.contract import Contract, Source
+from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.row import ModelRow, ProviderRow
 from thoughtline.values.items import COHERE_V2

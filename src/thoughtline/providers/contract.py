@@ -1,9 +1,5 @@
-"""What a provider and its model demand back, as data: the types that the rows of providers are made of.
-
-A `Dialect` is what differs between servers that speak the same wire format: which field or block carries reasoning, and
-whose reasoning it is. The format modules read every carrier they know wherever it stands; a dialect decides what they
-write, and whether `<think>` in visible text is reasoning (never guessed: only where the dialect says so).
-"""
+"""What a provider and its model demand back, as data: the types that the rows of providers are made of, and which turns
+of a request they are about."""
 
 from __future__ import annotations
 
@@ -13,57 +9,12 @@ from typing import Literal, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from thoughtline.providers.dialects import Carrier, Dialect
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.refusals import RefusalTemplate
-from thoughtline.values.items import UNKNOWN_FORMAT, ReasoningFormat, ToolCall, ToolResult
+from thoughtline.values.items import ToolCall, ToolResult
 from thoughtline.values.options import FUNCTIONS_ONLY, ToolRange
 from thoughtline.values.turns import FormatName, Transcript, Turn
-
-Carrier = Literal[
-    "native",  # the format has one place for reasoning, and it is used
-    "reasoning_content",
-    "reasoning",
-    "reasoning_details",
-    "reasoning_text",  # with reasoning_opaque beside it
-    "thinking",
-    "think_tags",  # <think>…</think> at the head of the visible text
-    "mistral_chunks",  # {"type":"thinking","thinking":[{"type":"text",…}]} in content
-    "cohere_chunks",  # {"type":"thinking","thinking":"…"} in content
-    "google_extra",  # extra_content.google.thought_signature, on the message and on its calls
-    "none",  # the wire has no place for it
-]
-CallIdForm = Literal[
-    "any",  # nobody counts their letters
-    "own",  # any, and the model goes by the form that it gives them itself
-    "short",  # as the format's own provider takes them
-    "counted",  # exactly `call_id_chars` letters and digits
-]
-
-
-class Dialect(Struct, frozen=True):
-    """Where a server of some format keeps reasoning, whose reasoning it is, and which ids of calls it takes."""
-
-    name: str
-    carrier: Carrier
-    reasoning_format: ReasoningFormat = UNKNOWN_FORMAT
-    call_ids: CallIdForm = "any"
-    call_id_chars: int = 0
-
-
-def written_in(dialect: Dialect, carrier: str) -> Dialect:
-    """The dialect with its reasoning in another place; an empty name leaves it where it is."""
-    return replace(dialect, carrier=cast(Carrier, carrier)) if carrier and carrier != dialect.carrier else dialect
-
-
-# Those that no provider has for itself.
-REASONING_CONTENT = Dialect("reasoning_content", "reasoning_content")
-REASONING = Dialect("reasoning", "reasoning")
-REASONING_DETAILS = Dialect("reasoning_details", "reasoning_details", call_ids="short")
-THINK_TAGS = Dialect("think_tags", "think_tags")
-NO_REASONING = Dialect("none", "none", call_ids="short")
-
-
-# --- contracts -------------------------------------------------------------------------------------------------------
 
 Kind = Literal["presence", "authenticity", "advisory", "forbidden"]
 Scope = Literal[
@@ -160,6 +111,11 @@ class Contract(Struct, frozen=True, gc=False):
     @property
     def is_strict(self) -> bool:
         return self.kind in ("presence", "authenticity") and self.scope != "nowhere"
+
+
+def written_in(dialect: Dialect, carrier: str) -> Dialect:
+    """The dialect with its reasoning in another place; an empty name leaves it where it is."""
+    return replace(dialect, carrier=cast(Carrier, carrier)) if carrier and carrier != dialect.carrier else dialect
 
 
 # --- which turns of a request a contract is about --------------------------------------------------------------------

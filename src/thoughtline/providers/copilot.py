@@ -1,7 +1,8 @@
 """GitHub Copilot: text and an opaque half beside it, of models that others make."""
 
 from thoughtline.providers import anthropic
-from thoughtline.providers.contract import Contract, Dialect, unverified
+from thoughtline.providers.contract import Contract, unverified
+from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import NO_KNOB
 from thoughtline.providers.row import ModelRow, ProviderRow, RelayedMaker
 from thoughtline.values.items import COPILOT_V1

@@ -2,7 +2,8 @@
 
 from msgspec.structs import replace
 
-from thoughtline.providers.contract import Contract, Dialect, Source, unverified
+from thoughtline.providers.contract import Contract, Source, unverified
+from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import ALWAYS_THINKS, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import THINKING_TOKENS, ModelRow, ProviderRow

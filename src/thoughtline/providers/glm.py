@@ -1,6 +1,7 @@
 """Zhipu's GLM, at Z.ai: text, never enforced."""
 
-from thoughtline.providers.contract import Contract, Dialect, Source
+from thoughtline.providers.contract import Contract, Source
+from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.row import Context, ModelRow, ProviderRow
 from thoughtline.values.items import GLM_V1

@@ -2,7 +2,8 @@
 
 from msgspec.structs import replace
 
-from thoughtline.providers.contract import PRESENCE, Contract, Dialect, Source, unverified
+from thoughtline.providers.contract import PRESENCE, Contract, Source, unverified
+from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import THINKING_TYPE, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import Context, ModelRow, ProviderRow

@@ -2,7 +2,8 @@
 
 from msgspec.structs import replace
 
-from thoughtline.providers.contract import Contract, Dialect, unverified
+from thoughtline.providers.contract import Contract, unverified
+from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import ALWAYS_THINKS, Knob
 from thoughtline.providers.row import FailureCodes, ModelRow, ProviderRow
 from thoughtline.values.items import MINIMAX_RESPONSE_V1

@@ -1,6 +1,7 @@
 """Mistral: thinking chunks in the content, and any other field is refused."""
 
-from thoughtline.providers.contract import Contract, Dialect, Source
+from thoughtline.providers.contract import Contract, Source
+from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.refusals import Remedy, says
 from thoughtline.providers.row import ModelRow, ProviderRow

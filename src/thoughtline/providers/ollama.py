@@ -1,6 +1,7 @@
 """Ollama: a server of one's own; `thinking` in its own format, `reasoning` in OpenAI's, nothing enforced."""
 
-from thoughtline.providers.contract import REASONING, Contract, Dialect, Source
+from thoughtline.providers.contract import Contract, Source
+from thoughtline.providers.dialects import REASONING, Dialect
 from thoughtline.providers.knobs import TO_HIGH, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import ModelRow, ProviderRow

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from thoughtline.providers.contract import NO_REASONING, Contract, Dialect, Sampling, Source, unverified
+from thoughtline.providers.contract import Contract, Sampling, Source, unverified
+from thoughtline.providers.dialects import NO_REASONING, Dialect
 from thoughtline.providers.knobs import EVERY_EFFORT, TO_HIGH, Knob, Style
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import ModelRow, ProviderRow

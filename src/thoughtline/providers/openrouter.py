@@ -2,7 +2,8 @@
 
 from msgspec.structs import replace
 
-from thoughtline.providers.contract import REASONING_DETAILS, Contract, Source
+from thoughtline.providers.contract import Contract, Source
+from thoughtline.providers.dialects import REASONING_DETAILS
 from thoughtline.providers.knobs import REASONING_OBJECT
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import NOT_OPENAIS, SEARCHES, THINKING_TOKENS, ModelRow, ProviderRow

@@ -1,6 +1,7 @@
 """Perplexity: what its models think is visible text."""
 
-from thoughtline.providers.contract import NO_REASONING, Contract, unverified
+from thoughtline.providers.contract import Contract, unverified
+from thoughtline.providers.dialects import NO_REASONING
 from thoughtline.providers.knobs import NO_KNOB
 from thoughtline.providers.row import ModelRow, ProviderRow
 

@@ -1,6 +1,7 @@
 """Alibaba's Qwen, at Model Studio (DashScope), which serves models of others too: text, never enforced."""
 
-from thoughtline.providers.contract import Contract, Dialect, Source
+from thoughtline.providers.contract import Contract, Source
+from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import ModelRow, ProviderRow

@@ -7,7 +7,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from thoughtline.providers.contract import Contract, Dialect
+from thoughtline.providers.contract import Contract
+from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.refusals import RefusalTemplate
 from thoughtline.values.errors import FailureKind
 from thoughtline.values.items import ReasoningFormat

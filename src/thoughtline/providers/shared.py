@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from thoughtline.providers.contract import REASONING, REASONING_CONTENT, Contract, Source, unverified
+from thoughtline.providers.contract import Contract, Source, unverified
+from thoughtline.providers.dialects import REASONING, REASONING_CONTENT
 from thoughtline.providers.knobs import ANY_EFFORT, TO_HIGH, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import ModelRow, ProviderRow

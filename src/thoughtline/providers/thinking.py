@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from thoughtline.providers.contract import REASONING_DETAILS, Contract
+from thoughtline.providers.contract import Contract
+from thoughtline.providers.dialects import REASONING_DETAILS
 from thoughtline.providers.knobs import ANY_EFFORT, CLAUDE_BUDGETS, EVERY_EFFORT, REASONING_OBJECT, Knob, Setting, Style
 from thoughtline.values.options import EFFORTS, Effort, Thinking
 from thoughtline.values.turns import FormatName

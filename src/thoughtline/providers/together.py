@@ -1,6 +1,6 @@
 """Together: open models of others, their reasoning in `reasoning`."""
 
-from thoughtline.providers.contract import REASONING
+from thoughtline.providers.dialects import REASONING
 from thoughtline.providers.row import ModelRow
 from thoughtline.providers.shared import FIELD_CONTRACT, open_host
 

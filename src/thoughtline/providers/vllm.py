@@ -1,6 +1,6 @@
 """vLLM: a server of one's own, which hands `reasoning` to the model's template."""
 
-from thoughtline.providers.contract import REASONING
+from thoughtline.providers.dialects import REASONING
 from thoughtline.providers.row import ModelRow
 from thoughtline.providers.shared import FIELD_CONTRACT, open_host
 

@@ -1,6 +1,7 @@
 """xAI's Grok: encrypted items that are verified and never demanded."""
 
-from thoughtline.providers.contract import REASONING_CONTENT, Contract, Dialect, Source
+from thoughtline.providers.contract import Contract, Source
+from thoughtline.providers.dialects import REASONING_CONTENT, Dialect
 from thoughtline.providers.knobs import ALWAYS_THINKS, TO_HIGH, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import SEARCHES, ModelRow, ProviderRow

@@ -1,0 +1,52 @@
+"""Where a server keeps the reasoning of a turn.
+
+A `Dialect` is what differs between servers that speak the same wire format: which field or block carries reasoning, and
+whose reasoning it is. The format modules read every carrier they know wherever it stands; a dialect decides what they
+write, and whether `<think>` in visible text is reasoning (never guessed: only where the dialect says so).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from thoughtline.values.items import UNKNOWN_FORMAT, ReasoningFormat
+
+Carrier = Literal[
+    "native",  # the format has one place for reasoning, and it is used
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "reasoning_text",  # with reasoning_opaque beside it
+    "thinking",
+    "think_tags",  # <think>…</think> at the head of the visible text
+    "mistral_chunks",  # {"type":"thinking","thinking":[{"type":"text",…}]} in content
+    "cohere_chunks",  # {"type":"thinking","thinking":"…"} in content
+    "google_extra",  # extra_content.google.thought_signature, on the message and on its calls
+    "none",  # the wire has no place for it
+]
+CallIdForm = Literal[
+    "any",  # nobody counts their letters
+    "own",  # any, and the model goes by the form that it gives them itself
+    "short",  # as the format's own provider takes them
+    "counted",  # exactly `call_id_chars` letters and digits
+]
+
+
+class Dialect(Struct, frozen=True):
+    """Where a server of some format keeps reasoning, whose reasoning it is, and which ids of calls it takes."""
+
+    name: str
+    carrier: Carrier
+    reasoning_format: ReasoningFormat = UNKNOWN_FORMAT
+    call_ids: CallIdForm = "any"
+    call_id_chars: int = 0
+
+
+# Those that no provider has for itself.
+REASONING_CONTENT = Dialect("reasoning_content", "reasoning_content")
+REASONING = Dialect("reasoning", "reasoning")
+REASONING_DETAILS = Dialect("reasoning_details", "reasoning_details", call_ids="short")
+THINK_TAGS = Dialect("think_tags", "think_tags")
+NO_REASONING = Dialect("none", "none", call_ids="short")
