@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from thoughtline.failover.choosing import Affinity, ranked
 from thoughtline.failover.failures import TargetFailure
-from thoughtline.values.records import secret_digest
+from thoughtline.values.digests import secret_digest
 
 REJECTED_SECONDS = 600.0
 """How long a key that was refused is left alone: somebody has to pay a bill or change a setting."""

@@ -29,7 +29,7 @@ from msgspec.structs import replace
 from thoughtline.catalogue import ContentWord
 from thoughtline.settings import Settings, check_exposure
 from thoughtline.stores import Clock, LayeredStore, Note, Store
-from thoughtline.values.records import secret_digest
+from thoughtline.values.digests import secret_digest
 
 log = logging.getLogger(__name__)
 

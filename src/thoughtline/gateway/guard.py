@@ -12,8 +12,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from thoughtline.values.digests import secret_digest
 from thoughtline.values.errors import Declined
-from thoughtline.values.records import secret_digest
 
 FREE_TRIES = 10
 """Wrong tokens that an address may show before each further one has to wait."""

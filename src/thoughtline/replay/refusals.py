@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from thoughtline import providers
 from thoughtline.providers.refusals import LearnedScope, RefusalTemplate, Remedy, Rule
-from thoughtline.values.records import named_digest
+from thoughtline.values.digests import named_digest
 
 Json: TypeAlias = Any
 

@@ -46,8 +46,9 @@ from thoughtline.stores.rows import (
     sum_parts,
 )
 from thoughtline.stores.settings import StoreSettings
+from thoughtline.values.digests import named_digest
 from thoughtline.values.errors import StoreUnavailable
-from thoughtline.values.records import Key, named_digest
+from thoughtline.values.records import Key
 
 Command: TypeAlias = tuple[Any, ...]
 Client: TypeAlias = "Redis | RedisCluster"

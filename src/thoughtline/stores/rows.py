@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from thoughtline.stores.base import Counters, Deletion, Filter, Found, Stats, newest_first, shares
 from thoughtline.stores.packing import Packer
+from thoughtline.values.digests import named_digest
 from thoughtline.values.errors import DecodeError, WrongKey
-from thoughtline.values.records import Key, Record, named_digest
+from thoughtline.values.records import Key, Record
 
 DIGEST = 16
 _KEY, _CALL = b"tl key", b"tl call"

@@ -23,8 +23,9 @@ from msgspec.structs import replace
 from thoughtline.formats import FORMATS
 from thoughtline.formats.wire import IdRule
 from thoughtline.providers import Dialect
+from thoughtline.values.digests import joined
 from thoughtline.values.items import Item, ToolCall, ToolResult
-from thoughtline.values.records import Record, joined
+from thoughtline.values.records import Record
 from thoughtline.values.turns import FormatName, Transcript, Turn
 
 _WRAPPED = re.compile(r"tlx[0-9a-f]+_([A-Za-z0-9_-]+)\Z")

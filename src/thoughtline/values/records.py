@@ -7,7 +7,7 @@ what they give never changes.
 
 from __future__ import annotations
 
-from hashlib import blake2b, sha256
+from hashlib import sha256
 from typing import NamedTuple, NewType, assert_never
 
 import msgspec
@@ -120,7 +120,7 @@ def decode_record(data: bytes) -> Record:
         raise DecodeError(f"a kept record can't be read: {type(error).__name__}") from None
 
 
-# --- digests: short names for texts -----------------------------------------------------------------------------------
+# --- digests: short names for texts, which keys and ids are made of ----------------------------------------------------
 
 
 def digest(data: bytes) -> bytes:
@@ -134,18 +134,3 @@ def digest_of(*parts: bytes) -> bytes:
     for part in parts:
         whole.update(b"%d:%b" % (len(part), part))
     return whole.digest()[:16]
-
-
-def joined(*parts: bytes) -> bytes:
-    """Parts as bytes that no other parts give."""
-    return b"".join([b"%d:%b" % (len(part), part) for part in parts])
-
-
-def secret_digest(secret: str) -> bytes:
-    """256 bits of a credential: long and random ones can't be guessed from it, and comparing takes one time."""
-    return sha256(secret.encode("utf-8", "surrogatepass")).digest()
-
-
-def named_digest(text: str, purpose: bytes, size: int = 16) -> bytes:
-    """Of so many bytes, and another one for every purpose."""
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size, person=purpose).digest()

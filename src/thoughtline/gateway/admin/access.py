@@ -17,8 +17,8 @@ from thoughtline.gateway.access import is_direct, is_website
 from thoughtline.gateway.admin.requests import AdminRequest
 from thoughtline.gateway.headers import ADMIN_COOKIE
 from thoughtline.gateway.state import State
+from thoughtline.values.digests import secret_digest
 from thoughtline.values.errors import Declined
-from thoughtline.values.records import secret_digest
 
 COOKIE = ADMIN_COOKIE
 COOKIE_SECONDS = 30 * 86400

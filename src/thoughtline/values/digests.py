@@ -1,0 +1,20 @@
+"""Digests of credentials and names. Stores keep what they give, so what they give never changes."""
+
+from __future__ import annotations
+
+from hashlib import blake2b, sha256
+
+
+def joined(*parts: bytes) -> bytes:
+    """Parts as bytes that no other parts give."""
+    return b"".join([b"%d:%b" % (len(part), part) for part in parts])
+
+
+def secret_digest(secret: str) -> bytes:
+    """256 bits of a credential: long and random ones can't be guessed from it, and comparing takes one time."""
+    return sha256(secret.encode("utf-8", "surrogatepass")).digest()
+
+
+def named_digest(text: str, purpose: bytes, size: int = 16) -> bytes:
+    """Of so many bytes, and another one for every purpose."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size, person=purpose).digest()
