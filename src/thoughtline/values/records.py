@@ -120,7 +120,7 @@ def decode_record(data: bytes) -> Record:
         raise DecodeError(f"a kept record can't be read: {type(error).__name__}") from None
 
 
-# --- digests: short names for texts, which keys and ids are made of ----------------------------------------------------
+# --- digests: short names for texts, which keys and ids are made of ---------------------------------------------------
 
 
 def digest(data: bytes) -> bytes:
