@@ -122,7 +122,8 @@ class Replayer:
             return await whole()
         original = Original(transcript.whole, destination, identity, model="", edits=(), carried=carried)
         cuts = self.cuts(original.body, transcript.format, identity.tenant)
-        return await self._going_on(original, whole, self._cut_by(cuts, destination, identity, contract))
+        cut = self._cut_by(cuts, destination, identity, contract) if cuts else None
+        return await self._going_on(original, whole, cut)
 
     async def _going_on(self, original: Original, whole: Whole, cut: Cut | None) -> Prepared:
         """From where a request of late ended, if this one begins as that did."""
