@@ -24,7 +24,6 @@ from thoughtline.gateway.translating import ClientFormat, way_back
 from thoughtline.lessons import Lessons
 from thoughtline.prepared import Carried, Prepared
 from thoughtline.providers import Contract
-from thoughtline.replay.capture import captured_at
 from thoughtline.replayer import Replayer
 from thoughtline.stores.memory import MemoryStore
 from thoughtline.stores.settings import StoreSettings
@@ -33,7 +32,7 @@ from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningText, Seal, Text, ToolCall, ToolResult
 from thoughtline.values.turns import Candidate, Finish, FormatName, Reply, Transcript, Turn
-from thoughtline.watching import provenance_of
+from thoughtline.watching import captured_at, provenance_of
 
 Json = dict[str, Any]
 

@@ -13,7 +13,8 @@ from thoughtline.replay.chains import proven
 from thoughtline.replay.detection import resolve
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import frame_of, walk
-from thoughtline.replay.matching import Match, match_step
+from thoughtline.replay.matching import match_step
+from thoughtline.replay.plans import Match
 from thoughtline.replay.rules import Case, check
 from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity

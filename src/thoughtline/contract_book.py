@@ -45,7 +45,7 @@ class ContractBook:
             if len(self._resolved) >= _MAX_RESOLVED:
                 self._resolved.clear()
             self._resolved[key] = found
-        return self._lessons.apply(found, target)
+        return self._lessons.apply(found, target) if self._lessons.by_target else found
 
     def _resolve(self, target: Destination) -> Contract:
         """A contract that settings give a provider is of one format; in its others detection decides."""

@@ -18,9 +18,8 @@ from thoughtline.replay.learning import corrected
 from thoughtline.replay.refusals import Correction
 from thoughtline.stores import Clock, LayeredStore, Note, Store
 from thoughtline.values.destination import Destination
-from thoughtline.values.digests import digest
 from thoughtline.values.errors import StoreError
-from thoughtline.values.records import Key
+from thoughtline.values.records import Key, digest
 
 CONTRACTS = "learned-contracts"
 SEALS = "refused-seals"
@@ -40,16 +39,16 @@ class Lessons:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._corrections: dict[tuple[str, str, str], tuple[Correction, ...]] = {}
+        self.by_target: dict[tuple[str, str, str], tuple[Correction, ...]] = {}
         self.refused: frozenset[Key] = frozenset()
 
     @property
     def corrections(self) -> tuple[Correction, ...]:
-        return tuple(one for some in self._corrections.values() for one in some)
+        return tuple(one for some in self.by_target.values() for one in some)
 
     def apply(self, contract: Contract, target: Destination) -> Contract:
         """The contract as far as experience with this very target corrects it."""
-        known = self._corrections.get((target.provider, target.endpoint, target.model))
+        known = self.by_target.get((target.provider, target.endpoint, target.model))
         return corrected(contract, known, target, self._clock()) if known else contract
 
     async def refresh(self) -> None:
@@ -69,7 +68,7 @@ class Lessons:
             # Memory alone has answered: it knows what was learned here, and nothing of what was reset.
             told = {key_of(one): one for one in self.corrections} | told
             refused |= self.refused
-        self._corrections = _by_target(told.values())
+        self.by_target = _by_target(told.values())
         self.refused = refused
 
     async def keep(self, corrections: tuple[Correction, ...], refused: frozenset[Key]) -> None:
@@ -81,7 +80,7 @@ class Lessons:
         corrections = corrections if len(known) < MOST_CORRECTIONS else ()
         refused = refused if len(self.refused) < MOST_SEALS else frozenset()
         kept = {key_of(one): one for one in (*known, *corrections)}
-        self._corrections = _by_target(kept.values())
+        self.by_target = _by_target(kept.values())
         self.refused |= refused
         expires = self._clock() + TTL_SECONDS
         try:

@@ -28,8 +28,8 @@ from thoughtline.line.decoded import json_of
 from thoughtline.outgoing import AskedAddress, server_of
 from thoughtline.providers import canonical_name
 from thoughtline.values.destination import Destination
-from thoughtline.values.digests import digest
 from thoughtline.values.identity import Identity
+from thoughtline.values.records import digest
 from thoughtline.watching import log_problem
 
 Json = dict[str, Any]

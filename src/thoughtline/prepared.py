@@ -14,11 +14,10 @@ from thoughtline.formats.leaving_out import without_members
 from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.known import with_opened
-from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs, draft
-from thoughtline.replay.plans import NO_PAST, Past, Plan, Policy, Trace
+from thoughtline.replay.plans import NO_PAST, Found, Past, Plan, Policy, Trace
 from thoughtline.replay.refusals import Correction
-from thoughtline.replay.thinking_mode import in_own_mode
+from thoughtline.replay.thinking import in_own_mode
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError
 from thoughtline.values.identity import Identity
@@ -91,7 +90,10 @@ class Carried(Struct, frozen=True, gc=False):
         """With the ids that the calls were made under, where the client has only digests of them."""
         if self.call_ids is None:
             return transcript
-        records = {record.id: record for some in found.values() for record in some}
+        records: dict[str, Record] = {}
+        for some in found.values():
+            for record in some:
+                records[record.id] = record
         return self.call_ids.restored(transcript, records.values())
 
 
@@ -193,14 +195,16 @@ def planned(prepared: Prepared, past: Past = NO_PAST) -> Prepared:
     assert transcript is not None
     assert needed is not None
     contract, found, policy = prepared.contract, prepared.found, prepared.policy
-    transcript, changed = in_own_mode(transcript, contract, prepared.destination.model)
+    wire, changed = FORMATS[transcript.format], tuple[Finding, ...]()
+    if wire.thinking_modes is not None:
+        transcript, changed = in_own_mode(transcript, contract, prepared.destination.model)
     work = draft(transcript, contract, needed, found=found, issuer=prepared.destination, policy=policy, past=past)
     made = work.done()
     applied, quotation = made.apply(transcript), None
     if prepared.handover is not None:
-        applied, quotation = prepared.handover.carry_on(applied, prepared.contract)
-    body = FORMATS[transcript.format].bodies.encode_request(applied, prepared.contract.dialect)
-    body, refused = without_members(body, (*prepared.contract.drops, *prepared.policy.drops))
+        applied, quotation = prepared.handover.carry_on(applied, contract)
+    body = wire.bodies.encode_request(applied, contract.dialect)
+    body, refused = without_members(body, (*contract.drops, *policy.drops))
     if changed:
         made = replace(made, findings=(*made.findings, *changed))
     if refused:

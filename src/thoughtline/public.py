@@ -24,7 +24,6 @@ from thoughtline.preserver import (
     requires_reasoning_preservation,
 )
 from thoughtline.providers import Contract, Dialect
-from thoughtline.replay.capture import capture, fold
 from thoughtline.replay.detection import resolve
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.planner import Needs, Plan, Policy, needs, plan
@@ -41,6 +40,7 @@ from thoughtline.sessions import session_of
 from thoughtline.stores import StoreSettings, open_store
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError, Fault, ForeignSeal, LimitExceeded, ThoughtlineError
+from thoughtline.values.events import fold
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import (
     Item,
@@ -58,7 +58,7 @@ from thoughtline.values.items import (
 )
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn, Usage
-from thoughtline.watching import StreamWatch, Watch
+from thoughtline.watching import StreamWatch, Watch, capture
 
 ReasoningItem = Reasoning
 Issuer = Target = Destination  # names it had where it stood for a part of this

@@ -27,8 +27,8 @@ from thoughtline.replay.detection import as_asked
 from thoughtline.replay.keys import walk
 from thoughtline.replay.known import known_steps, needs_of_all
 from thoughtline.replay.learning import learned_from_answer
-from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs, needs
+from thoughtline.replay.plans import Found
 from thoughtline.replay.remembering import Conversations, Cut, premises_of, still_holds
 from thoughtline.resuming import begun, conversation, gone_on, is_worth_remembering
 from thoughtline.sessions import first_model
@@ -122,7 +122,8 @@ class Replayer:
             return await whole()
         original = Original(transcript.whole, destination, identity, model="", edits=(), carried=carried)
         cuts = self.cuts(original.body, transcript.format, identity.tenant)
-        return await self._going_on(original, whole, self._cut_by(cuts, destination, identity, contract))
+        cut = self._cut_by(cuts, destination, identity, contract) if cuts else None
+        return await self._going_on(original, whole, cut)
 
     async def _going_on(self, original: Original, whole: Whole, cut: Cut | None) -> Prepared:
         """From where a request of late ended, if this one begins as that did."""
@@ -303,31 +304,30 @@ class Replayer:
         self, wanted: Callable[[], Needs], work: Work, carried: Carried = NOTHING_CARRIED
     ) -> tuple[Needs, Found]:
         """By lineage first, which is one key a step and nearly always enough; the other keys for what is left."""
-        needed, first = await work(partial(_first, wanted))
+        needed = await work(wanted)
         if not needed.steps:
             return needed, carried.added_to({})
         tenant = needed.identity.tenant
-        found = await self._find_all(tenant, first)
+        found = await self._find_all(tenant, needed.first)
         settled, rest = await work(partial(_settled, needed, found))
         if rest:
             found = {**found, **await self._find_all(tenant, rest)}
-        return (needed, carried.added_to(found)) if carried.adds_to(found) else (settled, found)
+        if carried.records and carried.adds_to(found):
+            return needed, carried.added_to(found)
+        return settled, found
 
     async def _find_all(self, tenant: str, keys: Sequence[Key]) -> Found:
-        """In slices, with others let in between them."""
-        found = dict(await self._find(tenant, keys[:_KEYS_AT_ONCE]))
-        for start in range(_KEYS_AT_ONCE, len(keys), _KEYS_AT_ONCE):
-            await asyncio.sleep(0)
-            found |= await self._find(tenant, keys[start : start + _KEYS_AT_ONCE])
+        """In slices, with others let in between them. A failing store never fails a request: it counts and shows its
+        failures itself."""
+        found: dict[Key, Sequence[Record]] = {}
+        for start in range(0, len(keys), _KEYS_AT_ONCE):
+            if start:
+                await asyncio.sleep(0)
+            try:
+                found.update(await self._store.find(tenant, keys[start : start + _KEYS_AT_ONCE]))
+            except StoreError:
+                continue
         return found
-
-    async def _find(self, tenant: str, keys: Sequence[Key]) -> Found:
-        if not keys:
-            return {}
-        try:
-            return await self._store.find(tenant, keys)
-        except StoreError:
-            return {}  # counted and shown by the store itself: a failing store never fails a request
 
     async def _amended(self, prepared: Prepared, healed: Healed) -> Prepared:
         """The same request under the contract and policy that the refusal teaches."""
@@ -352,13 +352,9 @@ class Replayer:
 
 
 def _read(body: bytes, format: FormatName, contract: Contract) -> tuple[Contract, Transcript]:
-    contract = as_asked(contract, body)
+    if contract.when_split is not None:
+        contract = as_asked(contract, body)
     return contract, decode_bounded(body, format, contract.dialect)
-
-
-def _first(wanted: Callable[[], Needs]) -> tuple[Needs, tuple[Key, ...]]:
-    needed = wanted()
-    return needed, needed.first
 
 
 def _settled(needed: Needs, found: Found) -> tuple[Needs, tuple[Key, ...]]:

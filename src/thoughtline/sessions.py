@@ -14,9 +14,9 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from thoughtline.formats.json_text import peek
-from thoughtline.values.digests import digest
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Text
+from thoughtline.values.records import digest
 from thoughtline.values.turns import UNNAMED_SESSION, Transcript
 
 MAX_ID_CHARS = 256
@@ -80,11 +80,13 @@ def who_asks(tenant: str, headers: Mapping[bytes, bytes], body: bytes) -> tuple[
     """Who asks, and for which model: the session is what the headers name, else what the body names."""
     shown = headers.get(_AGENT) or headers.get(_CLAUDE_CODES_AGENT)
     agent = _name(shown.decode("latin-1")) if shown else None
-    session, model = _in_headers(headers), first_model(body)
+    session = None if _KNOWN_HEADERS.isdisjoint(headers) else _in_headers(headers)
+    model = first_model(body)
     if session and model:
         return Identity(tenant, session, agent), model
     members = peek(_members, body) or _NOTHING
-    session = session or _first_named(members)
+    if session is None and members != _Members(members.model):
+        session = _first_named(members)
     return Identity(tenant, session, agent), model or _string(members.model)
 
 
@@ -104,7 +106,9 @@ def unnamed_session(transcript: Transcript) -> str:
     words = ""
     for turn in transcript.turns:
         if turn.role == "user":
-            words = "".join([item.text for item in turn.items if isinstance(item, Text)])
+            for item in turn.items:
+                if isinstance(item, Text):
+                    words += item.text
             break
     return UNNAMED_SESSION + digest(words.strip().encode("utf-8", "replace")).hex()[:24]
 
@@ -117,8 +121,6 @@ def _name(text: str) -> str | None:
 
 
 def _in_headers(headers: Mapping[bytes, bytes]) -> str | None:
-    if _KNOWN_HEADERS.isdisjoint(headers):
-        return None
     for name in _HEADERS:
         named = headers.get(name)
         if named and named.strip():
@@ -127,8 +129,6 @@ def _in_headers(headers: Mapping[bytes, bytes]) -> str | None:
 
 
 def _first_named(members: _Members) -> str | None:
-    if members == _Members(members.model):
-        return None
     metadata = _object(members.metadata)
     names = (
         _in_user_id(metadata.user_id),

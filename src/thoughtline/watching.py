@@ -1,4 +1,4 @@
-"""Reading a copy of a response: what it said so far, and when a turn is over.
+"""Reading a copy of a response: what it said so far, when a turn is over, and what is remembered of it.
 
 A watch never raises and never holds anything back: what it can't read, or what grows beyond its bound, it stops
 reading, and says so. Its records can be taken whenever a turn has ended, and once more at the end of the response, for
@@ -17,15 +17,16 @@ from msgspec.structs import replace
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import check_weight
 from thoughtline.prepared import Prepared
-from thoughtline.replay.capture import captured_at, end_of
-from thoughtline.replay.keys import Spot
+from thoughtline.replay.keys import Spot, frame_of, walk
+from thoughtline.replay.weaving import is_filler
 from thoughtline.sessions import unnamed_session
 from thoughtline.values.errors import DecodeError, LimitExceeded
 from thoughtline.values.events import Event, Failed, ItemDone, Started, TurnDone, UsageReported
+from thoughtline.values.identity import Identity
 from thoughtline.values.items import Item
 from thoughtline.values.outcome import Outcome
-from thoughtline.values.records import Record
-from thoughtline.values.turns import Candidate, Finish, FormatName, Provenance, Reply, Turn, Usage
+from thoughtline.values.records import Record, RecordId, digest, encode_record
+from thoughtline.values.turns import Candidate, Finish, FormatName, Provenance, Reply, Transcript, Turn, Usage
 
 log = logging.getLogger(__name__)
 
@@ -222,6 +223,55 @@ class StreamWatch(Watch):
             except DecodeError as problem:
                 self.problem = problem
         return self.has_news
+
+
+# --- from what a response said to what is remembered of it ------------------------------------------------------------
+
+
+def capture(
+    request: Transcript,
+    reply: Reply,
+    provenance: Provenance,
+    now: float,
+    spot: Spot | None = None,
+    outcome: Outcome | None = None,
+) -> tuple[Record, ...]:
+    """What to remember of a reply to a request. `spot` is the `end` of what was needed to plan it, if it was planned:
+    it knows what stands around a conversation only where thinking is bound to it."""
+    return captured_at(spot or end_of(request, Identity(provenance.tenant)), reply, provenance, now, outcome)
+
+
+def end_of(request: Transcript, identity: Identity) -> Spot:
+    """Where the reply to a request will stand."""
+    return walk(request, identity, frame_of(request)).end
+
+
+def captured_at(
+    spot: Spot, reply: Reply, provenance: Provenance, now: float, outcome: Outcome | None = None
+) -> tuple[Record, ...]:
+    """What to remember of a reply: one record for each answer that shows anything. A failed reply leaves nothing.
+
+    A turn without reasoning is remembered too: as the fact that it had none. `spot` is where the reply stands,
+    `outcome` what was done to its request.
+    """
+    identity = Identity(provenance.tenant, provenance.named_session, provenance.agent)
+    records = []
+    for candidate in reply.candidates:
+        turn, finish = candidate.turn, candidate.finish
+        items: list[Item] = []
+        for item in turn.items:
+            if not is_filler(item):  # without the body that it is a view of
+                items.append(replace(item, raw=item.raw.copy()) if item.raw else item)
+        keys = spot.keys(items, identity)
+        if keys:
+            keys = tuple(dict.fromkeys((*keys, spot.prefix()) if spot.frame else keys))
+            made = replace(provenance, carrier=turn.carriers[0]) if turn.carriers else provenance
+            record = Record(RecordId(""), made, tuple(items), keys=keys, created_at=0.0, is_complete=finish is not None)
+            # The same turn captured twice is the same record, whenever that was.
+            name = RecordId(digest(encode_record(record)).hex())
+            told = replace(outcome, finish=finish.reason) if outcome and finish else outcome
+            records.append(replace(record, id=name, created_at=now, outcome=told))
+    return tuple(records)
 
 
 def log_problem(what: str, problem: BaseException) -> None:

@@ -16,9 +16,8 @@ from tests.descriptions import describe_reply, json_of
 from tests.wire_cases import REQUESTS, RESPONSES, STREAMS, WireCase, name_of
 from thoughtline.formats import FORMATS, BodyCodec, Wire
 from thoughtline.formats.json_text import span_at
-from thoughtline.replay.capture import fold
 from thoughtline.values.errors import EncodeError
-from thoughtline.values.events import Event
+from thoughtline.values.events import Event, fold
 from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningFormat, ReasoningText, Seal, Text, ToolCall
 from thoughtline.values.turns import Candidate, Finish, Reply, Transcript, Turn
 

@@ -11,7 +11,7 @@ from tests.descriptions import describe_reply, json_of, token
 from tests.recordings import LEFT_OUT, SUPPORTED, Exchange, Recording, name_of, needs_recordings
 from thoughtline.formats.openai_responses.bodies import decode_response
 from thoughtline.providers import Dialect
-from thoughtline.replay.capture import fold
+from thoughtline.values.events import fold
 from thoughtline.values.items import (
     GOOGLE_GEMINI_V1,
     REASONING_KINDS,

@@ -7,7 +7,7 @@ import pytest
 from tests.descriptions import describe_reply, describe_request
 from tests.wire_cases import CASES, REQUESTS, RESPONSES, STREAMS, WireCase, name_of
 from thoughtline.formats import FORMATS
-from thoughtline.replay.capture import fold
+from thoughtline.values.events import fold
 
 
 @pytest.mark.parametrize("name", FORMATS)

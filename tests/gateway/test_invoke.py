@@ -12,8 +12,8 @@ from tests.gateway.gateways import moved, running
 from tests.sim.faces import HTTP, TOOLS, WIRES
 from thoughtline.formats import FORMATS
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE
-from thoughtline.replay.capture import fold
 from thoughtline.settings import Settings
+from thoughtline.values.events import fold
 from thoughtline.values.items import ReasoningText, Text
 
 MODEL = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"

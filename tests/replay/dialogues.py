@@ -20,14 +20,15 @@ from msgspec import structs as values
 
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.providers import Contract
-from thoughtline.replay.capture import capture, fold
 from thoughtline.replay.detection import resolve
 from thoughtline.replay.keys import evidence_of
 from thoughtline.replay.planner import Plan, needs, plan
 from thoughtline.values.destination import Destination
+from thoughtline.values.events import fold
 from thoughtline.values.identity import Identity
 from thoughtline.values.records import Key, Record, decode_record, encode_record
 from thoughtline.values.turns import FormatName, Provenance, Reply, Transcript
+from thoughtline.watching import capture
 
 Json = dict[str, Any]
 TENANT = "tenant"

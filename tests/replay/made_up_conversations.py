@@ -23,7 +23,6 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from thoughtline.providers import CONTRACTS, Contract
-from thoughtline.replay.capture import capture
 from thoughtline.replay.planner import Needs, needs, plan
 from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
@@ -40,6 +39,7 @@ from thoughtline.values.items import (
 )
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn
+from thoughtline.watching import capture
 
 WORDS = ("go on", "list the files", "fix the test", "why?", "thanks", "again please")
 ANSWERS = ("", "Done.", "Let me look.", "It is fixed now.", "Hello!")

@@ -9,7 +9,7 @@ import pytest
 
 from thoughtline.providers.thinking import settle
 from thoughtline.replay.detection import resolve
-from thoughtline.replay.pausing import paused
+from thoughtline.replay.thinking import paused
 from thoughtline.values.destination import Destination
 from thoughtline.values.options import Thinking
 from thoughtline.values.turns import FormatName, Transcript

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from tests.formats.test_recordings import decode_reply, decode_request, facts
 from tests.recordings import LEFT_OUT, SUPPORTED, Exchange, Recording, name_of, needs_recordings
 from thoughtline.providers import Contract, Dialect
-from thoughtline.replay.capture import capture
 from thoughtline.replay.detection import resolve
 from thoughtline.replay.matching import thought_of
 from thoughtline.replay.planner import may_restore, needs, plan
@@ -22,6 +21,7 @@ from thoughtline.values.identity import Identity
 from thoughtline.values.items import REASONING_KINDS, Item, Unknown, plain_token, seal_of
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Provenance, Transcript
+from thoughtline.watching import capture
 
 pytestmark = needs_recordings
 PAIRED = [recording for recording in SUPPORTED if recording.pairs]

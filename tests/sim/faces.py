@@ -12,7 +12,7 @@ from tests.sim.served_simulators import served
 from thoughtline import formats, providers
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Dialect
-from thoughtline.replay.capture import fold
+from thoughtline.values.events import fold
 from thoughtline.values.turns import FormatName, Reply
 
 Body = dict[str, Any]

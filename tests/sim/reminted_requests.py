@@ -12,7 +12,7 @@ import json
 from typing import Any
 
 from tests.recordings import Exchange
-from thoughtline.replay.capture import fold
+from thoughtline.values.events import fold
 from thoughtline.values.items import ReasoningEncrypted, ReasoningText, Text, ToolCall, Unknown, seal_of
 from thoughtline.values.turns import Reply
 from thoughtline_sim.ledger import StoredResponse

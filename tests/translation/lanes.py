@@ -17,7 +17,6 @@ from tests.sim.faces import TOOLS, WIRES, Call
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.asgi import as_declined, error_body
 from thoughtline.providers import Contract, Dialect
-from thoughtline.replay.capture import capture, fold
 from thoughtline.replay.detection import resolve
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import frame_of, walk
@@ -35,9 +34,10 @@ from thoughtline.translation import (
 )
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import ThoughtlineError
-from thoughtline.values.events import Event
+from thoughtline.values.events import Event, fold
 from thoughtline.values.identity import Identity
 from thoughtline.values.turns import FormatName, Provenance, Reply
+from thoughtline.watching import capture
 from thoughtline_sim.simulation import HttpResponse, Simulation
 from thoughtline_sim.simulators import SIMULATORS
 from thoughtline_sim.values import HttpRequest

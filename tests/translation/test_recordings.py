@@ -11,10 +11,10 @@ from tests.translation.lanes import BODY_TYPES, KEY, NOW, TENANT, StreamReader
 from tests.translation.sdk_types import check_body, check_stream
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import encode, is_json
-from thoughtline.replay.capture import fold
 from thoughtline.replay.visible import canonical_json
 from thoughtline.translation import ResponseContext, Sealer, Sealing, stream_reply, translate_reply
 from thoughtline.translation.calls import CallIds, rule_of
+from thoughtline.values.events import fold
 from thoughtline.values.items import (
     NO_RAW,
     REASONING_KINDS,

@@ -12,7 +12,6 @@ from tests.translation.lanes import BODY_TYPES, MORE_UPSTREAMS, NOW, UPSTREAMS, 
 from tests.translation.sdk_types import check_body, check_stream, payloads
 from thoughtline import providers
 from thoughtline.formats import FORMATS
-from thoughtline.replay.capture import fold
 from thoughtline.translation import (
     ResponseContext,
     reply_events,
@@ -24,7 +23,7 @@ from thoughtline.translation import (
 )
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.replies import ResponseTranslator
-from thoughtline.values.events import CallDelta, Event, ItemDone, Other, Started, TextDelta, TurnDone
+from thoughtline.values.events import CallDelta, Event, ItemDone, Other, Started, TextDelta, TurnDone, fold
 from thoughtline.values.items import DEEPSEEK_V1, REASONING_KINDS, Item, ReasoningText, Text, ToolCall, Unknown
 from thoughtline.values.turns import Candidate, Finish, FormatName, Reply, Turn, Usage
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from thoughtline.values.digests import digest, digest_of, joined, named_digest, secret_digest
+from thoughtline.values.digests import joined, named_digest, secret_digest
+from thoughtline.values.records import digest, digest_of
 
 
 def test_what_digests_give() -> None:

@@ -27,10 +27,9 @@ from thoughtline.replay.planner import Needs
 from thoughtline.replay.visible import packed
 from thoughtline.sessions import unnamed_session
 from thoughtline.values.destination import Destination
-from thoughtline.values.digests import digest
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import REASONING_KINDS, Item, Text, seal_of
-from thoughtline.values.records import Key
+from thoughtline.values.records import Key, digest
 from thoughtline.values.turns import SYSTEM_MEMBER, Transcript, Turn
 
 

@@ -22,15 +22,14 @@ from thoughtline.continuity.handover import NOTHING_QUOTED, Handover, HandoverLi
 from thoughtline.continuity.terms import Terms
 from thoughtline.formats.json_text import read_or_none
 from thoughtline.replay.known import known_steps
-from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs
+from thoughtline.replay.plans import Found
 from thoughtline.replay.visible import packed
 from thoughtline.stores import Clock, Filter, Note, Store
 from thoughtline.values.destination import Destination
-from thoughtline.values.digests import digest
 from thoughtline.values.errors import StoreError
 from thoughtline.values.identity import Identity
-from thoughtline.values.records import Key, Record, RecordId
+from thoughtline.values.records import Key, Record, RecordId, digest
 from thoughtline.values.turns import Transcript
 from thoughtline.working import Work, at_once
 

@@ -25,10 +25,9 @@ from thoughtline.formats.openai_responses.elements import input_elements
 from thoughtline.formats.wire import HeldConversation
 from thoughtline.replay.findings import Finding
 from thoughtline.stores import Store
-from thoughtline.values.digests import digest
 from thoughtline.values.errors import Declined, StoreError
 from thoughtline.values.items import Unknown
-from thoughtline.values.records import Key, Record, RecordId
+from thoughtline.values.records import Key, Record, RecordId, digest
 from thoughtline.values.turns import Provenance
 from thoughtline.working import Work, at_once
 

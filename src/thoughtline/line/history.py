@@ -22,7 +22,6 @@ from thoughtline.formats import FORMATS, USUAL
 from thoughtline.line.decoded import json_of
 from thoughtline.prepared import Carried, Prepared
 from thoughtline.providers import canonical_name
-from thoughtline.replay.capture import captured_at
 from thoughtline.replay.keys import Trail, frame_of, walk
 from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
@@ -33,6 +32,7 @@ from thoughtline.values.identity import Identity
 from thoughtline.values.items import REASONING_KINDS, Item, ReasoningText, Text, ToolCall, is_reasoning
 from thoughtline.values.records import Record
 from thoughtline.values.turns import Candidate, Finish, FormatName, Provenance, Reply, Transcript
+from thoughtline.watching import captured_at
 
 
 def destination_of(to: str, providers: dict[str, Provider], format: FormatName | None) -> Destination:

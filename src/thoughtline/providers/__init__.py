@@ -56,6 +56,7 @@ from thoughtline.providers.contract import Kind as Kind
 from thoughtline.providers.contract import Rung as Rung
 from thoughtline.providers.contract import Scope as Scope
 from thoughtline.providers.contract import Takes as Takes
+from thoughtline.providers.contract import written_in as written_in
 from thoughtline.providers.copilot import COPILOT as COPILOT
 from thoughtline.providers.deepseek import DEEPSEEK as DEEPSEEK
 from thoughtline.providers.deepseek import DEEPSEEK_ANTHROPIC as DEEPSEEK_ANTHROPIC
@@ -67,7 +68,6 @@ from thoughtline.providers.dialects import REASONING_DETAILS as REASONING_DETAIL
 from thoughtline.providers.dialects import THINK_TAGS as THINK_TAGS
 from thoughtline.providers.dialects import Carrier as Carrier
 from thoughtline.providers.dialects import Dialect as Dialect
-from thoughtline.providers.dialects import written_in as written_in
 from thoughtline.providers.gemini import GEMINI as GEMINI
 from thoughtline.providers.gemini import GOOGLE_CHAT as GOOGLE_CHAT
 from thoughtline.providers.gemini import INTERACTIONS as INTERACTIONS

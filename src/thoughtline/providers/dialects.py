@@ -7,10 +7,9 @@ write, and whether `<think>` in visible text is reasoning (never guessed: only w
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from typing import Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from thoughtline.values.items import UNKNOWN_FORMAT, ReasoningFormat
 
@@ -43,11 +42,6 @@ class Dialect(Struct, frozen=True):
     reasoning_format: ReasoningFormat = UNKNOWN_FORMAT
     call_ids: CallIdForm = "any"
     call_id_chars: int = 0
-
-
-def written_in(dialect: Dialect, carrier: str) -> Dialect:
-    """The dialect with its reasoning in another place; an empty name leaves it where it is."""
-    return replace(dialect, carrier=cast(Carrier, carrier)) if carrier and carrier != dialect.carrier else dialect
 
 
 # Those that no provider has for itself.

@@ -21,13 +21,11 @@ from thoughtline.replay.keys import (
 )
 from thoughtline.replay.matching import (
     MOST_PER_KEY,
-    Found,
-    Match,
-    is_of_other_session,
     looks_of,
     match_merged,
     match_step,
 )
+from thoughtline.replay.plans import Found, Match, is_of_other_session
 from thoughtline.replay.visible import result_text
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import ToolCall, ToolResult

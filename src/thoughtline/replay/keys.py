@@ -39,11 +39,10 @@ from thoughtline.replay.visible import (
     visible_of,
     without_cache_marks,
 )
-from thoughtline.values.digests import digest, digest_of
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Item, Text, ToolCall, ToolResult, plain_token, seal_of
 from thoughtline.values.outcome import Evidence
-from thoughtline.values.records import Key, Record
+from thoughtline.values.records import Key, Record, digest, digest_of
 from thoughtline.values.turns import Transcript, Turn
 
 if TYPE_CHECKING:

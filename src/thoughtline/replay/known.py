@@ -8,8 +8,8 @@ from typing import NamedTuple
 from thoughtline.providers import Contract
 from thoughtline.replay.chains import proven
 from thoughtline.replay.keys import ModelStep, frame_of, walk
-from thoughtline.replay.matching import Found, Match, match_merged, match_step
-from thoughtline.replay.planner import Needs
+from thoughtline.replay.matching import match_merged, match_step
+from thoughtline.replay.plans import Found, Match, Needs
 from thoughtline.values.identity import Identity
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Transcript

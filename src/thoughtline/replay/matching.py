@@ -8,7 +8,7 @@ match.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
@@ -21,23 +21,20 @@ from thoughtline.replay.keys import (
     random_parts,
     said_by_results,
 )
+from thoughtline.replay.plans import Found, Match, is_of_other_session, match_by_lineage, thoughts_of
 from thoughtline.replay.visible import Visible, is_same_call, result_text, shows, shows_glued, visible_of
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import (
     Item,
-    ReasoningText,
     Text,
     ToolCall,
     Unknown,
-    plain_token,
     readable_text,
     reasoning_of,
-    seal_of,
 )
 from thoughtline.values.outcome import Evidence
 from thoughtline.values.records import Key, Record
 
-Found = Mapping[Key, Sequence[Record]]
 Rank = tuple[int, ...]
 
 MOST_PER_KEY = 16
@@ -58,14 +55,6 @@ _STRONGEST: tuple[Evidence, ...] = (
     "before",
     "session",
 )
-
-
-class Match(NamedTuple):
-    """The record of a step. `is_glued`: its reasoning stands in the visible text. `evidence` is the best there is."""
-
-    record: Record
-    is_glued: bool = False
-    evidence: Evidence = "lineage"
 
 
 class Look(NamedTuple):
@@ -123,36 +112,6 @@ def match_by_evidence(
         return Ambiguous(len(complete))
     # In one lineage the newest wins, if no id speaks against it: a turn asked again after a hang-up.
     return max(complete, key=lambda look: look.record.created_at).match
-
-
-def match_by_lineage(step: ModelStep, found: Found, identity: Identity) -> Match | None:
-    """The one record with the very history of a step, if nothing can speak against it.
-
-    That could be only a record of this session where it is of another, the reasoning that the client sent with the
-    step, or the ids of its calls. So whatever other keys would find, this is the match.
-    """
-    records = found.get(step.lineage, ()) if step.lineage is not None else ()
-    if len(records) != 1:
-        return None
-    record = records[0]
-    is_ours = step.lineage in record.keys and record.provenance.tenant == identity.tenant
-    if not is_ours or is_of_other_session(record, identity) or _has_other_ids(step.items, record.items):
-        return None
-    if step.is_bare or not (own := tuple(_thoughts(step.items))):
-        return Match(record)
-    return Match(record) if own == tuple(_thoughts(record.items)) else None
-
-
-def _has_other_ids(shown: Sequence[Item], made: Sequence[Item]) -> bool:
-    """Whether calls have ids on both sides, and none is on both."""
-    is_named = False
-    for item in shown:
-        if isinstance(item, ToolCall) and item.id:
-            is_named = True
-            for own in made:
-                if isinstance(own, ToolCall) and own.id == item.id:
-                    return False
-    return is_named and any(isinstance(own, ToolCall) and own.id for own in made)
 
 
 def match_merged(
@@ -383,12 +342,6 @@ def _outline_of(record: Record) -> Key | None:
     return next((one for one in record.keys if evidence_of(one) == "outline"), None)
 
 
-def is_of_other_session(record: Record, identity: Identity) -> bool:
-    """Both say which session they are of, and it is not the same."""
-    session = record.provenance.named_session
-    return identity.session is not None and session is not None and session != identity.session
-
-
 def _same_session(look: Look, identity: Identity) -> bool:
     return identity.session is not None and look.record.provenance.named_session == identity.session
 
@@ -431,19 +384,11 @@ def _words(items: Iterable[Item]) -> str:
 
 def _is_what_client_has(record: Record, step: ModelStep) -> bool:
     """Whether the reasoning a client sent back is this record's: then there is no doubt whose step it is."""
-    own = tuple(_thoughts(step.items))
-    return bool(own) and own == tuple(_thoughts(record.items))
-
-
-def _thoughts(items: Iterable[Item]) -> Iterable[tuple[str, str]]:
-    for item in items:
-        seal = seal_of(item)
-        text = item.text.strip() if isinstance(item, ReasoningText) else ""
-        if text or seal is not None:
-            yield text, plain_token(seal.data) if seal else ""
+    own = tuple(thoughts_of(step.items))
+    return bool(own) and own == tuple(thoughts_of(record.items))
 
 
 def replayable(record: Record) -> tuple[tuple[str, str], ...]:
     """What would be put back: two records that agree in it are one for our purpose."""
     summaries = tuple(("", getattr(item, "summary", "")) for item in reasoning_of(record.items))
-    return (*_thoughts(record.items), *summaries)
+    return (*thoughts_of(record.items), *summaries)

@@ -14,7 +14,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from thoughtline.replay.visible import is_part_of, is_same_call, other_name
-from thoughtline.replay.weaving import essence, groups
+from thoughtline.replay.weaving import essence, groups, weave
 from thoughtline.values.items import (
     REASONING_KINDS,
     Item,
@@ -27,6 +27,7 @@ from thoughtline.values.items import (
     reasoning_of,
 )
 
+Items = tuple[Item, ...]
 _THOUGHTS = (ReasoningText, ReasoningSummary, ReasoningEncrypted)
 
 
@@ -50,11 +51,12 @@ def is_named(item: Item) -> bool:
 
 def unnamed(items: Sequence[Item]) -> tuple[Item, ...]:
     """The items of a step without names. Reasoning that was nothing but a name is nothing without it."""
-    return tuple(_without_name(item) for item in items if not _is_only_a_name(item))
-
-
-def _is_only_a_name(item: Item) -> bool:
-    return isinstance(item, ReasoningSummary) and not item.summary and item.id is not None
+    kept: list[Item] = []
+    for item in items:
+        is_only_a_name = isinstance(item, ReasoningSummary) and not item.summary and item.id is not None
+        if not is_only_a_name:
+            kept.append(_without_name(item))
+    return tuple(kept)
 
 
 def _without_name(item: Item) -> Item:
@@ -65,6 +67,14 @@ def _without_name(item: Item) -> Item:
             return replace(item, id=None)
         case _:
             return item
+
+
+def woven_in_pairs(items: Items, shown: Items, made: Items, *, is_bound: bool) -> Items:
+    """A step with the items of its record, which were `made` under these names. What the record does not know, such as
+    a compaction, never parts a thought from its element."""
+    items = named_as_shown(items, shown, is_bound=is_bound) if reasoning_of(shown) else items
+    target = weave(items, shown, opening="stranger")
+    return paired(target, made) if is_bound else target
 
 
 def named_as_shown(made: Sequence[Item], shown: Sequence[Item], *, is_bound: bool) -> tuple[Item, ...]:
@@ -99,7 +109,7 @@ def paired(items: Sequence[Item], made: Sequence[Item]) -> tuple[Item, ...]:
     provider's own tool can't go without its name, so what belongs to it gets the names that the record has.
     """
     thoughts = reasoning_of(tuple(made))
-    if len(reasoning_of(tuple(items))) != len(thoughts):
+    if len(reasoning_of(tuple(items))) != len(thoughts) or not any(map(_may_hold, items)):
         return unnamed(items)
     items = _with_tools_named(items, made)
     holds = [_holds(names, own) for names, own in zip(followers(items), followers(made), strict=True)]
@@ -113,6 +123,11 @@ def paired(items: Sequence[Item], made: Sequence[Item]) -> tuple[Item, ...]:
         else:
             kept.append(item if is_good else _without_name(item))
     return tuple(kept)
+
+
+def _may_hold(item: Item) -> bool:
+    """Whether an item may be what a thought led to, by its name: has one, or is a tool that the record names."""
+    return isinstance(item, Unknown) or (not isinstance(item, REASONING_KINDS) and name_of(item) is not None)
 
 
 def _holds(names: Sequence[str | None], own: Sequence[str | None]) -> bool:

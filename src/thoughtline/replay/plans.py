@@ -1,16 +1,25 @@
-"""A plan as a value: what to change of a request, and what there is to say about it."""
+"""What a plan needs, and a plan as a value: the keys to look for, the records that lineages settle, what to change of a
+request and what there is to say about it."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.providers import Contract, Rung
 from thoughtline.replay.findings import Finding
+from thoughtline.replay.keys import ModelStep, Spot, Standing, frame_of, walk
 from thoughtline.values.destination import Destination
-from thoughtline.values.outcome import Counts, NoteChain, TurnNote
+from thoughtline.values.identity import Identity
+from thoughtline.values.items import Item, ReasoningText, ToolCall, plain_token, seal_of
+from thoughtline.values.outcome import Counts, Evidence, NoteChain, TurnNote
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Transcript, Turn
+
+Found = Mapping[Key, Sequence[Record]]
 
 
 class Policy(Struct, frozen=True, gc=False):
@@ -99,3 +108,119 @@ def is_issued_by(record: Record, issuer: Destination, contract: Contract) -> boo
     if (made.provider, made.endpoint, made.account) != (issuer.provider, issuer.endpoint, issuer.account):
         return False
     return not contract.binds_model or issuer.model in (made.model_asked, made.model_answered)
+
+
+# --- what is needed to make one ---------------------------------------------------------------------------------------
+
+
+class Match(NamedTuple):
+    """The record of a step. `is_glued`: its reasoning stands in the visible text. `evidence` is the best there is."""
+
+    record: Record
+    is_glued: bool = False
+    evidence: Evidence = "lineage"
+
+
+class Needs(NamedTuple):
+    """The model steps of a request, and the keys to look for.
+
+    `first` finds nearly all that can be found, with one key for each step; `rest` says what else to look for, given
+    what that found. `keys` is both, for those who fetch once. `end` is where the answer will stand: it is all of the
+    request that capturing the answer needs. `settled` are the records that lineages name, where that was looked up.
+    """
+
+    identity: Identity
+    steps: tuple[ModelStep, ...]
+    end: Spot | None
+    settled: tuple[Match | None, ...] | None = None
+
+    @property
+    def first(self) -> tuple[Key, ...]:
+        lineages: dict[Key, None] = {}
+        for step in self.steps:
+            if step.lineage is not None:
+                lineages[step.lineage] = None
+        return tuple(lineages)
+
+    def rest(self, found: Found) -> tuple[Key, ...]:
+        """The keys of the steps that their lineage does not settle."""
+        settled = self.settled if self.settled is not None else self.by_lineage(found)
+        if None not in settled:
+            return ()
+        return keys_of(step for step, match in zip(self.steps, settled, strict=True) if match is None)
+
+    def by_lineage(self, found: Found) -> tuple[Match | None, ...]:
+        """For each step the record that its lineage names."""
+        settled: list[Match | None] = []
+        for step in self.steps:
+            settled.append(match_by_lineage(step, found, self.identity))
+        return tuple(settled)
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        return keys_of(self.steps)
+
+
+def keys_of(steps: Iterable[ModelStep]) -> tuple[Key, ...]:
+    """All that steps can be found by, taken whole and in parts."""
+    return tuple(dict.fromkeys(key for step in steps for part in (step, *step.parts) for key in part.keys))
+
+
+def needs(transcript: Transcript, contract: Contract, identity: Identity, start: Standing | None = None) -> Needs:
+    """The keys of all that could be put back. A contract that takes nothing needs nothing.
+
+    `start` is where a transcript begins that is only the end of a conversation.
+    """
+    if contract.takes == "nothing":
+        return Needs(identity, (), None)
+    frame = frame_of(transcript) if contract.binds_prefix and start is None else b""
+    steps, end = walk(transcript, identity, frame, start)
+    return Needs(identity, steps, end)
+
+
+def match_by_lineage(step: ModelStep, found: Found, identity: Identity) -> Match | None:
+    """The one record with the very history of a step, if nothing can speak against it.
+
+    That could be only a record of this session where it is of another, the reasoning that the client sent with the
+    step, or the ids of its calls. So whatever other keys would find, this is the match.
+    """
+    records = found.get(step.lineage, ()) if step.lineage is not None else ()
+    if len(records) != 1:
+        return None
+    record = records[0]
+    if step.lineage not in record.keys or record.provenance.tenant != identity.tenant:
+        return None
+    if identity.session is not None and is_of_other_session(record, identity):
+        return None
+    if _has_other_ids(step.items, record.items):
+        return None
+    if step.is_bare or not (own := tuple(thoughts_of(step.items))):
+        return Match(record)
+    return Match(record) if own == tuple(thoughts_of(record.items)) else None
+
+
+def _has_other_ids(shown: Sequence[Item], made: Sequence[Item]) -> bool:
+    """Whether calls have ids on both sides, and none is on both."""
+    is_named = False
+    for item in shown:
+        if isinstance(item, ToolCall) and item.id:
+            is_named = True
+            for own in made:
+                if isinstance(own, ToolCall) and own.id == item.id:
+                    return False
+    return is_named and any(isinstance(own, ToolCall) and own.id for own in made)
+
+
+def is_of_other_session(record: Record, identity: Identity) -> bool:
+    """Both say which session they are of, and it is not the same."""
+    session = record.provenance.named_session
+    return identity.session is not None and session is not None and session != identity.session
+
+
+def thoughts_of(items: Iterable[Item]) -> Iterator[tuple[str, str]]:
+    """What a client could send back of a turn's reasoning: words in the clear, and seals."""
+    for item in items:
+        seal = seal_of(item)
+        text = item.text.strip() if isinstance(item, ReasoningText) else ""
+        if text or seal is not None:
+            yield text, plain_token(seal.data) if seal else ""

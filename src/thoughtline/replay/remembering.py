@@ -26,8 +26,7 @@ from thoughtline.formats.json_text import member_spans, span_at
 from thoughtline.formats.weighing import MAX_TURNS, Weight, weight_of
 from thoughtline.providers import Contract, Rung
 from thoughtline.replay.keys import Standing, frame_of
-from thoughtline.replay.matching import Found
-from thoughtline.replay.plans import Past, Policy
+from thoughtline.replay.plans import Found, Past, Policy
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.identity import Identity

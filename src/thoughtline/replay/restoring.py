@@ -1,5 +1,5 @@
-"""What the turns of a step should be, given its record, and whether what the client sent is good as it is; what must be
-taken out of a turn, and what it may borrow from others."""
+"""Whether what the client sent of a turn is good as it is, given its record; what must be taken out of it, and what it
+may borrow from others."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Contract, Rung
+from thoughtline.providers.contract import has_calls
 from thoughtline.replay.keys import seal_key
-from thoughtline.replay.pairing import named_as_shown, paired
-from thoughtline.replay.scopes import has_calls
 from thoughtline.replay.visible import visible_of
-from thoughtline.replay.weaving import same_reasoning, spread, weave
+from thoughtline.replay.weaving import same_reasoning
 from thoughtline.values.items import (
     REASONING_KINDS,
     Item,
@@ -32,25 +31,6 @@ from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import FormatName, Turn
 
 Items = tuple[Item, ...]
-
-
-def restored(
-    items: Items, shown: Sequence[Items], *, contract: Contract, made: Items, format: FormatName
-) -> list[Items]:
-    """The turns of a step with the items of its record; `made` are those with all the names they had.
-
-    A step that the client wrote as several turns has each thought in the turn of what it led to.
-    """
-    if "items_are_elements" in FORMATS[format].quirks:
-        return [_with_names(items, own, contract, made) for own in shown]
-    return [weave(items, shown[0])] if len(shown) == 1 else spread(items, shown)
-
-
-def _with_names(items: Items, shown: Items, contract: Contract, made: Items) -> Items:
-    """A Responses step. What the record does not know, such as a compaction, never parts a thought from its element."""
-    is_bound = contract.scope == "pairs"
-    target = weave(named_as_shown(items, shown, is_bound=is_bound), shown, opening="stranger")
-    return paired(target, made) if is_bound else target
 
 
 def is_good(shown: Items, target: Items, contract: Contract, format: FormatName) -> bool:

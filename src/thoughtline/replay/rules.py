@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Contract
+from thoughtline.providers.contract import required_turns
 from thoughtline.providers.refusals import RuleCode
 from thoughtline.replay.findings import Finding, place_of
 from thoughtline.replay.keys import ModelStep
 from thoughtline.replay.pairing import followers
 from thoughtline.replay.plans import is_issued_by
-from thoughtline.replay.scopes import required_turns
 from thoughtline.replay.weaving import has_sentinel, is_filler
 from thoughtline.values.destination import Destination
 from thoughtline.values.items import (

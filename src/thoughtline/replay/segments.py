@@ -17,12 +17,10 @@ from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import element_spans
 from thoughtline.formats.weighing import weight_of
 from thoughtline.providers import Dialect
+from thoughtline.providers.contract import is_said_by_user
 from thoughtline.replay.keys import ModelStep
-from thoughtline.replay.matching import Found, Match
-from thoughtline.replay.planner import Needs, keys_of
-from thoughtline.replay.plans import NO_PAST, Past, Trace
+from thoughtline.replay.plans import NO_PAST, Found, Match, Needs, Past, Trace, keys_of
 from thoughtline.replay.remembering import Lookups, Segment, Span, list_span
-from thoughtline.replay.scopes import is_said_by_user
 from thoughtline.values.items import reasoning_of
 from thoughtline.values.outcome import Counts, chained
 from thoughtline.values.turns import Transcript

@@ -9,14 +9,16 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Contract
+from thoughtline.providers.contract import DEPEND_ON_THE_END, after_last_user, has_calls, required_turns
 from thoughtline.providers.refusals import RuleCode
 from thoughtline.replay.findings import Finding, place_of
 from thoughtline.replay.keys import ModelStep
-from thoughtline.replay.matching import Found, looks_of
-from thoughtline.replay.plans import NO_PAST, Past, Plan, Policy, Trace, is_issued_by
-from thoughtline.replay.scopes import DEPEND_ON_THE_END, after_last_user, has_calls, required_turns
+from thoughtline.replay.matching import looks_of
+from thoughtline.replay.pairing import is_named, unnamed
+from thoughtline.replay.plans import NO_PAST, Found, Past, Plan, Policy, Trace, is_issued_by
+from thoughtline.replay.thinking import paused, unasked, without_ciphertext
 from thoughtline.replay.visible import is_same_call
-from thoughtline.replay.weaving import filler_of, is_filler
+from thoughtline.replay.weaving import filler_of, is_filler, without_reasoning
 from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import (
@@ -49,10 +51,12 @@ class TurnPlans:
         self._issuer = issuer
         self._policy = policy
         self._assistant = [position for position, turn in enumerate(transcript.turns) if turn.role == "assistant"]
-        self._required = self._required_turns()
+        # Of a tool loop that was begun before, the first turn stands before.
+        is_gone_on = past.is_in_loop and contract.scope == "loop_head" and not after_last_user(transcript.turns)
+        self._required = frozenset(() if is_gone_on else required_turns(transcript, contract, self._assistant))
         self._items: dict[int, tuple[Item, ...]] = {}
         self._moved: set[int] = set()
-        self._carriers = Carriers(contract, issuer, past.carrier)
+        self._carriers = Carriers(contract, issuer, past.carrier) if contract.follows_answers else None
         self._members: list[tuple[str, bytes | None]] = []
         self._findings: list[tuple[int, Finding]] = []
         self._counted: list[tuple[int, str]] = []
@@ -61,15 +65,8 @@ class TurnPlans:
         self._covered: set[int] = set()
         self._loose_in_loop: set[int] = set()
         self._is_paused = False
-        self._names = CallNames()
+        self._names: dict[str, str] = {}
         self._notes = NotesOfTurns(transcript.turns, past.elements)
-
-    def _required_turns(self) -> frozenset[int]:
-        """In a tool loop that was begun before, its first turn stands before."""
-        transcript, contract = self._transcript, self._contract
-        if self._past.is_in_loop and contract.scope == "loop_head" and not after_last_user(transcript.turns):
-            return frozenset()
-        return frozenset(required_turns(transcript, contract, self._assistant))
 
     def _now(self, position: int) -> tuple[Item, ...]:
         """The items of a turn as the plan has them so far."""
@@ -77,7 +74,7 @@ class TurnPlans:
 
     def _set(self, position: int, items: tuple[Item, ...], rule: RuleCode, why: str) -> None:
         self._items[position] = items
-        self._count("stripped", position)
+        self._counted.append((position, "stripped"))
         self._notes.put_stripped(position, rule)
         self._find(rule, position, why)
 
@@ -103,8 +100,67 @@ class TurnPlans:
         place = place_of(self._transcript.format, replace(turn, at=turn.at + self._past.elements))
         self._findings.append((position, Finding(rule, place, message, "")))
 
-    def _count(self, what: str, position: int) -> None:
-        self._counted.append((position, what))
+    # --- the request as a whole ---------------------------------------------------------------------------------------
+
+    def mend(self) -> None:
+        """Calls and results as their maker wrote them, each result once. Reasoning that stands in a member the provider
+        does not read, or refuses, goes where it belongs."""
+        turns = self._transcript.turns
+        for position, turn in enumerate(turns):
+            if turn.role == "assistant" and turn.carriers and _is_misplaced(turn, self._contract):
+                self._moved.add(position)
+            items = self._items.get(position, turn.items)
+            if _are_well_named(items, self._names):
+                continue
+            mended = tuple([_renamed(item, self._names) for item in items])
+            mended = _unrepeated(turns, position, mended)
+            if mended != items:
+                self._items[position] = mended
+
+    def strip_everything(self) -> None:
+        """A provider that takes no reasoning gets none."""
+        for position in self._assistant:
+            turn = self._transcript.turns[position]
+            bare = without_reasoning(turn.items)
+            if bare != turn.items:
+                self._set(position, self._parted(bare), "forbidden", "this provider refuses reasoning in the history")
+            if turn.carriers:
+                self._moved.add(position)
+        self._members += without_ciphertext(self._transcript)
+
+    def amend(self) -> None:
+        """What a refusal asks for that is about the request as a whole."""
+        if self._contract.never_thinks:
+            self._members += unasked(self._transcript)
+        if self._policy.pauses_thinking:
+            self._pause_thinking()
+        if self._policy.bares_loop or (self._is_paused and self._contract.takes == "own"):
+            self._bare_loop()
+        if self._policy.drops_ids and "items_are_elements" in self._wire.quirks:
+            for position, turn in enumerate(self._transcript.turns):
+                if turn.role == "assistant" and any(is_named(item) for item in self._now(position)):
+                    self._set(position, unnamed(self._now(position)), "stale-id", "ids that this provider refused")
+
+    def _bare_loop(self) -> None:
+        """Without thinking, no thinking may stand since the last user message; what is older is ignored."""
+        start = after_last_user(self._transcript.turns)
+        for position in self._assistant:
+            bare = without_reasoning(self._now(position)) if position >= start else ()
+            if bare and bare != self._now(position):
+                self._set(position, bare, "forbidden", "thinking is off, and this turn is still going on")
+
+    def _parted(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
+        """Items that lost a partner: where they pair by names, without those."""
+        return unnamed(items) if "items_are_elements" in self._wire.quirks else items
+
+    def _pause_thinking(self) -> bool:
+        """Switch thinking off, if this model has a switch."""
+        members = paused(self._transcript, self._contract, self._issuer.model)
+        self._members += [member for member in members if member not in self._members]
+        self._is_paused = self._is_paused or bool(members)
+        return bool(members)
+
+    # --- the outcome --------------------------------------------------------------------------------------------------
 
     def done(self) -> Plan:
         edits = []
@@ -112,7 +168,8 @@ class TurnPlans:
             turn = self._transcript.turns[position]
             if self._items.get(position, turn.items) != turn.items:
                 turn = turn.with_items(self._items[position])
-                turn = replace(turn, carrier=self._carriers.at(position, turn.items))
+                if self._carriers is not None:
+                    turn = replace(turn, carrier=self._carriers.at(position, turn.items))
             elif position not in self._moved:
                 continue
             edits.append((position, turn.with_reasoning_moved() if position in self._moved else turn))
@@ -136,12 +193,13 @@ class TurnPlans:
         if self._is_paused or self._names or "inherit" in ladder or self._policy.corrects:
             return None
         carriers, is_head = self._carriers, self._contract.scope == "loop_head"
+        borrowed = [] if carriers is None else [at for at in self._items if carriers.is_borrowed(at, self._now(at))]
         return Trace(
             tuple(self._counted),
             tuple(sorted(self._findings, key=itemgetter(0))),
             self._fillers,
-            carriers.by_position,
-            loose=frozenset([at for at in self._items if carriers.is_borrowed(at, self._now(at))]),
+            carriers.by_position if carriers is not None else {},
+            loose=frozenset(borrowed),
             loose_in_loop=self._all_loose_in_loop(),
             loose_heads=frozenset(filter(self._is_loose, self._assistant if is_head else ())),
             notes=self._notes.by_position,
@@ -250,7 +308,7 @@ _SEALED = ("reasoning_details", "reasoning_text")
 """Members that hold seals, and go back as they came or not at all."""
 
 
-def is_misplaced(turn: Turn, contract: Contract) -> bool:
+def _is_misplaced(turn: Turn, contract: Contract) -> bool:
     """Whether a turn's reasoning stands in a member that the provider does not read, or refuses.
 
     A second copy of it is left alone, as ruby_llm 1.16 writes one, but where the row says that it is refused.
@@ -263,7 +321,7 @@ def is_misplaced(turn: Turn, contract: Contract) -> bool:
 
 
 class Carriers:
-    """The members for the turns of one request."""
+    """The members for the turns of one request, under a contract that follows answers."""
 
     def __init__(self, contract: Contract, issuer: Destination, last: str = "") -> None:
         self._contract = contract
@@ -274,7 +332,7 @@ class Carriers:
     def of(self, record: Record) -> str:
         """The member that a record's reasoning came in, if it was this server that chose it."""
         made, here = record.provenance, self._issuer
-        if not self._contract.follows_answers or (made.provider, made.endpoint) != (here.provider, here.endpoint):
+        if (made.provider, made.endpoint) != (here.provider, here.endpoint):
             return ""
         is_google = self._contract.dialect.carrier == "google_extra" and _has_sealed_call(record.items)
         return "" if is_google else made.carrier
@@ -300,7 +358,7 @@ class Carriers:
 
     def is_borrowed(self, position: int, items: tuple[Item, ...]) -> bool:
         """Whether another turn's record decides on the member for a turn."""
-        return self._contract.follows_answers and not self.by_position.get(position) and not _has_sealed_call(items)
+        return not self.by_position.get(position) and not _has_sealed_call(items)
 
 
 def _has_sealed_call(items: tuple[Item, ...]) -> bool:
@@ -310,54 +368,48 @@ def _has_sealed_call(items: tuple[Item, ...]) -> bool:
 # --- ids of calls as their maker wrote them, and each result once -----------------------------------------------------
 
 
-class CallNames:
-    """The ids that clients renamed, and what they were."""
-
-    def __init__(self) -> None:
-        self._own: dict[str, str] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._own)
-
-    def learn(self, shown: Sequence[Item], record: Record) -> None:
-        """A call under another id than the one it was made with. An id that the maker gave to any call is right."""
-        made = [item for item in record.items if isinstance(item, ToolCall)]
-        names = {own.id for own in made}
-        calls = [item for item in shown if isinstance(item, ToolCall)]
-        for call, own in zip(calls, made, strict=False):
-            if call.id and own.id and call.id not in names and is_same_call(call, own):
-                self._own[call.id] = own.id
-
-    def are_good(self, items: tuple[Item, ...]) -> bool:
-        """Whether a turn can go as it is: its ids are their maker's, and it has one result at most."""
-        results = 0
-        for item in items:
-            if isinstance(item, ToolCall):
-                name = item.id
-            elif isinstance(item, ToolResult):
-                name = item.call_id
-                results += 1
-            else:
-                continue
-            if name is not None and (name in self._own or _SMUGGLED in name):
-                return False
-        return results < 2
-
-    def mended(self, item: Item) -> Item:
-        """The item under the id its maker knows, and without a signature that another gateway hid in it."""
-        match item:
-            case ToolCall(id=str() as name) if (own := self._name(name)) != name:
-                return replace(item, id=own)
-            case ToolResult(call_id=str() as name) if (own := self._name(name)) != name:
-                return replace(item, call_id=own)
-            case _:
-                return item
-
-    def _name(self, name: str) -> str:
-        return self._own.get(name, name).split(_SMUGGLED)[0] or name
+def learn_names(names: dict[str, str], shown: Sequence[Item], record: Record) -> None:
+    """The ids that a client renamed, and what they were. An id that the maker gave to any call is right."""
+    made = [item for item in record.items if isinstance(item, ToolCall)]
+    known = {own.id for own in made}
+    calls = [item for item in shown if isinstance(item, ToolCall)]
+    for call, own in zip(calls, made, strict=False):
+        if call.id and own.id and call.id not in known and is_same_call(call, own):
+            names[call.id] = own.id
 
 
-def unrepeated(turns: Sequence[Turn], position: int, items: tuple[Item, ...]) -> tuple[Item, ...]:
+def _are_well_named(items: tuple[Item, ...], names: dict[str, str]) -> bool:
+    """Whether a turn can go as it is: its ids are their maker's, and it has one result at most."""
+    results = 0
+    for item in items:
+        if isinstance(item, ToolCall):
+            name = item.id
+        elif isinstance(item, ToolResult):
+            name = item.call_id
+            results += 1
+        else:
+            continue
+        if name is not None and (name in names or _SMUGGLED in name):
+            return False
+    return results < 2
+
+
+def _renamed(item: Item, names: dict[str, str]) -> Item:
+    """The item under the id its maker knows, and without a signature that another gateway hid in it."""
+    match item:
+        case ToolCall(id=str() as name) if (own := _own_name(name, names)) != name:
+            return replace(item, id=own)
+        case ToolResult(call_id=str() as name) if (own := _own_name(name, names)) != name:
+            return replace(item, call_id=own)
+        case _:
+            return item
+
+
+def _own_name(name: str, names: dict[str, str]) -> str:
+    return names.get(name, name).split(_SMUGGLED)[0] or name
+
+
+def _unrepeated(turns: Sequence[Turn], position: int, items: tuple[Item, ...]) -> tuple[Item, ...]:
     """The items of a turn without results that stand there twice. As many as there were calls are never too many."""
     results = [item for item in items if isinstance(item, ToolResult)]
     calls = [item for item in _before(turns, position) if isinstance(item, ToolCall)]

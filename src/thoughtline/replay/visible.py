@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from thoughtline.values.digests import digest
 from thoughtline.values.items import Item, Text, ToolCall, ToolResult, Unknown, plain_token
+from thoughtline.values.records import digest
 from thoughtline.values.turns import Turn
 
 

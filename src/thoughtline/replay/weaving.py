@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from thoughtline.providers import Contract
-from thoughtline.replay.visible import is_bare, is_part_of, other_name, other_value, visible_call
+from thoughtline.replay.visible import is_bare, is_part_of, is_same_call, other_name, other_value, visible_call
 from thoughtline.values.items import (
     GOOGLE_GEMINI_V1,
     NO_RAW,
@@ -108,7 +108,7 @@ def weave(record: Sequence[Item], shown: Sequence[Item], opening: Opening = "tho
 
     Everything stands in the record's order. What the client sends as the record has it stays the client's own.
     """
-    if same_reasoning(shown, record):
+    if len(shown) == len(record) and same_reasoning(shown, record):
         return tuple(shown)
     return _weave_in_order(record, shown) or tuple([item for item, _ in _Loom(record, shown).woven(opening)])
 
@@ -148,7 +148,7 @@ def _is_as_made(shown: Item, made: Item) -> bool:
     if isinstance(made, ToolCall):
         if not isinstance(shown, ToolCall) or shown.seal != made.seal:
             return False
-        return shown.id == made.id and shown.name == made.name and shown.arguments == made.arguments
+        return shown.id == made.id and is_same_call(shown, made)
     if isinstance(made, Unknown):
         return isinstance(shown, Unknown) and shown.seal == made.seal and shown.raw == made.raw
     if not isinstance(made, Text) or not isinstance(shown, Text):

@@ -19,9 +19,9 @@ from thoughtline.providers.contract import Sampling
 from thoughtline.providers.thinking import Settled, knob_for, settle
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.tools import ToolOffer, offer
-from thoughtline.values.digests import digest
 from thoughtline.values.errors import Untranslatable
 from thoughtline.values.options import FunctionTool, MissingTools, Options, ReadOptions, Thinking, ToolChoice
+from thoughtline.values.records import digest
 from thoughtline.values.turns import FormatName
 
 _LONGEST_USER = 64

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import encode
-from thoughtline.replay.capture import fold
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.answers import AnswerTranslator
 from thoughtline.translation.response_context import ResponseContext
@@ -34,6 +33,7 @@ from thoughtline.values.events import (
     TextDelta,
     TurnDone,
     UsageReported,
+    fold,
 )
 from thoughtline.values.items import NO_RAW, REASONING_KINDS, Item, ReasoningText, Text
 from thoughtline.values.turns import Candidate, Finish, FormatName, Reply

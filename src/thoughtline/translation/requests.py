@@ -25,12 +25,11 @@ from thoughtline.translation.conversation import NOTES_STAY, TranslatedTurns, tr
 from thoughtline.translation.envelopes import NO_SEALER, Place, Sealer, letters_of
 from thoughtline.translation.runs import Placed
 from thoughtline.translation.tools import NO_NAMES, ToolNames, without_tools
-from thoughtline.values.digests import digest
 from thoughtline.values.errors import Untranslatable
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import REASONING_KINDS, Item, Seal, Text, ToolCall
 from thoughtline.values.options import MissingTools, Options
-from thoughtline.values.records import Record, RecordId
+from thoughtline.values.records import Record, RecordId, digest
 from thoughtline.values.turns import FormatName, Transcript
 
 _OFFERS_TOOLS = (b"additional_tools", b"tool_search_output")

@@ -1,21 +1,8 @@
-"""Digests: short names for texts. Stores keep what they give, so what they give never changes."""
+"""Digests of credentials and names. Stores keep what they give, so what they give never changes."""
 
 from __future__ import annotations
 
 from hashlib import blake2b, sha256
-
-
-def digest(data: bytes) -> bytes:
-    """128 bits. SHA-256: the standard library's fastest with hardware support, for short texts too."""
-    return sha256(data).digest()[:16]
-
-
-def digest_of(*parts: bytes) -> bytes:
-    """One digest of several texts, none of which can pass for another's end."""
-    whole = sha256()
-    for part in parts:
-        whole.update(b"%d:%b" % (len(part), part))
-    return whole.digest()[:16]
 
 
 def joined(*parts: bytes) -> bytes:

@@ -10,13 +10,14 @@ would have given.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from msgspec import Raw, Struct
 
 from thoughtline.values.items import Item
-from thoughtline.values.notes import Notes
-from thoughtline.values.turns import Finish, Usage
+from thoughtline.values.notes import NO_NOTES, Notes
+from thoughtline.values.turns import Candidate, Finish, FormatName, Reply, Turn, Usage
 
 
 class Started(Struct, frozen=True, gc=False):
@@ -108,3 +109,43 @@ class Other(Struct, frozen=True, gc=False):
 Event: TypeAlias = (
     Started | TextDelta | ReasoningDelta | CallDelta | ItemDone | Noted | UsageReported | TurnDone | Failed | Other
 )
+
+
+def fold(events: Iterable[Event], format: FormatName) -> Reply:
+    """The reply that the whole response would have given. A candidate without a finish was cut short."""
+    started = Started()
+    items: dict[int, list[Item]] = {}
+    finishes: dict[int, Finish | None] = {}
+    carriers: dict[int, tuple[str, ...]] = {}
+    notes: dict[int, Notes] = {}
+    usage: Usage | None = None
+    error = None
+    for event in events:
+        match event:
+            case ItemDone():
+                items.setdefault(event.choice, []).append(event.item)
+            case TurnDone():
+                finishes[event.choice] = event.finish
+                carriers[event.choice] = event.carriers
+            case Noted():
+                notes[event.choice] = event.notes
+            case Started():
+                started = event
+            case UsageReported():
+                usage = event.usage
+            case Failed():
+                error = event.error
+            case _:
+                pass
+    candidates = tuple(
+        Candidate(
+            Turn("assistant", tuple(items.get(choice, ())), carriers=carriers.get(choice, ())),
+            choice,
+            finishes.get(choice),
+            notes.get(choice, NO_NOTES),
+        )
+        for choice in sorted(items.keys() | finishes.keys())
+    )
+    return Reply(
+        format, candidates, b"", id=started.id, model=started.model, usage=usage, error=error, created=started.created
+    )

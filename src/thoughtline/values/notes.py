@@ -43,7 +43,7 @@ class Notes(Struct, frozen=True, gc=False):
 
     def moved(self, by: int) -> Notes:
         """The same for a longer text, of which these words are a part that begins there."""
-        return Notes(tuple(one.moved(by) for one in self.citations), self.others)
+        return Notes(tuple([one.moved(by) for one in self.citations]), self.others) if self.citations else self
 
 
 NO_NOTES = Notes()

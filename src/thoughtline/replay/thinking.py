@@ -1,4 +1,4 @@
-"""A request that tells a model to think in a way that it does not have, in the way that it has.
+"""How a request is told to think, or not to: what its model's row says, written into the request as it stands.
 
 Old Claudes take a budget, new ones an effort, some can't be told not to think. What was said is kept: a budget as the
 effort that covers it, an effort as its budget.
@@ -6,11 +6,13 @@ effort that covers it, an effort as its budget.
 
 from __future__ import annotations
 
+import msgspec
 from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
+from thoughtline.formats.thinking import MemberEdit
 from thoughtline.providers import Contract
-from thoughtline.providers.thinking import knob_for, settle
+from thoughtline.providers.thinking import knob_for, settle, switched_off
 from thoughtline.replay.findings import Finding
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.turns import ThinkingSwitch, Transcript
@@ -40,3 +42,28 @@ def in_own_mode(transcript: Transcript, contract: Contract, model: str) -> tuple
         "forbidden", f"/{modes.switch[0]}", f"this model has no `{mode}` thinking: it is told `{became}`", ""
     )
     return replace(changed, thinking=switches[became]), (finding,)
+
+
+def paused(transcript: Transcript, contract: Contract, model: str) -> list[MemberEdit]:
+    """The members that switch thinking off for one request; none if this model can't be switched off."""
+    wire = FORMATS[transcript.format]
+    if "no_off_switch" in wire.quirks:
+        return wire.unasked(transcript.body) if not contract.thinks_by_default else []
+    settings = switched_off(contract, model or transcript.model)
+    return [wire.thinking.edit(transcript.body, path, value) for path, value in settings]
+
+
+def unasked(transcript: Transcript) -> list[MemberEdit]:
+    """What takes out all that asks a model to think, for one that can't."""
+    if transcript.thinking in ("unsaid", "off"):
+        return []
+    return FORMATS[transcript.format].unasked(transcript.body)
+
+
+def without_ciphertext(transcript: Transcript) -> list[MemberEdit]:
+    """What no longer asks for encrypted reasoning; the rest of what a request asks for beside its answer stays."""
+    inclusion = FORMATS[transcript.format].inclusion
+    if inclusion is None or inclusion.seals not in transcript.includes:
+        return []
+    others = [name for name in transcript.includes if name != inclusion.seals]
+    return [(inclusion.member, msgspec.json.encode(others) if others else None)]

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from thoughtline.replay.capture import fold
 from thoughtline.values.events import (
     CallDelta,
     Event,
@@ -19,6 +18,7 @@ from thoughtline.values.events import (
     TextDelta,
     TurnDone,
     UsageReported,
+    fold,
 )
 from thoughtline.values.items import Item, ReasoningText, Text, ToolCall
 from thoughtline.values.turns import Candidate, Finish, Reply, Turn, Usage

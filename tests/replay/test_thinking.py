@@ -10,7 +10,7 @@ import pytest
 from thoughtline.formats import FORMATS
 from thoughtline.providers import ANTHROPIC
 from thoughtline.replay.detection import resolve
-from thoughtline.replay.thinking_mode import in_own_mode
+from thoughtline.replay.thinking import in_own_mode
 from thoughtline.values.destination import Destination
 
 Json = dict[str, Any]
