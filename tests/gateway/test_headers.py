@@ -109,10 +109,15 @@ def test_what_comes_down() -> None:
         ("set-cookie", "=thoughtline_admin=x"),
         ("set-cookie", "thoughtline_admin"),
         ("set-cookie", "Thoughtline_Admin=x"),
+        ("Alt-Svc", 'h3=":443"'),
+        ("Clear-Site-Data", '"cookies"'),
+        ("Strict-Transport-Security", "max-age=31536000; includeSubDomains"),
+        ("Report-To", '{"endpoints": []}'),
     ],
 )
 def test_a_provider_does_not_speak_for_us(name: str, value: str) -> None:
-    """Neither by a header of ours, nor by a cookie that a browser would show us as ours."""
+    """Neither by a header of ours, nor by a cookie that a browser would show us as ours, nor by what a browser would
+    take for a word about our whole origin."""
     assert response_headers([(name, value), ("set-cookie", "theirs=1"), ("content-type", "text/plain")]) == [
         (b"set-cookie", b"theirs=1"),
         (b"content-type", b"text/plain"),

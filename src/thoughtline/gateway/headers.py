@@ -46,6 +46,23 @@ _NEVER_UP = (b"x-thoughtline-", b"x-forwarded-")
 _NEVER_DOWN = (b"x-thoughtline-", b"access-control-")
 """What is ours to say: who may read answers is for the gateway's settings, not for a provider."""
 
+_OF_AN_ORIGIN = frozenset(
+    {
+        b"accept-ch",
+        b"alt-svc",
+        b"clear-site-data",
+        b"nel",
+        b"origin-agent-cluster",
+        b"report-to",
+        b"reporting-endpoints",
+        b"service-worker-allowed",
+        b"strict-transport-security",
+    }
+)
+"""What a browser remembers of a whole origin. Here that is the gateway, with its dashboard, and not the provider."""
+
+_NOT_DOWN = _HOP_BY_HOP | _OF_AN_ORIGIN
+
 _SHOWN = frozenset({*CREDENTIALS, b"x-amz-date", b"x-amz-content-sha256"})
 """What a client shows who it is with, and what its signature needs beside it."""
 _SHOWN_IN = {
@@ -142,7 +159,7 @@ def response_headers(received: Sequence[tuple[str, str]]) -> Headers:
             kind = value
         if name == b"connection":
             connection.append(value)
-        if name in _HOP_BY_HOP or name.startswith(_NEVER_DOWN):
+        if name in _NOT_DOWN or name.startswith(_NEVER_DOWN):
             continue
         if name == b"set-cookie" and ADMIN_COOKIE.encode() in value.lower():
             continue  # without a name, too: browsers send its value alone
