@@ -152,7 +152,7 @@ class _Work:
             if not self._was_model:
                 self._ids.begin_turn()
             self._was_model = True
-            if "items_are_elements" in self._from.quirks:
+            if "items_are_elements" in self._from.quirks:  # other agents' words may stand among them
                 return self._model_parts(turn)
             return [self._model_part(turn, 0, len(turn.items))]
         self._was_model = False

@@ -75,8 +75,7 @@ def translate_request(
         options = client.options.decode_options(transcript.body).options
         return TranslatedRequest(transcript, (), ids, replace(options, model=model, is_streaming=streams))
     if "untranslated" in client.quirks | upstream.quirks:
-        remedy = f"ask in {to}, or a provider that speaks {client.name}"
-        raise Untranslatable(f"{client.name} is not translated to {to}", "", remedy)
+        raise _untranslated(client, to)
     target = Target(to, contract, model, is_streaming=streams, missing_tools=missing_tools)
     wanted = asked_for(transcript.body, client, target)
     conversation = translate_turns(transcript, to, contract, sealer, wanted.offered.names)
@@ -91,7 +90,12 @@ def translate_request(
     records = _records(final, conversation, identity or Identity("")) if conversation.opened else ()
     found = (*conversation.findings, *wanted.offered.findings, *wanted.findings, *_left_behind(transcript, to))
     ids = ids._replace(used=frozenset(filter(None, names)))
-    return TranslatedRequest(final, found, ids, wanted.options, records, wanted.offered.names)
+    return TranslatedRequest(final, found, ids, wanted.options, records=records, tools=wanted.offered.names)
+
+
+def _untranslated(client: Wire, to: FormatName) -> Untranslatable:
+    remedy = f"ask in {to}, or a provider that speaks {client.name}"
+    return Untranslatable(f"{client.name} is not translated to {to}", "", remedy)
 
 
 def asked_for(body: bytes, client: Wire, target: Target) -> Asked:

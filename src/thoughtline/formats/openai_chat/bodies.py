@@ -58,15 +58,17 @@ def decode_request(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Transcr
     """A chat request as typed turns, one for each message."""
     request = decode(_request_decoder, body)
     turns: list[Turn] = []
+    add, role_of = turns.append, ROLES.get  # called for every message of every history: no detour
     for at, message in enumerate(request.messages):
         try:
             items = decode_items(message, dialect)
         except DecodeError as error:
             raise error.within(f"/messages/{at}") from None
-        if message.role == "assistant":
-            turns.append(Turn("assistant", items, at, carriers=carriers_of(message)))
+        role = message.role
+        if role == "assistant":
+            add(Turn("assistant", items, at, carriers=carriers_of(message)))
         else:
-            turns.append(Turn(ROLES.get(message.role, "other"), items, at))
+            add(Turn(role_of(role, "other"), items, at))
     switches = (
         request.thinking,
         request.enable_thinking,

@@ -1,7 +1,4 @@
-"""Reading chat streams: chunks with `choices[].delta`, and Cohere's named events.
-
-A choice's items end when its `finish_reason` comes (or the stream does), in the order a whole message would have them.
-"""
+"""Reading chat streams: chunks, and what else may come, such as Cohere's named events."""
 
 from __future__ import annotations
 
@@ -10,89 +7,27 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats import think_tags
-from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
+from thoughtline.formats.framing import ServerSentEvents
 from thoughtline.formats.json_text import NULL, is_given
-from thoughtline.formats.openai_chat.bodies import COHERE_USAGE, FINISH, USAGE
-from thoughtline.formats.openai_chat.draft import Delta, FunctionDelta, MessageDraft, ToolCallDelta
+from thoughtline.formats.openai_chat.bodies import COHERE_USAGE, FINISH
+from thoughtline.formats.openai_chat.chunks import Chunk, ChunkDecoder, FunctionDelta, MessageDraft, ToolCallDelta
 from thoughtline.formats.openai_chat.notes import OWN_CITATIONS
-from thoughtline.formats.streaming import PayloadStreamDecoder
 from thoughtline.formats.texts import EVERY, Json, Reading, Steps, Texts, TextSpot, contents, inner, objects
-from thoughtline.providers import REASONING_CONTENT, Dialect
-from thoughtline.values.errors import LimitExceeded
-from thoughtline.values.events import Event, Failed, Other, Started, UsageReported
-
-MAX_CHOICES = 128
-"""OpenAI allows `n` up to 128; an index beyond that is no choice."""
+from thoughtline.values.events import Event, Failed, Other, UsageReported
 
 
-class _Choice(Struct, gc=False):
-    delta: Delta | None = None
-    index: int = 0
-    finish_reason: str | None = None
-
-
-class _Chunk(Struct, gc=False):
-    choices: list[_Choice] | None = None
-    id: str | None = None
-    model: str | None = None
-    usage: Raw = NULL
-    error: Raw = NULL
-    type: str | None = None
-    citations: Raw = NULL
-
-
-_decode_chunk = msgspec.json.Decoder(_Chunk).decode
-
-
-class StreamDecoder(PayloadStreamDecoder):
+class StreamDecoder(ChunkDecoder):
     """Bytes of a chat stream in, events out."""
 
-    def __init__(self, dialect: Dialect = REASONING_CONTENT, limit: int = MAX_EVENT_BYTES) -> None:
-        super().__init__(ServerSentEvents(limit))
-        self._dialect = dialect
-        self._drafts: dict[int, MessageDraft] = {}
-
-    def _take(self, payload: bytes, events: list[Event]) -> None:
-        chunk = _decode_chunk(payload)
-        for choice in chunk.choices or self._take_rare(chunk, payload, events):
-            draft = self._drafts.get(choice.index)
-            if draft is None:
-                draft = self._open(choice.index, chunk, events)
-            if choice.delta is not None and not draft.is_done:
-                draft.add(choice.delta, events)
-            if chunk.citations is not NULL:
-                draft.addresses = chunk.citations  # xAI and Perplexity repeat them beside every chunk
-            if choice.finish_reason and not draft.is_done:
-                draft.end(FINISH.decode(choice.finish_reason), events)
-        if chunk.error is not NULL and chunk.choices and is_given(chunk.error):
-            events.append(Failed(chunk.error.copy()))
-        if chunk.usage is not NULL and is_given(chunk.usage):
-            events.append(UsageReported(USAGE.decode(chunk.usage)))
-
-    def _take_rare(self, chunk: _Chunk, payload: bytes, events: list[Event]) -> tuple[()]:
+    def _take_rare(self, chunk: Chunk, payload: bytes, events: list[Event]) -> tuple[()]:
         """A payload without choices: an error, usage alone, an event of Cohere's, or something we don't know."""
         if is_given(chunk.error):
             events.append(Failed(chunk.error.copy()))
         elif is_cohere_event(chunk.type):
-            take_cohere_event(payload, self._drafts.get(0) or self._open(0, chunk, events), events)
+            take_cohere_event(payload, self.drafts.get(0) or self.draft_for(0, chunk, events), events)
         elif not is_given(chunk.usage):
             events.append(Other(Raw(payload)))
         return ()
-
-    def _open(self, index: int, chunk: _Chunk, events: list[Event]) -> MessageDraft:
-        if not 0 <= index < MAX_CHOICES:
-            raise LimitExceeded(f"choice index {index} is not between 0 and {MAX_CHOICES - 1}", "/choices")
-        if not self._drafts:
-            events.append(Started(chunk.id, chunk.model))
-        splitter = think_tags.Splitter() if self._dialect.carrier == "think_tags" else None
-        draft = self._drafts[index] = MessageDraft(index, self._dialect, splitter)
-        return draft
-
-    def _close(self, events: list[Event]) -> None:
-        for draft in self._drafts.values():
-            if not draft.is_done:
-                draft.end(None, events)
 
 
 # --- where visible text stands ----------------------------------------------------------------------------------------

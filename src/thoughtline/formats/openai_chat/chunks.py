@@ -1,15 +1,21 @@
-"""A message that arrives in pieces. When it ends it becomes the message that would have come whole, and is read so."""
+"""The chunks of a chat stream, and a message that arrives in them. When it ends it becomes the message that would have
+come whole, and is read so.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from itertools import compress, count
 from typing import Literal
 
+import msgspec
 from msgspec import Raw, Struct, field
 
 from thoughtline.formats import think_tags
+from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
 from thoughtline.formats.json_text import NULL, is_given
+from thoughtline.formats.openai_chat.bodies import FINISH, USAGE
 from thoughtline.formats.openai_chat.messages import (
     Call,
     Function,
@@ -23,8 +29,21 @@ from thoughtline.formats.openai_chat.messages import (
 )
 from thoughtline.formats.openai_chat.notes import decode_annotations, with_addresses
 from thoughtline.formats.reasoning_details import DetailsMerger
-from thoughtline.providers import Dialect
-from thoughtline.values.events import CallDelta, Event, ItemDone, Noted, ReasoningDelta, TextDelta, TurnDone
+from thoughtline.formats.streaming import PayloadStreamDecoder
+from thoughtline.providers import REASONING_CONTENT, Dialect
+from thoughtline.values.errors import LimitExceeded
+from thoughtline.values.events import (
+    CallDelta,
+    Event,
+    Failed,
+    ItemDone,
+    Noted,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    TurnDone,
+    UsageReported,
+)
 from thoughtline.values.items import Item, ReasoningText, Text
 from thoughtline.values.notes import Notes, together
 from thoughtline.values.turns import Finish
@@ -327,3 +346,77 @@ class MessageDraft(Struct):
         message = Message(role="assistant", tool_calls=calls, refusal="".join(self._refusal) or None)
         for position, item in zip(positions, answer_tail(message), strict=True):
             events.append(ItemDone(self.choice, position, item))
+
+
+# --- chunks -----------------------------------------------------------------------------------------------------------
+
+
+MAX_CHOICES = 128
+"""OpenAI allows `n` up to 128; an index beyond that is no choice."""
+
+
+class _Choice(Struct, gc=False):
+    delta: Delta | None = None
+    index: int = 0
+    finish_reason: str | None = None
+
+
+class Chunk(Struct, gc=False):
+    choices: list[_Choice] | None = None
+    id: str | None = None
+    model: str | None = None
+    usage: Raw = NULL
+    error: Raw = NULL
+    type: str | None = None
+    citations: Raw = NULL
+
+
+_decode_chunk = msgspec.json.Decoder(Chunk).decode
+
+
+class ChunkDecoder(PayloadStreamDecoder):
+    """Chunks with `choices[].delta`.
+
+    A choice's items end when its `finish_reason` comes (or the stream does), in the order a whole message would have
+    them.
+    """
+
+    def __init__(self, dialect: Dialect = REASONING_CONTENT, limit: int = MAX_EVENT_BYTES) -> None:
+        super().__init__(ServerSentEvents(limit))
+        self._dialect = dialect
+        self.drafts: dict[int, MessageDraft] = {}
+
+    def _take(self, payload: bytes, events: list[Event]) -> None:
+        chunk = _decode_chunk(payload)
+        for choice in chunk.choices or self._take_rare(chunk, payload, events):
+            draft = self.drafts.get(choice.index)
+            if draft is None:
+                draft = self.draft_for(choice.index, chunk, events)
+            if choice.delta is not None and not draft.is_done:
+                draft.add(choice.delta, events)
+            if chunk.citations is not NULL:
+                draft.addresses = chunk.citations  # xAI and Perplexity repeat them beside every chunk
+            if choice.finish_reason and not draft.is_done:
+                draft.end(FINISH.decode(choice.finish_reason), events)
+        if chunk.error is not NULL and chunk.choices and is_given(chunk.error):
+            events.append(Failed(chunk.error.copy()))
+        if chunk.usage is not NULL and is_given(chunk.usage):
+            events.append(UsageReported(USAGE.decode(chunk.usage)))
+
+    @abstractmethod
+    def _take_rare(self, chunk: Chunk, payload: bytes, events: list[Event]) -> tuple[()]:
+        """Read a payload without choices."""
+
+    def draft_for(self, index: int, chunk: Chunk, events: list[Event]) -> MessageDraft:
+        if not 0 <= index < MAX_CHOICES:
+            raise LimitExceeded(f"choice index {index} is not between 0 and {MAX_CHOICES - 1}", "/choices")
+        if not self.drafts:
+            events.append(Started(chunk.id, chunk.model))
+        splitter = think_tags.Splitter() if self._dialect.carrier == "think_tags" else None
+        draft = self.drafts[index] = MessageDraft(index, self._dialect, splitter)
+        return draft
+
+    def _close(self, events: list[Event]) -> None:
+        for draft in self.drafts.values():
+            if not draft.is_done:
+                draft.end(None, events)
