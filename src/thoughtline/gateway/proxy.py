@@ -251,6 +251,7 @@ class Exchange:
         if is_read and prepared is not None and prepared.transcript is not None:
             make = partial(down, attempt, response, prepared, is_stream=is_stream, now=state.clock())
             stages = make() if len(prepared.transcript.body) <= LONG_BYTES else await state.work(make)
+            del make
             if stages.watch is not None and stages.watch.provenance is not None:
                 attempt.session = stages.watch.provenance.session
             if attempt.is_rewritten:
@@ -260,6 +261,7 @@ class Exchange:
             incoming.body, incoming.short, incoming.cuts, incoming.headers = b"", b"", (), {}
             for one in self.attempts:
                 one.prepared, one.body = None, b""
+        del prepared  # this frame stays, too
         await self._pump(response, headers, stages, send, is_counted=is_stream or stages.watch is None)
 
     async def _pump(
