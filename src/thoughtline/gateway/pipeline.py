@@ -33,7 +33,7 @@ from thoughtline.providers import Dialect
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.remembering import Cut
 from thoughtline.replayer import Recalls
-from thoughtline.translation import Sealing, translate_request
+from thoughtline.translation import Sealing, StreamTranslator, translate_request
 from thoughtline.translation.compactions import CompactedEvents, compaction_of, may_compact, read_compactions
 from thoughtline.translation.own_format import Adapted, adapt
 from thoughtline.translation.replies import EditsEvents
@@ -305,7 +305,10 @@ def _translation(attempt: Attempt, watch: Watch, now: float) -> Translate | None
         edits = CompactedEvents(Sealing(attempt.sealer, watch.provenance, created_at=now))
     elif attempt.tags != "off":
         edits = TaggedEvents(attempt.tags, way.dialect.reasoning_format)
-    return Translate(way, attempt.client, edits)
+    client = attempt.client
+    keeps_answer = "stored_responses" in FORMATS[client.format].quirks and way.source != way.to
+    translator = StreamTranslator(way, edits, keeps_answer=keeps_answer) if client.is_streaming else None
+    return Translate(way, client, edits, keeps_answer, translator)
 
 
 def _edits(attempt: Attempt, *, is_stream: bool) -> tuple[Stage, ...]:

@@ -262,6 +262,7 @@ class Exchange:
             incoming.body, incoming.short, incoming.cuts, incoming.headers = b"", b"", (), {}
             for one in self.attempts:
                 one.prepared, one.body = None, b""
+        del prepared  # this frame stays, too
         await self._pump(response, headers, stages, send, is_counted=is_stream or stages.watch is None)
 
     async def _pump(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.headers import Headers
@@ -83,73 +83,70 @@ def client_headers(received: Headers, client: ClientFormat, is_stream: bool) -> 
     return headers
 
 
-class Translate:
-    """Writes an answer in another format, or in another way of coming.
+class Translate(Struct):
+    """Writes an answer in another format, or in another way of coming: as a stream if there is a `translator`.
 
-    `answer` is what a client of Responses may name in its next request, once it is whole.
+    `keeps_answer`: a client of Responses may name it in its next request; then it is in `answer`, once it is whole.
     """
 
-    def __init__(self, way: ResponseContext, client: ClientFormat, edits: EditsEvents | None = None) -> None:
-        self._way = way
-        self._client = client
-        self._edits = edits
-        self._keeps_answer = "stored_responses" in FORMATS[client.format].quirks and way.source != way.to
-        self._translator = (
-            StreamTranslator(way, self._edits, keeps_answer=self._keeps_answer) if client.is_streaming else None
-        )
-        self._events: list[Event] = []
-        self._size = 0
-        self._has_begun = False
-        self._findings: tuple[Finding, ...] = ()
-        self.answer = b""
+    way: ResponseContext
+    client: ClientFormat
+    edits: EditsEvents | None
+    keeps_answer: bool
+    translator: StreamTranslator | None
+    answer: bytes = b""
+    _events: list[Event] = field(default_factory=list)
+    _size: int = 0
+    _has_begun: bool = False
+    _findings: tuple[Finding, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What the client's format could not hold."""
-        return self._translator.findings if self._translator is not None else self._findings
+        return self.translator.findings if self.translator is not None else self._findings
 
     def feed(self, piece: Piece) -> None:
         events, piece.data, piece.ending = piece.events or [], b"", b""
         self._size += len(piece.plain)
         if self._size > MAX_WHOLE_BYTES:
-            is_told = self._translator is not None
+            is_told = self.translator is not None
             raise LimitExceeded("a stream that is too long").from_upstream() if is_told else too_large()
-        if self._translator is None:
+        if self.translator is None:
             self._events += without_deltas(events)
         elif events:
-            piece.data, piece.ending = self._translator.take(events)
-            if self._client.is_array or self._keeps_answer:
+            piece.data, piece.ending = self.translator.take(events)
+            if self.client.is_array or self.keeps_answer:
                 self._adjust(piece)
 
     def end(self, piece: Piece) -> None:
         events = reply_events(piece.reply) if piece.reply is not None else piece.events or []
         piece.data = piece.ending = b""
-        if self._translator is None:
-            piece.ending, self._findings = whole_reply([*self._events, *events], self._way, self._edits)
-            self.answer = piece.ending if self._keeps_answer else b""
+        if self.translator is None:
+            piece.ending, self._findings = whole_reply([*self._events, *events], self.way, self.edits)
+            self.answer = piece.ending if self.keeps_answer else b""
             return
-        piece.data, piece.ending = self._translator.end(events)
-        if self._client.is_array or self._keeps_answer:
+        piece.data, piece.ending = self.translator.end(events)
+        if self.client.is_array or self.keeps_answer:
             self._adjust(piece)
-        if self._client.is_array:
+        if self.client.is_array:
             piece.ending += self._close()
         if piece.reply is not None:  # nothing has gone out yet, so all of it waits for the record
             piece.data, piece.ending = b"", piece.data + piece.ending
 
     def cut(self, piece: Piece, problem: str) -> None:
         """An error in mid-stream, as the client's format tells it; what was said so far is kept as cut short."""
-        assert self._translator is not None
-        error = self._translator.fail(f"The answer ends here: {problem}.")
-        if self._client.is_array:
+        assert self.translator is not None
+        error = self.translator.fail(f"The answer ends here: {problem}.")
+        if self.client.is_array:
             error = self._framed(error) + self._close()
         piece.data, piece.ending = b"", error
 
     def _adjust(self, piece: Piece) -> None:
         """Frames for Gemini's arrays, and an answer to keep."""
-        assert self._translator is not None
-        if self._keeps_answer and piece.ending:
-            self.answer = self._translator.take_answer()
-        if self._client.is_array:
+        assert self.translator is not None
+        if self.keeps_answer and piece.ending:
+            self.answer = self.translator.take_answer()
+        if self.client.is_array:
             piece.data = self._framed(piece.data) if piece.data else b""
             piece.ending = self._framed(piece.ending) if piece.ending else b""
 
