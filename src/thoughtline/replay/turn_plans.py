@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
@@ -231,16 +232,14 @@ _STRIPPED: dict[RuleCode, Reason] = {
 }
 
 
-class NotesOfTurns:
-    """By position; the last word about a turn counts."""
+class NotesOfTurns(Struct):
+    """By position; the last word about a turn counts. `_elements` stand before these turns in the wire's list."""
 
-    def __init__(self, turns: Sequence[Turn], elements: int = 0) -> None:
-        """`elements` stand before these turns in the wire's list."""
-        self._turns = turns
-        self._elements = elements
-        self.by_position: dict[int, TurnNote] = {}
-        self._lost: dict[int, Reason] = {}
-        self._unfound: dict[int, ModelStep] = {}
+    _turns: Sequence[Turn]
+    _elements: int = 0
+    by_position: dict[int, TurnNote] = {}
+    _lost: dict[int, Reason] = {}
+    _unfound: dict[int, ModelStep] = {}
 
     def put(self, position: int, deed: Deed, why: Reason, record: str = "") -> None:
         self.by_position[position] = TurnNote(self._turns[position].at + self._elements, deed, why, record)
