@@ -6,20 +6,13 @@ import argparse
 import re
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NamedTuple, NoReturn, Protocol, cast
+from types import ModuleType
+from typing import Any, NamedTuple, NoReturn
 
 from thoughtline.commands.version import version_line
 from thoughtline.values.nearest import nearest
 
 _CHOICE = re.compile(r"invalid choice: '(?P<word>[^']*)'")
-
-
-class CommandModule(Protocol):
-    """What a module of a command has."""
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
-
-    def run(self, options: argparse.Namespace) -> int: ...
 
 
 class Command(NamedTuple):
@@ -29,8 +22,9 @@ class Command(NamedTuple):
     help: str
     module: str
 
-    def load(self) -> CommandModule:
-        return cast(CommandModule, import_module(f"thoughtline.commands.{self.module}"))
+    def load(self) -> ModuleType:
+        """Its `add_arguments` and its `run`."""
+        return import_module(f"thoughtline.commands.{self.module}")
 
 
 COMMANDS: tuple[Command, ...] = (
