@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
@@ -61,13 +60,10 @@ class Parser(argparse.ArgumentParser):
     def _remedy(self, message: str) -> str:
         choice = _CHOICE.search(message)
         if choice is not None:
-            return _meant(choice["word"], self._words())
+            return _meant(choice["word"], [str(word) for action in self._actions for word in action.choices or ()])
         if message.startswith("unrecognized arguments: -"):
             return _meant(message.rpartition(" ")[2].partition("=")[0], self._option_string_actions)
         return ""
-
-    def _words(self) -> Sequence[str]:
-        return [str(word) for action in self._actions for word in action.choices or ()]
 
 
 def _meant(word: str, known: Any) -> str:
