@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from itertools import takewhile
 from urllib.parse import quote, unquote, urlsplit
 
 from thoughtline.catalogue import Provider
@@ -271,9 +272,7 @@ def _has_version(provider: Provider, base: str) -> bool:
 
 def _with_version_once(segments: list[str], *, has_version: bool) -> list[str]:
     """A path whose leading versions are said by its base, or once by itself."""
-    versions = 0
-    while versions < len(segments) and segments[versions] in _CLIENT_VERSIONS:
-        versions += 1
+    versions = len(list(takewhile(_CLIENT_VERSIONS.__contains__, segments)))
     return segments[versions if has_version else max(versions - 1, 0) :]
 
 

@@ -55,7 +55,7 @@ def _run(command: Command, chosen: argparse.Namespace) -> int:
     if hasattr(chosen, "config"):
         _warn_of_settings(chosen)
     try:
-        status = command.load().run(chosen)
+        status: int = command.load().run(chosen)
         sys.stdout.flush()
     except ThoughtlineError as error:
         from thoughtline.commands.telling import tell

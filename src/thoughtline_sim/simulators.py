@@ -56,28 +56,23 @@ def _model_in_path(body: JsonObject, path: str) -> str:
     return (found.group(1) or found.group(2)) if found else ""
 
 
-def _generate(*rules: Rule) -> tuple[Api, Api]:
-    api = Api(
-        r"/models/[^/:]+:(?:g|streamG)enerateContent$",
-        GENERATE,
-        rules,
-        model_of=_model_in_path,
-        is_streaming=lambda body, path: ":stream" in path,
-        is_thinking=lambda exchange: either(thinking_config(exchange), "thinkingBudget", "thinking_budget") != 0,
+def _google(models: str, api: Api) -> tuple[Api, Api]:
+    """An API of Google's methods, whole and streamed, and its counter of tokens."""
+    api = api._replace(
+        path=models + r":(?:g|streamG)enerateContent$", is_streaming=lambda body, path: ":stream" in path
     )
-    return api, api._replace(path=r"/models/[^/:]+:countTokens$", counts=lambda tokens: {"totalTokens": tokens})
+    return api, api._replace(path=models + r":countTokens$", counts=lambda tokens: {"totalTokens": tokens})
+
+
+def _generate(*rules: Rule) -> tuple[Api, Api]:
+    def is_thinking(exchange: SimExchange) -> bool:
+        return either(thinking_config(exchange), "thinkingBudget", "thinking_budget") != 0
+
+    return _google(r"/models/[^/:]+", Api("", GENERATE, rules, model_of=_model_in_path, is_thinking=is_thinking))
 
 
 def _code_assist(*rules: Rule) -> tuple[Api, Api]:
-    api = Api(
-        r"/v1internal:(?:g|streamG)enerateContent$",
-        CODE_ASSIST,
-        rules,
-        is_streaming=lambda body, path: ":stream" in path,
-        is_thinking=code_assist_thinks,
-        inside="request",
-    )
-    return api, api._replace(path=r"/v1internal:countTokens$", counts=lambda tokens: {"totalTokens": tokens})
+    return _google(r"/v1internal", Api("", CODE_ASSIST, rules, is_thinking=code_assist_thinks, inside="request"))
 
 
 _CODE_ASSIST_MODELS = ("gemini-3-pro-preview", "gemini-3.7-flash", "claude-sonnet-4-5")

@@ -135,14 +135,11 @@ def key_variables(address: Address) -> tuple[str, ...]:
 
 def notes_of(client: Client, address: Address, key: str = KEY) -> list[str]:
     """What to know of a client, and of the provider that it is pointed at."""
-    return [fill(note, address, key) for note in (client.habit, *client.notes, *_notes_on(client, address))]
-
-
-def _notes_on(client: Client, address: Address) -> tuple[str, ...]:
-    """What to know of the provider that it is pointed at."""
     provider, model = _provider_at(address)
     carrier = resolve(Destination(provider, "", model, format=CHAT)).dialect.carrier
-    return (_LISTS,) if CHAT in client.formats and carrier in ("mistral_chunks", "cohere_chunks") else ()
+    has_lists = CHAT in client.formats and carrier in ("mistral_chunks", "cohere_chunks")
+    notes = (client.habit, *client.notes, *([_LISTS] if has_lists else []))
+    return [fill(note, address, key) for note in notes]
 
 
 def _provider_at(address: Address) -> tuple[str, str]:

@@ -9,7 +9,6 @@ CURSOR = Client(
     "Cursor",
     (),
     formats=(CHAT,),
-    provider="deepseek",
     steps=(
         SetupStep(
             "In Settings, Models:",
@@ -35,7 +34,6 @@ VSCODE = Client(
     "VS Code Copilot",
     ("vscode", "copilot-chat", "github-copilot"),
     formats=(CHAT, RESPONSES, MESSAGES),
-    provider="deepseek",
     steps=(
         SetupStep(
             "Run `Chat: Manage Language Models`, Add Models, Custom Endpoint; then, in `chatLanguageModels.json`:",
@@ -78,7 +76,6 @@ ZED = Client(
     "Zed",
     (),
     formats=(CHAT,),
-    provider="deepseek",
     steps=(
         SetupStep(
             "In `~/.config/zed/settings.json`:",

@@ -12,7 +12,6 @@ OPENAI_SDK = Client(
     "OpenAI SDK",
     ("openai", "openai-python"),
     formats=(CHAT, RESPONSES),
-    provider="deepseek",
     steps=(
         SetupStep(
             "In Python:",
@@ -89,7 +88,6 @@ LITELLM = Client(
     "LiteLLM",
     ("litellm-proxy",),
     formats=(CHAT, MESSAGES),
-    provider="deepseek",
     steps=(
         SetupStep(
             "In the proxy's `config.yaml`:",
@@ -124,7 +122,6 @@ OPEN_WEBUI = Client(
     "Open WebUI",
     ("webui",),
     formats=(CHAT,),
-    provider="deepseek",
     steps=(
         SetupStep(
             "Before its first start:", "shell", "export OPENAI_API_BASE_URL=<base>/v1\nexport OPENAI_API_KEY=<key>"

@@ -21,7 +21,6 @@ CLINE = Client(
     "Cline",
     ("cline-cli", "roo-code", "roo"),
     formats=(CHAT, RESPONSES, MESSAGES, GEMINI),
-    provider="deepseek",
     steps=(
         SetupStep(
             "In `~/.cline/data/settings/providers.json`:",
@@ -99,7 +98,6 @@ OPENCODE = Client(
     "opencode",
     (),
     formats=_OPENCODE_FORMATS,
-    provider="deepseek",
     steps=(
         SetupStep(
             "In `~/.config/opencode/opencode.json`, or the project's `opencode.json`:",
@@ -125,7 +123,6 @@ KILO = Client(
     "Kilo",
     ("kilo-code", "kilo-cli"),
     formats=_OPENCODE_FORMATS,
-    provider="deepseek",
     steps=(
         SetupStep(
             "In `~/.config/kilo/kilo.json`, or the project's `kilo.json`:",
@@ -147,7 +144,6 @@ CONTINUE = Client(
     "Continue",
     ("continue-dev", "continue-cli"),
     formats=(CHAT, MESSAGES),
-    provider="deepseek",
     steps=(
         SetupStep(
             "In `~/.continue/config.yaml`, for the terminal and for editors:",
@@ -181,7 +177,6 @@ AIDER = Client(
     "aider",
     (),
     formats=(CHAT,),
-    provider="deepseek",
     steps=(
         SetupStep(
             "In `~/.aider.conf.yml`:",
@@ -218,7 +213,6 @@ PI = Client(
     "pi",
     ("pi-coding-agent",),
     formats=(CHAT, RESPONSES, MESSAGES, GEMINI),
-    provider="deepseek",
     steps=(
         SetupStep(
             "In `~/.pi/agent/models.json`:",

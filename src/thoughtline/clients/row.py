@@ -64,9 +64,9 @@ class Client(NamedTuple):
     title: str
     aliases: tuple[str, ...]
     formats: tuple[FormatName, ...]
-    provider: str
     steps: tuple[SetupStep, ...]
     habit: str
+    provider: str = "deepseek"
     notes: tuple[str, ...] = ()
     tried: str = ""
     agents: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ not in here, so only what is wrong with reasoning can be told. Other clients' fi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -182,21 +183,12 @@ def _claude_code(lines: Lines) -> Iterator[SessionRequest]:
         (number, line) for number, line in read if line.type in ("user", "assistant") and not line.is_api_error_message
     ]
     said = [pair for pair in said if not pair[1].is_sidechain] or said  # a sub-agent's own file has nothing else
-    entries: list[_Entry] = []
-    ids: list[str] = []
-    model = ""
-    for number, line in _on_branch(said, [line for _, line in read]):
-        message = _decoded(number, line.message, _ClaudeMessage)
-        if message.role == "assistant":
-            model = message.model or model
-        entry = _claude_entry(message, number)
-        is_same = bool(entries) and entries[-1].maker == entry.maker and message.id == ids[-1]
-        if is_same:
-            entries[-1] = _joined(entries[-1], entry)
-        else:
-            entries.append(entry)
-            ids.append(message.id)
-    rest = _claude_rest([line for _, line in read], entries, model)
+    every = [line for _, line in read]
+    branch = [(number, _decoded(number, line.message, _ClaudeMessage)) for number, line in _on_branch(said, every)]
+    models = [message.model for _, message in branch if message.role == "assistant" and message.model]
+    turns = groupby(branch, key=lambda pair: (pair[1].role, pair[1].id))
+    entries = [_joined([_claude_entry(message, number) for number, message in turn]) for _, turn in turns]
+    rest = _claude_rest(every, entries, models[-1] if models else "")
     for end in _ends(entries):
         messages = [_claude_text(entry) for entry in entries[:end]]
         body = _body("messages", messages, rest)
@@ -229,12 +221,10 @@ def _claude_entry(message: _ClaudeMessage, number: int) -> _Entry:
     return _Entry(maker, is_prompt, tuple(map(bytes, blocks)), (number,) * len(blocks))
 
 
-def _joined(before: _Entry, entry: _Entry) -> _Entry:
-    return before._replace(
-        is_prompt=before.is_prompt or entry.is_prompt,
-        blocks=(*before.blocks, *entry.blocks),
-        lines=(*before.lines, *entry.lines),
-    )
+def _joined(parts: list[_Entry]) -> _Entry:
+    blocks = tuple(block for part in parts for block in part.blocks)
+    lines = tuple(line for part in parts for line in part.lines)
+    return _Entry(parts[0].maker, any(part.is_prompt for part in parts), blocks, lines)
 
 
 def _claude_text(entry: _Entry) -> bytes:

@@ -113,7 +113,6 @@ COPILOT_CLI = Client(
     "Copilot CLI",
     ("github-copilot-cli",),
     formats=(CHAT, RESPONSES, MESSAGES),
-    provider="deepseek",
     steps=(
         SetupStep(
             SHELL,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from itertools import groupby
 from urllib.parse import quote
 
 import msgspec
@@ -185,11 +186,8 @@ def _show_refusal(console: Console, refusal: RefusalView) -> None:
 def _turn_lines(turns: list[TurnView]) -> list[str]:
     """One for each turn; of many alike in a row the first and the last."""
     lines: list[str] = []
-    start = 0
-    for end in range(1, len(turns) + 1):
-        if end < len(turns) and (turns[end].deed, turns[end].why) == (turns[start].deed, turns[start].why):
-            continue
-        run, start = turns[start:end], end
+    for _, alike in groupby(turns, key=lambda turn: (turn.deed, turn.why)):
+        run = list(alike)
         if len(run) > _MOST_ALIKE:
             lines.append(_turn_line(f"{run[0].place} … {run[-1].place} ({len(run)} turns)", run[0]))
         else:

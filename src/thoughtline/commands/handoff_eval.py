@@ -161,11 +161,9 @@ async def evaluate(
     place: EvalPlace, source: str, target: str, conversations: Sequence[EvalConversation], run: str
 ) -> Report:
     """Every conversation in every mode, one after the other: latencies are those of an idle gateway."""
-    outcomes = []
     async with ClientBuilder().build() as client:
-        for mode in MODES:
-            for one in conversations:
-                outcomes.append(await _Play(client, place, mode, run).outcome(one, source, target))
+        plays = [_Play(client, place, mode, run) for mode in MODES]
+        outcomes = [await play.outcome(one, source, target) for play in plays for one in conversations]
     summaries = tuple(summarize(mode, [one for one in outcomes if one.mode == mode]) for mode in MODES)
     return Report(source, target, summaries, tuple(outcomes))
 

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NamedTuple, NoReturn, Protocol, cast
+from types import ModuleType
+from typing import Any, NamedTuple, NoReturn
 
 from thoughtline.commands.version import version_line
 from thoughtline.values.nearest import nearest
 
 _CHOICE = re.compile(r"invalid choice: '(?P<word>[^']*)'")
-
-
-class CommandModule(Protocol):
-    """What a module of a command has."""
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
-
-    def run(self, options: argparse.Namespace) -> int: ...
 
 
 class Command(NamedTuple):
@@ -29,8 +21,9 @@ class Command(NamedTuple):
     help: str
     module: str
 
-    def load(self) -> CommandModule:
-        return cast(CommandModule, import_module(f"thoughtline.commands.{self.module}"))
+    def load(self) -> ModuleType:
+        """Its `add_arguments` and its `run`."""
+        return import_module(f"thoughtline.commands.{self.module}")
 
 
 COMMANDS: tuple[Command, ...] = (
@@ -67,13 +60,10 @@ class Parser(argparse.ArgumentParser):
     def _remedy(self, message: str) -> str:
         choice = _CHOICE.search(message)
         if choice is not None:
-            return _meant(choice["word"], self._words())
+            return _meant(choice["word"], [str(word) for action in self._actions for word in action.choices or ()])
         if message.startswith("unrecognized arguments: -"):
             return _meant(message.rpartition(" ")[2].partition("=")[0], self._option_string_actions)
         return ""
-
-    def _words(self) -> Sequence[str]:
-        return [str(word) for action in self._actions for word in action.choices or ()]
 
 
 def _meant(word: str, known: Any) -> str:

@@ -27,7 +27,7 @@ def json_text(value: object) -> str:
 
 
 def print_table(table: Table, least_width: int) -> None:
-    """Wider than the terminal if it has to be: lines that are cut are of no use to a program that reads them."""
+    """At least that wide, whatever the terminal is."""
     console = Console(file=sys.stdout, highlight=False)
     console.width = max(console.width, least_width)
     console.print(table)

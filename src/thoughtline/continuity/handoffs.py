@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 import msgspec
 from msgspec import Struct
@@ -55,12 +56,8 @@ class _Wrapped(Struct, gc=False, rename="camel"):
 
 def failed_results(transcript: Transcript) -> int:
     """How many results of tools at the end of a request are errors, in the formats that say so."""
-    count = 0
-    for turn in reversed(transcript.turns):
-        if turn.role == "assistant":
-            break
-        count += sum(isinstance(item, ToolResult) and _is_failed(item) for item in turn.items)
-    return count
+    latest = takewhile(lambda turn: turn.role != "assistant", reversed(transcript.turns))
+    return sum(isinstance(item, ToolResult) and _is_failed(item) for turn in latest for item in turn.items)
 
 
 def _is_failed(result: ToolResult) -> bool:

@@ -11,6 +11,7 @@ that was. It starts over only where it would grow beyond its bounds.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -191,12 +192,8 @@ def _system_position(transcript: Transcript) -> int | None:
             return None if _is_unreadable(transcript, turn) else position
     if FORMATS[transcript.format].system != "messages":
         return None
-    last = None
-    for position, turn in enumerate(transcript.turns):
-        if turn.role != "system":
-            break
-        last = position
-    return last
+    opening = len(list(takewhile(lambda turn: turn.role == "system", transcript.turns)))
+    return opening - 1 if opening else None
 
 
 def _is_unreadable(transcript: Transcript, turn: Turn) -> bool:

@@ -6,6 +6,7 @@ texts and nothing else; lifting makes several items of one text, so that positio
 
 from __future__ import annotations
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.continuity.tagged_streams import edit_whole, edits_in_place
@@ -17,18 +18,17 @@ from thoughtline.values.items import NO_RAW, UNKNOWN_FORMAT, Item, ReasoningForm
 from thoughtline.values.turns import FormatName, Reply
 
 
-class _OpenText:
+class _OpenText(Struct):
     """A text that grows, and the item that is being made of it. The first text alone keeps the id that it came with."""
 
-    def __init__(self, mode: TagMode, item_id: str | None) -> None:
-        self.scanner = Scanner(mode)
-        self.next_id = item_id
-        self.id: str | None = None
-        self.position: int | None = None
-        self.words: list[str] = []
-        self.is_lifted = False
-        self.is_touched = False
-        self.has_begun = False
+    scanner: Scanner
+    next_id: str | None
+    id: str | None = None
+    position: int | None = None
+    words: list[str] = []
+    is_lifted: bool = False
+    is_touched: bool = False
+    has_begun: bool = False
 
 
 class TaggedEvents:
@@ -48,7 +48,7 @@ class TaggedEvents:
         match event:
             case TextDelta():
                 at = (event.choice, event.position)
-                text = self._texts.setdefault(at, _OpenText(self._mode, event.item_id))
+                text = self._texts.setdefault(at, _OpenText(Scanner(self._mode), event.item_id))
                 return self._edited(at, text, text.scanner.feed(event.text))
             case ItemDone(item=Text(seal=None) as item):
                 return self._done(event, item)
@@ -118,7 +118,7 @@ class TaggedEvents:
             return [*self._edited(at, text, text.scanner.finish()), *self._ended(event, item, text)]
         if not item.text:
             return [replace(event, position=self._mapped(*at))]
-        text = _OpenText(self._mode, item.id)
+        text = _OpenText(Scanner(self._mode), item.id)
         edited = self._edited(at, text, [*text.scanner.feed(item.text), *text.scanner.finish()])
         return [one for one in (*edited, *self._ended(event, item, text)) if isinstance(one, ItemDone)]
 

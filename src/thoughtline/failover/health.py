@@ -70,10 +70,8 @@ def ranked(names: Sequence[str], weights: Sequence[int], conversation: str) -> l
     """
     if not weights:
         return list(names)
-    drawn = [
-        (_draw(name, weight, conversation), at) for at, (name, weight) in enumerate(zip(names, weights, strict=True))
-    ]
-    return [names[at] for _, at in sorted(drawn)]
+    draws = [_draw(name, weight, conversation) for name, weight in zip(names, weights, strict=True)]
+    return [names[at] for at in sorted(range(len(names)), key=draws.__getitem__)]
 
 
 def _draw(name: str, weight: int, conversation: str) -> float:

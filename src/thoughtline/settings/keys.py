@@ -120,14 +120,11 @@ PROVIDER_TABLES: dict[str, str] = {
     "headers": "headers that are sent with every request",
     "timeout": "one duration for the whole request, or one each for `connect`, `first_byte`, `read` and `total`",
 }
-TIMEOUT = tuple(
-    Key(name, DURATION, meaning)
-    for name, meaning in (
-        ("connect", "until there is a connection"),
-        ("first_byte", "until the status line"),
-        ("read", "between two pieces of a body"),
-        ("total", "for the whole request"),
-    )
+TIMEOUT = (
+    Key("connect", DURATION, "until there is a connection"),
+    Key("first_byte", DURATION, "until the status line"),
+    Key("read", DURATION, "between two pieces of a body"),
+    Key("total", DURATION, "for the whole request"),
 )
 ROUTE = keys_of(RouteSettings)
 CONTRACT = (

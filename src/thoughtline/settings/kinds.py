@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
-from typing import Annotated, NamedTuple, TypeAlias, cast
+from typing import Annotated, Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
@@ -37,6 +37,11 @@ class Kind(NamedTuple):
     words: tuple[str, ...] = ()
 
 
+def _converted(type_: Any, *, reads_text: bool = False) -> Converter:
+    """A value of a type. `reads_text`: also one that came as text whatever it means."""
+    return lambda value, is_text: msgspec.convert(value, type_, strict=not (is_text and reads_text))
+
+
 def _text(value: object, is_text: bool) -> str:
     found = msgspec.convert(value, str).strip()
     if not found or not found.isprintable():
@@ -47,10 +52,6 @@ def _text(value: object, is_text: bool) -> str:
 def _maybe_text(value: object, is_text: bool) -> str | None:
     """An empty string is nothing: `"${TOKEN:-}"`."""
     return _text(value, is_text) if value != "" else None
-
-
-def _flag(value: object, is_text: bool) -> bool:
-    return msgspec.convert(value, bool, strict=not is_text)
 
 
 def _duration(value: object, is_text: bool) -> float:
@@ -118,11 +119,8 @@ def _path(value: object, is_text: bool) -> str:
 
 
 def whole(least: int, most: int) -> Kind:
-    bounded = cast(type[int], Annotated[int, Meta(ge=least, le=most)])
-    return Kind(
-        f"a whole number from {least:,} to {most:,}",
-        lambda value, is_text: msgspec.convert(value, bounded, strict=not is_text),
-    )
+    bounded = Annotated[int, Meta(ge=least, le=most)]
+    return Kind(f"a whole number from {least:,} to {most:,}", _converted(bounded, reads_text=True))
 
 
 def one_of(words: Iterable[str]) -> Kind:
@@ -151,14 +149,6 @@ def some_of(words: Iterable[str], least: int = 0) -> Kind:
     return Kind(f"a list of words, each once: {', '.join(known)}", convert, known)
 
 
-def _any_text(value: object, is_text: bool) -> str:
-    return msgspec.convert(value, str)
-
-
-def _texts(value: object, is_text: bool) -> tuple[str, ...]:
-    return tuple(msgspec.convert(value, list[str]))
-
-
 def _hosts(value: object, is_text: bool) -> tuple[str, ...]:
     """Names without ports. An IPv6 address may stand without its brackets."""
     said = value.split(",") if is_text and isinstance(value, str) else msgspec.convert(value, list[str])
@@ -179,16 +169,9 @@ def _origins(value: object, is_text: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.removesuffix(usual.get(name.partition(":")[0], "/")) for name in found))
 
 
-def _weights(value: object, is_text: bool) -> tuple[int, ...]:
-    found = msgspec.convert(value, tuple[int, ...])
-    if any(weight < 1 for weight in found):
-        raise ValueError
-    return found
-
-
 TEXT = Kind("text", _text)
-ANY_TEXT = Kind("text, which may be empty", _any_text)
-FLAG = Kind("true or false", _flag)
+ANY_TEXT = Kind("text, which may be empty", _converted(str))
+FLAG = Kind("true or false", _converted(bool, reads_text=True))
 DURATION = Kind('a duration, such as "30s", "15m", "2h", "7d"', _duration)
 SIZE = Kind('a size, such as "500kB", "32MiB", "1GiB"', _size)
 SIZE_OR_ZERO = Kind('a size, such as "500kB", "32MiB", "1GiB", or 0', _size_or_zero)
@@ -205,7 +188,7 @@ NAMED: dict[str, Kind] = {
     "duration": DURATION,
     "size": SIZE,
     "size_or_zero": SIZE_OR_ZERO,
-    "texts": Kind("a list of strings", _texts),
-    "weights": Kind("a list of whole numbers of 1 or more", _weights),
+    "texts": Kind("a list of strings", _converted(tuple[str, ...])),
+    "weights": Kind("a list of whole numbers of 1 or more", _converted(tuple[Annotated[int, Meta(ge=1)], ...])),
 }
 """Kinds by the names that `thoughtline.values.setting` has for them."""
