@@ -74,8 +74,8 @@ class LayeredStore:
         self._failures = 0
         self._last_failure: str | None = None
         self._retry_seconds = FIRST_RETRY_SECONDS
-        self._settled = asyncio.Event()
-        self._settled.set()
+        self.is_settled = True
+        """Whether the durable store works and nothing waits to be written."""
         self._retrier = Periodic(self._retry, lambda: IDLE_SECONDS if self.is_settled else self._retry_seconds)
 
     async def open(self) -> None:
@@ -107,17 +107,8 @@ class LayeredStore:
             log.warning("a store could not be closed: %s", error)
 
     @property
-    def is_settled(self) -> bool:
-        """Whether the durable store works and nothing waits to be written."""
-        return self._settled.is_set()
-
-    @property
     def health(self) -> StoreHealth:
         return StoreHealth(self.is_settled, len(self._waiting), self._failures, self._waiting.lost)
-
-    async def settled(self) -> None:
-        """Returns when the durable store works and nothing waits to be written."""
-        await self._settled.wait()
 
     async def save(self, records: Sequence[Record]) -> Saved:
         self._note_shared_lineages(records)
@@ -307,8 +298,8 @@ class LayeredStore:
     def _put_off(self, records: Sequence[Record]) -> None:
         """They are tried again: when the store is mended; or now, where nothing failed but the caller was stopped."""
         self._waiting.put_off(records)
-        if self._settled.is_set():
-            self._settled.clear()
+        if self.is_settled:
+            self.is_settled = False
             self._retrier.wake()
 
     def _forget_known(self, record: Record) -> None:
@@ -359,9 +350,9 @@ class LayeredStore:
     def _fail(self, error: StoreError) -> None:
         self._failures += 1
         self._last_failure = str(error)  # whoever keeps lines of the log keeps no frames with them
-        if self._settled.is_set():
+        if self.is_settled:
             log.warning("memory goes on without the durable store: %s", self._last_failure)
-        self._settled.clear()
+        self.is_settled = False
         self._retrier.wake()
 
     async def _retry(self) -> None:
@@ -377,11 +368,11 @@ class LayeredStore:
             self._last_failure = str(error)
             self._retry_seconds = min(self._retry_seconds * 2, LAST_RETRY_SECONDS)
             return
-        if not self._settled.is_set():
+        if not self.is_settled:
             log.warning("the durable store works again")
         self._retry_seconds = FIRST_RETRY_SECONDS
         self._can_write = True
-        self._settled.set()
+        self.is_settled = True
 
     async def _write_waiting(self) -> None:
         while batch := self._waiting.first(BATCH if self._retry_seconds == FIRST_RETRY_SECONDS else 1):
