@@ -7,14 +7,14 @@ From the moment its save begins until the durable store has acknowledged it, a r
 whatever the durable store says, and whatever memory had to push out.
 
 Memory knows all about a key when the durable store has told it, nothing was deleted or overwritten there since
-(`Store.generation`, asked for once a look-up), and none of the key's records was pushed out here (`known.py`).
+(`Store.generation`, asked for once a look-up), and none of the key's records was pushed out here (`KnownKeys`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from time import monotonic
 from types import coroutine
 from typing import Any, TypeVar
@@ -38,7 +38,6 @@ from thoughtline.stores.base import (
     StoreHealth,
     newest_first,
 )
-from thoughtline.stores.known import KnownKeys
 from thoughtline.stores.memory import MemoryStore
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.stores.waiting import Waiting
@@ -52,6 +51,46 @@ BATCH = 200
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS, IDLE_SECONDS = 0.1, 5.0, 60.0
 PROBE = "thoughtline.probe"
 _TOO_LONG = "the store took too long"
+
+
+class KnownKeys:
+    """The keys of one tenant under one generation. The next has its own; what still comes into this one is lost.
+
+    Lineages are known for as long as the generation stays what it was. Several records may share one of the others, and
+    it may get one more from elsewhere: known for `trust_seconds`.
+    """
+
+    __slots__ = ("_lineages", "_others", "generation")
+
+    def __init__(self, generation: Generation) -> None:
+        self.generation = generation
+        self._lineages: set[Key] = set()
+        self._others: dict[Key, float] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._lineages or self._others)
+
+    def missing(self, found: Found, now: float) -> list[Key]:
+        """The keys of what was found here that the durable store has to be asked for."""
+        lineages, others = self._lineages, self._others
+        if lineages.issuperset(found) and () not in found.values():
+            return []
+        return [
+            key
+            for key, records in found.items()
+            if not records or (key not in lineages and others.get(key, 0.0) <= now)
+        ]
+
+    def add(self, key: Key, until: float) -> None:
+        if is_lineage(key):
+            self._lineages.add(key)
+        else:
+            self._others[key] = until
+
+    def forget(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self._lineages.discard(key)
+            self._others.pop(key, None)
 
 
 class LayeredStore:
