@@ -156,7 +156,8 @@ class PostgresStore(DurableStore):
         return int(await self._run("fetchval", "SELECT number FROM thoughtline.changes"))
 
     async def _page(self, where: Filter, cursor: str | None, limit: int) -> list[PageRow]:
-        rows = await self._run("fetch", _PAGE, *_values(where), decode_cursor(cursor), self._clock(), limit)
+        bounds = (decode_cursor(cursor), self._clock(), limit)
+        rows = await self._run("fetch", _PAGE, *_values(where), *bounds)
         return [(str(seq), *rest) for seq, *rest in rows]
 
     async def _sessions(self, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
