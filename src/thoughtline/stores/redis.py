@@ -209,9 +209,8 @@ class RedisStore(DurableStore):
         """Take out again what a deletion across tenants bars."""
         kept = [msgspec.json.decode(mark, type=Deletion) for mark in marks]
         deletions = [Deletion(columns(deletion.where), deletion.at) for deletion in kept]
-        for row in rows:
-            if is_barred(row, deletions, now):
-                await self._run([_call(scripts.DROP, row.tenant, row.identity)])
+        barred = [row for row in rows if is_barred(row, deletions, now)]
+        await self._run([_call(scripts.DROP, row.tenant, row.identity) for row in barred])
 
     async def _delete_tenant(self, tenant: str, where: Filter, now: float) -> int:
         want = _want(where)
