@@ -251,8 +251,7 @@ class PostgresStore(DurableStore):
             "INSERT INTO thoughtline.facts VALUES ('key check', $1) ON CONFLICT DO NOTHING", self._packer.key_check()
         )
         kept = await connection.fetchval("SELECT value FROM thoughtline.facts WHERE name = 'key check'")
-        self._packer.check(kept)
-        if not self._packer.is_current(kept):
+        if not self._packer.check(kept):
             await connection.execute(
                 "UPDATE thoughtline.facts SET value = $1 WHERE name = 'key check'", self._packer.key_check()
             )

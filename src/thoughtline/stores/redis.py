@@ -286,8 +286,7 @@ class RedisStore(DurableStore):
     async def _check_key(self) -> None:
         await self._run([("SET", KEY_CHECK, self._packer.key_check(), "NX")])
         (kept,) = await self._run([("GET", KEY_CHECK)])
-        self._packer.check(kept)
-        if not self._packer.is_current(kept):
+        if not self._packer.check(kept):
             await self._run([("SET", KEY_CHECK, self._packer.key_check())])
 
     async def _run(self, commands: list[Command]) -> list[Any]:

@@ -146,8 +146,10 @@ class SqliteStore(DurableStore):
         return await self._read_aside(lambda connection: work.page(connection, where, now, before, limit))
 
     async def _sessions(self, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
+        values = (tenant, limit)
         await self._fold_now()
-        return await self._read_aside(lambda connection: work.sessions(connection, tenant, limit))
+        rows = await self._read_aside(lambda connection: connection.execute(work.SESSIONS, values).fetchall())
+        return tuple(SessionSummary(*row) for row in rows)
 
     async def _delete(self, where: Filter, now: float) -> int:
         newest = await self._write(lambda connection: self._mark_deleted(connection, where, now))
