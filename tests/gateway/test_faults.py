@@ -20,6 +20,7 @@ from tests.gateway.gateways import Running, moved, running
 from tests.gateway.upstreams import EVENTS, JSON, Answer, Got, Out, upstream
 from tests.sim.faces import CASES, HTTP
 from tests.sim.served_simulators import served
+from tests.stores.places import until_settled
 from thoughtline.catalogue import Timeouts
 from thoughtline.gateway import proxy, relay
 from thoughtline.settings import ReplaySettings, Settings
@@ -88,7 +89,7 @@ def test_a_durable_store_that_fails(ail: str) -> None:
         assert (ready["status"], ready["store"]) == ("ready", "degraded")
         assert "3 turns wait" in ready["detail"]
         inner.ail = ""
-        gateway.wait_for(store.settled())
+        gateway.wait_for(until_settled(store))
         assert "degraded" not in dialogue.post().headers["x-thoughtline-replay"]
 
 

@@ -22,6 +22,7 @@ from tests.gateway.test_bytes import behind
 from tests.gateway.test_faults import CHAT, event
 from tests.gateway.upstreams import EVENTS, Got, Out, upstream
 from tests.sim.faces import HTTP
+from tests.stores.places import until_settled
 from thoughtline.gateway import recent, state
 from thoughtline.stores import LayeredStore, MemoryStore, Saved, StoreSettings
 from thoughtline.values.errors import StoreUnavailable
@@ -191,7 +192,7 @@ def converse(gateway: Running, durable: Breakable) -> None:
             if word != "break":
                 answer.read()
     assert isinstance(gateway.state.store, LayeredStore)
-    gateway.wait_for(gateway.state.store.settled())
+    gateway.wait_for(until_settled(gateway.state.store))
 
 
 async def allocated_blocks() -> int:

@@ -157,3 +157,9 @@ def visible(name: str) -> Key:
 
 async def found(store: Store, number: int, tenant: str = "tenant") -> tuple[Record, ...]:
     return (await store.find(tenant, [lineage(number)]))[lineage(number)]
+
+
+async def until_settled(store: LayeredStore) -> None:
+    """Returns when the durable store works and nothing waits to be written."""
+    while not store.is_settled:
+        await asyncio.sleep(0.001)

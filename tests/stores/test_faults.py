@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from msgspec.structs import replace
 
-from tests.stores.places import SETTINGS, START, found, lineage, sqlite_url, turn
+from tests.stores.places import SETTINGS, START, found, lineage, sqlite_url, turn, until_settled
 from tests.stores.servers import Postgres, Valkey
 from thoughtline.stores import Filter, LayeredStore, Saved, StoreSettings, durable_store, open_store
 from thoughtline.values.errors import StoreUnavailable
@@ -73,7 +73,7 @@ async def test_a_server_stops_and_starts_under_load(server: Valkey | Postgres) -
         assert await found(store, first) == (turn(first),)
         assert (await store.stats()).waiting > 0
         await asyncio.to_thread(server.start)
-        await store.settled()
+        await until_settled(store)
 
     await save_and_find(0, 10)
     await stop_and_start(10)
@@ -96,7 +96,7 @@ async def test_a_server_that_is_not_there_yet(server: Valkey | Postgres) -> None
     assert await found(store, 0) == (turn(0),)
     assert "redis" in str((await store.stats()).last_failure) or "postgres" in str((await store.stats()).last_failure)
     server.start()
-    await store.settled()
+    await until_settled(store)
     assert await is_written(url, 1)
     await store.close()
 
@@ -171,7 +171,7 @@ async def test_a_connection_cut_in_the_middle(engine: str, request: pytest.Fixtu
             between.cuts = number % 3
             assert await found(store, number) == (turn(number),)
         between.cuts = 0
-        await store.settled()
+        await until_settled(store)
         assert await is_written(server.url, 30)
         assert (await store.stats()).lost == 0
         await store.close()
@@ -199,7 +199,7 @@ async def test_a_server_that_answers_no_more(engine: str, request: pytest.Fixtur
         assert await found(store, 0) == (turn(0),)
         assert await store.save([turn(2)]) is Saved.IN_MEMORY
         between.flows.set()
-        await store.settled()
+        await until_settled(store)
         assert await found(store, 1) == (turn(1),)
         assert await is_written(server.url, 3)
         assert failures > 0
@@ -234,7 +234,7 @@ async def test_a_full_disk(tmp_path: Path) -> None:
         assert [bool(records) for records in answer.values()] == [True] * count + [False]
         with pytest.raises(StoreUnavailable):
             await other.save([turn(9999, thought=thought)])
-    await store.settled()
+    await until_settled(store)
     assert await is_written(url, count + 1)
     await other.close()
     await store.close()
@@ -253,7 +253,7 @@ async def test_a_locked_database(tmp_path: Path) -> None:
     assert "locked" in str((await store.stats()).last_failure)
     locker.execute("ROLLBACK")
     locker.close()
-    await store.settled()
+    await until_settled(store)
     assert await is_written(url, 2)
     await store.close()
 
@@ -322,7 +322,7 @@ async def test_a_read_only_file() -> None:
         assert await found(store, 1) == (turn(1),)
         assert "Permission denied" in str((await store.stats()).last_failure)
         path.chmod(0o600)
-        await store.settled()
+        await until_settled(store)
         assert await is_written(url, 2)
         await store.close()
 
@@ -350,6 +350,6 @@ async def test_a_deletion_that_can_not_be_done_is_said(server: Valkey | Postgres
     assert await found(store, 0) == ()
     assert await found(store, 1) == ()
     server.start()
-    await store.settled()
+    await until_settled(store)
     assert await store.delete(Filter()) == 1
     await store.close()

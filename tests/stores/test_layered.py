@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.stores.places import SETTINGS, START, TRUST, Clock, found, lineage, sqlite_url, turn, visible
+from tests.stores.places import SETTINGS, START, TRUST, Clock, found, lineage, sqlite_url, turn, until_settled, visible
 from thoughtline.stores import (
     Filter,
     Found,
@@ -338,7 +338,7 @@ async def test_a_deletion_while_a_save_is_under_way(bench: Bench, ends: str) -> 
     let_go(bench)
     await asyncio.wait([saving])
     bench.gate.refuses_late = False
-    await bench.store.settled()
+    await until_settled(bench.store)
     assert (await found(bench.store, 1), await found(bench.gate._store, 1)) == ((), ())
     assert (await bench.store.stats()).waiting == 0
 
@@ -351,7 +351,7 @@ async def test_a_turn_that_was_deleted_before_its_save_began(bench: Bench) -> No
     await bench.store.save([turn(1)])
     assert await found(bench.store, 1) == ()
     bench.gate.refuses = False
-    await bench.store.settled()
+    await until_settled(bench.store)
     assert await found(bench.store, 1) == ()
 
 
@@ -371,7 +371,7 @@ async def test_a_save_whose_caller_is_stopped(bench: Bench) -> None:
     await asyncio.wait([saving])
     assert await found(bench.store, 1) == (turn(1),)
     let_go(bench)
-    await bench.store.settled()
+    await until_settled(bench.store)
     assert await found(bench.gate._store, 1) == (turn(1),)
 
 
@@ -426,7 +426,7 @@ async def test_a_find_that_takes_too_long(tmp_path: Path) -> None:
     assert slow.gate.asked == 1
     assert (await slow.store.stats()).last_failure == "the store took too long"
     slow.gate.holds.set()
-    await slow.store.settled()
+    await until_settled(slow.store)
     assert await found(slow.store, 1) == (turn(1),)
     assert slow.gate.asked == 2
     await slow.store.close()
@@ -445,7 +445,7 @@ async def test_an_answer_that_comes_late_is_used(tmp_path: Path) -> None:
     assert await found(late.store, 1) == (turn(1),)
     late.gate.blocks_seconds = 0.0
     assert (await late.store.stats()).failures == 1
-    await late.store.settled()
+    await until_settled(late.store)
     await late.store.close()
 
 
@@ -460,7 +460,7 @@ async def test_what_waits_is_bounded(bench: Bench, monkeypatch: pytest.MonkeyPat
     assert stats.failures > 0
     assert stats.last_failure == "refused"
     bench.gate.refuses = False
-    await bench.store.settled()
+    await until_settled(bench.store)
     stats = await bench.store.stats()
     assert (stats.waiting, stats.disk_entries, stats.total_entries) == (0, 5, 5)
 
@@ -486,7 +486,7 @@ async def test_one_bad_record_does_not_hold_up_the_others(bench: Bench) -> None:
         await asyncio.sleep(0)
     assert (await other.stats()).disk_entries == 3
     bench.gate.refuses_ids = set()
-    await bench.store.settled()
+    await until_settled(bench.store)
     assert (await other.stats()).disk_entries == 4
 
 
@@ -497,7 +497,7 @@ async def test_notes_wait_too(bench: Bench) -> None:
     await bench.store.put_note(note)
     assert await bench.store.notes("learned") == (note,)
     bench.gate.refuses = False
-    await bench.store.settled()
+    await until_settled(bench.store)
     assert await bench.gate._store.notes("learned") == (note,)
 
 

@@ -63,8 +63,8 @@ class Filter(Struct, frozen=True):
 
     def fits(self, record: Record) -> bool:
         where = record.provenance
-        is_call = self.call_id is None or self.call_id in record.call_ids
-        return is_call and self.covers(where.tenant, where.session, where.provider, record.model)
+        covers = self.covers(where.tenant, where.session, where.provider, record.model)
+        return covers and (self.call_id is None or self.call_id in record.call_ids)
 
     def covers(self, tenant: str, session: str | None, provider: str, model: str) -> bool:
         """Whether records of these can be meant."""

@@ -7,14 +7,14 @@ From the moment its save begins until the durable store has acknowledged it, a r
 whatever the durable store says, and whatever memory had to push out.
 
 Memory knows all about a key when the durable store has told it, nothing was deleted or overwritten there since
-(`Store.generation`, asked for once a look-up), and none of the key's records was pushed out here (`known.py`).
+(`Store.generation`, asked for once a look-up), and none of the key's records was pushed out here (`KnownKeys`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from time import monotonic
 from types import coroutine
 from typing import Any, TypeVar
@@ -38,7 +38,6 @@ from thoughtline.stores.base import (
     StoreHealth,
     newest_first,
 )
-from thoughtline.stores.known import KnownKeys
 from thoughtline.stores.memory import MemoryStore
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.stores.waiting import Waiting
@@ -52,6 +51,46 @@ BATCH = 200
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS, IDLE_SECONDS = 0.1, 5.0, 60.0
 PROBE = "thoughtline.probe"
 _TOO_LONG = "the store took too long"
+
+
+class KnownKeys:
+    """The keys of one tenant under one generation. The next has its own; what still comes into this one is lost.
+
+    Lineages are known for as long as the generation stays what it was. Several records may share one of the others, and
+    it may get one more from elsewhere: known for `trust_seconds`.
+    """
+
+    __slots__ = ("_lineages", "_others", "generation")
+
+    def __init__(self, generation: Generation) -> None:
+        self.generation = generation
+        self._lineages: set[Key] = set()
+        self._others: dict[Key, float] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._lineages or self._others)
+
+    def missing(self, found: Found, now: float) -> list[Key]:
+        """The keys of what was found here that the durable store has to be asked for."""
+        lineages, others = self._lineages, self._others
+        if lineages.issuperset(found) and () not in found.values():
+            return []
+        return [
+            key
+            for key, records in found.items()
+            if not records or (key not in lineages and others.get(key, 0.0) <= now)
+        ]
+
+    def add(self, key: Key, until: float) -> None:
+        if is_lineage(key):
+            self._lineages.add(key)
+        else:
+            self._others[key] = until
+
+    def forget(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self._lineages.discard(key)
+            self._others.pop(key, None)
 
 
 class LayeredStore:
@@ -74,8 +113,8 @@ class LayeredStore:
         self._failures = 0
         self._last_failure: str | None = None
         self._retry_seconds = FIRST_RETRY_SECONDS
-        self._settled = asyncio.Event()
-        self._settled.set()
+        self.is_settled = True
+        """Whether the durable store works and nothing waits to be written."""
         self._retrier = Periodic(self._retry, lambda: IDLE_SECONDS if self.is_settled else self._retry_seconds)
 
     async def open(self) -> None:
@@ -107,17 +146,8 @@ class LayeredStore:
             log.warning("a store could not be closed: %s", error)
 
     @property
-    def is_settled(self) -> bool:
-        """Whether the durable store works and nothing waits to be written."""
-        return self._settled.is_set()
-
-    @property
     def health(self) -> StoreHealth:
         return StoreHealth(self.is_settled, len(self._waiting), self._failures, self._waiting.lost)
-
-    async def settled(self) -> None:
-        """Returns when the durable store works and nothing waits to be written."""
-        await self._settled.wait()
 
     async def save(self, records: Sequence[Record]) -> Saved:
         self._note_shared_lineages(records)
@@ -307,8 +337,8 @@ class LayeredStore:
     def _put_off(self, records: Sequence[Record]) -> None:
         """They are tried again: when the store is mended; or now, where nothing failed but the caller was stopped."""
         self._waiting.put_off(records)
-        if self._settled.is_set():
-            self._settled.clear()
+        if self.is_settled:
+            self.is_settled = False
             self._retrier.wake()
 
     def _forget_known(self, record: Record) -> None:
@@ -359,9 +389,9 @@ class LayeredStore:
     def _fail(self, error: StoreError) -> None:
         self._failures += 1
         self._last_failure = str(error)  # whoever keeps lines of the log keeps no frames with them
-        if self._settled.is_set():
+        if self.is_settled:
             log.warning("memory goes on without the durable store: %s", self._last_failure)
-        self._settled.clear()
+        self.is_settled = False
         self._retrier.wake()
 
     async def _retry(self) -> None:
@@ -377,11 +407,11 @@ class LayeredStore:
             self._last_failure = str(error)
             self._retry_seconds = min(self._retry_seconds * 2, LAST_RETRY_SECONDS)
             return
-        if not self._settled.is_set():
+        if not self.is_settled:
             log.warning("the durable store works again")
         self._retry_seconds = FIRST_RETRY_SECONDS
         self._can_write = True
-        self._settled.set()
+        self.is_settled = True
 
     async def _write_waiting(self) -> None:
         while batch := self._waiting.first(BATCH if self._retry_seconds == FIRST_RETRY_SECONDS else 1):

@@ -89,10 +89,11 @@ class Packer:
         """What a store keeps to know its key by."""
         return self.seal(_CHECK, b"")
 
-    def check(self, kept: bytes) -> None:
-        """Raise `WrongKey` where a store was encrypted with none of our keys."""
+    def check(self, kept: bytes) -> bool:
+        """Whether what a store keeps is of the current key. Raises `WrongKey` where it is of none of ours."""
         if self.unseal(kept, b"") != _CHECK:
             raise WrongKey("the store's key check was not made by thoughtline")
+        return self.is_current(kept)
 
     def seal(self, body: bytes, identity: bytes) -> bytes:
         """Bytes that are no record, under an identity of their own."""

@@ -60,12 +60,36 @@ _FITS = """(scope IN (SELECT id FROM thoughtline.scopes WHERE ($1::text IS NULL 
         AND ($4::text IS NULL OR session = $4)))
     AND ($5::bytea IS NULL OR seq IN (SELECT record FROM thoughtline.lookups WHERE digest = $5))"""
 
-_DELETE = """WITH gone AS (DELETE FROM thoughtline.records WHERE seq IN
-        (SELECT seq FROM thoughtline.records WHERE {chosen} ORDER BY seq LIMIT {step} FOR UPDATE {locked})
+_PAGE = f"""SELECT seq, identity, expires_at, data FROM thoughtline.records
+    WHERE {_FITS} AND seq < $6 AND expires_at > $7 ORDER BY seq DESC LIMIT $8"""
+
+_SESSIONS = """SELECT tenant, session, count(*), sum(chars), max(created_at) AS newest
+    FROM thoughtline.records r JOIN thoughtline.scopes s ON s.id = r.scope
+    WHERE session <> '' AND ($1::text IS NULL OR tenant = $1) GROUP BY 1, 2 ORDER BY newest DESC, 1, 2 LIMIT $2"""
+
+_STATS = """SELECT provider, model, count(*), sum(chars), sum(size), min(created_at), max(created_at)
+    FROM thoughtline.records r JOIN thoughtline.scopes s ON s.id = r.scope GROUP BY 1, 2"""
+
+_DELETE = f"""WITH gone AS (DELETE FROM thoughtline.records WHERE seq IN
+        (SELECT seq FROM thoughtline.records WHERE {{chosen}} ORDER BY seq LIMIT {STEP} FOR UPDATE {{locked}})
         RETURNING seq, digests),
     pointers AS (DELETE FROM thoughtline.lookups l USING gone, generate_series(0, length(gone.digests) / 16 - 1) AS part
         WHERE l.record = gone.seq AND l.digest = substring(gone.digests FROM part * 16 + 1 FOR 16))
     SELECT count(*) FROM gone"""
+
+_CLEAN = _DELETE.format(chosen="{chosen}", locked="SKIP LOCKED")
+
+_RENEW = """UPDATE thoughtline.records SET expires_at = greatest(expires_at, $1) WHERE seq IN
+    (SELECT seq FROM thoughtline.records WHERE seq = ANY ($2) ORDER BY seq FOR UPDATE)"""
+
+_PUT_NOTE = """INSERT INTO thoughtline.notes VALUES ($1, $2, $3, $4) ON CONFLICT (namespace, key)
+    DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at"""
+
+_NOTES = """SELECT namespace, key, value, expires_at FROM thoughtline.notes
+    WHERE namespace = $1 AND expires_at > $2 ORDER BY key COLLATE "C" """
+
+_DELETE_NOTES = """WITH gone AS (DELETE FROM thoughtline.notes WHERE namespace = $1 AND ($2::text IS NULL OR key = $2)
+    RETURNING 1) SELECT count(*) FROM gone"""
 
 _TAKE_TURN = """INSERT INTO thoughtline.facts AS f VALUES ('cleaned until', $1)
     ON CONFLICT (name) DO UPDATE SET value = excluded.value
@@ -73,8 +97,6 @@ _TAKE_TURN = """INSERT INTO thoughtline.facts AS f VALUES ('cleaned until', $1)
 
 FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 _told = partial(told, "postgres", FAILURES)
-
-_CLEAN = _DELETE.format(chosen="{chosen}", step=STEP, locked="SKIP LOCKED")
 
 
 class PostgresStore(DurableStore):
@@ -135,41 +157,22 @@ class PostgresStore(DurableStore):
 
     async def _page(self, where: Filter, cursor: str | None, limit: int) -> list[PageRow]:
         bounds = (decode_cursor(cursor), self._clock(), limit)
-        rows = await self._run(
-            "fetch",
-            f"""SELECT seq, identity, expires_at, data FROM thoughtline.records
-            WHERE {_FITS} AND seq < $6 AND expires_at > $7 ORDER BY seq DESC LIMIT $8""",
-            *_values(where),
-            *bounds,
-        )
+        rows = await self._run("fetch", _PAGE, *_values(where), *bounds)
         return [(str(seq), *rest) for seq, *rest in rows]
 
     async def _sessions(self, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
-        rows = await self._run(
-            "fetch",
-            """SELECT tenant, session, count(*), sum(chars), max(created_at) AS newest
-            FROM thoughtline.records r JOIN thoughtline.scopes s ON s.id = r.scope
-            WHERE session <> '' AND ($1::text IS NULL OR tenant = $1)
-            GROUP BY 1, 2 ORDER BY newest DESC, 1, 2 LIMIT $2""",
-            tenant,
-            limit,
-        )
-        return tuple(SessionSummary(*row) for row in rows)
+        return tuple(SessionSummary(*row) for row in await self._run("fetch", _SESSIONS, tenant, limit))
 
     async def _delete(self, where: Filter, now: float) -> int:
         newest = await self._run_in(lambda connection: _mark(connection, where, now))
         chosen, values = f"seq <= $6 AND {_FITS}", (*_values(where), newest)
         gone = 0
         while await self._run("fetchval", f"SELECT EXISTS (SELECT 1 FROM thoughtline.records WHERE {chosen})", *values):
-            gone += await self._run("fetchval", _DELETE.format(chosen=chosen, step=STEP, locked=""), *values)
+            gone += await self._run("fetchval", _DELETE.format(chosen=chosen, locked=""), *values)
         return gone
 
     async def _stats(self) -> Stats:
-        rows = await self._run(
-            "fetch",
-            """SELECT provider, model, count(*), sum(chars), sum(size), min(created_at), max(created_at)
-            FROM thoughtline.records r JOIN thoughtline.scopes s ON s.id = r.scope GROUP BY 1, 2""",
-        )
+        rows = await self._run("fetch", _STATS)
         oldest, newest = min((row[5] for row in rows), default=None), max((row[6] for row in rows), default=None)
         return sum_parts([Part(*row[:5]) for row in rows], oldest, newest)
 
@@ -195,42 +198,18 @@ class PostgresStore(DurableStore):
         return await self._run("fetchval", _TAKE_TURN, until, free_at) is not None
 
     async def put_note(self, note: Note) -> None:
-        await self._run(
-            "execute",
-            """INSERT INTO thoughtline.notes VALUES ($1, $2, $3, $4) ON CONFLICT (namespace, key)
-            DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at""",
-            *astuple(note),
-        )
+        await self._run("execute", _PUT_NOTE, *astuple(note))
 
     async def notes(self, namespace: str) -> tuple[Note, ...]:
-        rows = await self._run(
-            "fetch",
-            """SELECT namespace, key, value, expires_at FROM thoughtline.notes
-            WHERE namespace = $1 AND expires_at > $2 ORDER BY key COLLATE "C" """,
-            namespace,
-            self._clock(),
-        )
-        return tuple(Note(*row) for row in rows)
+        return tuple(Note(*row) for row in await self._run("fetch", _NOTES, namespace, self._clock()))
 
     async def delete_notes(self, namespace: str, key: str | None = None) -> int:
-        gone: int = await self._run(
-            "fetchval",
-            """WITH gone AS (DELETE FROM thoughtline.notes WHERE namespace = $1 AND ($2::text IS NULL OR key = $2)
-            RETURNING 1) SELECT count(*) FROM gone""",
-            namespace,
-            key,
-        )
-        return gone
+        return int(await self._run("fetchval", _DELETE_NOTES, namespace, key))
 
     async def _flush(self, connection: asyncpg.Connection | asyncpg.Pool) -> None:
         batch = self._uses.batch()
         if batch.renewals:
-            await connection.execute(
-                """UPDATE thoughtline.records SET expires_at = greatest(expires_at, $1) WHERE seq IN
-                (SELECT seq FROM thoughtline.records WHERE seq = ANY ($2) ORDER BY seq FOR UPDATE)""",
-                self._clock() + self._settings.ttl_seconds,
-                batch.renewals,
-            )
+            await connection.execute(_RENEW, self._clock() + self._settings.ttl_seconds, batch.renewals)
         if batch.repacked:
             await connection.executemany("UPDATE thoughtline.records SET data = $2 WHERE seq = $1", batch.repacked)
         self._uses.settle(batch)
@@ -272,8 +251,7 @@ class PostgresStore(DurableStore):
             "INSERT INTO thoughtline.facts VALUES ('key check', $1) ON CONFLICT DO NOTHING", self._packer.key_check()
         )
         kept = await connection.fetchval("SELECT value FROM thoughtline.facts WHERE name = 'key check'")
-        self._packer.check(kept)
-        if not self._packer.is_current(kept):
+        if not self._packer.check(kept):
             await connection.execute(
                 "UPDATE thoughtline.facts SET value = $1 WHERE name = 'key check'", self._packer.key_check()
             )

@@ -209,9 +209,8 @@ class RedisStore(DurableStore):
         """Take out again what a deletion across tenants bars."""
         kept = [msgspec.json.decode(mark, type=Deletion) for mark in marks]
         deletions = [Deletion(columns(deletion.where), deletion.at) for deletion in kept]
-        for row in rows:
-            if is_barred(row, deletions, now):
-                await self._run([_call(scripts.DROP, row.tenant, row.identity)])
+        barred = [row for row in rows if is_barred(row, deletions, now)]
+        await self._run([_call(scripts.DROP, row.tenant, row.identity) for row in barred])
 
     async def _delete_tenant(self, tenant: str, where: Filter, now: float) -> int:
         want = _want(where)
@@ -287,8 +286,7 @@ class RedisStore(DurableStore):
     async def _check_key(self) -> None:
         await self._run([("SET", KEY_CHECK, self._packer.key_check(), "NX")])
         (kept,) = await self._run([("GET", KEY_CHECK)])
-        self._packer.check(kept)
-        if not self._packer.is_current(kept):
+        if not self._packer.check(kept):
             await self._run([("SET", KEY_CHECK, self._packer.key_check())])
 
     async def _run(self, commands: list[Command]) -> list[Any]:

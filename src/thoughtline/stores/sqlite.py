@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 from urllib.parse import parse_qs
 
 from msgspec.structs import astuple
@@ -40,6 +40,7 @@ from thoughtline.stores.sqlite_writer import SqliteWriter, unavailable
 from thoughtline.values.errors import StoreRefused, StoreUnavailable
 
 Result = TypeVar("Result")
+Job: TypeAlias = Callable[[sqlite3.Connection], Result]
 
 CACHE_KIB = 16 * 1024
 """Page cache of a connection: holds the upper levels of the look-up tree of some millions of keys."""
@@ -126,7 +127,7 @@ class SqliteStore(DurableStore):
         """Of all tenants: one count costs nothing, and deletions are rare."""
         return await self._read_quickly(work.changes)
 
-    async def _read_quickly(self, job: Callable[[sqlite3.Connection], Result]) -> Result:
+    async def _read_quickly(self, job: Job[Result]) -> Result:
         """On the loop, unless that was slow the last time or somebody has the whole file: another program's VACUUM, or
         who reads the log after a crash."""
         began = time.monotonic()
@@ -145,8 +146,10 @@ class SqliteStore(DurableStore):
         return await self._read_aside(lambda connection: work.page(connection, where, now, before, limit))
 
     async def _sessions(self, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
+        values = (tenant, limit)
         await self._fold_now()
-        return await self._read_aside(lambda connection: work.sessions(connection, tenant, limit))
+        rows = await self._read_aside(lambda connection: connection.execute(work.SESSIONS, values).fetchall())
+        return tuple(SessionSummary(*row) for row in rows)
 
     async def _delete(self, where: Filter, now: float) -> int:
         newest = await self._write(lambda connection: self._mark_deleted(connection, where, now))
@@ -215,17 +218,17 @@ class SqliteStore(DurableStore):
             await self._write(lambda connection: work.write_uses(connection, batch, expires_at))
             self._uses.settle(batch)
 
-    async def _in_steps(self, step: Callable[[sqlite3.Connection], int]) -> int:
+    async def _in_steps(self, step: Job[int]) -> int:
         """A long deletion as short transactions, so that saves go on between them."""
         total = 0
         while gone := await self._write(step):
             total += gone
         return total
 
-    async def _write(self, job: Callable[[sqlite3.Connection], Result]) -> Result:
+    async def _write(self, job: Job[Result]) -> Result:
         return await self._open_writer().run(_do_each, job)
 
-    async def _read_aside(self, job: Callable[[sqlite3.Connection], Result]) -> Result:
+    async def _read_aside(self, job: Job[Result]) -> Result:
         """A read that may be long, away from the loop, on a connection of its own."""
 
         def read() -> Result:
@@ -275,9 +278,7 @@ class SqliteStore(DurableStore):
         return connection
 
 
-def _do_each(
-    connection: sqlite3.Connection, jobs: Sequence[Callable[[sqlite3.Connection], Result]]
-) -> Iterator[Result]:
+def _do_each(connection: sqlite3.Connection, jobs: Sequence[Job[Result]]) -> Iterator[Result]:
     return (job(connection) for job in jobs)
 
 

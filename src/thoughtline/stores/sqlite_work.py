@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from thoughtline.stores.base import DELETION_KEPT_SECONDS, MAX_PER_KEY, Deletion, Filter, SessionSummary, Stats
+from thoughtline.stores.base import DELETION_KEPT_SECONDS, MAX_PER_KEY, Deletion, Filter, Stats
 from thoughtline.stores.durable import Batch, PageRow
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import DIGEST, Hit, Part, Row, call_digest, is_barred, split, sum_parts
@@ -41,6 +41,10 @@ _LOOKUPS = f"""INSERT OR IGNORE INTO lookups
 _POINTERS = f"SELECT record FROM lookups WHERE digest = ? ORDER BY record DESC LIMIT {MAX_PER_KEY}"
 _RECORD = "SELECT identity, expires_at, data FROM records WHERE seq = ? AND expires_at > ?"
 
+SESSIONS = """SELECT tenant, session, sum(entries), sum(chars), max(newest_at) AS newest FROM scopes
+    WHERE session != '' AND entries > 0 AND (?1 IS NULL OR tenant = ?1)
+    GROUP BY tenant, session ORDER BY newest DESC, tenant, session LIMIT ?2"""
+
 PUT_NOTE = "REPLACE INTO notes VALUES (?, ?, ?, ?)"
 NOTES = "SELECT namespace, key, value, expires_at FROM notes WHERE namespace = ? AND expires_at > ? ORDER BY key"
 DELETE_NOTES = "DELETE FROM notes WHERE namespace = ?1 AND (?2 IS NULL OR key = ?2)"
@@ -70,9 +74,7 @@ def check_key(connection: sqlite3.Connection, packer: Packer) -> None:
     with connection:
         connection.execute("BEGIN IMMEDIATE")
         kept = connection.execute("SELECT value FROM facts WHERE name = 'key check'").fetchone()
-        if kept is not None:
-            packer.check(kept[0])
-        if kept is None or not packer.is_current(kept[0]):
+        if kept is None or not packer.check(kept[0]):
             connection.execute("REPLACE INTO facts VALUES ('key check', ?)", (packer.key_check(),))
 
 
@@ -206,16 +208,6 @@ def page(connection: sqlite3.Connection, where: Filter, now: float, before: int,
         (before, now, *values, limit),
     )
     return [(str(seq), *rest) for seq, *rest in rows]
-
-
-def sessions(connection: sqlite3.Connection, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
-    rows = connection.execute(
-        """SELECT tenant, session, sum(entries), sum(chars), max(newest_at) AS newest FROM scopes
-        WHERE session != '' AND entries > 0 AND (?1 IS NULL OR tenant = ?1)
-        GROUP BY tenant, session ORDER BY newest DESC, tenant, session LIMIT ?2""",
-        (tenant, limit),
-    )
-    return tuple(SessionSummary(*row) for row in rows)
 
 
 def stats(connection: sqlite3.Connection) -> Stats:

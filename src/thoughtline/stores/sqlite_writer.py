@@ -89,22 +89,13 @@ class SqliteWriter:
             self._connection = self._connect()
         connection = self._connection
         try:
-            connection.execute("BEGIN IMMEDIATE")
-            results = list(_results(connection, batch))
-            connection.execute("COMMIT")
-        except BaseException:
-            self._abandon(connection)
-            raise
-        return results
-
-    def _abandon(self, connection: sqlite3.Connection) -> None:
-        """A connection that can't even roll back is given up; the next batch opens another."""
-        try:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-        except sqlite3.Error:
-            connection.close()
-            self._connection = None
+            with connection:  # commits, or rolls back
+                connection.execute("BEGIN IMMEDIATE")
+                return list(_results(connection, batch))
+        finally:
+            if connection.in_transaction:  # it can't even roll back: the next batch opens another
+                connection.close()
+                self._connection = None
 
 
 def unavailable(error: sqlite3.Error) -> StoreUnavailable:
