@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from thoughtline.formats.conversation import encode_conversation
-from thoughtline.formats.endings import FinishWords, UsageMembers
+from thoughtline.formats.endings import FinishWords
 from thoughtline.formats.gemini_generate.notes import Noting, decode_notes, encode_notes
 from thoughtline.formats.gemini_generate.parts import decode_part, encode_part
 from thoughtline.formats.json_text import (
@@ -28,9 +28,10 @@ from thoughtline.formats.json_text import (
     span_at,
 )
 from thoughtline.formats.thinking import thinking_switch
+from thoughtline.formats.vendor_shapes import GoogleUsage
 from thoughtline.providers import GEMINI, Dialect
 from thoughtline.values.items import Item, Role, Text
-from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn, Usage
+from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
 
 _ROLES: dict[str, Role] = {"user": "user", "model": "assistant", "function": "tool", "system": "system", "": "user"}
 _WIRE_ROLES: dict[Role, str] = {"assistant": "model"}
@@ -183,7 +184,7 @@ def _encode_new(reply: Reply, dialect: Dialect) -> bytes:
     return object_of(
         [
             ("candidates", array(encode_candidate(candidate, dialect) for candidate in reply.candidates)),
-            ("usageMetadata", encode_usage(reply.usage) if reply.usage else None),
+            ("usageMetadata", USAGE.encode(reply.usage) if reply.usage else None),
             ("modelVersion", encode(reply.model) if reply.model else None),
             ("responseId", encode(reply.id) if reply.id else None),
         ]
@@ -227,22 +228,11 @@ FINISH = FinishWords(
         "other": "OTHER",
     },
 )
-USAGE = UsageMembers(
+USAGE = GoogleUsage(
     "/usageMetadata",
     input="promptTokenCount",
-    output="candidatesTokenCount thoughtsTokenCount",  # Gemini counts thoughts beside the answer
-    reasoning="thoughtsTokenCount",
+    output="candidatesTokenCount",
+    thoughts="thoughtsTokenCount",
     cached="cachedContentTokenCount",
+    total="totalTokenCount",
 )
-
-
-def encode_usage(usage: Usage) -> bytes:
-    return encode(
-        {
-            "promptTokenCount": usage.input,
-            "candidatesTokenCount": usage.output - usage.reasoning,
-            "thoughtsTokenCount": usage.reasoning,
-            "cachedContentTokenCount": usage.cached,
-            "totalTokenCount": usage.input + usage.output,
-        }
-    )

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, read_or_none, set_members
 from thoughtline.formats.media import hold_media, text_of
 from thoughtline.formats.option_members import OptionWriter, Reader, described, effort_named, given, member
-from thoughtline.formats.thinking import MemberEdit
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ToolResult, Unknown
 from thoughtline.values.options import (
@@ -115,17 +114,11 @@ def _typed(function: _Function) -> FunctionTool:
 def _decode_choice(calling: Reader) -> ToolChoice | None:
     mode = (calling.take(str, "tool_choice", "mode") or "").upper()
     names = calling.names("tool_choice", "allowedFunctionNames", "allowed_function_names")
-    match mode:
-        case "ANY" if len(names) == 1:
-            return ToolChoice("named", names[0])
-        case "ANY":
-            return ToolChoice("required", None, names)
-        case "NONE":
-            return ToolChoice("none")
-        case "AUTO" | "VALIDATED":
-            return ToolChoice("auto")
-        case _:
-            return None
+    if mode == "ANY":
+        return ToolChoice("named", names[0]) if len(names) == 1 else ToolChoice("required", None, names)
+    if mode == "NONE":
+        return ToolChoice("none")
+    return ToolChoice("auto") if mode in ("AUTO", "VALIDATED") else None
 
 
 def _decode_output(config: Reader) -> StructuredOutput | None:
@@ -298,17 +291,6 @@ def encode_result(content: ResultContent, call_id: str | None, name: str | None)
     known = [("id", encode(call_id))] if call_id else []
     result = object_of([*known, ("name", encode(name or "")), ("response", told), ("parts", array(held))])
     return WrittenResult(ToolResult(Raw(told), call_id, name, Raw(object_of([("functionResponse", result)]))), rest)
-
-
-def unasked(body: bytes) -> list[MemberEdit]:
-    """What asks the model to think stands among other settings, which stay."""
-    request = msgspec.json.decode(body)
-    for name in CONFIGS:
-        settings = request.get(name)
-        if isinstance(settings, dict):
-            kept = {key: value for key, value in settings.items() if key not in ("thinkingConfig", "thinking_config")}
-            return [(name, msgspec.json.encode(kept))] if kept != settings else []
-    return []
 
 
 # --- Gemini's own schema (a subset of OpenAPI 3.0) as a JSON schema: types in lower case, `nullable` as a type --------

@@ -1,4 +1,5 @@
-"""Reading `streamGenerateContent`: partial responses, as server-sent events (`alt=sse`) or as one growing array.
+"""`streamGenerateContent`: partial responses, read as server-sent events (`alt=sse`) or as one growing array, and
+written as events, of which each is one.
 
 Text without a signature grows over chunks. A part with a signature is an item by itself: joined to its neighbours it
 would no longer be what was signed.
@@ -12,13 +13,13 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from thoughtline.formats.framing import MAX_EVENT_BYTES, EventsOrArray
+from thoughtline.formats.framing import MAX_EVENT_BYTES, EventsOrArray, sse
 from thoughtline.formats.gemini_generate.bodies import FINISH, USAGE
-from thoughtline.formats.gemini_generate.notes import Noting, decode_notes
+from thoughtline.formats.gemini_generate.notes import Noting, decode_notes, encode_notes
 from thoughtline.formats.gemini_generate.partial_arguments import PartialArguments
-from thoughtline.formats.gemini_generate.parts import Call, part_decoder, typed_part
-from thoughtline.formats.json_text import NULL, is_given, members, set_members
-from thoughtline.formats.streaming import PayloadStreamDecoder
+from thoughtline.formats.gemini_generate.parts import Call, encode_part, part_decoder, typed_part
+from thoughtline.formats.json_text import NULL, array, encode, is_given, members, object_of, set_members
+from thoughtline.formats.streaming import EventEncoder, PayloadStreamDecoder
 from thoughtline.formats.texts import EVERY, Json, Reading, Steps, Texts, TextSpot, inner, objects
 from thoughtline.providers import GEMINI, Dialect
 from thoughtline.values.errors import LimitExceeded
@@ -35,7 +36,9 @@ from thoughtline.values.events import (
     TurnDone,
     UsageReported,
 )
-from thoughtline.values.items import NO_RAW, Item, ReasoningText, Text, ToolCall
+from thoughtline.values.items import NO_RAW, Item, ReasoningText, Text, ToolCall, seal_of
+from thoughtline.values.notes import NO_NOTES, Notes
+from thoughtline.values.turns import Usage
 
 MAX_CANDIDATES = 128
 
@@ -212,6 +215,84 @@ class StreamDecoder(PayloadStreamDecoder):
         for draft in self._drafts.values():
             if not draft.is_done:
                 draft.end(None, events)
+
+
+class StreamEncoder(EventEncoder):
+    """Events in, bytes of a Gemini stream out."""
+
+    def __init__(self, dialect: Dialect = GEMINI) -> None:
+        super().__init__(dialect)
+        self._told: set[tuple[int, int]] = set()
+        self._ended: list[bytes] = []
+        self._words: dict[int, str] = {}
+        self._noted: dict[int, Notes] = {}
+
+    def _text(self, event: TextDelta) -> bytes:
+        self._told.add((event.choice, event.position))
+        return self._part(event.choice, encode({"text": event.text}))
+
+    def _reasoning(self, event: ReasoningDelta) -> bytes:
+        self._told.add((event.choice, event.position))
+        return self._part(event.choice, encode({"text": event.text, "thought": True}))
+
+    def _note(self, event: Noted) -> bytes:
+        self._noted[event.choice] = event.notes
+        return b""
+
+    def _report(self, usage: Usage) -> bytes:
+        return self._ending() if self._ended else b""
+
+    def _fail(self, error: Raw) -> bytes:
+        return sse(object_of([("error", error)]))
+
+    def finish(self) -> bytes:
+        """The end of the stream."""
+        return self._ending()
+
+    def _item_done(self, event: ItemDone) -> bytes:
+        item = event.item
+        if isinstance(item, Text):  # for the places of notes: a stream counts from the beginning of all its words
+            self._words[event.choice] = self._words.get(event.choice, "") + item.text
+        if (event.choice, event.position) not in self._told or isinstance(item, ToolCall):
+            return self._part(event.choice, encode_part(item, self._dialect))
+        if not isinstance(item, (Text, ReasoningText)) or seal_of(item) is None:
+            return b""
+        # The text has gone out unsigned; Gemini itself sends the signature in an empty part then.
+        return self._part(event.choice, encode_part(replace(item, text="", raw=NO_RAW), self._dialect))
+
+    def _turn_done(self, event: TurnDone) -> bytes:
+        if event.finish is None:
+            return b""
+        content = object_of([("parts", b"[]"), ("role", b'"model"')])
+        known = [("content", content), ("finishReason", FINISH.encode(event.finish)), ("index", encode(event.choice))]
+        self._ended.append(object_of([*known, *self._notes(event.choice)]))
+        return self._ending() if self._usage else b""
+
+    def _ending(self) -> bytes:
+        """Why answers ended, and what they cost, in one chunk as Gemini has it: its SDKs expect an answer in each."""
+        ended, usage = self._ended, self._usage
+        self._ended, self._usage = [], None
+        said = [("candidates", array(ended))] if ended else []
+        said += [("usageMetadata", USAGE.encode(usage))] if usage is not None else []
+        return self._chunk(said) if said else b""
+
+    def _notes(self, choice: int) -> list[tuple[str, bytes]]:
+        """What stands beside the answer."""
+        return encode_notes(self._noted.get(choice, NO_NOTES), (Text(self._words.get(choice, "")),))
+
+    def _part(self, choice: int, part: bytes) -> bytes:
+        content = object_of([("parts", array([part])), ("role", b'"model"')])
+        candidate = object_of([("content", content), ("index", encode(choice))])
+        return self._chunk([("candidates", array([candidate]))])
+
+    def _chunk(self, said: list[tuple[str, bytes]]) -> bytes:
+        named = [("modelVersion", self._started.model), ("responseId", self._started.id)]
+        tail = [(key, encode(value)) for key, value in named if value is not None]
+        return sse(self._answer(object_of([*said, *tail])))
+
+    def _answer(self, answer: bytes) -> bytes:
+        """A partial response as it is sent."""
+        return answer
 
 
 # --- where visible text stands ----------------------------------------------------------------------------------------

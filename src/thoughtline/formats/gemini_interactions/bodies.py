@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from thoughtline.formats.conversation import encode_conversation, encode_plain_system, text_member
-from thoughtline.formats.endings import FinishWords, UsageMembers
+from thoughtline.formats.endings import FinishWords
 from thoughtline.formats.gemini_interactions.steps import (
     decode_content,
     decode_step,
@@ -22,6 +23,7 @@ from thoughtline.formats.json_text import (
     NULL,
     array,
     decode,
+    decode_each,
     decode_list,
     encode,
     is_array,
@@ -32,10 +34,10 @@ from thoughtline.formats.json_text import (
     set_members,
 )
 from thoughtline.formats.thinking import thinking_switch
+from thoughtline.formats.vendor_shapes import GoogleUsage
 from thoughtline.providers import INTERACTIONS, Dialect
-from thoughtline.values.errors import DecodeError
 from thoughtline.values.items import Item, Role, Text
-from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn, Usage
+from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
 
 
 class _Request(Struct, gc=False):
@@ -95,26 +97,20 @@ def _decode_input(given: Raw, dialect: Dialect) -> list[Turn]:
 def _decode_list(elements: Sequence[Raw], dialect: Dialect) -> list[Turn]:
     turns: list[Turn] = []
     run: list[Item] = []
-    start, speaker, is_open = 0, "", False
-    for at, raw in enumerate(elements):
-        try:
-            role, items = decode_step(raw, dialect)
-        except DecodeError as error:
-            raise error.within(f"/input/{at}") from None
-        is_joined = role == "assistant" or is_content(bytes(raw))
+    speaker: Role = "user"
+    start, is_open = 0, False
+    steps = decode_each(elements, lambda raw: decode_step(raw, dialect), "/input")
+    for at, (role, items) in enumerate(steps):
+        is_joined = role == "assistant" or is_content(bytes(elements[at]))
         if not (is_open and is_joined and role == speaker):
             if at:
-                turns.append(Turn(_role(speaker), tuple(run), start, at - start))
+                turns.append(Turn(speaker, tuple(run), start, at - start))
             run, start, speaker = [], at, role
         run += items
         is_open = is_joined
     if elements:
-        turns.append(Turn(_role(speaker), tuple(run), start, len(elements) - start))
+        turns.append(Turn(speaker, tuple(run), start, len(elements) - start))
     return turns
-
-
-def _role(speaker: str) -> Role:
-    return "assistant" if speaker == "assistant" else "tool" if speaker == "tool" else "user"
 
 
 def encode_request(transcript: Transcript, dialect: Dialect = INTERACTIONS) -> bytes:
@@ -158,14 +154,9 @@ def decode_response(body: bytes, dialect: Dialect = INTERACTIONS) -> Reply:
 
 
 def _candidate(response: Interaction, dialect: Dialect) -> Candidate:
-    items: list[Item] = []
-    for at, raw in enumerate(response.steps or ()):
-        try:
-            items += decode_step(raw, dialect)[1]
-        except DecodeError as problem:
-            raise problem.within(f"/steps/{at}") from None
+    steps = decode_each(response.steps or (), lambda raw: decode_step(raw, dialect)[1], "/steps")
     status = None if response.status in UNENDED else response.status
-    return Candidate(Turn("assistant", tuple(items)), 0, FINISH.decode(status))
+    return Candidate(Turn("assistant", tuple(chain.from_iterable(steps))), 0, FINISH.decode(status))
 
 
 def encode_response(reply: Reply, dialect: Dialect = INTERACTIONS) -> bytes:
@@ -183,7 +174,7 @@ def encode_response(reply: Reply, dialect: Dialect = INTERACTIONS) -> bytes:
             ("status", FINISH.encode(candidate.finish) if candidate.finish else b'"in_progress"'),
             ("model", encode(reply.model or "")),
             ("steps", steps),
-            ("usage", encode_usage(reply.usage) if reply.usage else None),
+            ("usage", USAGE.encode(reply.usage) if reply.usage else None),
         ]
     )
 
@@ -212,22 +203,11 @@ FINISH = FinishWords(
 UNENDED = ("queued", "in_progress")
 """An interaction that goes on in the background."""
 
-USAGE = UsageMembers(
+USAGE = GoogleUsage(
     "/usage",
     input="total_input_tokens",
-    output="total_output_tokens total_thought_tokens",  # thoughts are counted beside the answer
-    reasoning="total_thought_tokens",
+    output="total_output_tokens",
+    thoughts="total_thought_tokens",
     cached="total_cached_tokens",
+    total="total_tokens",
 )
-
-
-def encode_usage(usage: Usage) -> bytes:
-    return encode(
-        {
-            "total_input_tokens": usage.input,
-            "total_output_tokens": usage.output - usage.reasoning,
-            "total_thought_tokens": usage.reasoning,
-            "total_cached_tokens": usage.cached,
-            "total_tokens": usage.input + usage.output,
-        }
-    )
