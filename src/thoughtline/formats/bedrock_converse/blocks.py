@@ -82,7 +82,6 @@ _block_decoder = msgspec.json.Decoder(_Block)
 
 
 def decode_block(raw: Raw, dialect: Dialect) -> Item:
-    """One block as a typed item."""
     block = decode(_block_decoder, raw)
     if block.reasoning_content is not None:
         return _decode_reasoning(block.reasoning_content, raw, dialect)
@@ -122,7 +121,6 @@ def wrap(token: str) -> str:
 
 
 def decode_blocks(blocks: Sequence[Raw], dialect: Dialect, place: str) -> tuple[Item, ...]:
-    """The content of a message."""
     return decode_each(blocks, lambda raw: decode_block(raw, dialect), place)
 
 
@@ -196,7 +194,6 @@ def _quote(citation: _Citation) -> str:
 
 
 def citations_of(raw: Raw) -> list[Raw]:
-    """The citations of a block, unread."""
     if b'"citationsContent"' not in bytes(raw):
         return []
     citations = members(members(raw)["citationsContent"]).get("citations", NULL)

@@ -89,7 +89,6 @@ def encode_request(transcript: Transcript, dialect: Dialect = BEDROCK_CLAUDE) ->
 
 @of_upstream
 def decode_response(body: bytes, dialect: Dialect = BEDROCK_CLAUDE) -> Reply:
-    """A whole Converse response, errors included."""
     response = decode(_response_decoder, body)
     message = response.output.message if response.output else None
     if message is None:

@@ -79,7 +79,6 @@ _tool_decoder = msgspec.json.Decoder(_Tool)
 
 
 def decode_options(body: bytes) -> ReadOptions:
-    """What a Converse request asks for."""
     reader = Reader(body)
     reader.skip("messages", "system", "modelId")
     inference, config = reader.inner("inferenceConfig"), reader.inner("toolConfig")
@@ -241,7 +240,6 @@ _result_decoder = msgspec.json.Decoder(_Part)
 
 
 def decode_result(item: ToolResult) -> ResultContent:
-    """The blocks of a `toolResult`, and whether the tool failed."""
     is_error = b'"status":"error"' in bytes(item.raw).replace(b" ", b"") if item.raw else False
     if bytes(item.content)[:1] != b"[":
         return ResultContent((bytes(item.content).decode(),), is_error)

@@ -88,8 +88,6 @@ _decode_event = msgspec.json.Decoder(_Event).decode
 
 
 class _Draft(Struct):
-    """A block that grows."""
-
     texts: list[str] = []
     thoughts: list[str] = []
     json: list[str] = []
@@ -129,8 +127,6 @@ class _Draft(Struct):
 
 
 class StreamDecoder(PayloadStreamDecoder):
-    """Bytes of a Converse stream in, events out."""
-
     def __init__(self, dialect: Dialect = BEDROCK_CLAUDE, limit: int = MAX_MESSAGE_BYTES) -> None:
         super().__init__(NamedEvents(limit))
         self._dialect = dialect
@@ -227,8 +223,6 @@ class StreamDecoder(PayloadStreamDecoder):
 
 
 class StreamEncoder(EventEncoder):
-    """Events in, bytes of a Converse stream out."""
-
     def __init__(self, dialect: Dialect = BEDROCK_CLAUDE) -> None:
         super().__init__(dialect)
         self._cursor = BlockCursor()

@@ -28,8 +28,6 @@ _decode_named = msgspec.json.Decoder(_Named).decode
 
 
 class StreamDecoder(stream.StreamDecoder):
-    """Bytes of an InvokeModel stream in, events out."""
-
     def __init__(self, dialect: Dialect = ANTHROPIC, limit: int = MAX_MESSAGE_BYTES) -> None:
         super().__init__(dialect, framing=NamedEvents(limit))
 
@@ -44,8 +42,6 @@ class StreamDecoder(stream.StreamDecoder):
 
 
 class StreamEncoder(stream_encoder.StreamEncoder):
-    """Events in, bytes of an InvokeModel stream out."""
-
     keep_alive = b""
 
     def encode(self, event: Event) -> bytes:

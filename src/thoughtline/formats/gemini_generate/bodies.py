@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Generic, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -33,6 +34,7 @@ from thoughtline.providers import GEMINI, Dialect
 from thoughtline.values.items import Item, Role, Text
 from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
 
+C = TypeVar("C")
 _ROLES: dict[str, Role] = {"user": "user", "model": "assistant", "function": "tool", "system": "system", "": "user"}
 _WIRE_ROLES: dict[Role, str] = {"assistant": "model"}
 
@@ -52,14 +54,16 @@ class _Request(Struct, gc=False, rename="camel"):
     snake_config: Raw = field(default=NULL, name="generation_config")
 
 
-class _Candidate(Noting, gc=False, rename="camel"):
-    content: _Content | None = None
+class Answer(Noting, Generic[C], gc=False, rename="camel"):
+    content: C | None = None
     index: int = 0
     finish_reason: str | None = None
 
 
-class _Response(Struct, gc=False, rename="camel"):
-    candidates: list[_Candidate] | None = None
+class Response(Struct, Generic[C], gc=False, rename="camel"):
+    """A whole response, or a part of one that streams."""
+
+    candidates: list[Answer[C]] | None = None
     usage_metadata: Raw = NULL
     model_version: str | None = None
     response_id: str | None = None
@@ -67,7 +71,7 @@ class _Response(Struct, gc=False, rename="camel"):
 
 
 _request_decoder = msgspec.json.Decoder(_Request)
-_response_decoder = msgspec.json.Decoder(_Response)
+_response_decoder = msgspec.json.Decoder(Response[_Content])
 _content_decoder = msgspec.json.Decoder(_Content)
 
 
@@ -151,7 +155,7 @@ def decode_response(body: bytes, dialect: Dialect = GEMINI) -> Reply:
     )
 
 
-def _decode_candidate(candidate: _Candidate, position: int, dialect: Dialect) -> Candidate:
+def _decode_candidate(candidate: Answer[_Content], position: int, dialect: Dialect) -> Candidate:
     parts = candidate.content.parts if candidate.content else NULL
     items = _decode_parts(parts, dialect, f"/candidates/{position}/content/parts")
     finish = FINISH.decode(candidate.finish_reason, items)

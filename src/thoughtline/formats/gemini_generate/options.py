@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
+from thoughtline.formats.gemini_generate.parts import function_response
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, read_or_none, set_members
 from thoughtline.formats.media import hold_media, text_of
 from thoughtline.formats.option_members import OptionWriter, Reader, described, effort_named, given, member
@@ -71,7 +72,6 @@ _members_decoder = msgspec.json.Decoder(dict[str, Raw])
 
 
 def decode_options(body: bytes) -> ReadOptions:
-    """What a request asks for."""
     reader = Reader(body)
     reader.skip("contents", "systemInstruction", "system_instruction")
     config = reader.inner(*CONFIGS)
@@ -228,7 +228,6 @@ _LIKELY: dict[MediaKind, str] = {
 
 
 def kind_of(media_type: str) -> MediaKind:
-    """What a media type is about."""
     return next((kind for kind in _LIKELY if media_type.split("/")[0] == kind), "document")
 
 
@@ -288,9 +287,8 @@ def encode_result(content: ResultContent, call_id: str | None, name: str | None)
     held, rest = hold_media(content, encode_media)
     if not held:
         return WrittenResult(ToolResult(Raw(told), call_id, name), rest)
-    known = [("id", encode(call_id))] if call_id else []
-    result = object_of([*known, ("name", encode(name or "")), ("response", told), ("parts", array(held))])
-    return WrittenResult(ToolResult(Raw(told), call_id, name, Raw(object_of([("functionResponse", result)]))), rest)
+    raw = Raw(function_response(call_id, name, told, array(held)))
+    return WrittenResult(ToolResult(Raw(told), call_id, name, raw), rest)
 
 
 # --- Gemini's own schema (a subset of OpenAPI 3.0) as a JSON schema: types in lower case, `nullable` as a type --------

@@ -36,8 +36,6 @@ _decoder = msgspec.json.Decoder(_Piece)
 
 
 class PartialArguments:
-    """Arguments being put together."""
-
     def __init__(self) -> None:
         self._root: dict[str, Tree] = {}
         self._room = MAX_INDEX + 1

@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from thoughtline.formats.framing import MAX_EVENT_BYTES, EventsOrArray, sse
-from thoughtline.formats.gemini_generate.bodies import FINISH, USAGE
+from thoughtline.formats.gemini_generate.bodies import FINISH, USAGE, Answer, Response
 from thoughtline.formats.gemini_generate.notes import Noting, decode_notes, encode_notes
 from thoughtline.formats.gemini_generate.partial_arguments import PartialArguments
 from thoughtline.formats.gemini_generate.parts import Call, encode_part, part_decoder, typed_part
@@ -47,26 +47,10 @@ class _Content(Struct, gc=False):
     parts: list[Raw] | None = None
 
 
-class _Candidate(Noting, gc=False, rename="camel"):
-    content: _Content | None = None
-    index: int = 0
-    finish_reason: str | None = None
-
-
-class _Chunk(Struct, gc=False, rename="camel"):
-    candidates: list[_Candidate] | None = None
-    usage_metadata: Raw = NULL
-    model_version: str | None = None
-    response_id: str | None = None
-    error: Raw = NULL
-
-
-_decode_chunk = msgspec.json.Decoder(_Chunk).decode
+_decode_chunk = msgspec.json.Decoder(Response[_Content]).decode
 
 
 class _Draft:
-    """One candidate that grows."""
-
     def __init__(self, choice: int, dialect: Dialect) -> None:
         self.choice = choice
         self.is_done = False
@@ -166,8 +150,6 @@ def _with(before: Raw, more: Raw) -> Raw:
 
 
 class StreamDecoder(PayloadStreamDecoder):
-    """Bytes of a Gemini stream in, events out."""
-
     def __init__(self, dialect: Dialect = GEMINI, limit: int = MAX_EVENT_BYTES) -> None:
         super().__init__(EventsOrArray(limit))
         self._dialect = dialect
@@ -196,7 +178,7 @@ class StreamDecoder(PayloadStreamDecoder):
         if is_given(self._usage):
             events.append(UsageReported(USAGE.decode(self._usage)))
 
-    def _grow(self, candidate: _Candidate, events: list[Event]) -> bool:
+    def _grow(self, candidate: Answer[_Content], events: list[Event]) -> bool:
         """Take in what a chunk brings for one candidate; says whether it ends it."""
         if not 0 <= candidate.index < MAX_CANDIDATES:
             raise LimitExceeded(f"candidate index {candidate.index} is not below {MAX_CANDIDATES}", "/candidates")
@@ -218,8 +200,6 @@ class StreamDecoder(PayloadStreamDecoder):
 
 
 class StreamEncoder(EventEncoder):
-    """Events in, bytes of a Gemini stream out."""
-
     def __init__(self, dialect: Dialect = GEMINI) -> None:
         super().__init__(dialect)
         self._told: set[tuple[int, int]] = set()
@@ -246,7 +226,6 @@ class StreamEncoder(EventEncoder):
         return sse(object_of([("error", error)]))
 
     def finish(self) -> bytes:
-        """The end of the stream."""
         return self._ending()
 
     def _item_done(self, event: ItemDone) -> bytes:
@@ -277,7 +256,6 @@ class StreamEncoder(EventEncoder):
         return self._chunk(said) if said else b""
 
     def _notes(self, choice: int) -> list[tuple[str, bytes]]:
-        """What stands beside the answer."""
         return encode_notes(self._noted.get(choice, NO_NOTES), (Text(self._words.get(choice, "")),))
 
     def _part(self, choice: int, part: bytes) -> bytes:

@@ -51,8 +51,6 @@ class _Request(Struct, gc=False):
 
 
 class Interaction(Struct, gc=False):
-    """The members of a whole response that we read."""
-
     steps: list[Raw] | None = None
     id: str | None = None
     model: str | None = None
@@ -142,7 +140,6 @@ def _content_member(transcript: Transcript) -> Transcript:
 
 @of_upstream
 def decode_response(body: bytes, dialect: Dialect = INTERACTIONS) -> Reply:
-    """A whole response, errors included."""
     first = next(iter(decode_list(body)), body) if is_array(body.lstrip()) else body
     response = decode(interaction_decoder, first)
     error = response.error.copy() if is_given(response.error) else None

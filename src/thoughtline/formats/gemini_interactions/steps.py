@@ -44,8 +44,6 @@ class Content(Struct, gc=False):
 
 
 class Step(Struct, gc=False):
-    """The members of a step that we read."""
-
     type: str = ""
     content: Raw = NULL
     signature: str | None = None
@@ -145,7 +143,6 @@ def _encode_result(item: ToolResult) -> bytes:
 
 
 def encode_contents(items: Sequence[Item]) -> list[bytes]:
-    """The contents of a user's step."""
     return [_encode_content(item) for item in items]
 
 

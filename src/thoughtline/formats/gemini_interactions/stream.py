@@ -101,8 +101,6 @@ class _Draft(Struct):
 
 
 class StreamDecoder(PayloadStreamDecoder):
-    """Bytes of a stream of interactions in, events out."""
-
     def __init__(self, dialect: Dialect = INTERACTIONS, limit: int = MAX_EVENT_BYTES) -> None:
         super().__init__(ServerSentEvents(limit))
         self._dialect = dialect
@@ -196,8 +194,6 @@ class StreamDecoder(PayloadStreamDecoder):
 
 
 class StreamEncoder(EventEncoder):
-    """Events in, bytes of a stream of interactions out."""
-
     def __init__(self, dialect: Dialect = INTERACTIONS) -> None:
         super().__init__(dialect)
         self._cursor = BlockCursor()

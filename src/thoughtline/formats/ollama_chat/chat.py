@@ -222,7 +222,6 @@ def encode_request(transcript: Transcript, dialect: Dialect = OLLAMA) -> bytes:
 
 @of_upstream
 def decode_response(body: bytes, dialect: Dialect = OLLAMA) -> Reply:
-    """A whole response, errors included."""
     response = decode(response_decoder, body)
     if is_given(response.error):
         return Reply("ollama_chat", (), body, id=None, model=response.model, usage=None, error=response.error.copy())

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from thoughtline.formats.json_text import NULL, array, decode, encode, object_of
 from thoughtline.formats.media import media_of, text_with_error
-from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, effort_named, given, member
+from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, described, effort_named, given, member
 from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ToolResult, Unknown
@@ -94,7 +94,6 @@ def _decode_thinking(raw: Raw | None) -> Thinking:
 
 
 def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
-    """The members of an Ollama request."""
     writer = OptionWriter(options)
     writer.put("model", "model", options.model)
     writer.put_json("stream", b"true" if options.is_streaming else b"false")
@@ -112,13 +111,8 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
 
 
 def _encode_tool(tool: FunctionTool) -> bytes:
-    function = object_of(
-        [
-            ("name", encode(tool.name)),
-            ("description", encode(tool.description or "")),
-            ("parameters", tool.parameters if tool.parameters is not None else ANY_OBJECT),
-        ]
-    )
+    parameters = tool.parameters if tool.parameters is not None else ANY_OBJECT
+    function = described(replace(tool, description=tool.description or ""), ("parameters", parameters))
     return object_of([("type", b'"function"'), ("function", function)])
 
 
@@ -151,5 +145,4 @@ def decode_result(item: ToolResult) -> ResultContent:
 
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
-    """Text alone."""
     return WrittenResult(ToolResult(Raw(encode(text_with_error(content))), call_id, name), media_of(content))

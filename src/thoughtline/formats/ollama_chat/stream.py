@@ -39,8 +39,6 @@ from thoughtline.values.turns import Turn
 
 
 class StreamDecoder(PayloadStreamDecoder):
-    """Bytes of an Ollama stream in, events out."""
-
     has_end_mark = False
 
     def __init__(self, dialect: Dialect = OLLAMA, limit: int = MAX_EVENT_BYTES) -> None:
