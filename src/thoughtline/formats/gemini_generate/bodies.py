@@ -32,7 +32,7 @@ from thoughtline.formats.thinking import thinking_switch
 from thoughtline.formats.vendor_shapes import GoogleUsage
 from thoughtline.providers import GEMINI, Dialect
 from thoughtline.values.items import Item, Role, Text
-from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
+from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Finish, Reply, Transcript, Turn
 
 C = TypeVar("C")
 _ROLES: dict[str, Role] = {"user": "user", "model": "assistant", "function": "tool", "system": "system", "": "user"}
@@ -187,7 +187,7 @@ def _with_content(candidate: bytes, parts: bytes) -> bytes:
 def _encode_new(reply: Reply, dialect: Dialect) -> bytes:
     return object_of(
         [
-            ("candidates", array(encode_candidate(candidate, dialect) for candidate in reply.candidates)),
+            ("candidates", array(_encode_candidate(candidate, dialect) for candidate in reply.candidates)),
             ("usageMetadata", USAGE.encode(reply.usage) if reply.usage else None),
             ("modelVersion", encode(reply.model) if reply.model else None),
             ("responseId", encode(reply.id) if reply.id else None),
@@ -195,16 +195,19 @@ def _encode_new(reply: Reply, dialect: Dialect) -> bytes:
     )
 
 
-def encode_candidate(candidate: Candidate, dialect: Dialect) -> bytes:
-    parts = array(encode_part(item, dialect) for item in candidate.turn.items)
-    return object_of(
-        [
-            ("content", object_of([("parts", parts), ("role", b'"model"')])),
-            ("finishReason", FINISH.encode(candidate.finish) if candidate.finish else None),
-            ("index", encode(candidate.index)),
-            *encode_notes(candidate.notes, candidate.turn.items),
-        ]
-    )
+def _encode_candidate(candidate: Candidate, dialect: Dialect) -> bytes:
+    items = candidate.turn.items
+    parts = [encode_part(item, dialect) for item in items]
+    return encode_answer(parts, candidate.index, candidate.finish, encode_notes(candidate.notes, items))
+
+
+def encode_answer(
+    parts: Sequence[bytes], index: int, finish: Finish | None = None, notes: Sequence[tuple[str, bytes]] = ()
+) -> bytes:
+    """A candidate, or what a chunk of a stream has of one."""
+    content = object_of([("parts", array(parts)), ("role", b'"model"')])
+    ended = FINISH.encode(finish) if finish else None
+    return object_of([("content", content), ("finishReason", ended), ("index", encode(index)), *notes])
 
 
 # --- why a turn ended and what it cost --------------------------------------------------------------------------------

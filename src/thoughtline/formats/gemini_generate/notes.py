@@ -7,6 +7,7 @@ stream, where parts are pieces, in bytes of all the words. A segment tells its w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import msgspec
 from msgspec import Raw, Struct
@@ -141,13 +142,9 @@ class _Words:
     """The words of an answer: all of them joined, and where each part's begin."""
 
     def __init__(self, items: Sequence[Item]) -> None:
-        self._bases: dict[int, int] = {}
-        size = 0
-        for at, item in enumerate(items):
-            if isinstance(item, Text):
-                self._bases[at] = size
-                size += len(item.text.encode())
-        self._data = "".join(item.text for item in items if isinstance(item, Text)).encode()
+        texts = {at: item.text.encode() for at, item in enumerate(items) if isinstance(item, Text)}
+        self._bases = dict(zip(texts, accumulate(map(len, texts.values()), initial=0), strict=False))
+        self._data = b"".join(texts.values())
 
     def place(self, segment: _Segment) -> tuple[int, int] | tuple[None, None]:
         """Where a segment stands, in characters of all the words; nowhere if what it says does not stand there."""

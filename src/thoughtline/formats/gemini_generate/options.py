@@ -107,7 +107,7 @@ def _decode_tools(raws: tuple[Raw, ...]) -> tuple[Tool, ...]:
 def _typed(function: _Function) -> FunctionTool:
     plain = given(function.parameters_json_schema) or given(function.snake_schema)
     if plain is None and is_given(function.parameters):
-        plain = json_schema(function.parameters)
+        plain = _json_schema(function.parameters)
     return FunctionTool(function.name, function.description, plain)
 
 
@@ -125,7 +125,7 @@ def _decode_output(config: Reader) -> StructuredOutput | None:
     kind = config.take(str, "output", "responseMimeType", "response_mime_type")
     plain = config.raw("output", "responseJsonSchema", "response_json_schema")
     own = config.raw("output", "responseSchema", "response_schema")
-    schema = plain if plain is not None else json_schema(own) if own is not None else None
+    schema = plain if plain is not None else _json_schema(own) if own is not None else None
     return StructuredOutput(schema) if kind == _JSON or schema is not None else None
 
 
@@ -142,9 +142,10 @@ def _decode_thinking(inner: Reader) -> Thinking:
 def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     """The members of a request; model and streaming stand in the address."""
     writer = OptionWriter(options)
-    declared = [encode_function(tool) for tool in options.tools if isinstance(tool, FunctionTool)]
+    declared = [_encode_function(tool) for tool in options.tools if isinstance(tool, FunctionTool)]
     tools = [object_of([("functionDeclarations", array(declared))])] if declared else []
-    tools += [_encode_built_in(tool) for tool in options.tools if isinstance(tool, BuiltInTool)]
+    others = [tool for tool in options.tools if isinstance(tool, BuiltInTool)]
+    tools += [b'{"googleSearch":{}}' if tool.kind == WEB_SEARCH else bytes(tool.raw) for tool in others]
     writer.put("tools", "tools", Raw(array(tools)) if tools else None)
     calling = _encode_choice(options.tool_choice) if declared else None
     writer.put("tool_choice", "toolConfig", {"functionCallingConfig": calling} if calling else None)
@@ -161,16 +162,12 @@ def _encode_output(output: StructuredOutput | None) -> list[tuple[str, object]]:
     return [("responseMimeType", _JSON), *([("responseJsonSchema", output.schema)] if output.schema else [])]
 
 
-def encode_function(tool: FunctionTool) -> bytes:
+def _encode_function(tool: FunctionTool) -> bytes:
     """A declaration. `parametersJsonSchema` takes JSON schemas as they are, but for `$schema`."""
     schema = tool.parameters
     if schema is not None and b'"$schema"' in bytes(schema):
         schema = Raw(set_members(schema, [("$schema", None)]))
     return described(tool, ("parametersJsonSchema", schema))
-
-
-def _encode_built_in(tool: BuiltInTool) -> bytes:
-    return b'{"googleSearch":{}}' if tool.kind == WEB_SEARCH else bytes(tool.raw)
 
 
 def _encode_choice(choice: ToolChoice | None) -> dict[str, object] | None:
@@ -215,7 +212,7 @@ def decode_media(item: Unknown) -> Media | None:
         return None
     kind = blob.mime_type or blob.snake_type or ""
     return Media(
-        kind_of(kind), kind, blob.file_uri or blob.snake_uri, data=blob.data, file_id=None, name=blob.display_name
+        _kind_of(kind), kind, blob.file_uri or blob.snake_uri, data=blob.data, file_id=None, name=blob.display_name
     )
 
 
@@ -227,7 +224,7 @@ _LIKELY: dict[MediaKind, str] = {
 }
 
 
-def kind_of(media_type: str) -> MediaKind:
+def _kind_of(media_type: str) -> MediaKind:
     return next((kind for kind in _LIKELY if media_type.split("/")[0] == kind), "document")
 
 
@@ -300,7 +297,7 @@ _NUMBERS = ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "
 _MAX_DEPTH = 64
 
 
-def json_schema(own: Raw) -> Raw:
+def _json_schema(own: Raw) -> Raw:
     """The JSON schema that says the same; what is no schema at all stays as it is."""
     value = msgspec.json.decode(own)
     return Raw(msgspec.json.encode(_plain(value, 0))) if isinstance(value, dict) else own

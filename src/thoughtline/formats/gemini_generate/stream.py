@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from thoughtline.formats.framing import MAX_EVENT_BYTES, EventsOrArray, sse
-from thoughtline.formats.gemini_generate.bodies import FINISH, USAGE, Answer, Response
+from thoughtline.formats.gemini_generate.bodies import FINISH, USAGE, Answer, Response, encode_answer
 from thoughtline.formats.gemini_generate.notes import Noting, decode_notes, encode_notes
 from thoughtline.formats.gemini_generate.partial_arguments import PartialArguments
 from thoughtline.formats.gemini_generate.parts import Call, encode_part, part_decoder, typed_part
@@ -242,9 +242,9 @@ class StreamEncoder(EventEncoder):
     def _turn_done(self, event: TurnDone) -> bytes:
         if event.finish is None:
             return b""
-        content = object_of([("parts", b"[]"), ("role", b'"model"')])
-        known = [("content", content), ("finishReason", FINISH.encode(event.finish)), ("index", encode(event.choice))]
-        self._ended.append(object_of([*known, *self._notes(event.choice)]))
+        words = (Text(self._words.get(event.choice, "")),)
+        notes = encode_notes(self._noted.get(event.choice, NO_NOTES), words)
+        self._ended.append(encode_answer((), event.choice, event.finish, notes))
         return self._ending() if self._usage else b""
 
     def _ending(self) -> bytes:
@@ -255,13 +255,8 @@ class StreamEncoder(EventEncoder):
         said += [("usageMetadata", USAGE.encode(usage))] if usage is not None else []
         return self._chunk(said) if said else b""
 
-    def _notes(self, choice: int) -> list[tuple[str, bytes]]:
-        return encode_notes(self._noted.get(choice, NO_NOTES), (Text(self._words.get(choice, "")),))
-
     def _part(self, choice: int, part: bytes) -> bytes:
-        content = object_of([("parts", array([part])), ("role", b'"model"')])
-        candidate = object_of([("content", content), ("index", encode(choice))])
-        return self._chunk([("candidates", array([candidate]))])
+        return self._chunk([("candidates", array([encode_answer((part,), choice)]))])
 
     def _chunk(self, said: list[tuple[str, bytes]]) -> bytes:
         named = [("modelVersion", self._started.model), ("responseId", self._started.id)]

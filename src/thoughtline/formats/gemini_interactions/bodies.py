@@ -37,7 +37,7 @@ from thoughtline.formats.thinking import thinking_switch
 from thoughtline.formats.vendor_shapes import GoogleUsage
 from thoughtline.providers import INTERACTIONS, Dialect
 from thoughtline.values.items import Item, Role, Text
-from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
+from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Finish, Reply, Transcript, Turn, Usage
 
 
 class _Request(Struct, gc=False):
@@ -164,14 +164,21 @@ def encode_response(reply: Reply, dialect: Dialect = INTERACTIONS) -> bytes:
     steps = array([encode_step(item, dialect) for item in candidate.turn.items])
     if reply.body:
         return set_members(reply.body, [("steps", steps)])
+    return encode_interaction(reply.id, reply.model, candidate.finish, reply.usage, steps)
+
+
+def encode_interaction(
+    id: str | None, model: str | None, finish: Finish | None, usage: Usage | None, steps: bytes | None = None
+) -> bytes:
+    """A new one; in a stream it has no steps."""
     return object_of(
         [
-            ("id", encode(reply.id or "")),
+            ("id", encode(id or "")),
             ("object", b'"interaction"'),
-            ("status", FINISH.encode(candidate.finish) if candidate.finish else b'"in_progress"'),
-            ("model", encode(reply.model or "")),
+            ("status", FINISH.encode(finish) if finish else b'"in_progress"'),
+            ("model", encode(model or "")),
             ("steps", steps),
-            ("usage", USAGE.encode(reply.usage) if reply.usage else None),
+            ("usage", USAGE.encode(usage) if usage else None),
         ]
     )
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents, sse
-from thoughtline.formats.gemini_interactions.bodies import FINISH, USAGE, interaction_decoder
+from thoughtline.formats.gemini_interactions.bodies import FINISH, USAGE, encode_interaction, interaction_decoder
 from thoughtline.formats.gemini_interactions.steps import Content, Step, decode_step, encode_step, step_decoder
 from thoughtline.formats.json_text import NULL, decode, decode_kind, encode, is_given, members, object_of, set_members
 from thoughtline.formats.streaming import BlockCursor, EventEncoder, PayloadStreamDecoder
@@ -258,15 +258,7 @@ class StreamEncoder(EventEncoder):
         return done + b"event: done\ndata: [DONE]\n\n"
 
     def _interaction(self, finish: Finish | None) -> bytes:
-        return object_of(
-            [
-                ("id", encode(self._started.id or "")),
-                ("object", b'"interaction"'),
-                ("status", FINISH.encode(finish) if finish else b'"in_progress"'),
-                ("model", encode(self._started.model or "")),
-                ("usage", USAGE.encode(self._usage) if self._usage else None),
-            ]
-        )
+        return encode_interaction(self._started.id, self._started.model, finish, self._usage)
 
     def _enter(self, choice: int, position: int, step: bytes) -> bytes:
         """Open the step at this position, if it is not open."""
