@@ -14,7 +14,7 @@ from thoughtline.formats.endings import FinishWords
 from thoughtline.formats.gemini_interactions.steps import (
     decode_content,
     decode_step,
-    encode_contents,
+    encode_content,
     encode_step,
     encode_user_step,
     is_content,
@@ -118,7 +118,7 @@ def encode_request(transcript: Transcript, dialect: Dialect = INTERACTIONS) -> b
         if turn.role in ("assistant", "tool"):
             return [encode_step(item, dialect) for item in turn.items]
         if before and is_content(before[0]):
-            return encode_contents(turn.items)
+            return [encode_content(item) for item in turn.items]
         if before and decode_step(Raw(before[0]), dialect)[1] == turn.items:
             return list(before)
         return [encode_user_step(turn.items, before[0] if before else None)]
@@ -133,7 +133,7 @@ def _content_member(transcript: Transcript) -> Transcript:
     is_alone = len(turns) == 1 and turns[0].is_edited and len(turns[0].items) == 1
     if not is_alone or bytes(members(transcript.body).get("input", NULL))[:1] != b"{":
         return transcript
-    edited = transcript.with_member("input", encode_contents(turns[0].items)[0])
+    edited = transcript.with_member("input", encode_content(turns[0].items[0]))
     kept = tuple(replace(turn, is_edited=False) if turn is turns[0] else turn for turn in edited.turns)
     return replace(edited, turns=kept)
 

@@ -264,11 +264,10 @@ def encode_response(reply: Reply, dialect: Dialect = OLLAMA) -> bytes:
     if "response" in known:
         texts = dict(_texts(candidate.turn.items, dialect))
         return set_members(reply.body, [("response", texts["content"]), ("thinking", texts["thinking"])])
+    before = known.get("message")
+    message = encode_message(candidate.turn, bytes(before) if before is not None else None, dialect)
     if known:
-        before = known.get("message")
-        message = encode_message(candidate.turn, bytes(before) if before is not None else None, dialect)
         return set_members(reply.body, [("message", message)])
-    message = encode_message(candidate.turn, None, dialect)
     return line_of(reply.model, message, candidate.finish, reply.usage, reply.created)
 
 
