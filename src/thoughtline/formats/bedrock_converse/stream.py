@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.aws_event_stream import MAX_MESSAGE_BYTES, NamedEvents, encode_event, encode_exception
+from thoughtline.formats.aws_event_stream import NamedEvents, encode_event, encode_exception
 from thoughtline.formats.bedrock_converse.blocks import (
     ReasoningMember,
     ToolUse,
@@ -127,8 +127,8 @@ class _Draft(Struct):
 
 
 class StreamDecoder(PayloadStreamDecoder):
-    def __init__(self, dialect: Dialect = BEDROCK_CLAUDE, limit: int = MAX_MESSAGE_BYTES) -> None:
-        super().__init__(NamedEvents(limit))
+    def __init__(self, dialect: Dialect = BEDROCK_CLAUDE) -> None:
+        super().__init__(NamedEvents())
         self._dialect = dialect
         self._drafts: dict[int, _Draft] = {}
         self._order = IndexOrder()

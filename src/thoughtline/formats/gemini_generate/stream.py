@@ -1,5 +1,5 @@
-"""`streamGenerateContent`: partial responses, read as server-sent events (`alt=sse`) or as one growing array, and
-written as events, of which each is one.
+"""`streamGenerateContent`, read and written: partial responses, as server-sent events (`alt=sse`). One growing array is
+read too.
 
 Text without a signature grows over chunks. A part with a signature is an item by itself: joined to its neighbours it
 would no longer be what was signed.
@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from thoughtline.formats.framing import MAX_EVENT_BYTES, EventsOrArray, sse
+from thoughtline.formats.framing import EventsOrArray, sse
 from thoughtline.formats.gemini_generate.bodies import FINISH, USAGE, Answer, Response, encode_answer
 from thoughtline.formats.gemini_generate.notes import Noting, decode_notes, encode_notes
 from thoughtline.formats.gemini_generate.partial_arguments import PartialArguments
@@ -150,8 +150,8 @@ def _with(before: Raw, more: Raw) -> Raw:
 
 
 class StreamDecoder(PayloadStreamDecoder):
-    def __init__(self, dialect: Dialect = GEMINI, limit: int = MAX_EVENT_BYTES) -> None:
-        super().__init__(EventsOrArray(limit))
+    def __init__(self, dialect: Dialect = GEMINI) -> None:
+        super().__init__(EventsOrArray())
         self._dialect = dialect
         self._drafts: dict[int, _Draft] = {}
         self._usage = NULL

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents, sse
+from thoughtline.formats.framing import ServerSentEvents, sse
 from thoughtline.formats.gemini_interactions.bodies import FINISH, USAGE, encode_interaction, interaction_decoder
 from thoughtline.formats.gemini_interactions.steps import Content, Step, decode_step, encode_step, step_decoder
 from thoughtline.formats.json_text import NULL, decode, decode_kind, encode, is_given, members, object_of, set_members
@@ -101,8 +101,8 @@ class _Draft(Struct):
 
 
 class StreamDecoder(PayloadStreamDecoder):
-    def __init__(self, dialect: Dialect = INTERACTIONS, limit: int = MAX_EVENT_BYTES) -> None:
-        super().__init__(ServerSentEvents(limit))
+    def __init__(self, dialect: Dialect = INTERACTIONS) -> None:
+        super().__init__(ServerSentEvents())
         self._dialect = dialect
         self._drafts: dict[int, _Draft] = {}
         self._usage = NULL
