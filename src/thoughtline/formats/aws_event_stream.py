@@ -132,7 +132,6 @@ def _decode_headers(data: bytes) -> dict[str, str]:
 
 
 def encode_message(headers: dict[str, str], payload: bytes) -> bytes:
-    """One message with string headers."""
     encoded = b"".join(_encode_header(name, value) for name, value in headers.items())
     total = _OVERHEAD + len(encoded) + len(payload)
     prelude = struct.pack(">II", total, len(encoded))
@@ -141,7 +140,6 @@ def encode_message(headers: dict[str, str], payload: bytes) -> bytes:
 
 
 def encode_event(name: str, payload: bytes) -> bytes:
-    """One event of this name."""
     headers = {":event-type": name, ":content-type": "application/json", ":message-type": "event"}
     return encode_message(headers, payload)
 
@@ -157,11 +155,5 @@ def encode_exception(error: Raw) -> bytes:
 
 
 def _encode_header(name: str, value: str) -> bytes:
-    name_bytes, value_bytes = name.encode(), value.encode()
-    return (
-        bytes([len(name_bytes)])
-        + name_bytes
-        + bytes([_STRING_TYPE])
-        + len(value_bytes).to_bytes(2, "big")
-        + value_bytes
-    )
+    key, text = name.encode(), value.encode()
+    return bytes([len(key)]) + key + bytes([_STRING_TYPE]) + len(text).to_bytes(2, "big") + text

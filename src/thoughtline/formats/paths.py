@@ -84,14 +84,12 @@ class PublishedMethods(NamedTuple):
                 model, _, method = last.rpartition(":")
             case _:
                 return None
-        action: Action = "count_tokens" if self._counts(model, method) else "generate"
+        counts = method == self.counting and (not self.counted or model == self.counted)
+        action: Action = "count_tokens" if counts else "generate"
         if not model or (action == "generate" and method not in (self.generate, self.stream)):
             return None
         named = model if action == "generate" or not self.counted else ""
         return ClientPath(lead, action, named, method == self.stream, place="/".join(lead))
-
-    def _counts(self, model: str, method: str) -> bool:
-        return method == self.counting and (not self.counted or model == self.counted)
 
     def path(self, model: str, action: Action, *, is_streaming: bool) -> str:
         """What stands behind a place."""

@@ -51,7 +51,6 @@ def _format_of(detail: _Detail) -> ReasoningFormat:
 
 
 def decode_detail(raw: Raw, place: str = "") -> Reasoning | Unknown:
-    """One entry as a typed item."""
     detail = decode_kind(_decoder, raw, _KNOWN, place)
     return Unknown(detail, raw) if isinstance(detail, str) else _typed(detail, raw)
 
@@ -101,8 +100,6 @@ def _is_entry(raw: Raw, item: Item) -> bool:
 
 
 class _Entry:
-    """One entry being put together."""
-
     def __init__(self, detail: _Detail, raw: Raw) -> None:
         self.index, self.type, self.id = detail.index, detail.type, detail.id
         self.raws = [raw]
@@ -147,8 +144,6 @@ class _Entry:
 
 
 class DetailsMerger:
-    """The entries of one streamed message."""
-
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
 

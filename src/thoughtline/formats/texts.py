@@ -56,7 +56,6 @@ class Texts(NamedTuple):
         return bool(self.member or self.flag)
 
     def read_event(self, payload: bytes) -> Reading:
-        """The texts of one event of a stream."""
         if payload.strip() == b"[DONE]":
             return Reading((), (EVERY,))
         value = plain_value(payload)

@@ -6,19 +6,17 @@ signature or a redacted blob.
 
 import re
 
-from thoughtline.formats.amazon import AMAZON_ERRORS, model_paths
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE
-from thoughtline.formats.bedrock_converse import bodies, notes, options
-from thoughtline.formats.bedrock_converse.stream import TEXTS, StreamDecoder
-from thoughtline.formats.bedrock_converse.stream_encoder import StreamEncoder
-from thoughtline.formats.openai_shapes import OPENAI_MODELS
+from thoughtline.formats.bedrock_converse import blocks, bodies, options
+from thoughtline.formats.bedrock_converse.stream import TEXTS, StreamDecoder, StreamEncoder
 from thoughtline.formats.thinking import SettingPlace
+from thoughtline.formats.vendor_shapes import AMAZON_ERRORS, OPENAI_MODELS, amazon_paths
 from thoughtline.formats.wire import IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import BEDROCK_CLAUDE
 from thoughtline.values.items import Text
 
 _CALL_IDS = IdRule(re.compile(r"[a-zA-Z0-9_-]{1,64}"), is_unique=True)
-_CLIENT_PATH, _UPSTREAM_PATH = model_paths("converse", "converse-stream")
+_CLIENT_PATH, _UPSTREAM_PATH = amazon_paths("converse", "converse-stream")
 
 
 WIRE = Wire(
@@ -64,7 +62,7 @@ WIRE = Wire(
     has_object_arguments=True,
     encode_words=Text,
     texts=TEXTS,
-    notes=NotePlace(decode=notes.decode_notes, mark=re.compile(rb'"citationsContent"')),
+    notes=NotePlace(decode=blocks.decode_notes, mark=re.compile(rb'"citationsContent"')),
     response_prefix="",
     envelope_slot="none",
     held=None,

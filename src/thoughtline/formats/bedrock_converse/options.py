@@ -22,7 +22,7 @@ from thoughtline.formats.json_text import (
     read_or_none,
 )
 from thoughtline.formats.media import tell_result
-from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, given, member
+from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, described, given, member
 from thoughtline.formats.thinking import MemberEdit
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ANTHROPIC_CLAUDE_V1, ToolResult, Unknown
@@ -53,10 +53,6 @@ _INFERENCE = (
 )
 
 
-class _Schema(Struct, gc=False):
-    json: Raw = NULL
-
-
 class _Named(Struct, gc=False):
     name: str = ""
 
@@ -73,7 +69,7 @@ _choice_decoder = msgspec.json.Decoder(_Choice)
 class _Spec(Struct, gc=False, rename="camel"):
     name: str = ""
     description: str | None = None
-    input_schema: _Schema | None = None
+    input_schema: dict[str, Raw] | None = None
 
 
 class _Tool(Struct, gc=False, rename="camel"):
@@ -84,7 +80,6 @@ _tool_decoder = msgspec.json.Decoder(_Tool)
 
 
 def decode_options(body: bytes) -> ReadOptions:
-    """What a Converse request asks for."""
     reader = Reader(body)
     reader.skip("messages", "system", "modelId")
     inference, config = reader.inner("inferenceConfig"), reader.inner("toolConfig")
@@ -107,7 +102,7 @@ def _decode_tool(raw: Raw, place: str) -> Tool:
     spec = decode(_tool_decoder, raw, place).tool_spec
     if spec is None:
         return BuiltInTool(next(iter(members(raw)), ""), raw, place)
-    return FunctionTool(spec.name, spec.description, given(spec.input_schema.json) if spec.input_schema else None)
+    return FunctionTool(spec.name, spec.description, given((spec.input_schema or {}).get("json", NULL)))
 
 
 def _decode_choice(raw: Raw | None) -> ToolChoice | None:
@@ -138,31 +133,26 @@ def _write_tools(writer: OptionWriter, options: Options) -> None:
     if not tools:
         writer.carry("tools", "tool_choice")
         return
-    known: list[tuple[str, bytes]] = [("tools", array(tools))]
-    if choice is not None and choice.mode != "none":
-        kinds: dict[str, object] = {
-            "auto": {"auto": {}},
-            "required": {"any": {}},
-            "named": {"tool": {"name": choice.name}},
-        }
-        known.append(("toolChoice", encode(kinds[choice.mode])))
     if choice is None or choice.mode != "none":
         writer.carry("tool_choice")
     if options.parallel_tool_calls is True:
         writer.carry("parallel_tool_calls")
+    known = [("tools", array(tools)), ("toolChoice", _encode_choice(choice))]
     writer.put("tools", "toolConfig", Raw(object_of(known)))
 
 
+def _encode_choice(choice: ToolChoice | None) -> bytes | None:
+    if choice is None or choice.mode == "none":
+        return None
+    if choice.mode == "named":
+        return encode({"tool": {"name": choice.name}})
+    return encode({"any" if choice.mode == "required" else "auto": {}})
+
+
 def _encode_tool(tool: FunctionTool) -> bytes:
-    schema = tool.parameters if tool.parameters is not None else ANY_OBJECT
-    spec = object_of(
-        [
-            ("name", encode(tool.name)),
-            ("description", encode(tool.description) if tool.description else None),
-            ("inputSchema", object_of([("json", schema)])),
-        ]
-    )
-    return object_of([("toolSpec", spec)])
+    schema = object_of([("json", tool.parameters if tool.parameters is not None else ANY_OBJECT)])
+    named = replace(tool, description=tool.description or None)
+    return object_of([("toolSpec", described(named, ("inputSchema", schema)))])
 
 
 def _texts(metadata: Raw | None) -> dict[str, str] | None:
@@ -251,7 +241,6 @@ _result_decoder = msgspec.json.Decoder(_Part)
 
 
 def decode_result(item: ToolResult) -> ResultContent:
-    """The blocks of a `toolResult`, and whether the tool failed."""
     is_error = b'"status":"error"' in bytes(item.raw).replace(b" ", b"") if item.raw else False
     if bytes(item.content)[:1] != b"[":
         return ResultContent((bytes(item.content).decode(),), is_error)

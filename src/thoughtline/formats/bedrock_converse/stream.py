@@ -1,4 +1,4 @@
-"""Reading ConverseStream: blocks that grow by deltas under their index, in Amazon's binary framing."""
+"""ConverseStream, read and written: blocks that grow by deltas under their index, in Amazon's binary framing."""
 
 from __future__ import annotations
 
@@ -7,14 +7,23 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.aws_event_stream import MAX_MESSAGE_BYTES, NamedEvents
-from thoughtline.formats.bedrock_converse.bodies import FINISH, USAGE, ReasoningMember, ToolUse, decode_block, unwrap
-from thoughtline.formats.bedrock_converse.notes import cited_block
+from thoughtline.formats.aws_event_stream import NamedEvents, encode_event, encode_exception
+from thoughtline.formats.bedrock_converse.blocks import (
+    ReasoningMember,
+    ToolUse,
+    citations_of,
+    cited_block,
+    decode_block,
+    encode_block,
+    unwrap,
+    wrap,
+)
+from thoughtline.formats.bedrock_converse.bodies import FINISH, USAGE, encode_usage
 from thoughtline.formats.json_text import NULL, array, encode, is_given, is_json, object_of, set_members
-from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
+from thoughtline.formats.streaming import BlockCursor, EventEncoder, IndexOrder, PayloadStreamDecoder
 from thoughtline.formats.texts import Json, Texts, TextSpot, inner, objects
 from thoughtline.providers import BEDROCK_CLAUDE, Dialect
-from thoughtline.values.errors import LimitExceeded
+from thoughtline.values.errors import EncodeError, LimitExceeded
 from thoughtline.values.events import (
     CallDelta,
     Event,
@@ -28,7 +37,7 @@ from thoughtline.values.events import (
     UsageReported,
 )
 from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall, Unknown
-from thoughtline.values.turns import Finish
+from thoughtline.values.turns import Finish, Usage
 
 MAX_BLOCKS = 10_000
 """No answer has so many blocks; a stream that opens more is not one."""
@@ -51,37 +60,27 @@ class _Start(Struct, gc=False, rename="camel"):
     tool_result: Raw = NULL
 
 
-class _BlockStart(Struct, gc=False, rename="camel"):
+class _BlockEvent(Struct, gc=False, rename="camel"):
+    """A block starts, grows or stops."""
+
     content_block_index: int = 0
     start: _Start | None = None
-
-
-class _BlockDelta(Struct, gc=False, rename="camel"):
-    content_block_index: int = 0
     delta: _Delta | None = None
-
-
-class _BlockStop(Struct, gc=False, rename="camel"):
-    content_block_index: int = 0
 
 
 class _MessageStop(Struct, gc=False, rename="camel"):
     stop_reason: str | None = None
 
 
-class _Metadata(Struct, gc=False):
-    usage: Raw = NULL
-
-
 class _Event(Struct, gc=False, rename="camel"):
     """One event, as SDKs give it: an object with one member named after the event."""
 
-    content_block_delta: _BlockDelta | None = None
+    content_block_delta: _BlockEvent | None = None
     message_start: Raw = NULL
-    content_block_start: _BlockStart | None = None
-    content_block_stop: _BlockStop | None = None
+    content_block_start: _BlockEvent | None = None
+    content_block_stop: _BlockEvent | None = None
     message_stop: _MessageStop | None = None
-    metadata: _Metadata | None = None
+    metadata: dict[str, Raw] | None = None
     exception: Raw = NULL
 
 
@@ -89,8 +88,6 @@ _decode_event = msgspec.json.Decoder(_Event).decode
 
 
 class _Draft(Struct):
-    """A block that grows."""
-
     texts: list[str] = []
     thoughts: list[str] = []
     json: list[str] = []
@@ -130,10 +127,8 @@ class _Draft(Struct):
 
 
 class StreamDecoder(PayloadStreamDecoder):
-    """Bytes of a Converse stream in, events out."""
-
-    def __init__(self, dialect: Dialect = BEDROCK_CLAUDE, limit: int = MAX_MESSAGE_BYTES) -> None:
-        super().__init__(NamedEvents(limit))
+    def __init__(self, dialect: Dialect = BEDROCK_CLAUDE) -> None:
+        super().__init__(NamedEvents())
         self._dialect = dialect
         self._drafts: dict[int, _Draft] = {}
         self._order = IndexOrder()
@@ -152,8 +147,8 @@ class StreamDecoder(PayloadStreamDecoder):
             self._stop(event.content_block_stop.content_block_index, events)
         elif event.message_stop is not None:
             self._end(FINISH.decode(event.message_stop.stop_reason), events)
-        elif event.metadata is not None and is_given(event.metadata.usage):
-            events.append(UsageReported(USAGE.decode(event.metadata.usage)))
+        elif event.metadata is not None and is_given(usage := event.metadata.get("usage", NULL)):
+            events.append(UsageReported(USAGE.decode(usage)))
         elif is_given(event.message_start):
             self._is_started = True
             events.append(Started())
@@ -170,11 +165,10 @@ class StreamDecoder(PayloadStreamDecoder):
             draft = self._drafts[index] = _Draft()
         return draft
 
-    def _start_block(self, event: _BlockStart, events: list[Event]) -> None:
+    def _start_block(self, event: _BlockEvent, events: list[Event]) -> None:
         draft = self._draft(event.content_block_index)
         if event.start is not None and event.start.tool_use is not None:
-            draft.call = event.start.tool_use
-            call = draft.call
+            call = draft.call = event.start.tool_use
             if call.is_ours:
                 events.append(CallDelta(0, event.content_block_index, "", call.tool_use_id, call.name))
         elif event.start is not None and is_given(event.start.tool_result):
@@ -226,6 +220,87 @@ class StreamDecoder(PayloadStreamDecoder):
             for draft in self._drafts.values():
                 draft.signature = None  # a signature counts once its block is closed
             self._end(None, events)
+
+
+class StreamEncoder(EventEncoder):
+    def __init__(self, dialect: Dialect = BEDROCK_CLAUDE) -> None:
+        super().__init__(dialect)
+        self._cursor = BlockCursor()
+
+    def _start(self, event: Started) -> bytes:
+        return encode_event("messageStart", b'{"role":"assistant"}')
+
+    def _text(self, event: TextDelta) -> bytes:
+        return self._enter(event.choice, event.position) + self._grow({"text": event.text})
+
+    def _reasoning(self, event: ReasoningDelta) -> bytes:
+        return self._enter(event.choice, event.position) + self._grow({"reasoningContent": {"text": event.text}})
+
+    def _turn_done(self, event: TurnDone) -> bytes:
+        closing = object_of([("stopReason", FINISH.encode(event.finish))])
+        return self._leave() + (encode_event("messageStop", closing) if event.finish else b"")
+
+    def _report(self, usage: Usage) -> bytes:
+        return encode_event("metadata", object_of([("usage", encode_usage(usage))]))
+
+    def _fail(self, error: Raw) -> bytes:
+        return encode_exception(error)
+
+    def finish(self) -> bytes:
+        """A Converse stream has no end mark."""
+        return b""
+
+    def _enter(self, choice: int, position: int) -> bytes:
+        if self._cursor.open == position:
+            return b""
+        left = self._leave()
+        self._cursor.enter(choice, position)
+        return left
+
+    def _grow(self, delta: object) -> bytes:
+        return encode_event("contentBlockDelta", encode({"contentBlockIndex": self._cursor.index, "delta": delta}))
+
+    def _leave(self) -> bytes:
+        index = self._cursor.leave()
+        return b"" if index is None else encode_event("contentBlockStop", encode({"contentBlockIndex": index}))
+
+    def _call(self, event: CallDelta) -> bytes:
+        said = b""
+        if self._cursor.open != event.position:
+            said = self._enter(event.choice, event.position)
+            start = {"toolUse": {"toolUseId": event.id or "", "name": event.name or ""}}
+            said += encode_event("contentBlockStart", encode({"contentBlockIndex": self._cursor.index, "start": start}))
+        return said + (self._grow({"toolUse": {"input": event.arguments}}) if event.arguments else b"")
+
+    def _item_done(self, event: ItemDone) -> bytes:
+        item = event.item
+        if isinstance(item, (ReasoningText, ReasoningEncrypted)):
+            encode_block(item, self._dialect)  # refuses a seal of another maker
+        said = b""
+        if event.position not in self._cursor.told:
+            said = self._whole(event.choice, event.position, item)
+        elif self._cursor.open != event.position:
+            return b""
+        if isinstance(item, ReasoningText) and item.signature is not None:
+            said += self._grow({"reasoningContent": {"signature": item.signature}})
+        elif isinstance(item, Text):
+            said += b"".join(self._grow({"citation": one}) for one in citations_of(item.raw))
+        return said + self._leave()
+
+    def _whole(self, choice: int, position: int, item: Item) -> bytes:
+        """An item that no delta announced."""
+        match item:
+            case Text():
+                return self._enter(choice, position) + self._grow({"text": item.text})
+            case ReasoningText():
+                return self._enter(choice, position) + self._grow({"reasoningContent": {"text": item.text}})
+            case ReasoningEncrypted():
+                grown = {"reasoningContent": {"redactedContent": wrap(item.data)}}
+                return self._enter(choice, position) + self._grow(grown)
+            case ToolCall():
+                return self._call(CallDelta(choice, position, item.arguments, item.id, item.name))
+            case _:
+                raise EncodeError(f"a Converse stream can't hold a {type(item).__name__}")
 
 
 # --- where visible text stands ----------------------------------------------------------------------------------------

@@ -9,11 +9,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from thoughtline.formats import anthropic_messages
-from thoughtline.formats.amazon import AMAZON_ERRORS, model_paths
 from thoughtline.formats.anthropic_messages import options as messages_options
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE
 from thoughtline.formats.bedrock_invoke.stream import StreamDecoder, StreamEncoder
-from thoughtline.formats.openai_shapes import OPENAI_MODELS
+from thoughtline.formats.vendor_shapes import AMAZON_ERRORS, OPENAI_MODELS, amazon_paths
 from thoughtline.formats.wire import BodyCodec
 from thoughtline.providers import Dialect
 from thoughtline.values.options import Options, WrittenOptions
@@ -22,7 +21,7 @@ from thoughtline.values.turns import Reply, Transcript
 VERSION = "bedrock-2023-05-31"
 
 _MESSAGES = anthropic_messages.WIRE
-_CLIENT_PATH, _UPSTREAM_PATH = model_paths("invoke", "invoke-with-response-stream")
+_CLIENT_PATH, _UPSTREAM_PATH = amazon_paths("invoke", "invoke-with-response-stream")
 _IN_ADDRESS = ("model", "stream")
 
 

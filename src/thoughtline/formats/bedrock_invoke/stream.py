@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from thoughtline.formats.anthropic_messages import stream, stream_encoder
-from thoughtline.formats.aws_event_stream import MAX_MESSAGE_BYTES, NamedEvents, encode_event, encode_exception
+from thoughtline.formats.aws_event_stream import NamedEvents, encode_event, encode_exception
 from thoughtline.formats.framing import ServerSentEvents
 from thoughtline.formats.json_text import NULL, is_given, object_of
 from thoughtline.providers import ANTHROPIC, Dialect
@@ -28,10 +28,8 @@ _decode_named = msgspec.json.Decoder(_Named).decode
 
 
 class StreamDecoder(stream.StreamDecoder):
-    """Bytes of an InvokeModel stream in, events out."""
-
-    def __init__(self, dialect: Dialect = ANTHROPIC, limit: int = MAX_MESSAGE_BYTES) -> None:
-        super().__init__(dialect, framing=NamedEvents(limit))
+    def __init__(self, dialect: Dialect = ANTHROPIC) -> None:
+        super().__init__(dialect, framing=NamedEvents())
 
     def _take(self, payload: bytes, events: list[Event]) -> None:
         named = _decode_named(payload)
@@ -44,8 +42,6 @@ class StreamDecoder(stream.StreamDecoder):
 
 
 class StreamEncoder(stream_encoder.StreamEncoder):
-    """Events in, bytes of an InvokeModel stream out."""
-
     keep_alive = b""
 
     def encode(self, event: Event) -> bytes:

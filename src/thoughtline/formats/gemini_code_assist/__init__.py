@@ -8,8 +8,7 @@ What is inside is Gemini's own, read and written by its codec. Errors stand in n
 from msgspec.structs import replace
 
 from thoughtline.formats import gemini_generate
-from thoughtline.formats.gemini_code_assist import bodies
-from thoughtline.formats.gemini_code_assist.streams import TEXTS, StreamDecoder, StreamEncoder
+from thoughtline.formats.gemini_code_assist import envelopes
 from thoughtline.formats.gemini_generate import METHODS
 from thoughtline.formats.paths import ClientPath, is_lead
 from thoughtline.formats.wire import MessagePlace, body_codec
@@ -34,9 +33,9 @@ def _upstream_path(base: str, method: str) -> str:
 WIRE = replace(
     _GENERATE,
     name="gemini_code_assist",
-    bodies=body_codec(bodies),
-    stream_decoder=StreamDecoder,
-    stream_encoder=StreamEncoder,
+    bodies=body_codec(envelopes),
+    stream_decoder=envelopes.StreamDecoder,
+    stream_encoder=envelopes.StreamEncoder,
     inside="request",
     message=MessagePlace(("response", *_GENERATE.message.path), _GENERATE.message.role, _GENERATE.message.content),
     telling_members=("request",),
@@ -48,6 +47,6 @@ WIRE = replace(
     count_path=lambda base, model: _upstream_path(base, "countTokens"),
     version=_VERSION,
     models=_GENERATE.models._replace(path="(?!)"),
-    texts=TEXTS,
+    texts=envelopes.TEXTS,
     quirks=(_GENERATE.quirks - {"key_in_query"}) | {"models_elsewhere"},
 )

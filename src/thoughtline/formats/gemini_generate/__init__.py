@@ -8,11 +8,10 @@ from urllib.parse import quote
 
 from thoughtline.formats.counting import ENCLOSED, enclosed
 from thoughtline.formats.gemini_generate import bodies, options
-from thoughtline.formats.gemini_generate.stream import TEXTS, StreamDecoder
-from thoughtline.formats.gemini_generate.stream_encoder import StreamEncoder
-from thoughtline.formats.google_shapes import GOOGLE_ERRORS, GOOGLE_MODELS
+from thoughtline.formats.gemini_generate.stream import TEXTS, StreamDecoder, StreamEncoder
 from thoughtline.formats.paths import Action, ClientPath, PublishedMethods, is_lead, versioned
 from thoughtline.formats.thinking import SettingPlace
+from thoughtline.formats.vendor_shapes import GOOGLE_ERRORS, GOOGLE_MODELS, without_settings
 from thoughtline.formats.wire import IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import GEMINI
 from thoughtline.values.items import Text
@@ -86,7 +85,7 @@ WIRE = Wire(
     has_openai_tools=False,
     built_in_tools=frozenset({"web_search"}),
     tool_shapes="functions",
-    unasked=options.unasked,
+    unasked=without_settings(options.CONFIGS, ("thinkingConfig", "thinking_config")),
     thinking=SettingPlace(spellings=options.CONFIGS, stale=("thinking_config",)),
     thinking_modes=None,
     inclusion=None,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
 import msgspec
 from msgspec import Raw, Struct, field
 
-from thoughtline.formats.bodies import FinishWords, UsageMembers, encode_conversation, thinking_switch
+from thoughtline.formats.bodies import FinishWords, encode_conversation, thinking_switch
 from thoughtline.formats.gemini_generate.notes import Noting, decode_notes, encode_notes
 from thoughtline.formats.gemini_generate.parts import decode_part, encode_part
 from thoughtline.formats.json_text import (
@@ -24,10 +27,12 @@ from thoughtline.formats.json_text import (
     set_members,
     span_at,
 )
+from thoughtline.formats.vendor_shapes import GoogleUsage
 from thoughtline.providers import GEMINI, Dialect
 from thoughtline.values.items import Item, Role, Text
-from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn, Usage
+from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Finish, Reply, Transcript, Turn
 
+C = TypeVar("C")
 _ROLES: dict[str, Role] = {"user": "user", "model": "assistant", "function": "tool", "system": "system", "": "user"}
 _WIRE_ROLES: dict[Role, str] = {"assistant": "model"}
 
@@ -47,14 +52,16 @@ class _Request(Struct, gc=False, rename="camel"):
     snake_config: Raw = field(default=NULL, name="generation_config")
 
 
-class _Candidate(Noting, gc=False, rename="camel"):
-    content: _Content | None = None
+class Answer(Noting, Generic[C], gc=False, rename="camel"):
+    content: C | None = None
     index: int = 0
     finish_reason: str | None = None
 
 
-class _Response(Struct, gc=False, rename="camel"):
-    candidates: list[_Candidate] | None = None
+class Response(Struct, Generic[C], gc=False, rename="camel"):
+    """A whole response, or a part of one that streams."""
+
+    candidates: list[Answer[C]] | None = None
     usage_metadata: Raw = NULL
     model_version: str | None = None
     response_id: str | None = None
@@ -62,7 +69,7 @@ class _Response(Struct, gc=False, rename="camel"):
 
 
 _request_decoder = msgspec.json.Decoder(_Request)
-_response_decoder = msgspec.json.Decoder(_Response)
+_response_decoder = msgspec.json.Decoder(Response[_Content])
 _content_decoder = msgspec.json.Decoder(_Content)
 
 
@@ -146,7 +153,7 @@ def decode_response(body: bytes, dialect: Dialect = GEMINI) -> Reply:
     )
 
 
-def _decode_candidate(candidate: _Candidate, position: int, dialect: Dialect) -> Candidate:
+def _decode_candidate(candidate: Answer[_Content], position: int, dialect: Dialect) -> Candidate:
     parts = candidate.content.parts if candidate.content else NULL
     items = _decode_parts(parts, dialect, f"/candidates/{position}/content/parts")
     finish = FINISH.decode(candidate.finish_reason, items)
@@ -178,24 +185,27 @@ def _with_content(candidate: bytes, parts: bytes) -> bytes:
 def _encode_new(reply: Reply, dialect: Dialect) -> bytes:
     return object_of(
         [
-            ("candidates", array(encode_candidate(candidate, dialect) for candidate in reply.candidates)),
-            ("usageMetadata", encode_usage(reply.usage) if reply.usage else None),
+            ("candidates", array(_encode_candidate(candidate, dialect) for candidate in reply.candidates)),
+            ("usageMetadata", USAGE.encode(reply.usage) if reply.usage else None),
             ("modelVersion", encode(reply.model) if reply.model else None),
             ("responseId", encode(reply.id) if reply.id else None),
         ]
     )
 
 
-def encode_candidate(candidate: Candidate, dialect: Dialect) -> bytes:
-    parts = array(encode_part(item, dialect) for item in candidate.turn.items)
-    return object_of(
-        [
-            ("content", object_of([("parts", parts), ("role", b'"model"')])),
-            ("finishReason", FINISH.encode(candidate.finish) if candidate.finish else None),
-            ("index", encode(candidate.index)),
-            *encode_notes(candidate.notes, candidate.turn.items),
-        ]
-    )
+def _encode_candidate(candidate: Candidate, dialect: Dialect) -> bytes:
+    items = candidate.turn.items
+    parts = [encode_part(item, dialect) for item in items]
+    return encode_answer(parts, candidate.index, candidate.finish, encode_notes(candidate.notes, items))
+
+
+def encode_answer(
+    parts: Sequence[bytes], index: int, finish: Finish | None = None, notes: Sequence[tuple[str, bytes]] = ()
+) -> bytes:
+    """A candidate, or what a chunk of a stream has of one."""
+    content = object_of([("parts", array(parts)), ("role", b'"model"')])
+    ended = FINISH.encode(finish) if finish else None
+    return object_of([("content", content), ("finishReason", ended), ("index", encode(index)), *notes])
 
 
 # --- why a turn ended and what it cost --------------------------------------------------------------------------------
@@ -223,22 +233,11 @@ FINISH = FinishWords(
         "other": "OTHER",
     },
 )
-USAGE = UsageMembers(
+USAGE = GoogleUsage(
     "/usageMetadata",
     input="promptTokenCount",
-    output="candidatesTokenCount thoughtsTokenCount",  # Gemini counts thoughts beside the answer
-    reasoning="thoughtsTokenCount",
+    output="candidatesTokenCount",
+    thoughts="thoughtsTokenCount",
     cached="cachedContentTokenCount",
+    total="totalTokenCount",
 )
-
-
-def encode_usage(usage: Usage) -> bytes:
-    return encode(
-        {
-            "promptTokenCount": usage.input,
-            "candidatesTokenCount": usage.output - usage.reasoning,
-            "thoughtsTokenCount": usage.reasoning,
-            "cachedContentTokenCount": usage.cached,
-            "totalTokenCount": usage.input + usage.output,
-        }
-    )

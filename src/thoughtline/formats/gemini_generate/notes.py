@@ -7,6 +7,7 @@ stream, where parts are pieces, in bytes of all the words. A segment tells its w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import msgspec
 from msgspec import Raw, Struct
@@ -16,6 +17,7 @@ from thoughtline.values.items import Item, Text
 from thoughtline.values.notes import NO_NOTES, Citation, Notes, placed, together
 
 _NOTED = ("groundingChunks", "groundingSupports")
+_NOTHING = (b"null", b"{}", b"[]")
 
 
 class _Page(Struct, gc=False):
@@ -92,36 +94,23 @@ def decode_notes(noting: Noting, items: Sequence[Item]) -> Notes:
 
 def _decode_grounding(raw: Raw, items: Sequence[Item]) -> Notes:
     grounding = _grounding_decoder.decode(raw)
-    pages = [_page(chunk) for chunk in grounding.grounding_chunks or ()]
-    known = members(raw)
-    others = [f"groundingMetadata.{name}" for name, value in known.items() if name not in _NOTED and _says(value)]
-    kinds = [kind for chunk in grounding.grounding_chunks or () for kind in chunk if kind != "web"]
-    others += [f"groundingChunks of kind {kind}" for kind in kinds]
+    chunks, supports = grounding.grounding_chunks or (), grounding.grounding_supports or ()
+    pages = [_page_decoder.decode(chunk["web"]) if "web" in chunk else _Page() for chunk in chunks]
+    told = [name for name, value in members(raw).items() if name not in _NOTED and bytes(value) not in _NOTHING]
+    others = [f"groundingMetadata.{name}" for name in told]
+    others += [f"groundingChunks of kind {kind}" for chunk in chunks for kind in chunk if kind != "web"]
     if b'"confidenceScores"' in bytes(raw):
         others.append("groundingSupports' confidenceScores")
     words = _Words(items)
     cited = [
-        Citation(page.uri, page.title or "", "", *words.place(support.segment or _Segment()))
-        for support in grounding.grounding_supports or ()
-        for page in _supporting(pages, support.grounding_chunk_indices or ())
+        Citation(pages[at].uri, pages[at].title or "", "", *words.place(support.segment or _Segment()))
+        for support in supports
+        for at in support.grounding_chunk_indices or ()
+        if 0 <= at < len(pages) and pages[at].uri
     ]
     named = {one.url for one in cited}
-    cited += [Citation(page.uri, page.title or "") for page in pages if page is not None and page.uri not in named]
+    cited += [Citation(page.uri, page.title or "") for page in pages if page.uri and page.uri not in named]
     return Notes(tuple(cited), tuple(dict.fromkeys(others)))
-
-
-def _says(value: Raw) -> bool:
-    return bytes(value) not in (b"null", b"{}", b"[]")
-
-
-def _page(chunk: dict[str, Raw]) -> _Page | None:
-    page = _page_decoder.decode(chunk["web"]) if "web" in chunk else None
-    return page if page is not None and page.uri else None
-
-
-def _supporting(pages: list[_Page | None], indices: Sequence[int]) -> list[_Page]:
-    found = [pages[at] for at in indices if 0 <= at < len(pages)]
-    return [page for page in found if page is not None]
 
 
 def _decode_sources(raw: Raw, items: Sequence[Item]) -> Notes:
@@ -141,13 +130,9 @@ class _Words:
     """The words of an answer: all of them joined, and where each part's begin."""
 
     def __init__(self, items: Sequence[Item]) -> None:
-        self._bases: dict[int, int] = {}
-        size = 0
-        for at, item in enumerate(items):
-            if isinstance(item, Text):
-                self._bases[at] = size
-                size += len(item.text.encode())
-        self._data = "".join(item.text for item in items if isinstance(item, Text)).encode()
+        texts = {at: item.text.encode() for at, item in enumerate(items) if isinstance(item, Text)}
+        self._bases = dict(zip(texts, accumulate(map(len, texts.values()), initial=0), strict=False))
+        self._data = b"".join(texts.values())
 
     def place(self, segment: _Segment) -> tuple[int, int] | tuple[None, None]:
         """Where a segment stands, in characters of all the words; nowhere if what it says does not stand there."""

@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
+from thoughtline.formats.gemini_generate.parts import function_response
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, read_or_none, set_members
 from thoughtline.formats.media import tell_result
 from thoughtline.formats.option_members import OptionWriter, Reader, described, effort_named, given, member
-from thoughtline.formats.thinking import MemberEdit
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ToolResult, Unknown
 from thoughtline.values.options import (
@@ -72,7 +72,6 @@ _members_decoder = msgspec.json.Decoder(dict[str, Raw])
 
 
 def decode_options(body: bytes) -> ReadOptions:
-    """What a request asks for."""
     reader = Reader(body)
     reader.skip("contents", "systemInstruction", "system_instruction")
     config = reader.inner(*CONFIGS)
@@ -108,31 +107,25 @@ def _decode_tools(raws: tuple[Raw, ...]) -> tuple[Tool, ...]:
 def _typed(function: _Function) -> FunctionTool:
     plain = given(function.parameters_json_schema) or given(function.snake_schema)
     if plain is None and is_given(function.parameters):
-        plain = json_schema(function.parameters)
+        plain = _json_schema(function.parameters)
     return FunctionTool(function.name, function.description, plain)
 
 
 def _decode_choice(calling: Reader) -> ToolChoice | None:
     mode = (calling.take(str, "tool_choice", "mode") or "").upper()
     names = calling.names("tool_choice", "allowedFunctionNames", "allowed_function_names")
-    match mode:
-        case "ANY" if len(names) == 1:
-            return ToolChoice("named", names[0])
-        case "ANY":
-            return ToolChoice("required", None, names)
-        case "NONE":
-            return ToolChoice("none")
-        case "AUTO" | "VALIDATED":
-            return ToolChoice("auto")
-        case _:
-            return None
+    if mode == "ANY":
+        return ToolChoice("named", names[0]) if len(names) == 1 else ToolChoice("required", None, names)
+    if mode == "NONE":
+        return ToolChoice("none")
+    return ToolChoice("auto") if mode in ("AUTO", "VALIDATED") else None
 
 
 def _decode_output(config: Reader) -> StructuredOutput | None:
     kind = config.take(str, "output", "responseMimeType", "response_mime_type")
     plain = config.raw("output", "responseJsonSchema", "response_json_schema")
     own = config.raw("output", "responseSchema", "response_schema")
-    schema = plain if plain is not None else json_schema(own) if own is not None else None
+    schema = plain if plain is not None else _json_schema(own) if own is not None else None
     return StructuredOutput(schema) if kind == _JSON or schema is not None else None
 
 
@@ -149,9 +142,10 @@ def _decode_thinking(inner: Reader) -> Thinking:
 def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     """The members of a request; model and streaming stand in the address."""
     writer = OptionWriter(options)
-    declared = [encode_function(tool) for tool in options.tools if isinstance(tool, FunctionTool)]
+    declared = [_encode_function(tool) for tool in options.tools if isinstance(tool, FunctionTool)]
     tools = [object_of([("functionDeclarations", array(declared))])] if declared else []
-    tools += [_encode_built_in(tool) for tool in options.tools if isinstance(tool, BuiltInTool)]
+    others = [tool for tool in options.tools if isinstance(tool, BuiltInTool)]
+    tools += [b'{"googleSearch":{}}' if tool.kind == WEB_SEARCH else bytes(tool.raw) for tool in others]
     writer.put("tools", "tools", Raw(array(tools)) if tools else None)
     calling = _encode_choice(options.tool_choice) if declared else None
     writer.put("tool_choice", "toolConfig", {"functionCallingConfig": calling} if calling else None)
@@ -168,16 +162,12 @@ def _encode_output(output: StructuredOutput | None) -> list[tuple[str, object]]:
     return [("responseMimeType", _JSON), *([("responseJsonSchema", output.schema)] if output.schema else [])]
 
 
-def encode_function(tool: FunctionTool) -> bytes:
+def _encode_function(tool: FunctionTool) -> bytes:
     """A declaration. `parametersJsonSchema` takes JSON schemas as they are, but for `$schema`."""
     schema = tool.parameters
     if schema is not None and b'"$schema"' in bytes(schema):
         schema = Raw(set_members(schema, [("$schema", None)]))
     return described(tool, ("parametersJsonSchema", schema))
-
-
-def _encode_built_in(tool: BuiltInTool) -> bytes:
-    return b'{"googleSearch":{}}' if tool.kind == WEB_SEARCH else bytes(tool.raw)
 
 
 def _encode_choice(choice: ToolChoice | None) -> dict[str, object] | None:
@@ -222,7 +212,7 @@ def decode_media(item: Unknown) -> Media | None:
         return None
     kind = blob.mime_type or blob.snake_type or ""
     return Media(
-        kind_of(kind), kind, blob.file_uri or blob.snake_uri, data=blob.data, file_id=None, name=blob.display_name
+        _kind_of(kind), kind, blob.file_uri or blob.snake_uri, data=blob.data, file_id=None, name=blob.display_name
     )
 
 
@@ -234,8 +224,7 @@ _LIKELY: dict[MediaKind, str] = {
 }
 
 
-def kind_of(media_type: str) -> MediaKind:
-    """What a media type is about."""
+def _kind_of(media_type: str) -> MediaKind:
     return next((kind for kind in _LIKELY if media_type.split("/")[0] == kind), "document")
 
 
@@ -295,20 +284,8 @@ def encode_result(content: ResultContent, call_id: str | None, name: str | None)
     told = encode({"error" if content.is_error else "result": said})
     if not held:
         return WrittenResult(ToolResult(Raw(told), call_id, name), rest)
-    known = [("id", encode(call_id))] if call_id else []
-    result = object_of([*known, ("name", encode(name or "")), ("response", told), ("parts", array(held))])
-    return WrittenResult(ToolResult(Raw(told), call_id, name, Raw(object_of([("functionResponse", result)]))), rest)
-
-
-def unasked(body: bytes) -> list[MemberEdit]:
-    """What asks the model to think stands among other settings, which stay."""
-    request = msgspec.json.decode(body)
-    for name in CONFIGS:
-        settings = request.get(name)
-        if isinstance(settings, dict):
-            kept = {key: value for key, value in settings.items() if key not in ("thinkingConfig", "thinking_config")}
-            return [(name, msgspec.json.encode(kept))] if kept != settings else []
-    return []
+    raw = Raw(function_response(call_id, name, told, array(held)))
+    return WrittenResult(ToolResult(Raw(told), call_id, name, raw), rest)
 
 
 # --- Gemini's own schema (a subset of OpenAPI 3.0) as a JSON schema: types in lower case, `nullable` as a type --------
@@ -320,7 +297,7 @@ _NUMBERS = ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "
 _MAX_DEPTH = 64
 
 
-def json_schema(own: Raw) -> Raw:
+def _json_schema(own: Raw) -> Raw:
     """The JSON schema that says the same; what is no schema at all stays as it is."""
     value = msgspec.json.decode(own)
     return Raw(msgspec.json.encode(_plain(value, 0))) if isinstance(value, dict) else own

@@ -36,8 +36,6 @@ _decoder = msgspec.json.Decoder(_Piece)
 
 
 class PartialArguments:
-    """Arguments being put together."""
-
     def __init__(self) -> None:
         self._root: dict[str, Tree] = {}
         self._room = MAX_INDEX + 1
@@ -50,7 +48,9 @@ class PartialArguments:
         holder: Tree = self._root
         for step, following in pairwise(steps):
             self._make_room(holder, step)
-            holder = _enter(holder, step, [] if isinstance(following, int) else {})
+            if holder[step] is None:
+                holder[step] = [] if isinstance(following, int) else {}
+            holder = holder[step]
         self._make_room(holder, steps[-1])
         _set(holder, steps[-1], piece)
 
@@ -88,12 +88,6 @@ def _step(match: re.Match[str]) -> str | int:
     if number is not None:
         return int(number)
     return name if name is not None else _ESCAPED.sub(r"\1", single if single is not None else double)
-
-
-def _enter(holder: Tree, step: str | int, fresh: Tree) -> Tree:
-    if holder[step] is None:
-        holder[step] = fresh
-    return holder[step]
 
 
 def _set(holder: Tree, step: str | int, piece: _Piece) -> None:

@@ -43,8 +43,6 @@ class _Result(Struct, gc=False):
 
 
 class Part(Struct, gc=False, rename="camel"):
-    """The members of a part that we read."""
-
     text: str | None = None
     thought: bool | None = None
     thought_signature: str | None = None
@@ -68,7 +66,6 @@ part_decoder = msgspec.json.Decoder(Part)
 
 
 def decode_part(raw: Raw, dialect: Dialect) -> Item:
-    """One part as a typed item."""
     return typed_part(decode(part_decoder, raw), raw, dialect)
 
 
@@ -108,7 +105,7 @@ def encode_part(item: Item, dialect: Dialect) -> bytes:
             part = encode({"text": item.text, "thought": True})
         case ToolCall(is_custom=False):
             known = [("name", encode(item.name)), ("args", arguments_object(item.arguments))]
-            call = object_of([*([("id", encode(item.id))] if item.id else []), *known])
+            call = object_of([("id", encode(item.id) if item.id else None), *known])
             part = object_of([("functionCall", call)])
         case ToolResult():
             part = _encode_result(item)
@@ -119,9 +116,12 @@ def encode_part(item: Item, dialect: Dialect) -> bytes:
 
 def _encode_result(item: ToolResult) -> bytes:
     response = bytes(item.content) if bytes(item.content)[:1] == b"{" else object_of([("result", item.content)])
-    known = [("id", encode(item.call_id))] if item.call_id else []
-    result = object_of([*known, ("name", encode(item.name or "")), ("response", response)])
-    return object_of([("functionResponse", result)])
+    return function_response(item.call_id, item.name, response)
+
+
+def function_response(call_id: str | None, name: str | None, response: bytes, parts: bytes | None = None) -> bytes:
+    named = [("id", encode(call_id) if call_id else None), ("name", encode(name or ""))]
+    return object_of([("functionResponse", object_of([*named, ("response", response), ("parts", parts)]))])
 
 
 def _unsigned(item: Item) -> Item:

@@ -1,4 +1,5 @@
-"""Reading `streamGenerateContent`: partial responses, as server-sent events (`alt=sse`) or as one growing array.
+"""`streamGenerateContent`, read and written: partial responses, as server-sent events (`alt=sse`). One growing array is
+read too.
 
 Text without a signature grows over chunks. A part with a signature is an item by itself: joined to its neighbours it
 would no longer be what was signed.
@@ -12,13 +13,13 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from thoughtline.formats.framing import MAX_EVENT_BYTES, EventsOrArray
-from thoughtline.formats.gemini_generate.bodies import FINISH, USAGE
-from thoughtline.formats.gemini_generate.notes import Noting, decode_notes
+from thoughtline.formats.framing import EventsOrArray, sse
+from thoughtline.formats.gemini_generate.bodies import FINISH, USAGE, Answer, Response, encode_answer
+from thoughtline.formats.gemini_generate.notes import Noting, decode_notes, encode_notes
 from thoughtline.formats.gemini_generate.partial_arguments import PartialArguments
-from thoughtline.formats.gemini_generate.parts import Call, part_decoder, typed_part
-from thoughtline.formats.json_text import NULL, is_given, members, set_members
-from thoughtline.formats.streaming import PayloadStreamDecoder
+from thoughtline.formats.gemini_generate.parts import Call, encode_part, part_decoder, typed_part
+from thoughtline.formats.json_text import NULL, array, encode, is_given, members, object_of, set_members
+from thoughtline.formats.streaming import EventEncoder, PayloadStreamDecoder
 from thoughtline.formats.texts import EVERY, Json, Reading, Steps, Texts, TextSpot, inner, objects
 from thoughtline.providers import GEMINI, Dialect
 from thoughtline.values.errors import LimitExceeded
@@ -35,7 +36,9 @@ from thoughtline.values.events import (
     TurnDone,
     UsageReported,
 )
-from thoughtline.values.items import NO_RAW, Item, ReasoningText, Text, ToolCall
+from thoughtline.values.items import NO_RAW, Item, ReasoningText, Text, ToolCall, seal_of
+from thoughtline.values.notes import NO_NOTES, Notes
+from thoughtline.values.turns import Usage
 
 MAX_CANDIDATES = 128
 
@@ -44,26 +47,10 @@ class _Content(Struct, gc=False):
     parts: list[Raw] | None = None
 
 
-class _Candidate(Noting, gc=False, rename="camel"):
-    content: _Content | None = None
-    index: int = 0
-    finish_reason: str | None = None
-
-
-class _Chunk(Struct, gc=False, rename="camel"):
-    candidates: list[_Candidate] | None = None
-    usage_metadata: Raw = NULL
-    model_version: str | None = None
-    response_id: str | None = None
-    error: Raw = NULL
-
-
-_decode_chunk = msgspec.json.Decoder(_Chunk).decode
+_decode_chunk = msgspec.json.Decoder(Response[_Content]).decode
 
 
 class _Draft:
-    """One candidate that grows."""
-
     def __init__(self, choice: int, dialect: Dialect) -> None:
         self.choice = choice
         self.is_done = False
@@ -163,10 +150,8 @@ def _with(before: Raw, more: Raw) -> Raw:
 
 
 class StreamDecoder(PayloadStreamDecoder):
-    """Bytes of a Gemini stream in, events out."""
-
-    def __init__(self, dialect: Dialect = GEMINI, limit: int = MAX_EVENT_BYTES) -> None:
-        super().__init__(EventsOrArray(limit))
+    def __init__(self, dialect: Dialect = GEMINI) -> None:
+        super().__init__(EventsOrArray())
         self._dialect = dialect
         self._drafts: dict[int, _Draft] = {}
         self._usage = NULL
@@ -193,7 +178,7 @@ class StreamDecoder(PayloadStreamDecoder):
         if is_given(self._usage):
             events.append(UsageReported(USAGE.decode(self._usage)))
 
-    def _grow(self, candidate: _Candidate, events: list[Event]) -> bool:
+    def _grow(self, candidate: Answer[_Content], events: list[Event]) -> bool:
         """Take in what a chunk brings for one candidate; says whether it ends it."""
         if not 0 <= candidate.index < MAX_CANDIDATES:
             raise LimitExceeded(f"candidate index {candidate.index} is not below {MAX_CANDIDATES}", "/candidates")
@@ -212,6 +197,75 @@ class StreamDecoder(PayloadStreamDecoder):
         for draft in self._drafts.values():
             if not draft.is_done:
                 draft.end(None, events)
+
+
+class StreamEncoder(EventEncoder):
+    def __init__(self, dialect: Dialect = GEMINI) -> None:
+        super().__init__(dialect)
+        self._told: set[tuple[int, int]] = set()
+        self._ended: list[bytes] = []
+        self._words: dict[int, str] = {}
+        self._noted: dict[int, Notes] = {}
+
+    def _text(self, event: TextDelta) -> bytes:
+        self._told.add((event.choice, event.position))
+        return self._part(event.choice, encode({"text": event.text}))
+
+    def _reasoning(self, event: ReasoningDelta) -> bytes:
+        self._told.add((event.choice, event.position))
+        return self._part(event.choice, encode({"text": event.text, "thought": True}))
+
+    def _note(self, event: Noted) -> bytes:
+        self._noted[event.choice] = event.notes
+        return b""
+
+    def _report(self, usage: Usage) -> bytes:
+        return self._ending() if self._ended else b""
+
+    def _fail(self, error: Raw) -> bytes:
+        return sse(object_of([("error", error)]))
+
+    def finish(self) -> bytes:
+        return self._ending()
+
+    def _item_done(self, event: ItemDone) -> bytes:
+        item = event.item
+        if isinstance(item, Text):  # for the places of notes: a stream counts from the beginning of all its words
+            self._words[event.choice] = self._words.get(event.choice, "") + item.text
+        if (event.choice, event.position) not in self._told or isinstance(item, ToolCall):
+            return self._part(event.choice, encode_part(item, self._dialect))
+        if not isinstance(item, (Text, ReasoningText)) or seal_of(item) is None:
+            return b""
+        # The text has gone out unsigned; Gemini itself sends the signature in an empty part then.
+        return self._part(event.choice, encode_part(replace(item, text="", raw=NO_RAW), self._dialect))
+
+    def _turn_done(self, event: TurnDone) -> bytes:
+        if event.finish is None:
+            return b""
+        words = (Text(self._words.get(event.choice, "")),)
+        notes = encode_notes(self._noted.get(event.choice, NO_NOTES), words)
+        self._ended.append(encode_answer((), event.choice, event.finish, notes))
+        return self._ending() if self._usage else b""
+
+    def _ending(self) -> bytes:
+        """Why answers ended, and what they cost, in one chunk as Gemini has it: its SDKs expect an answer in each."""
+        ended, usage = self._ended, self._usage
+        self._ended, self._usage = [], None
+        said = [("candidates", array(ended))] if ended else []
+        said += [("usageMetadata", USAGE.encode(usage))] if usage is not None else []
+        return self._chunk(said) if said else b""
+
+    def _part(self, choice: int, part: bytes) -> bytes:
+        return self._chunk([("candidates", array([encode_answer((part,), choice)]))])
+
+    def _chunk(self, said: list[tuple[str, bytes]]) -> bytes:
+        named = [("modelVersion", self._started.model), ("responseId", self._started.id)]
+        tail = [(key, encode(value)) for key, value in named if value is not None]
+        return sse(self._answer(object_of([*said, *tail])))
+
+    def _answer(self, answer: bytes) -> bytes:
+        """A partial response as it is sent."""
+        return answer
 
 
 # --- where visible text stands ----------------------------------------------------------------------------------------

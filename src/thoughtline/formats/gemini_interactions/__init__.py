@@ -6,18 +6,30 @@ format alone: no other is translated into it, or it into another.
 """
 
 import re
+from typing import NoReturn
 
-from thoughtline.formats.gemini_interactions import bodies, options
-from thoughtline.formats.gemini_interactions.stream import TEXTS, StreamDecoder
-from thoughtline.formats.gemini_interactions.stream_encoder import StreamEncoder
-from thoughtline.formats.google_shapes import GOOGLE_ERRORS, GOOGLE_MODELS
+from thoughtline.formats.gemini_interactions import bodies
+from thoughtline.formats.gemini_interactions.stream import TEXTS, StreamDecoder, StreamEncoder
 from thoughtline.formats.paths import by_tail, versioned
 from thoughtline.formats.thinking import SettingPlace
+from thoughtline.formats.vendor_shapes import GOOGLE_ERRORS, GOOGLE_MODELS, without_settings
 from thoughtline.formats.wire import HeldConversation, IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import INTERACTIONS
+from thoughtline.values.errors import Untranslatable
 from thoughtline.values.items import Text
 
 _CALL_IDS = IdRule(re.compile(r".{1,64}", re.DOTALL))
+
+
+class _NoOptions:
+    """What an interaction asks for beside its steps is in no shared words."""
+
+    @staticmethod
+    def decode_options(*_: object) -> NoReturn:
+        raise Untranslatable("interactions are not translated", "/input", "speak generateContent, or ask Gemini itself")
+
+    encode_options = decode_media = encode_media = decode_result = encode_result = decode_options
+
 
 WIRE = Wire(
     name="gemini_interactions",
@@ -48,11 +60,11 @@ WIRE = Wire(
     headers=(),
     models=GOOGLE_MODELS._replace(path="(?!)"),
     errors=GOOGLE_ERRORS,
-    options=options,
+    options=_NoOptions,
     has_openai_tools=False,
     built_in_tools=frozenset({"web_search"}),
     tool_shapes="functions",
-    unasked=options.unasked,
+    unasked=without_settings(("generation_config",), ("thinking_level", "thinking_summaries")),
     thinking=SettingPlace(),
     thinking_modes=None,
     inclusion=None,

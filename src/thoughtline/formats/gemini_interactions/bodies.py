@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import msgspec
 from msgspec import Raw, Struct
@@ -10,7 +11,6 @@ from msgspec.structs import replace
 
 from thoughtline.formats.bodies import (
     FinishWords,
-    UsageMembers,
     encode_conversation,
     encode_plain_system,
     text_member,
@@ -19,7 +19,7 @@ from thoughtline.formats.bodies import (
 from thoughtline.formats.gemini_interactions.steps import (
     decode_content,
     decode_step,
-    encode_contents,
+    encode_content,
     encode_step,
     encode_user_step,
     is_content,
@@ -28,6 +28,7 @@ from thoughtline.formats.json_text import (
     NULL,
     array,
     decode,
+    decode_each,
     decode_list,
     encode,
     is_array,
@@ -37,10 +38,10 @@ from thoughtline.formats.json_text import (
     of_upstream,
     set_members,
 )
+from thoughtline.formats.vendor_shapes import GoogleUsage
 from thoughtline.providers import INTERACTIONS, Dialect
-from thoughtline.values.errors import DecodeError
 from thoughtline.values.items import Item, Role, Text
-from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn, Usage
+from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Finish, Reply, Transcript, Turn, Usage
 
 
 class _Request(Struct, gc=False):
@@ -54,8 +55,6 @@ class _Request(Struct, gc=False):
 
 
 class Interaction(Struct, gc=False):
-    """The members of a whole response that we read."""
-
     steps: list[Raw] | None = None
     id: str | None = None
     model: str | None = None
@@ -100,26 +99,20 @@ def _decode_input(given: Raw, dialect: Dialect) -> list[Turn]:
 def _decode_list(elements: Sequence[Raw], dialect: Dialect) -> list[Turn]:
     turns: list[Turn] = []
     run: list[Item] = []
-    start, speaker, is_open = 0, "", False
-    for at, raw in enumerate(elements):
-        try:
-            role, items = decode_step(raw, dialect)
-        except DecodeError as error:
-            raise error.within(f"/input/{at}") from None
-        is_joined = role == "assistant" or is_content(bytes(raw))
+    speaker: Role = "user"
+    start, is_open = 0, False
+    steps = decode_each(elements, lambda raw: decode_step(raw, dialect), "/input")
+    for at, (role, items) in enumerate(steps):
+        is_joined = role == "assistant" or is_content(bytes(elements[at]))
         if not (is_open and is_joined and role == speaker):
             if at:
-                turns.append(Turn(_role(speaker), tuple(run), start, at - start))
+                turns.append(Turn(speaker, tuple(run), start, at - start))
             run, start, speaker = [], at, role
         run += items
         is_open = is_joined
     if elements:
-        turns.append(Turn(_role(speaker), tuple(run), start, len(elements) - start))
+        turns.append(Turn(speaker, tuple(run), start, len(elements) - start))
     return turns
-
-
-def _role(speaker: str) -> Role:
-    return "assistant" if speaker == "assistant" else "tool" if speaker == "tool" else "user"
 
 
 def encode_request(transcript: Transcript, dialect: Dialect = INTERACTIONS) -> bytes:
@@ -129,7 +122,7 @@ def encode_request(transcript: Transcript, dialect: Dialect = INTERACTIONS) -> b
         if turn.role in ("assistant", "tool"):
             return [encode_step(item, dialect) for item in turn.items]
         if before and is_content(before):
-            return encode_contents(turn.items)
+            return [encode_content(item) for item in turn.items]
         if before and decode_step(Raw(before), dialect)[1] == turn.items:
             return [before]
         return [encode_user_step(turn.items, before)]
@@ -144,14 +137,13 @@ def _content_member(transcript: Transcript) -> Transcript:
     is_alone = len(turns) == 1 and turns[0].is_edited and len(turns[0].items) == 1
     if not is_alone or bytes(members(transcript.body).get("input", NULL))[:1] != b"{":
         return transcript
-    edited = transcript.with_member("input", encode_contents(turns[0].items)[0])
+    edited = transcript.with_member("input", encode_content(turns[0].items[0]))
     kept = tuple(replace(turn, is_edited=False) if turn is turns[0] else turn for turn in edited.turns)
     return replace(edited, turns=kept)
 
 
 @of_upstream
 def decode_response(body: bytes, dialect: Dialect = INTERACTIONS) -> Reply:
-    """A whole response, errors included."""
     first = next(iter(decode_list(body)), body) if is_array(body.lstrip()) else body
     response = decode(interaction_decoder, first)
     error = response.error.copy() if is_given(response.error) else None
@@ -163,14 +155,9 @@ def decode_response(body: bytes, dialect: Dialect = INTERACTIONS) -> Reply:
 
 
 def _candidate(response: Interaction, dialect: Dialect) -> Candidate:
-    items: list[Item] = []
-    for at, raw in enumerate(response.steps or ()):
-        try:
-            items += decode_step(raw, dialect)[1]
-        except DecodeError as problem:
-            raise problem.within(f"/steps/{at}") from None
+    steps = decode_each(response.steps or (), lambda raw: decode_step(raw, dialect)[1], "/steps")
     status = None if response.status in UNENDED else response.status
-    return Candidate(Turn("assistant", tuple(items)), 0, FINISH.decode(status))
+    return Candidate(Turn("assistant", tuple(chain.from_iterable(steps))), 0, FINISH.decode(status))
 
 
 def encode_response(reply: Reply, dialect: Dialect = INTERACTIONS) -> bytes:
@@ -181,14 +168,21 @@ def encode_response(reply: Reply, dialect: Dialect = INTERACTIONS) -> bytes:
     steps = array([encode_step(item, dialect) for item in candidate.turn.items])
     if reply.body:
         return set_members(reply.body, [("steps", steps)])
+    return encode_interaction(reply.id, reply.model, candidate.finish, reply.usage, steps)
+
+
+def encode_interaction(
+    id: str | None, model: str | None, finish: Finish | None, usage: Usage | None, steps: bytes | None = None
+) -> bytes:
+    """A new one; in a stream it has no steps."""
     return object_of(
         [
-            ("id", encode(reply.id or "")),
+            ("id", encode(id or "")),
             ("object", b'"interaction"'),
-            ("status", FINISH.encode(candidate.finish) if candidate.finish else b'"in_progress"'),
-            ("model", encode(reply.model or "")),
+            ("status", FINISH.encode(finish) if finish else b'"in_progress"'),
+            ("model", encode(model or "")),
             ("steps", steps),
-            ("usage", encode_usage(reply.usage) if reply.usage else None),
+            ("usage", USAGE.encode(usage) if usage else None),
         ]
     )
 
@@ -217,22 +211,11 @@ FINISH = FinishWords(
 UNENDED = ("queued", "in_progress")
 """An interaction that goes on in the background."""
 
-USAGE = UsageMembers(
+USAGE = GoogleUsage(
     "/usage",
     input="total_input_tokens",
-    output="total_output_tokens total_thought_tokens",  # thoughts are counted beside the answer
-    reasoning="total_thought_tokens",
+    output="total_output_tokens",
+    thoughts="total_thought_tokens",
     cached="total_cached_tokens",
+    total="total_tokens",
 )
-
-
-def encode_usage(usage: Usage) -> bytes:
-    return encode(
-        {
-            "total_input_tokens": usage.input,
-            "total_output_tokens": usage.output - usage.reasoning,
-            "total_thought_tokens": usage.reasoning,
-            "total_cached_tokens": usage.cached,
-            "total_tokens": usage.input + usage.output,
-        }
-    )

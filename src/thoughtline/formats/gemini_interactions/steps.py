@@ -44,8 +44,6 @@ class Content(Struct, gc=False):
 
 
 class Step(Struct, gc=False):
-    """The members of a step that we read."""
-
     type: str = ""
     content: Raw = NULL
     signature: str | None = None
@@ -144,12 +142,8 @@ def _encode_result(item: ToolResult) -> bytes:
     return object_of([*known, ("result", item.content)])
 
 
-def encode_contents(items: Sequence[Item]) -> list[bytes]:
-    """The contents of a user's step."""
-    return [_encode_content(item) for item in items]
-
-
-def _encode_content(item: Item) -> bytes:
+def encode_content(item: Item) -> bytes:
+    """One content of a user's."""
     match item:
         case Text() | Unknown() | ToolResult() if item.raw:
             return bytes(item.raw)
@@ -162,7 +156,7 @@ def _encode_content(item: Item) -> bytes:
 
 
 def encode_user_step(items: Sequence[Item], before: bytes | None) -> bytes:
-    contents = array(encode_contents(items))
+    contents = array(encode_content(item) for item in items)
     if before is not None:
         return set_members(before, [("content", contents)])
     return object_of([("type", b'"user_input"'), ("content", contents)])

@@ -1,4 +1,4 @@
-"""Reading streams of interactions: steps that start, grow and stop.
+"""Streams of interactions, read and written: steps that start, grow and stop.
 
 The signature of a thought comes several times, empty first, between pieces of its summary: the last that is none of
 these counts (recorded).
@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
-from thoughtline.formats.gemini_interactions.bodies import FINISH, USAGE, interaction_decoder
-from thoughtline.formats.gemini_interactions.steps import Content, Step, decode_step, step_decoder
-from thoughtline.formats.json_text import NULL, decode, decode_kind, is_given, members, set_members
-from thoughtline.formats.streaming import PayloadStreamDecoder
+from thoughtline.formats.framing import ServerSentEvents, sse
+from thoughtline.formats.gemini_interactions.bodies import FINISH, USAGE, encode_interaction, interaction_decoder
+from thoughtline.formats.gemini_interactions.steps import Content, Step, decode_step, encode_step, step_decoder
+from thoughtline.formats.json_text import NULL, decode, decode_kind, encode, is_given, members, object_of, set_members
+from thoughtline.formats.streaming import BlockCursor, EventEncoder, PayloadStreamDecoder
 from thoughtline.formats.texts import EVERY, NOTHING, Json, Reading, Texts, TextSpot, contents, inner, objects
 from thoughtline.providers import INTERACTIONS, Dialect
 from thoughtline.values.errors import LimitExceeded
@@ -32,6 +32,7 @@ from thoughtline.values.events import (
     UsageReported,
 )
 from thoughtline.values.items import Item, ReasoningText, Text, ToolCall
+from thoughtline.values.turns import Finish
 
 MAX_STEPS = 10_000
 """No answer has so many steps; a stream that opens more is not one."""
@@ -45,10 +46,6 @@ _KNOWN = (*_GROWS, "thought_signature")
 _GROWING = ("thought", "model_output", "function_call")
 
 
-class _Metadata(Struct, gc=False):
-    usage: Raw = NULL
-
-
 class _Event(Struct, gc=False):
     event_type: str = ""
     index: int = 0
@@ -56,7 +53,7 @@ class _Event(Struct, gc=False):
     delta: Raw = NULL
     interaction: Raw = NULL
     error: Raw = NULL
-    metadata: _Metadata | None = None
+    metadata: dict[str, Raw] | None = None
 
 
 class _Delta(Struct, gc=False):
@@ -104,10 +101,8 @@ class _Draft(Struct):
 
 
 class StreamDecoder(PayloadStreamDecoder):
-    """Bytes of a stream of interactions in, events out."""
-
-    def __init__(self, dialect: Dialect = INTERACTIONS, limit: int = MAX_EVENT_BYTES) -> None:
-        super().__init__(ServerSentEvents(limit))
+    def __init__(self, dialect: Dialect = INTERACTIONS) -> None:
+        super().__init__(ServerSentEvents())
         self._dialect = dialect
         self._drafts: dict[int, _Draft] = {}
         self._usage = NULL
@@ -116,8 +111,8 @@ class StreamDecoder(PayloadStreamDecoder):
 
     def _take(self, payload: bytes, events: list[Event]) -> None:
         event = _decode_event(payload)
-        if event.metadata is not None and is_given(event.metadata.usage):
-            self._usage = event.metadata.usage.copy()
+        if event.metadata is not None and is_given(usage := event.metadata.get("usage", NULL)):
+            self._usage = usage.copy()
         match event.event_type:
             case "interaction.created":
                 self._start(event.interaction, events)
@@ -196,6 +191,93 @@ class StreamDecoder(PayloadStreamDecoder):
             self._stop(index, events, is_whole=False)
         self._report(self._usage, events)
         events.append(TurnDone(0, None))
+
+
+class StreamEncoder(EventEncoder):
+    def __init__(self, dialect: Dialect = INTERACTIONS) -> None:
+        super().__init__(dialect)
+        self._cursor = BlockCursor()
+
+    def _start(self, event: Started) -> bytes:
+        return _written("interaction.created", ("interaction", self._interaction(None)))
+
+    def _text(self, event: TextDelta) -> bytes:
+        opened = self._enter(event.choice, event.position, b'{"type":"model_output"}')
+        return opened + self._grow({"type": "text", "text": event.text})
+
+    def _reasoning(self, event: ReasoningDelta) -> bytes:
+        opened = self._enter(event.choice, event.position, b'{"type":"thought"}')
+        return opened + self._grow({"type": "thought_summary", "content": {"type": "text", "text": event.text}})
+
+    def _call(self, event: CallDelta) -> bytes:
+        step = {"type": "function_call", "id": event.id or "", "name": event.name or "", "arguments": {}}
+        opened = self._enter(event.choice, event.position, encode(step))
+        if not event.arguments:
+            return opened
+        return opened + self._grow({"type": "arguments_delta", "arguments": event.arguments})
+
+    def _item_done(self, event: ItemDone) -> bytes:
+        item = event.item
+        step = encode_step(item, self._dialect)  # refuses a seal of another maker
+        if event.position not in self._cursor.told:
+            return self._whole(event.choice, event.position, item, step)
+        if self._cursor.open != event.position:
+            return b""
+        return self._signed(item) + self._leave()
+
+    def _whole(self, choice: int, position: int, item: Item, step: bytes) -> bytes:
+        """An item that no delta announced."""
+        match item:
+            case ReasoningText():
+                opened = self._enter(choice, position, b'{"type":"thought"}')
+                said = self._reasoning(ReasoningDelta(choice, position, item.text)) if item.text else b""
+                return opened + said + self._signed(item) + self._leave()
+            case Text():
+                return self._text(TextDelta(choice, position, item.text)) + self._leave()
+            case ToolCall():
+                return self._call(CallDelta(choice, position, item.arguments, item.id, item.name)) + self._leave()
+            case _:
+                return self._enter(choice, position, step) + self._leave()
+
+    def _signed(self, item: Item) -> bytes:
+        if not isinstance(item, ReasoningText) or not item.signature:
+            return b""
+        return self._grow({"type": "thought_signature", "signature": item.signature})
+
+    def _turn_done(self, event: TurnDone) -> bytes:
+        return self._leave()
+
+    def _fail(self, error: Raw) -> bytes:
+        return _written("error", ("error", error))
+
+    def finish(self) -> bytes:
+        """The end of the stream; nothing if the turn was cut."""
+        if self._finish is None:
+            return b""
+        done = _written("interaction.completed", ("interaction", self._interaction(self._finish)))
+        return done + b"event: done\ndata: [DONE]\n\n"
+
+    def _interaction(self, finish: Finish | None) -> bytes:
+        return encode_interaction(self._started.id, self._started.model, finish, self._usage)
+
+    def _enter(self, choice: int, position: int, step: bytes) -> bytes:
+        """Open the step at this position, if it is not open."""
+        if self._cursor.open == position:
+            return b""
+        left = self._leave()
+        self._cursor.enter(choice, position)
+        return left + _written("step.start", ("index", encode(self._cursor.index)), ("step", step))
+
+    def _grow(self, delta: object) -> bytes:
+        return _written("step.delta", ("index", encode(self._cursor.index)), ("delta", encode(delta)))
+
+    def _leave(self) -> bytes:
+        index = self._cursor.leave()
+        return b"" if index is None else _written("step.stop", ("index", encode(index)))
+
+
+def _written(name: str, *members: tuple[str, bytes | Raw]) -> bytes:
+    return sse(object_of([*members, ("event_type", encode(name))]), name)
 
 
 # --- where visible text stands ----------------------------------------------------------------------------------------

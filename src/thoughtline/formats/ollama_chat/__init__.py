@@ -9,9 +9,9 @@ from thoughtline.formats.errors import read_error
 from thoughtline.formats.json_text import encode
 from thoughtline.formats.ollama_chat import chat, options
 from thoughtline.formats.ollama_chat.stream import TEXTS, StreamDecoder, StreamEncoder
-from thoughtline.formats.openai_shapes import OPENAI_MODELS
 from thoughtline.formats.paths import by_tail, without_version
 from thoughtline.formats.thinking import SettingPlace, without
+from thoughtline.formats.vendor_shapes import OPENAI_MODELS
 from thoughtline.formats.wire import ErrorCodec, IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import OLLAMA
 from thoughtline.values.errors import ErrorReply

@@ -120,18 +120,20 @@ def decode_call(raw: Raw) -> ToolCall:
 def encode_message(turn: Turn, before: bytes | None, dialect: Dialect) -> bytes:
     if turn.role == "tool":
         return _encode_result(turn.items, before)
-    old = _decode_items(decode(_message_decoder, before), dialect) if before is not None else None
+    old = _parted(_decode_items(decode(_message_decoder, before), dialect)) if before is not None else (None, None)
+    said, calls = _parted(turn.items)
     changes: list[tuple[str, bytes | None]] = [] if before is not None else [("role", encode(turn.role))]
-    if old is None or _without_calls(old) != _without_calls(turn.items):
+    if said != old[0]:
         changes += _texts(turn.items, dialect)
-    calls = [item for item in turn.items if isinstance(item, ToolCall)]
-    if old is None or calls != [item for item in old if isinstance(item, ToolCall)]:
+    if calls != old[1]:
         changes.append(("tool_calls", array(_encode_call(call, dialect) for call in calls) if calls else None))
     return set_members(before if before is not None else b"{}", changes)
 
 
-def _without_calls(items: tuple[Item, ...]) -> list[Item]:
-    return [item for item in items if not isinstance(item, ToolCall)]
+def _parted(items: tuple[Item, ...]) -> tuple[list[Item], list[ToolCall]]:
+    """What stands beside the calls, and the calls."""
+    calls = [item for item in items if isinstance(item, ToolCall)]
+    return [item for item in items if not isinstance(item, ToolCall)], calls
 
 
 def _texts(items: tuple[Item, ...], dialect: Dialect) -> list[tuple[str, bytes | None]]:
@@ -227,15 +229,15 @@ def encode_request(transcript: Transcript, dialect: Dialect = OLLAMA) -> bytes:
 
 @of_upstream
 def decode_response(body: bytes, dialect: Dialect = OLLAMA) -> Reply:
-    """A whole response, errors included."""
     response = decode(response_decoder, body)
     if is_given(response.error):
         return Reply("ollama_chat", (), body, id=None, model=response.model, usage=None, error=response.error.copy())
     message = message_of(response)
     try:
-        items = tuple(item for item in _decode_items(message, dialect) if not _is_empty(item))
+        decoded = _decode_items(message, dialect)
     except DecodeError as error:
         raise error.within("/message") from None
+    items = tuple(item for item in decoded if not isinstance(item, ReasoningText) or item.text)
     candidate = Candidate(Turn("assistant", items), 0, finish_of(response, items))
     return Reply("ollama_chat", (candidate,), body, id=None, model=response.model, usage=usage_of(response))
 
@@ -244,10 +246,6 @@ def message_of(response: Response) -> _Message:
     message = response.message or _Message("assistant", response.response, response.thinking)
     message.role = "assistant"
     return message
-
-
-def _is_empty(item: Item) -> bool:
-    return isinstance(item, ReasoningText) and not item.text
 
 
 def finish_of(response: Response, items: Sequence[Item]) -> Finish | None:
@@ -271,11 +269,10 @@ def encode_response(reply: Reply, dialect: Dialect = OLLAMA) -> bytes:
     if "response" in known:
         texts = dict(_texts(candidate.turn.items, dialect))
         return set_members(reply.body, [("response", texts["content"]), ("thinking", texts["thinking"])])
+    before = known.get("message")
+    message = encode_message(candidate.turn, bytes(before) if before is not None else None, dialect)
     if known:
-        before = known.get("message")
-        message = encode_message(candidate.turn, bytes(before) if before is not None else None, dialect)
         return set_members(reply.body, [("message", message)])
-    message = encode_message(candidate.turn, None, dialect)
     return line_of(reply.model, message, candidate.finish, reply.usage, reply.created)
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from thoughtline.formats.bodies import thinking_switch
 from thoughtline.formats.json_text import NULL, array, decode, encode, object_of
 from thoughtline.formats.media import failed, no_media, tell_result
-from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, effort_named, given, member
+from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, described, effort_named, given, member
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ToolResult, Unknown
 from thoughtline.values.options import (
@@ -94,7 +94,6 @@ def _decode_thinking(raw: Raw | None) -> Thinking:
 
 
 def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
-    """The members of an Ollama request."""
     writer = OptionWriter(options)
     writer.put("model", "model", options.model)
     writer.put_json("stream", b"true" if options.is_streaming else b"false")
@@ -112,13 +111,8 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
 
 
 def _encode_tool(tool: FunctionTool) -> bytes:
-    function = object_of(
-        [
-            ("name", encode(tool.name)),
-            ("description", encode(tool.description or "")),
-            ("parameters", tool.parameters if tool.parameters is not None else ANY_OBJECT),
-        ]
-    )
+    parameters = tool.parameters if tool.parameters is not None else ANY_OBJECT
+    function = described(replace(tool, description=tool.description or ""), ("parameters", parameters))
     return object_of([("type", b'"function"'), ("function", function)])
 
 
@@ -151,6 +145,5 @@ def decode_result(item: ToolResult) -> ResultContent:
 
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
-    """Text alone."""
     said, _, rest = tell_result(content, no_media)
     return WrittenResult(ToolResult(Raw(encode(failed(said) if content.is_error else said)), call_id, name), rest)

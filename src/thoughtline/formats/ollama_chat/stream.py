@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec import Raw
 
 from thoughtline.formats import think_tags
-from thoughtline.formats.framing import MAX_EVENT_BYTES, JsonLines, one_line
+from thoughtline.formats.framing import JsonLines, one_line
 from thoughtline.formats.json_text import is_given, object_of
 from thoughtline.formats.ollama_chat.chat import (
     Response,
@@ -39,12 +39,10 @@ from thoughtline.values.turns import Turn
 
 
 class StreamDecoder(PayloadStreamDecoder):
-    """Bytes of an Ollama stream in, events out."""
-
     has_end_mark = False
 
-    def __init__(self, dialect: Dialect = OLLAMA, limit: int = MAX_EVENT_BYTES) -> None:
-        super().__init__(JsonLines(limit))
+    def __init__(self, dialect: Dialect = OLLAMA) -> None:
+        super().__init__(JsonLines())
         self._dialect = dialect
         self._splitter = think_tags.Splitter() if dialect.carrier == "think_tags" else None
         self._thoughts: list[str] = []

@@ -9,9 +9,9 @@ import re
 from thoughtline.formats.openai_chat import bodies, notes, options
 from thoughtline.formats.openai_chat.stream import TEXTS, StreamDecoder
 from thoughtline.formats.openai_chat.stream_encoder import StreamEncoder
-from thoughtline.formats.openai_shapes import OPENAI_ERRORS, OPENAI_MODELS
 from thoughtline.formats.paths import below_openai, by_tail
 from thoughtline.formats.thinking import SettingPlace, without
+from thoughtline.formats.vendor_shapes import OPENAI_ERRORS, OPENAI_MODELS
 from thoughtline.formats.wire import IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import REASONING_CONTENT
 from thoughtline.values.items import Text

@@ -10,9 +10,9 @@ from thoughtline.formats.counting import only
 from thoughtline.formats.openai_responses import bodies, notes, options
 from thoughtline.formats.openai_responses.stream import TEXTS, StreamDecoder
 from thoughtline.formats.openai_responses.stream_encoder import StreamEncoder
-from thoughtline.formats.openai_shapes import OPENAI_ERRORS, OPENAI_MODELS
 from thoughtline.formats.paths import below_openai, by_tail
 from thoughtline.formats.thinking import SettingPlace, without
+from thoughtline.formats.vendor_shapes import OPENAI_ERRORS, OPENAI_MODELS
 from thoughtline.formats.wire import HeldConversation, IdRule, Inclusion, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import OPENAI_RESPONSES
 
