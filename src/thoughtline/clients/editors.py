@@ -7,7 +7,6 @@ from thoughtline.clients.row import CHAT, MESSAGES, RESPONSES, Client, SetupStep
 CURSOR = Client(
     "cursor",
     "Cursor",
-    (),
     formats=(CHAT,),
     steps=(
         SetupStep(
@@ -32,7 +31,7 @@ Add model                   <model>
 VSCODE = Client(
     "vscode-copilot",
     "VS Code Copilot",
-    ("vscode", "copilot-chat", "github-copilot"),
+    aliases=("vscode", "copilot-chat", "github-copilot"),
     formats=(CHAT, RESPONSES, MESSAGES),
     steps=(
         SetupStep(
@@ -74,7 +73,6 @@ VSCODE = Client(
 ZED = Client(
     "zed",
     "Zed",
-    (),
     formats=(CHAT,),
     steps=(
         SetupStep(

@@ -10,7 +10,7 @@ from thoughtline.clients.row import CHAT, GEMINI, MESSAGES, RESPONSES, Client, S
 OPENAI_SDK = Client(
     "openai-sdk",
     "OpenAI SDK",
-    ("openai", "openai-python"),
+    aliases=("openai", "openai-python"),
     formats=(CHAT, RESPONSES),
     steps=(
         SetupStep(
@@ -34,7 +34,7 @@ print(answer.choices[0].message.content)
 ANTHROPIC_SDK = Client(
     "anthropic-sdk",
     "Anthropic SDK",
-    ("anthropic", "anthropic-python"),
+    aliases=("anthropic", "anthropic-python"),
     formats=(MESSAGES,),
     provider="anthropic",
     steps=(
@@ -60,7 +60,7 @@ print(answer.content[-1].text)
 GOOGLE_SDK = Client(
     "google-sdk",
     "Google Gen AI SDK",
-    ("google", "google-genai", "genai", "gemini-sdk"),
+    aliases=("google", "google-genai", "genai", "gemini-sdk"),
     formats=(GEMINI,),
     provider="gemini",
     steps=(
@@ -86,7 +86,7 @@ print(answer.text)
 LITELLM = Client(
     "litellm",
     "LiteLLM",
-    ("litellm-proxy",),
+    aliases=("litellm-proxy",),
     formats=(CHAT, MESSAGES),
     steps=(
         SetupStep(
@@ -120,7 +120,7 @@ print(answer.choices[0].message.content)
 OPEN_WEBUI = Client(
     "open-webui",
     "Open WebUI",
-    ("webui",),
+    aliases=("webui",),
     formats=(CHAT,),
     steps=(
         SetupStep(

@@ -19,7 +19,7 @@ from thoughtline.clients.row import (
 CLINE = Client(
     "cline",
     "Cline",
-    ("cline-cli", "roo-code", "roo"),
+    aliases=("cline-cli", "roo-code", "roo"),
     formats=(CHAT, RESPONSES, MESSAGES, GEMINI),
     steps=(
         SetupStep(
@@ -96,7 +96,6 @@ _OPENCODE_NOTES = (
 OPENCODE = Client(
     "opencode",
     "opencode",
-    (),
     formats=_OPENCODE_FORMATS,
     steps=(
         SetupStep(
@@ -121,7 +120,7 @@ OPENCODE = Client(
 KILO = Client(
     "kilo",
     "Kilo",
-    ("kilo-code", "kilo-cli"),
+    aliases=("kilo-code", "kilo-cli"),
     formats=_OPENCODE_FORMATS,
     steps=(
         SetupStep(
@@ -142,7 +141,7 @@ KILO = Client(
 CONTINUE = Client(
     "continue",
     "Continue",
-    ("continue-dev", "continue-cli"),
+    aliases=("continue-dev", "continue-cli"),
     formats=(CHAT, MESSAGES),
     steps=(
         SetupStep(
@@ -175,7 +174,6 @@ models:
 AIDER = Client(
     "aider",
     "aider",
-    (),
     formats=(CHAT,),
     steps=(
         SetupStep(
@@ -211,7 +209,7 @@ export default (pi) => Object.entries((<lines>).providers).forEach(([name, row])
 PI = Client(
     "pi",
     "pi",
-    ("pi-coding-agent",),
+    aliases=("pi-coding-agent",),
     formats=(CHAT, RESPONSES, MESSAGES, GEMINI),
     steps=(
         SetupStep(

@@ -62,11 +62,11 @@ class Client(NamedTuple):
 
     name: str
     title: str
-    aliases: tuple[str, ...]
     formats: tuple[FormatName, ...]
     steps: tuple[SetupStep, ...]
     habit: str
     provider: str = "deepseek"
+    aliases: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     tried: str = ""
     agents: tuple[str, ...] = ()

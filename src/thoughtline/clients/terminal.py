@@ -21,7 +21,7 @@ from thoughtline.clients.row import (
 CLAUDE_CODE = Client(
     "claude-code",
     "Claude Code",
-    ("claude", "cc"),
+    aliases=("claude", "cc"),
     formats=(MESSAGES,),
     provider="anthropic",
     steps=(
@@ -70,7 +70,7 @@ export ANTHROPIC_DEFAULT_HAIKU_MODEL=<model>
 CODEX = Client(
     "codex",
     "Codex CLI",
-    ("openai-codex",),
+    aliases=("openai-codex",),
     formats=(RESPONSES,),
     provider="openai",
     steps=(
@@ -111,7 +111,7 @@ wire_api = "responses"
 COPILOT_CLI = Client(
     "copilot-cli",
     "Copilot CLI",
-    ("github-copilot-cli",),
+    aliases=("github-copilot-cli",),
     formats=(CHAT, RESPONSES, MESSAGES),
     steps=(
         SetupStep(
@@ -143,7 +143,7 @@ export COPILOT_MODEL=<model>
 QWEN_CODE = Client(
     "qwen-code",
     "Qwen Code",
-    ("qwen",),
+    aliases=("qwen",),
     formats=(CHAT,),
     provider="qwen",
     steps=(
@@ -173,7 +173,7 @@ qwen --auth-type openai
 GEMINI_CLI = Client(
     "gemini-cli",
     "Gemini CLI",
-    ("gemini",),
+    aliases=("gemini",),
     formats=(GEMINI,),
     provider="gemini",
     steps=(
@@ -215,7 +215,7 @@ export GEMINI_MODEL=<model>
 GEMINI_CLI_LOGIN = Client(
     "gemini-cli-login",
     "Gemini CLI with a Google login",
-    ("code-assist", "gemini-code-assist"),
+    aliases=("code-assist", "gemini-code-assist"),
     formats=(CODE_ASSIST,),
     provider="code-assist",
     steps=(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from thoughtline.clients import CLIENTS
@@ -54,14 +55,9 @@ class CommandWords(NamedTuple):
     words: tuple[str, ...]
 
 
-def bash(commands: list[CommandWords]) -> str:
-    rows = "\n".join(f'        {each.name}:*) words="{" ".join(each.words)}" ;;' for each in commands)
-    return _BASH.format(commands=" ".join(each.name for each in commands), rows=rows)
-
-
-def zsh(commands: list[CommandWords]) -> str:
-    rows = "\n".join(f"            {each.name}) found=({' '.join(each.words)}) ;;" for each in commands)
-    return _ZSH.format(commands=" ".join(each.name for each in commands), rows=rows)
+def _filled(template: str, row: str, commands: list[CommandWords]) -> str:
+    rows = "\n".join(row.format(name=each.name, words=" ".join(each.words)) for each in commands)
+    return template.format(commands=" ".join(each.name for each in commands), rows=rows)
 
 
 def fish(commands: list[CommandWords]) -> str:
@@ -76,7 +72,11 @@ def fish(commands: list[CommandWords]) -> str:
     return "\n".join(lines) + "\n"
 
 
-SHELLS: dict[str, Callable[[list[CommandWords]], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
+SHELLS: dict[str, Callable[[list[CommandWords]], str]] = {
+    "bash": partial(_filled, _BASH, '        {name}:*) words="{words}" ;;'),
+    "zsh": partial(_filled, _ZSH, "            {name}) found=({words}) ;;"),
+    "fish": fish,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
