@@ -7,7 +7,7 @@ import json
 import pytest
 from msgspec import Raw
 
-from thoughtline.replay.pairing import name_of, named_as_shown, paired, unnamed
+from thoughtline.replay.pairing import name_of, named_as_shown, paired, unnamed, woven_in_pairs
 from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningSummary, ReasoningText, Text, ToolCall, Unknown
 
 
@@ -71,3 +71,21 @@ def test_the_clients_name_for_a_thought_is_no_loss(is_bound: bool, shown: str | 
     assert named_as_shown(made, (ReasoningText("So.", id=shown),), is_bound=is_bound) == (
         ReasoningText("So.", id=kept),
     )
+
+
+@pytest.mark.parametrize(
+    ("is_bound", "shown", "woven"),
+    [
+        (True, (MSG,), (rs(1), MSG)),
+        (True, (Text("Done."),), (rs(1, None), Text("Done."))),
+        (True, (rs(1, None), Text("Done.")), (rs(1, None), Text("Done."))),
+        (False, (Text("Done."),), (rs(1), Text("Done."))),
+        (False, (rs(1, "rs_9"), Text("Done.")), (rs(1, "rs_9"), Text("Done."))),
+    ],
+)
+def test_a_step_is_woven_with_the_names_that_hold(
+    is_bound: bool, shown: tuple[Item, ...], woven: tuple[Item, ...]
+) -> None:
+    """A thought comes back with its name where its message has one, and a client's own name for it stays."""
+    made = (rs(1), MSG)
+    assert woven_in_pairs(made, shown, made, is_bound=is_bound) == woven
