@@ -3,8 +3,7 @@
     name, host ──> ProviderRow      where it is, which formats it speaks, whose rules hold for what it serves
     model ───────> its maker's row  the contract in each format, how thinking is switched, what it says to a refusal
 
-A new provider is a new file and a name in `PROVIDERS`; whatever else asks, asks the row. Hosts of open models, of whom
-little else is known, stand in one file.
+A new provider is a new file and a name in `PROVIDERS`; whatever else asks, asks the row.
 """
 
 from __future__ import annotations
@@ -21,21 +20,29 @@ from thoughtline.providers import (
     code_assist,
     cohere,
     copilot,
+    deepinfra,
     deepseek,
+    fireworks,
     gemini,
     glm,
     groq,
     kimi,
+    lmstudio,
     mimo,
     minimax,
     mistral,
+    nebius,
     ollama,
-    open_hosts,
     openai,
+    opencode_go,
     openrouter,
     perplexity,
     qwen,
+    sambanova,
+    siliconflow,
+    together,
     vertex,
+    vllm,
     xai,
 )
 from thoughtline.providers.anthropic import ANTHROPIC as ANTHROPIC
@@ -105,9 +112,9 @@ PROVIDERS: tuple[ProviderRow, ...] = (
         openrouter.ROW,
         openrouter.VERCEL,
     ),
-    *(mistral.ROW, groq.ROW, cerebras.ROW, open_hosts.FIREWORKS, open_hosts.TOGETHER, open_hosts.SILICONFLOW),
-    *(open_hosts.NEBIUS, open_hosts.DEEPINFRA, open_hosts.SAMBANOVA, cohere.ROW, perplexity.ROW, bedrock.ROW),
-    *(ollama.ROW, open_hosts.VLLM, open_hosts.LMSTUDIO, copilot.ROW, open_hosts.OPENCODE_GO),
+    *(mistral.ROW, groq.ROW, cerebras.ROW, fireworks.ROW, together.ROW, siliconflow.ROW),
+    *(nebius.ROW, deepinfra.ROW, sambanova.ROW, cohere.ROW, perplexity.ROW, bedrock.ROW),
+    *(ollama.ROW, vllm.ROW, lmstudio.ROW, copilot.ROW, opencode_go.ROW),
 )
 
 

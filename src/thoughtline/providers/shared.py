@@ -8,10 +8,11 @@ from thoughtline.providers.contract import Contract, Source, unverified
 from thoughtline.providers.dialects import REASONING, REASONING_CONTENT
 from thoughtline.providers.knobs import ANY_EFFORT, TO_HIGH, Knob
 from thoughtline.providers.refusals import says
-from thoughtline.providers.row import ProviderRow
+from thoughtline.providers.row import ModelRow, ProviderRow
 from thoughtline.values.errors import FailureKind
 from thoughtline.values.items import META_RESPONSES_V1, UNKNOWN_FORMAT
 from thoughtline.values.options import ALL_TOOLS
+from thoughtline.values.turns import FormatName
 
 # jan#8136: Groq tells every violation, each in its brackets. 2026-11.
 _VIOLATION = (
@@ -128,3 +129,19 @@ UNLISTED = ProviderRow(
     key_prefixes=("nvapi-", "hf_"),
 )
 """A host that nobody lists."""
+
+
+def open_host(name: str, hosts: str, base_url: str, *, formats: tuple[FormatName, ...], **facts: object) -> ProviderRow:
+    """A host of open models, of whom no refusal is known, with what else is true of it."""
+    row = ProviderRow(
+        name=name,
+        hosts=hosts,
+        base_url=base_url,
+        formats=formats,
+        rules="makers",
+        rows=(ModelRow(contracts=(CONTENT_CONTRACT,)),),
+        wants_back="always",
+        has_documented_field=False,
+        is_lenient=True,
+    )
+    return replace(row, **facts)

@@ -1,0 +1,12 @@
+"""DeepInfra: open models of others."""
+
+from thoughtline.providers.shared import open_host
+
+ROW = open_host(
+    "deepinfra",
+    r"deepinfra\.com$",
+    "https://api.deepinfra.com/v1/openai",
+    formats=("openai_chat", "anthropic_messages"),
+    key_variables=("DEEPINFRA_API_KEY", "DEEPINFRA_TOKEN"),
+    bases={"anthropic_messages": "https://api.deepinfra.com/anthropic"},
+)

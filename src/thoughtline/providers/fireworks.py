@@ -1,0 +1,13 @@
+"""Fireworks: open models of others."""
+
+from thoughtline.providers.refusals import says
+from thoughtline.providers.shared import open_host
+
+ROW = open_host(
+    "fireworks",
+    r"fireworks\.ai$",
+    "https://api.fireworks.ai/inference/v1",
+    formats=("openai_chat", "openai_responses", "anthropic_messages"),
+    key_prefixes=("fw_",),
+    refusals=(says("forbidden", "drop_member", "Extra inputs are not permitted, field: '{element_member}'"),),
+)

@@ -1,0 +1,12 @@
+"""LM Studio: a server of one's own."""
+
+from thoughtline.providers.shared import open_host
+
+ROW = open_host(
+    "lmstudio",
+    "(?!)",
+    "http://127.0.0.1:1234/v1",
+    formats=("openai_chat", "openai_responses", "anthropic_messages"),
+    wants_back="by model",
+    is_lenient=False,
+)

@@ -1,0 +1,10 @@
+"""SiliconFlow: open models of others."""
+
+from thoughtline.providers.shared import open_host
+
+ROW = open_host(
+    "siliconflow",
+    r"siliconflow\.(cn|com)$",
+    "https://api.siliconflow.com/v1",
+    formats=("openai_chat", "anthropic_messages"),
+)

@@ -1,0 +1,16 @@
+"""vLLM: a server of one's own, which hands `reasoning` to the model's template."""
+
+from thoughtline.providers.dialects import REASONING
+from thoughtline.providers.row import ModelRow
+from thoughtline.providers.shared import FIELD_CONTRACT, open_host
+
+ROW = open_host(
+    "vllm",
+    "(?!)",
+    "http://127.0.0.1:8000/v1",
+    formats=("openai_chat", "openai_responses", "anthropic_messages"),
+    rows=(ModelRow(contracts=(FIELD_CONTRACT,)),),
+    dialect=REASONING,
+    wants_back="by model",
+    is_lenient=False,
+)
