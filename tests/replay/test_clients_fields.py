@@ -351,6 +351,23 @@ def test_a12_a_sentinel_gives_way_to_the_true_signature(sentinel: str) -> None:
     assert signatures(stranger.messages[1]) == [sentinel]
 
 
+def test_a12_a_call_without_a_signature_behind_a_thought() -> None:
+    """A12: the words of a thought are no signature; a call that nobody knows still gets the sentinel."""
+    world = World("gemini", "gemini-3-pro-preview", "gemini_generate")
+    turn = model({"text": "I look.", "thought": True}, runs("ls"))
+    sent = world.send(gemini(asked({"text": "Look."}), turn, asked(ran())))
+    assert signatures(sent.messages[1]) == [SKIP]
+
+
+def test_a_seal_beside_turns_that_have_none() -> None:
+    """One turn with another provider's seal loses it, whatever the turns around it have."""
+    world = World("deepseek", "deepseek-v4-pro")
+    sealed = said("Hm.", reasoning_details=[{"type": "reasoning.encrypted", "data": "c2VhbA==", "format": "x"}])
+    sent = world.send(chat(user("One?"), said("Yes."), user("Two?"), sealed, user("Three?"), said("No."), user("So?")))
+    assert "reasoning_details" not in sent.messages[3]
+    assert sent.plan.counts.stripped == 1
+
+
 def test_a12_a_sentinel_on_the_chat_face() -> None:
     """A12: the same where the signature stands in `extra_content`."""
     world = World(*GEMINI)
