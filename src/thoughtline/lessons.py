@@ -62,13 +62,13 @@ class Lessons:
         except StoreError:
             return
         # A note of another version that we can't read teaches us nothing.
-        told = {key_of(one): one for note in notes if (one := read_or_none(_decoder, note.value)) is not None}
+        corrections = {key_of(one): one for note in notes if (one := read_or_none(_decoder, note.value)) is not None}
         refused = frozenset(Key(note.key) for note in seals)
         if isinstance(self._store, LayeredStore) and not self._store.is_settled:
             # Memory alone has answered: it knows what was learned here, and nothing of what was reset.
-            told = {key_of(one): one for one in self.corrections} | told
+            corrections = {key_of(one): one for one in self.corrections} | corrections
             refused |= self.refused
-        self.by_target = _by_target(told.values())
+        self.by_target = _by_target(corrections.values())
         self.refused = refused
 
     async def keep(self, corrections: tuple[Correction, ...], refused: frozenset[Key]) -> None:

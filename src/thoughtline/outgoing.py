@@ -67,10 +67,10 @@ def provider_of(url: str) -> str:
 
 def server_of(address: AskedAddress, providers: Iterable[Provider] = tuple(PROVIDERS.values())) -> Server:
     """The provider that has this base for this format; else whoever is at the host, with the base as its endpoint."""
-    asked = _compared(address.base)
+    base = _compared(address.base)
     for provider in providers:
         endpoint = provider.bases.get(address.format, provider.base_url)
-        if endpoint and address.format in provider.formats and _compared(endpoint) == asked:
+        if endpoint and address.format in provider.formats and _compared(endpoint) == base:
             return Server(provider.name, endpoint)
     name = provider_of(address.base)
     known = PROVIDERS.get(name)

@@ -157,11 +157,11 @@ class Prepared(Struct, frozen=True, gc=False):
         return Outcome(
             **{**counts, "healed": 1 if self.healings else 0, "checkpoints": quotes},
             added_chars=len(quotation.text) if quotation else 0,
-            findings=_told(findings[:MAX_FINDINGS]) if findings else (),
+            findings=_places_of(findings[:MAX_FINDINGS]) if findings else (),
         )
 
 
-def _told(findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
+def _places_of(findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
     return tuple([(finding.rule, finding.place) for finding in findings])
 
 

@@ -20,7 +20,7 @@ from thoughtline.replay.remembering import (
     conversation_of,
     found_list,
     premises_of,
-    said_beside,
+    surroundings_of,
 )
 from thoughtline.replay.segments import Worked, segments_of, settles_all
 from thoughtline.sessions import unnamed_session
@@ -94,5 +94,7 @@ def conversation(prepared: Prepared, body: bytes) -> KnownConversation | None:
         return None
     begun = "" if who.session is not None else unnamed_session(transcript)
     premises = premises_of(prepared.destination, who, prepared.contract, prepared.policy)
-    said = said_beside(transcript, prepared.contract)
-    return conversation_of(body, listed[0], premises, said=said, begun=begun).with_segments(tuple(segments))
+    surroundings = surroundings_of(transcript, prepared.contract)
+    return conversation_of(body, listed[0], premises, surroundings=surroundings, begun=begun).with_segments(
+        tuple(segments)
+    )

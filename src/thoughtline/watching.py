@@ -269,8 +269,8 @@ def captured_at(
             record = Record(RecordId(""), made, tuple(items), keys=keys, created_at=0.0, is_complete=finish is not None)
             # The same turn captured twice is the same record, whenever that was.
             name = RecordId(digest(encode_record(record)).hex())
-            told = replace(outcome, finish=finish.reason) if outcome and finish else outcome
-            records.append(replace(record, id=name, created_at=now, outcome=told))
+            done = replace(outcome, finish=finish.reason) if outcome and finish else outcome
+            records.append(replace(record, id=name, created_at=now, outcome=done))
     return tuple(records)
 
 

@@ -119,13 +119,13 @@ class _Chain:
     def _place_after(self, previous: Record | None, step: ModelStep) -> Key | None:
         """Where a step stands that came after this record, and what the client shows between the two."""
         before = self._before
-        said = said_between(before, step) if previous is not None and before is not None else None
-        if previous is None or before is None or said is None:
+        between = said_between(before, step) if previous is not None and before is not None else None
+        if previous is None or before is None or between is None:
             return None
         own = [one for one in before.results if one.call_id in previous.call_ids]
         if own and len(own) < len(before.results):  # of several steps written into one
-            said = (said_by_results([result_text(one.content) for one in own]), *said[1:])
-        return place_after(previous, said)
+            between = (said_by_results([result_text(one.content) for one in own]), *between[1:])
+        return place_after(previous, between)
 
 
 def _is_notice(result: ToolResult) -> bool:

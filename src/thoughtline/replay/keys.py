@@ -159,12 +159,12 @@ class Outline(Struct):
     turns of the user, all words count as one text and all calls, with their ids, as one list: so it is the same
     whichever of them stood together. Results don't count at all.
 
-    `said` are the turns so far: bytes, or a model's words and calls. A mark is how many there were at some point;
+    `turns` are those so far: bytes, or a model's words and calls. A mark is how many there were at some point;
     digests that are asked for in order are made in one go. `_start` are the hashes that it goes on from.
     """
 
     _start: Hashes
-    said: list[bytes | tuple[str, list[str]]] = []
+    turns: list[bytes | tuple[str, list[str]]] = []
     _hashes: Hashes | None = None
     _read: int = 0
 
@@ -174,14 +174,14 @@ class Outline(Struct):
             users, words, calls = map(_copy_of, self._start)
             self._hashes, self._read = (users, words, calls), 0
         users, words, calls = self._hashes
-        for said in self.said[self._read : mark]:
-            if isinstance(said, bytes):
-                users.update(said + b"\0")
+        for turn in self.turns[self._read : mark]:
+            if isinstance(turn, bytes):
+                users.update(turn + b"\0")
                 words.update(b"\0")
                 calls.update(b"\0")
             else:
-                words.update(said[0].encode())
-                calls.update("".join(said[1]).encode())
+                words.update(turn[0].encode())
+                calls.update("".join(turn[1]).encode())
         self._read = mark
         return digest(users.digest() + words.digest() + calls.digest())
 
@@ -266,34 +266,34 @@ class Trail:
                 self._results.append(result_text(item.content))
                 self._answers.append(item)
         if count < len(turn.items) or not count:
-            said = brief(said_by(turn))
-            self._add(said)
-            self._outline.said.append(said)
+            words = brief(said_by(turn))
+            self._add(words)
+            self._outline.turns.append(words)
 
     def note(self, turn: Turn) -> None:
         """A system message inside the conversation: part of its outline, and thinking after it is bound to it there."""
-        said = said_by(turn)
-        self._outline.said.append(brief(said))
+        words = said_by(turn)
+        self._outline.turns.append(brief(words))
         self._has_outline = True
         if self._frame:
             place = b"%b:%d:" % (self._lineage, len(self._results))
-            self._frame = digest_of(self._frame, place, said)
+            self._frame = digest_of(self._frame, place, words)
 
-    def _add(self, *said: bytes) -> None:
+    def _add(self, *texts: bytes) -> None:
         """What comes next is no result: those so far count as one turn, and then this was said."""
         if self._results:
-            said = (said_by_results(self._results), *said)
+            texts = (said_by_results(self._results), *texts)
             self._results = []
             self._has_outline = True
-        for one in said:
-            self._lineage = digest(self._lineage + one)
-            self._last = (*self._last, one)[-_CONTEXT_TURNS:]
+        for text in texts:
+            self._lineage = digest(self._lineage + text)
+            self._last = (*self._last, text)[-_CONTEXT_TURNS:]
 
     def end(self) -> Spot:
         """Where the answer will stand, with all that its keys are made of."""
         if self._results:
             self._add()
-        outline = self._outline.before(len(self._outline.said)) if self._has_outline else b""
+        outline = self._outline.before(len(self._outline.turns)) if self._has_outline else b""
         return Spot(self._lineage, self._last, self._frame, outline)
 
     def take(self, positions: Sequence[int], turns: Sequence[Turn]) -> ModelStep:
@@ -308,8 +308,8 @@ class Trail:
             items = tuple(item for part in parts for item in part.items)
         shown = shown_of(items)
         self._add(brief(shown.content))
-        mark = len(self._outline.said)
-        self._outline.said.append((shown.words, shown.calls))
+        mark = len(self._outline.turns)
+        self._outline.turns.append((shown.words, shown.calls))
         self._answers = []
         return ModelStep(
             tuple(positions),
@@ -338,14 +338,14 @@ def said_between(step: ModelStep, following: ModelStep) -> tuple[bytes, ...] | N
     return last[len(last) - last[::-1].index(own) :] if own in last else None
 
 
-def place_after(record: Record, said: Sequence[bytes]) -> Key | None:
+def place_after(record: Record, between: Sequence[bytes]) -> Key | None:
     """Where the next step stands, if this record's came first and then this was said."""
     lineage = next((one for one in record.keys if evidence_of(one) == "lineage"), None)
     if lineage is None:
         return None
     found = bytes.fromhex(lineage.partition(":")[2])
-    for one in said:
-        found = digest(found + one)
+    for text in between:
+        found = digest(found + text)
     return key("place", found)
 
 

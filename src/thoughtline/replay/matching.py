@@ -94,17 +94,17 @@ def match_by_evidence(
         return None
     if len(looks) == 1:
         return None if _is_merged(looks[0], step, found, identity) else looks[0].match
-    said = [look for look in candidates if _is_what_client_has(look.record, step)]
-    pool = said or _not_contradicted(candidates, looks, step, identity)
+    confirmed = [look for look in candidates if _is_what_client_has(look.record, step)]
+    pool = confirmed or _not_contradicted(candidates, looks, step, identity)
     if not pool:
         return Ambiguous(len(looks))
     best = max(_rank(look, step, identity) for look in pool)
     leaders = [look for look in pool if _rank(look, step, identity) == best]
     complete = [look for look in leaders if look.record.is_complete] or leaders
     is_proven = "outline" in complete[0].evidence and complete[0].record.id in used
-    if not said and not is_proven and _is_doubtful(complete[0], looks, step, identity):
+    if not confirmed and not is_proven and _is_doubtful(complete[0], looks, step, identity):
         return Ambiguous(len(looks))
-    if not said and _is_guess(complete[0], looks, step, identity):
+    if not confirmed and _is_guess(complete[0], looks, step, identity):
         return Ambiguous(len(looks))
     if _is_merged(complete[0], step, found, identity):
         return None

@@ -240,7 +240,7 @@ def _complaints(body: bytes) -> Iterator[_Complaint]:
         layer = queue.popleft()
         if isinstance(layer.value, dict):
             layer = layer._replace(codes=_codes(layer.value) or layer.codes)
-            yield from _said(layer)
+            yield from _complaints_in(layer)
         if layer.depth < _DEPTH:
             queue.extend(_inside(layer))
 
@@ -286,7 +286,7 @@ def _inside(layer: _Layer) -> Iterator[_Layer]:
             yield inner._replace(value=nested, codes=(), is_wrapped=True)
 
 
-def _said(layer: _Layer) -> Iterator[_Complaint]:
+def _complaints_in(layer: _Layer) -> Iterator[_Complaint]:
     error = layer.value
     param = error.get("param")
     param = param if isinstance(param, str) else ""

@@ -90,7 +90,7 @@ class Premises(NamedTuple):
     refused: frozenset[Key]
 
 
-class Said(NamedTuple):
+class Surroundings(NamedTuple):
     """What a request says beside its conversation, as far as plans depend on it."""
 
     thinking: ThinkingSwitch
@@ -100,13 +100,13 @@ class Said(NamedTuple):
     frame: bytes
 
 
-def said_beside(transcript: Transcript, contract: Contract) -> Said:
+def surroundings_of(transcript: Transcript, contract: Contract) -> Surroundings:
     frame = b""
     if contract.binds_prefix:
         beside = tuple([turn for turn in transcript.turns if turn.at == SYSTEM_MEMBER])
         frame = frame_of(Transcript(transcript.format, beside, tools=transcript.tools))
     stored, includes = transcript.is_stored, transcript.includes
-    return Said(transcript.thinking, bool(transcript.tools), stored, includes, frame)
+    return Surroundings(transcript.thinking, bool(transcript.tools), stored, includes, frame)
 
 
 class KnownConversation(Struct, frozen=True, eq=False, gc=False):
@@ -114,7 +114,7 @@ class KnownConversation(Struct, frozen=True, eq=False, gc=False):
 
     index: Index
     premises: Premises
-    said: Said
+    surroundings: Surroundings
     segments: tuple[Segment, ...]
     begun: str
     size: int
@@ -142,10 +142,12 @@ def found_list(body: bytes, format: FormatName) -> Span | None:
     return listed if listed is not None and found is not None and found.end() == listed[0] else None
 
 
-def conversation_of(body: bytes, start: int, premises: Premises, *, said: Said, begun: str) -> KnownConversation:
+def conversation_of(
+    body: bytes, start: int, premises: Premises, *, surroundings: Surroundings, begun: str
+) -> KnownConversation:
     """One that was worked through from its beginning; its list begins at `start`."""
     index = index_of(body, start, premises.destination.format, premises.identity.tenant)
-    return KnownConversation(index, premises, said, (), begun=begun, size=0)
+    return KnownConversation(index, premises, surroundings, (), begun=begun, size=0)
 
 
 class Cut(NamedTuple):
@@ -176,7 +178,10 @@ class Cut(NamedTuple):
         if first is None or first.role != "assistant" or transcript.has_lone_surrogates:
             return False
         is_bounded = self.past.elements + len(transcript.turns) <= MAX_TURNS
-        return is_bounded and said_beside(transcript, self.conversation.premises.contract) == self.conversation.said
+        return (
+            is_bounded
+            and surroundings_of(transcript, self.conversation.premises.contract) == self.conversation.surroundings
+        )
 
     def joined(self, body: bytes, short: bytes) -> bytes:
         """What to send: what went up for the segments, within what was made of the short body."""
@@ -254,7 +259,7 @@ class Conversations:
         found = _LISTS[new.premises.destination.format].search(body)
         assert found is not None
         for old in self._alike.get(new.index, [])[:]:
-            if old.premises == new.premises and old.said == new.said:
+            if old.premises == new.premises and old.surroundings == new.surroundings:
                 self._go_past(old, old.shared(body, found.end()))
         self._put(new, now)
 

@@ -54,8 +54,8 @@ def _is_all_google_wants(shown: Items, target: Items) -> bool:
         return True
     if not same_reasoning(*([item for item in turn if not is_unsigned(item)] for turn in (target, shown))):
         return False
-    own, told = ("".join(_text_of(turn).split()) for turn in (shown, target))
-    return own != told and own in told and any(seal_of(item) for item in target)
+    own, whole = ("".join(_text_of(turn).split()) for turn in (shown, target))
+    return own != whole and own in whole and any(seal_of(item) for item in target)
 
 
 def _joined(items: Items) -> list[Item]:

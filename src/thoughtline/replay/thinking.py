@@ -29,10 +29,10 @@ def in_own_mode(transcript: Transcript, contract: Contract, model: str) -> tuple
     if not knob.modes or mode in knob.modes:
         return transcript, ()
     try:
-        asked = wire.options.decode_options(transcript.body).options
+        options = wire.options.decode_options(transcript.body).options
     except DecodeError:
         return transcript, ()  # the provider says what is wrong with it
-    settings = dict(settle(asked.thinking, contract, model or transcript.model, asked.max_tokens).members)
+    settings = dict(settle(options.thinking, contract, model or transcript.model, options.max_tokens).members)
     became = settings.get(modes.switch, modes.words["off"])
     changed = transcript
     for name, value in modes.told(transcript.body, settings):

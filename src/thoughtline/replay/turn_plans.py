@@ -418,10 +418,10 @@ def _unrepeated(turns: Sequence[Turn], position: int, items: tuple[Item, ...]) -
     kept = []
     for item in items:
         if isinstance(item, ToolResult):
-            said = (item.call_id, item.name, bytes(item.content))
-            if said in seen:
+            content = (item.call_id, item.name, bytes(item.content))
+            if content in seen:
                 continue
-            seen.add(said)
+            seen.add(content)
         kept.append(item)
     return tuple(kept)
 

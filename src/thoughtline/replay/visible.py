@@ -154,8 +154,8 @@ def said_by(turn: Turn) -> bytes:
         return f"{turn.role}-says:{turn.items[0].text.strip()}".encode()
     texts = [item.text for item in turn.items if isinstance(item, Text)]
     others = [without_cache_marks(item.raw) for item in turn.items if isinstance(item, Unknown)]
-    said = "\n".join(texts).strip()
-    return packed(turn.role, said, *others) if others else f"{turn.role}-says:{said}".encode()
+    text = "\n".join(texts).strip()
+    return packed(turn.role, text, *others) if others else f"{turn.role}-says:{text}".encode()
 
 
 def without_cache_marks(value: Raw) -> str:

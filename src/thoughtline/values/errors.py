@@ -151,12 +151,12 @@ class InputProblem(NamedTuple):
     remedy: str
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """All but the remedy."""
         return f"{self.place}: {self.key}: {self.message}" if self.key else f"{self.place}: {self.message}"
 
     def __str__(self) -> str:
-        return f"{self.told} ({self.remedy})"
+        return f"{self.summary} ({self.remedy})"
 
 
 class SettingsError(ThoughtlineError):

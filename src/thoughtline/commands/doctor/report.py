@@ -49,7 +49,7 @@ async def examine(file: Path | None, environment: Mapping[str, str], flags: Flag
     try:
         settings = load_settings(file, environment, flags, home)
     except SettingsError as error:
-        return [Check("settings", "fail", problem.told, problem.remedy) for problem in error.problems]
+        return [Check("settings", "fail", problem.summary, problem.remedy) for problem in error.problems]
     chosen = file or settings_file(environment, home)
     told = f"read from {chosen}" if chosen else "no config file: using defaults"
     return [Check("settings", "ok", told), *await _look(settings, data_directory(environment, home), time.time)]
