@@ -44,7 +44,7 @@ def _head_of(started: Started) -> bytes:
 
 
 class _Choice(Struct):
-    """What one choice has said so far."""
+    """What was written of one choice so far; `written` are the positions of its items."""
 
     written: set[int] = set()
     calls: dict[int, int] = {}
@@ -69,7 +69,7 @@ class StreamEncoder(EventEncoder):
         return b""
 
     def _grow(self, event: TextDelta | ReasoningDelta, member: bytes) -> bytes:
-        """More of what was told of before, in a member of its own; nothing if it is something else."""
+        """More of what was written before, in a member of its own; nothing if it is something else."""
         choice = self._choices.get(event.choice)
         if choice is None or choice.is_thinking or event.position not in choice.written or not member:
             return b""
@@ -82,7 +82,7 @@ class StreamEncoder(EventEncoder):
 
     def _reasoning(self, event: ReasoningDelta) -> bytes:
         if event.known:
-            return b""  # it is told whole at the end
+            return b""  # it is written whole at the end
         if grown := self._grow(event, self._thinks_in):
             return grown
         return self._delta(event.choice, event.position, self._thinking(event.choice, event.text))

@@ -137,7 +137,7 @@ class StreamEncoder(EventEncoder):
         return done
 
     def _leave(self) -> bytes:
-        """End the element that is open with what was said of it."""
+        """End the element that is open with what was written of it."""
         opened = self._open
         if opened.kind == "reasoning":
             return self._end_part() + self._close(encode_reasoning(opened.reasoning, self._dialect))
