@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.descriptions import json_of
 from tests.wire_cases import REQUESTS, RESPONSES, STREAMS, WireCase
@@ -20,6 +21,8 @@ from thoughtline.formats import FORMATS, Wire
 from thoughtline.formats.aws_event_stream import EventStream
 from thoughtline.formats.framing import JsonArray, JsonLines, ServerSentEvents
 from thoughtline.values.errors import DecodeError, Fault, LimitExceeded
+from thoughtline.values.items import Item, Text, Unknown
+from thoughtline.values.turns import FormatName
 
 ROWS = list(FORMATS.values())
 
@@ -107,6 +110,36 @@ def test_an_error_names_the_place_inside_the_body() -> None:
     with pytest.raises(DecodeError) as wrong:
         bodies.decode_request(body, FORMATS["openai_chat"].dialect)
     assert wrong.value.place == "/messages/1/reasoning_content"
+
+
+@pytest.mark.parametrize("member", ["text", "call_id", "name"])
+def test_a_content_of_interactions_is_known_by_its_type(member: str) -> None:
+    """A picture may have members of our names with values of other types: it passes as it is."""
+    row = FORMATS["gemini_interactions"]
+    body = json.dumps({"input": [{"type": "image", member: 5}]}).encode()
+    transcript = row.bodies.decode_request(body, row.dialect)
+    assert [item.kind for item in transcript.turns[0].items if isinstance(item, Unknown)] == ["image"]
+    assert row.bodies.encode_request(transcript, row.dialect) == body
+    edited = transcript.with_items(0, (Text("a"), *transcript.turns[0].items))
+    written = json_of(row.bodies.encode_request(edited, row.dialect))
+    assert written == {"input": [{"type": "text", "text": "a"}, {"type": "image", member: 5}]}
+
+
+@pytest.mark.parametrize(
+    ("items", "content"), [((Text("a"),), b'{"parts":[{"text":"a"}]}'), ((), b"null")], ids=["words", "nothing"]
+)
+@pytest.mark.parametrize("format", ["gemini_generate", "gemini_code_assist"])
+def test_an_edit_of_a_candidate_whose_content_is_null(
+    format: FormatName, items: tuple[Item, ...], content: bytes
+) -> None:
+    """It is written like one without a content; all else keeps its bytes."""
+    row = FORMATS[format]
+    before = b'{"candidates":[{"content":null,"finishReason":"SAFETY"}]}'
+    body = b'{"response":' + before + b"}" if format == "gemini_code_assist" else before
+    reply = row.bodies.decode_response(body, row.dialect)
+    first = reply.candidates[0]
+    edited = replace(reply, candidates=(replace(first, turn=first.turn.with_items(items)),))
+    assert row.bodies.encode_response(edited, row.dialect) == body.replace(b"null", content)
 
 
 WRONG: list[Any] = [0, -1.5, True, "text", [], [[]], {}, {"a": {}}, None, [None], 10**40]

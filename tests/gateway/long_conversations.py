@@ -205,7 +205,7 @@ class _History:
         name = self._own_id(number)
         used = frozenset((name,)) if self._cell.kind == "repeated" and number else frozenset[str]()
         ids = self._ids._replace(turn=number, used=used)
-        call = self._call(number, ids.outward(name, "0.0", "weather"))
+        call = self._call(number, ids.for_client(name, "0.0", "weather"))
         is_kept = self._cell.kind == "kept" or (self._cell.kind == "mixed" and number % 3 == 0)
         if not is_kept or self._contract.takes == "nothing":
             return (Text(f"Reading {number}."), call)

@@ -49,7 +49,7 @@ def test_an_id_that_fits_is_left_alone(format: FormatName, dialect: Dialect, pat
 def test_what_goes_out_comes_back(name: str, turn: int) -> None:
     """An id that a client can't have is wrapped, and read back from what the client sends."""
     rule = rule_of("anthropic_messages", providers.ANTHROPIC)
-    shown = CallIds(rule, turn).outward(name, "0.0", "look")
+    shown = CallIds(rule, turn).for_client(name, "0.0", "look")
     assert shown is not None
     assert rule.pattern.fullmatch(shown)
     assert unwrapped(shown) == name
@@ -58,15 +58,15 @@ def test_what_goes_out_comes_back(name: str, turn: int) -> None:
 def test_ids_that_repeat_in_a_conversation_are_told_apart() -> None:
     """Kimi counts from zero in every turn: a client sees two ids, Kimi its own."""
     rule = rule_of("openai_responses", providers.OPENAI_RESPONSES)
-    first = CallIds(rule, 0).outward("functions.look:0", "0.0", "look")
-    second = CallIds(rule, 1, frozenset({"functions.look:0"})).outward("functions.look:0", "0.0", "look")
+    first = CallIds(rule, 0).for_client("functions.look:0", "0.0", "look")
+    second = CallIds(rule, 1, frozenset({"functions.look:0"})).for_client("functions.look:0", "0.0", "look")
     assert first != second
     assert [unwrapped(str(name)) for name in (first, second)] == ["functions.look:0", "functions.look:0"]
 
 
 def test_a_call_without_an_id_gets_one_that_says_so() -> None:
     """Gemini may send none: the client gets one, and Gemini none back."""
-    shown = CallIds(rule_of("anthropic_messages", providers.ANTHROPIC), 0, frozenset(), "salt").outward(
+    shown = CallIds(rule_of("anthropic_messages", providers.ANTHROPIC), 0, frozenset(), "salt").for_client(
         None, "0.0", "look"
     )
     assert shown is not None
@@ -98,7 +98,7 @@ def test_an_id_too_long_to_wrap_comes_back_from_the_record() -> None:
     """A digest can't be read back: the record of the turn tells what it was."""
     name = "call_" + "x" * 300
     client = CallIds(rule_of("openai_chat", FORMATS["openai_chat"].dialect), 0)
-    shown = client.outward(name, "0.0", "look")
+    shown = client.for_client(name, "0.0", "look")
     assert shown is not None
     assert len(shown) <= 40
     call, result = ToolCall("look", "{}", shown), ToolResult(Raw(b'"x"'), shown)
@@ -117,7 +117,7 @@ LONG = "call_" + "x" * 60
 def by_trying_all(transcript: Transcript, records: list[Record], client: CallIds) -> Transcript:
     """What `with_own_ids` gives, found by trying every turn number for every id."""
     known = {
-        client._replace(turn=turn).outward(name, "", ""): name
+        client._replace(turn=turn).for_client(name, "", ""): name
         for record in records
         for name in record.call_ids
         for turn in range(client.turn + 1)
@@ -135,7 +135,7 @@ def by_trying_all(transcript: Transcript, records: list[Record], client: CallIds
 def shown_turns(names: list[tuple[str, int]]) -> tuple[Turn, ...]:
     """The model's turns of a chat client: each id as it was shown when so many turns had been before it."""
     rule = rule_of("openai_chat", FORMATS["openai_chat"].dialect)
-    shown = [CallIds(rule, turn).outward(name, "0.0", "look") for name, turn in names]
+    shown = [CallIds(rule, turn).for_client(name, "0.0", "look") for name, turn in names]
     return tuple(Turn("assistant", (ToolCall("look", "{}", name),), at) for at, name in enumerate(shown))
 
 
@@ -186,7 +186,7 @@ def test_a_long_conversation_has_all_of_its_ids_back() -> None:
 def test_long_ids_go_back_as_they_came(dialect: Dialect, is_kept: bool) -> None:
     """vLLM's have 46 characters, more than OpenAI takes; a client of Messages shows them as they are."""
     name = "chatcmpl-tool-" + "0123456789abcdef" * 2
-    shown = CallIds(rule_of("anthropic_messages", providers.ANTHROPIC), 0).outward(name, "0.0", "look")
+    shown = CallIds(rule_of("anthropic_messages", providers.ANTHROPIC), 0).for_client(name, "0.0", "look")
     assert shown == name
     outgoing = OutgoingIds(upstream_rule("openai_chat", dialect))
     assert (outgoing.call(ToolCall("look", "{}", shown)) == name) is is_kept

@@ -284,13 +284,13 @@ def thinking_switch(*values: Raw) -> ThinkingSwitch:
     """The first of these members that says anything. One that can't be read says nothing: the provider will answer."""
     for value in values:
         if value is not NULL:
-            said = _said(read_or_none(_plain_decoder, value))
-            if said != "unsaid":
-                return said
+            switch = _switch_in(read_or_none(_plain_decoder, value))
+            if switch != "unsaid":
+                return switch
     return "unsaid"
 
 
-def _said(value: Any) -> ThinkingSwitch:
+def _switch_in(value: Any) -> ThinkingSwitch:
     match value:
         case bool():
             return "on" if value else "off"
@@ -300,6 +300,6 @@ def _said(value: Any) -> ThinkingSwitch:
             return "off" if value.lower() in _OFF_WORDS else "adaptive" if value == "adaptive" else "on"
         case Mapping():
             for name in _INSIDE:
-                if name in value and (said := _said(value[name])) != "unsaid":
-                    return said
+                if name in value and (switch := _switch_in(value[name])) != "unsaid":
+                    return switch
     return "unsaid"

@@ -54,38 +54,38 @@ def _decode_part(raw: Raw, decode_media: DecodeMedia) -> ResultPart:
     return decode_media(Unknown("", raw)) or bytes(raw).decode()
 
 
-class Told(NamedTuple):
+class SplitResult(NamedTuple):
     """A result for a wire: its text and JSON, one part a line; the media that it has a place for, as its JSON; and
     those it has none for."""
 
-    said: str
+    text: str
     held: list[Raw]
     rest: tuple[Media, ...]
 
 
-def tell_result(content: ResultContent, encode_media: EncodeMedia) -> Told:
-    said: list[str] = []
+def split_result(content: ResultContent, encode_media: EncodeMedia) -> SplitResult:
+    texts: list[str] = []
     held: list[Raw] = []
     rest: list[Media] = []
     for part in content.parts:
         if isinstance(part, str):
-            said.append(part)
+            texts.append(part)
         elif isinstance(part, JsonPart):
-            said.append(bytes(part.value).decode())
+            texts.append(bytes(part.value).decode())
         elif (encoded := encode_media(part)) is not None:
             held.append(encoded.raw)
         else:
             rest.append(part)
-    return Told("\n".join(said), held, tuple(rest))
+    return SplitResult("\n".join(texts), held, tuple(rest))
 
 
 def no_media(media: Media) -> None:
     """For a wire that has no place for media in results."""
 
 
-def failed(said: str) -> str:
+def failed(text: str) -> str:
     """The text of a tool that failed, for a wire that has no mark for that."""
-    return f"Error: {said}"
+    return f"Error: {text}"
 
 
 # --- citations: pages by their address, and kinds that nobody else has ------------------------------------------------

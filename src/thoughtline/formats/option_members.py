@@ -128,7 +128,7 @@ class Reader:
         for name in names:
             self._left.pop(name, None)
 
-    def skip_said(self, name: str, *values: bytes) -> None:
+    def skip_default(self, name: str, *values: bytes) -> None:
         """A member that asks for what is done anyway."""
         if bytes(self._members.get(name, NULL)) in values:
             self._left.pop(name, None)
@@ -205,5 +205,5 @@ def described(tool: FunctionTool | CustomTool, *rest: tuple[str, bytes | Raw | N
 
 def schema_members(output: StructuredOutput) -> dict[str, object]:
     """How OpenAI's formats tell the schema of an answer."""
-    told: dict[str, object] = {"name": output.name or "answer", "schema": output.schema}
-    return told | ({"description": output.description} if output.description is not None else {})
+    schema: dict[str, object] = {"name": output.name or "answer", "schema": output.schema}
+    return schema | ({"description": output.description} if output.description is not None else {})

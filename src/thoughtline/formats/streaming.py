@@ -120,17 +120,17 @@ class BlockCursor(Struct):
     """The one block of a written stream that is open, by its position, and the number it has."""
 
     index: int = 0
-    told: set[int] = set()
+    entered: set[int] = set()
     open: int | None = None
 
     def enter(self, choice: int, position: int) -> None:
         """Open a new block, for an item that has none yet."""
         if choice != 0:
             raise EncodeError("a stream of this format holds one answer")
-        if position in self.told:
+        if position in self.entered:
             raise EncodeError("a block that has ended can't grow")
         self.open = position
-        self.told.add(position)
+        self.entered.add(position)
 
     def leave(self) -> int | None:
         """End the open block; gives its number, or None if there is none."""

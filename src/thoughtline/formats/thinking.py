@@ -41,12 +41,12 @@ class SettingPlace(NamedTuple):
 
 
 class ThinkingModes(NamedTuple):
-    """The words that say how to think, at `switch`. `told` are the edits that say these settings, by their paths,
-    instead of what a request says."""
+    """The words that say how to think, at `switch`. `edits` write these settings, by their paths, in place of
+    what a request says."""
 
     words: Mapping[ThinkingSwitch, ThinkingMode]
     switch: tuple[str, ...]
-    told: Callable[[bytes, Mapping[tuple[str, ...], object]], list[MemberEdit]]
+    edits: Callable[[bytes, Mapping[tuple[str, ...], object]], list[MemberEdit]]
 
 
 def without(*names: str) -> Callable[[bytes], list[MemberEdit]]:

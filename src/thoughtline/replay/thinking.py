@@ -35,7 +35,7 @@ def in_own_mode(transcript: Transcript, contract: Contract, model: str) -> tuple
     settings = dict(settle(options.thinking, contract, model or transcript.model, options.max_tokens).members)
     became = settings.get(modes.switch, modes.words["off"])
     changed = transcript
-    for name, value in modes.told(transcript.body, settings):
+    for name, value in modes.edits(transcript.body, settings):
         changed = changed.with_member(name, value)
     switches: dict[object, ThinkingSwitch] = {word: switch for switch, word in modes.words.items()}
     finding = Finding(

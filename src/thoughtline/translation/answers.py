@@ -72,14 +72,14 @@ class AnswerTranslator:
         self._next = 0
         self._calls = 0
         self._letters = 0
-        self._said = 0
+        self._characters = 0
         self._blocks = 0
         self._thoughts = 0
 
     def grown(self, event: TextDelta | ReasoningDelta) -> Event | None:
-        """More of the item that is open, and was told of before; None if it is another one."""
+        """More of the item that is open, and was announced before; None if it is another one."""
         opened = self._open
-        if opened is None or opened.source != event.position or opened.is_done or not opened.is_told:
+        if opened is None or opened.source != event.position or opened.is_done or not opened.is_announced:
             return None
         if opened.kind == "text" and isinstance(event, TextDelta):
             opened.pieces.append(event.text)
@@ -133,7 +133,7 @@ class AnswerTranslator:
         elif opened is None or not self._is_open(event.position, "text"):
             opened = self._enter("text", event.position)
         opened.pieces.append(event.text)
-        opened.is_told = True
+        opened.is_announced = True
         self._events.append(TextDelta(self._choice, opened.position, event.text))
 
     def _reasoning(self, event: ReasoningDelta) -> None:
@@ -161,8 +161,8 @@ class AnswerTranslator:
 
     def _tell(self, opened: OpenItem, text: str) -> None:
         """Thinking for the client. Where it has one field for all of it, an empty line stands between two pieces."""
-        is_joined = self._slot == "none" and self._thoughts > 1 and not opened.is_told
-        opened.is_told = True
+        is_joined = self._slot == "none" and self._thoughts > 1 and not opened.is_announced
+        opened.is_announced = True
         delta = "\n\n" + text if is_joined else text
         self._events.append(ReasoningDelta(self._choice, opened.position, delta, opened.is_summary))
 
@@ -206,7 +206,7 @@ class AnswerTranslator:
 
     def _open_call(self, source: int, event: CallDelta) -> None:
         opened = self._enter("call", source)
-        name = self._context.ids.outward(event.id, place_in(self._choice, self._calls), event.name or "")
+        name = self._context.ids.for_client(event.id, place_in(self._choice, self._calls), event.name or "")
         self._calls += 1
         call = self._context.tools.called(ToolCall(event.name or "", event.arguments, is_custom=event.is_custom))
         opened.call = CallDelta(
@@ -219,7 +219,7 @@ class AnswerTranslator:
             namespace=call.namespace,
         )
         opened.pieces.append(call.arguments)
-        opened.is_told = True
+        opened.is_announced = True
         self._events.append(opened.call)
 
     # --- whole items --------------------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ class AnswerTranslator:
         """A search for tools, which the client knows as an item of its own."""
         if item.seal is not None:
             self._seal_alone(replace(item, raw=NO_RAW))
-        name = self._context.ids.outward(item.id, place_in(self._choice, self._calls), item.name)
+        name = self._context.ids.for_client(item.id, place_in(self._choice, self._calls), item.name)
         self._enter("call", source)
         self._open, self._calls = None, self._calls + 1
         self._closed.add(source)
@@ -346,7 +346,7 @@ class AnswerTranslator:
     # --- ends ---------------------------------------------------------------------------------------------------------
 
     def _leave(self, item: ToolCall | None = None) -> None:
-        """End the open item with what was said of it."""
+        """End the open item with what was written of it."""
         opened, self._open = self._open, None
         if opened is None:
             return
@@ -356,9 +356,9 @@ class AnswerTranslator:
                 text = "".join(opened.pieces)
                 if self._unsealed is not None:
                     self._unsealed.add_words(text, self._place)
-                words = Text(text) if self._book is None else self._book.written(text, self._said, opened.notes)
+                words = Text(text) if self._book is None else self._book.written(text, self._characters, opened.notes)
                 self._letters += letters_of(text)
-                self._said += len(text)
+                self._characters += len(text)
                 self._events.append(ItemDone(self._choice, opened.position, words))
             case "reasoning":
                 self._leave_reasoning(opened)
@@ -431,7 +431,7 @@ class AnswerTranslator:
         if self._unsealed is not None and (seal := self._unsealed.sealed()):
             self._events.append(ItemDone(self._choice, self._next, Text("", seal)))
             self._next += 1
-        if self._book is not None and (notes := self._book.beside(self._said)):
+        if self._book is not None and (notes := self._book.beside(self._characters)):
             self._events.append(Noted(self._choice, notes))
         self._events.append(TurnDone(self._choice, event.finish))
 

@@ -1,7 +1,7 @@
 """What a request asks for beside its conversation, as the upstream is asked for it.
 
-An agent asks for the same in every request of a conversation, so what that became is kept: `asked` is a function of the
-members around the conversation alone, and they are compared byte by byte.
+An agent asks for the same in every request of a conversation, so what that became is kept: `translate_options` is a
+function of the members around the conversation alone, and they are compared byte by byte.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Target(NamedTuple):
     missing_tools: MissingTools
 
 
-class Asked(NamedTuple):
+class TranslatedOptions(NamedTuple):
     """`options` are what the client asked for, `offered` those with tools that the upstream takes; `body` has all
     members but the conversation's."""
 
@@ -54,7 +54,7 @@ class Asked(NamedTuple):
     body: bytes
     findings: tuple[Finding, ...]
 
-    def offering(self, offered: ToolOffer, target: Target) -> Asked:
+    def offering(self, offered: ToolOffer, target: Target) -> TranslatedOptions:
         """The same with other tools."""
         if offered is self.offered:
             return self
@@ -63,13 +63,13 @@ class Asked(NamedTuple):
 
 
 @lru_cache(maxsize=_MOST_KEPT)
-def asked(frame: bytes, format: FormatName, target: Target) -> Asked:
+def translate_options(frame: bytes, format: FormatName, target: Target) -> TranslatedOptions:
     """What the members around a conversation ask for. Raises `Untranslatable` where the upstream can't be asked."""
     read = FORMATS[format].options.decode_options(frame)
     options = replace(read.options, model=target.model, is_streaming=target.is_streaming)
     _refuse_what_is_kept(read, target.to)
     offered = offer(read, options, FORMATS[target.to], target.contract, target.missing_tools)
-    return Asked(read, options, offered, *_body(read, offered.options, target))
+    return TranslatedOptions(read, options, offered, *_body(read, offered.options, target))
 
 
 def _refuse_what_is_kept(read: ReadOptions, to: FormatName) -> None:

@@ -170,7 +170,7 @@ class CallIds(NamedTuple):
     used: frozenset[str] = frozenset()
     salt: str = ""
 
-    def outward(self, name: str | None, place: str, call_name: str) -> str | None:
+    def for_client(self, name: str | None, place: str, call_name: str) -> str | None:
         """The client's id for a call that the upstream made. `place` tells the calls of an answer apart."""
         if not name:
             made = _MADE + _digest("none", self.salt, str(self.turn), place, call_name)[:24]
@@ -183,7 +183,7 @@ class CallIds(NamedTuple):
     def hides(self, name: str) -> bool:
         """Whether a client may know this id by a digest alone. What an id is wrapped in grows with the turn: if it fits
         now, it has fitted before."""
-        return (self.outward(name, "", "") or "").startswith(_HIDDEN)
+        return (self.for_client(name, "", "") or "").startswith(_HIDDEN)
 
     def shown(self, items: Iterable[Item], choice: int) -> tuple[Item, ...]:
         """An answer with the ids that the client gets for calls whose maker gave none: it will be known again by
@@ -192,7 +192,7 @@ class CallIds(NamedTuple):
         for item in items:
             if isinstance(item, ToolCall):
                 if not item.id:
-                    item = replace(item, item_id=self.outward(None, place_in(choice, number), item.name))
+                    item = replace(item, item_id=self.for_client(None, place_in(choice, number), item.name))
                 number += 1
             named.append(item)
         return tuple(named)
@@ -219,8 +219,8 @@ def place_in(choice: int, number: int) -> str:
 
 def with_own_ids(transcript: Transcript, records: Iterable[Record], ids: CallIds) -> Transcript:
     """The request with the ids its maker gave, where only a digest of them came back and a record tells."""
-    asked = _digests_in(transcript)
-    known = _Names(records, ids).behind(asked) if asked else {}
+    digests = _digests_in(transcript)
+    known = _Names(records, ids).behind(digests) if digests else {}
     if not known:
         return transcript
     turns = tuple(_with_own(turn, known) for turn in transcript.turns)
@@ -229,15 +229,15 @@ def with_own_ids(transcript: Transcript, records: Iterable[Record], ids: CallIds
 
 def _digests_in(transcript: Transcript) -> dict[str, int]:
     """The digests that stand for ids in a request, in its order, with the number of the model's turn there."""
-    asked: dict[str, int] = {}
+    digests: dict[str, int] = {}
     number = -1
     for turn in transcript.turns:
         number += turn.role == "assistant"
         for item in turn.items:
             name = item.id if isinstance(item, ToolCall) else item.call_id if isinstance(item, ToolResult) else None
             if name is not None and name.startswith(_HIDDEN):
-                asked.setdefault(name, max(number, 0))
-    return asked
+                digests.setdefault(name, max(number, 0))
+    return digests
 
 
 class _Names:
@@ -256,10 +256,10 @@ class _Names:
         self._next = 0
         self._shift = 0
 
-    def behind(self, asked: dict[str, int]) -> dict[str, str]:
+    def behind(self, digests: dict[str, int]) -> dict[str, str]:
         """The ids behind digests, as far as records tell."""
-        known = {shown: name for shown, at in asked.items() if (name := self._next_name(shown, at)) is not None}
-        missing = asked.keys() - known.keys()
+        known = {shown: name for shown, at in digests.items() if (name := self._next_name(shown, at)) is not None}
+        missing = digests.keys() - known.keys()
         return known | self._anywhere(missing) if missing else known
 
     def _next_name(self, shown: str, at: int) -> str | None:

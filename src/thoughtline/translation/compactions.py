@@ -101,10 +101,10 @@ _speaker = msgspec.json.Decoder(_Speaker)
 def _is_users(element: Raw) -> bool:
     """Whether it is a message of the user's."""
     try:
-        said = _speaker.decode(element)
+        speaker = _speaker.decode(element)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return False
-    return said.type in ("", "message") and said.role == "user"
+    return speaker.type in ("", "message") and speaker.role == "user"
 
 
 class _Compaction(Struct, gc=False):
@@ -178,7 +178,7 @@ class CompactedEvents:
                 self._words.append(words)
                 return []
             case TurnDone(finish=Finish()):
-                return self._told(event)
+                return self._ending(event)
             case TurnDone() | UsageReported() | Failed() | Other():
                 return [event]
             case _:
@@ -187,7 +187,7 @@ class CompactedEvents:
     def finish(self) -> list[Event]:
         return []
 
-    def _told(self, event: TurnDone) -> list[Event]:
+    def _ending(self, event: TurnDone) -> list[Event]:
         """Without a summary the client would go on from nothing."""
         words = "".join(self._words).strip()
         token = self._sealing.token([Held((0, 0), Text(words))]) if words else None

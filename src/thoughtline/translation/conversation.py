@@ -165,11 +165,11 @@ class _Work:
             elif search is not None:
                 parts += self._result(turn, search.result)
             else:
-                words += self._said(turn, at, item)
+                words += self._words_of(turn, at, item)
         role: Role = turn.role if turn.role in ("system", "user") else "user"
         return [*parts, *([Part(role, tuple(words))] if words else [])]
 
-    def _said(self, turn: Turn, at: int, item: Item) -> list[Item]:
+    def _words_of(self, turn: Turn, at: int, item: Item) -> list[Item]:
         match item:
             case Text():
                 return [Text(item.text)] if item.text else []

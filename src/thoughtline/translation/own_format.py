@@ -126,7 +126,7 @@ class _Responses:
             tools = tuple(tool for tool in tools if isinstance(tool, BuiltInTool) or tool.namespace is None)
         if takes.takes(TOOL_SEARCH):
             tools = tuple(tool for tool in tools if not (isinstance(tool, FunctionTool) and tool.is_search))
-        self._asked = [tool for tool in tools if isinstance(tool, (FunctionTool, CustomTool))]
+        self._named = [tool for tool in tools if isinstance(tool, (FunctionTool, CustomTool))]
         self.names = names_for(tools, opens_custom=not takes.takes("custom"))
         self.findings: list[Finding] = []
 
@@ -247,10 +247,10 @@ class _Responses:
     def _chosen(self, raw: Raw) -> Raw:
         """The choice of one tool."""
         name = _name(raw)
-        asked = next((tool for tool in self._asked if tool.name == name), None)
-        if asked is None:
+        chosen = next((tool for tool in self._named if tool.name == name), None)
+        if chosen is None:
             return raw
-        upstream = self.names.of_call(name, asked.namespace)
+        upstream = self.names.of_call(name, chosen.namespace)
         if upstream not in self.names.client:
             return raw
         changes = [("type", b'"function"'), ("name", encode(upstream)), ("namespace", None)]

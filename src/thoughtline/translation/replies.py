@@ -143,23 +143,23 @@ class StreamTranslator:
         return tuple(self._translator.findings)
 
     def take(self, events: list[Event]) -> Chunk:
-        """More of the stream. Nearly always that is more of one item, which is told at once."""
+        """More of the stream. Nearly always that is more of one item, which is written at once."""
         if len(events) == 1 and self._edits is None and not self._is_ending and not self._has_failed:
             grown = self._translator.grown(events[0])
             if grown is not None:
                 return Chunk(self._encoder.encode(grown), b"")
-        told: list[Event] = []
+        translated: list[Event] = []
         for event in events:
-            told += self._translator.take(event)
-        return self._chunk(told if self._edits is None else _edited(told, self._edits))
+            translated += self._translator.take(event)
+        return self._chunk(translated if self._edits is None else _edited(translated, self._edits))
 
     def end(self, events: Iterable[Event]) -> Chunk:
         """The upstream has ended, with these."""
-        told: list[Event] = []
+        translated: list[Event] = []
         for event in events:
-            told += self._translator.take(event)
-        told += self._translator.finish()
-        chunk = self._chunk(told if self._edits is None else _all_edited(told, self._edits))
+            translated += self._translator.take(event)
+        translated += self._translator.finish()
+        chunk = self._chunk(translated if self._edits is None else _all_edited(translated, self._edits))
         last = b"" if self._has_failed else self._encoder.finish()
         self._is_ending = self._is_ending or bool(last)
         return chunk._replace(ending=chunk.ending + last)
@@ -170,7 +170,7 @@ class StreamTranslator:
         return self._encoder.encode(Failed(error_event(ErrorReply(502, message), self._context.to)))
 
     def take_answer(self) -> bytes:
-        """The whole answer, once, when its end was told; empty before and after."""
+        """The whole answer, once, when its end was written; empty before and after."""
         if not self._kept or not self._is_ending:
             return b""
         events, self._kept = self._kept, None
@@ -272,11 +272,11 @@ class ResponseTranslator:
 
     def finish(self) -> list[Event]:
         """The upstream has said all: what was held back."""
-        told: list[Event] = []
+        events: list[Event] = []
         for event in self._ended.values():
-            told += self._answer(event)
+            events += self._answer(event)
         self._ended = {}
-        return told if self._usage is None else [*told, self._usage]
+        return events if self._usage is None else [*events, self._usage]
 
     def _start(self, event: Started) -> list[Event]:
         if self._is_started:

@@ -19,7 +19,7 @@ from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import walk
 from thoughtline.replay.visible import is_same_call
-from thoughtline.translation.asking import LONGEST_KEPT, Asked, Target, asked
+from thoughtline.translation.asking import LONGEST_KEPT, Target, TranslatedOptions, translate_options
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.conversation import NOTES_STAY, TranslatedTurns, translate_turns
 from thoughtline.translation.envelopes import NO_SEALER, Place, Sealer, letters_of
@@ -77,7 +77,7 @@ def translate_request(
     if "untranslated" in client.quirks | upstream.quirks:
         raise _untranslated(client, to)
     target = Target(to, contract, model, is_streaming=streams, missing_tools=missing_tools)
-    wanted = asked_for(transcript.body, client, target)
+    wanted = options_of(transcript.body, client, target)
     conversation = translate_turns(transcript, to, contract, sealer, wanted.offered.names)
     if "tools_needed" in upstream.quirks:
         wanted = wanted.offering(without_tools(wanted.offered, wanted.read, conversation.turns), target)
@@ -98,13 +98,13 @@ def _untranslated(client: Wire, to: FormatName) -> Untranslatable:
     return Untranslatable(f"{client.name} is not translated to {to}", "", remedy)
 
 
-def asked_for(body: bytes, client: Wire, target: Target) -> Asked:
+def options_of(body: bytes, client: Wire, target: Target) -> TranslatedOptions:
     """What a client's body asks for beside its conversation; with that where it may offer tools, as Codex's does."""
     known = members(body)
-    said = bytes(known.pop(client.list_member, b""))
-    offers_tools = "items_are_elements" in client.quirks and any(word in said for word in _OFFERS_TOOLS)
-    frame = body if offers_tools or not said else object_of(known.items())
-    made = asked if len(frame) <= LONGEST_KEPT else asked.__wrapped__
+    conversation = bytes(known.pop(client.list_member, b""))
+    offers_tools = "items_are_elements" in client.quirks and any(word in conversation for word in _OFFERS_TOOLS)
+    frame = body if offers_tools or not conversation else object_of(known.items())
+    made = translate_options if len(frame) <= LONGEST_KEPT else translate_options.__wrapped__
     return made(frame, client.name, target)
 
 

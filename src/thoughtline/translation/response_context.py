@@ -26,7 +26,7 @@ _LONGEST = 64
 
 
 class ResponseContext(NamedTuple):
-    """From where to where: formats and dialects, ids, names of tools, and what the client was told before.
+    """From where to where: formats and dialects, ids, names of tools, and what the client got before.
 
     `name` is the answer's own, where the client may ask for it again by that; else it has the one its maker gave it.
     """
@@ -73,7 +73,7 @@ class Unsealed:
 
 
 class OpenItem(Struct):
-    """The item that is being said to the client, and what was said of it so far.
+    """The item that is being written to the client, and what was written of it so far.
 
     `source` is its position at the upstream, `position` that for the client.
     """
@@ -87,7 +87,7 @@ class OpenItem(Struct):
     notes: list[Notes] = []
     base: int = 0
     is_summary: bool = False
-    is_told: bool = False
+    is_announced: bool = False
     is_done: bool = False
 
 
@@ -107,41 +107,41 @@ def find(findings: list[Finding], what: str, message: str) -> None:
 
 
 class NoteBook:
-    """What was heard about the words of an answer, and how much of it was passed on: on its words or beside the answer,
+    """The notes on the words of an answer, and which of them were passed on: on its words or beside the answer,
     wherever the client's format has them. What it has no place for is found once for each kind."""
 
     def __init__(self, context: ResponseContext, findings: list[Finding]) -> None:
         self._to = context.to
         self._place = FORMATS[context.to].notes
         self._findings = findings
-        self._heard = NO_NOTES
+        self._upstream_notes = NO_NOTES
         self._own: list[Notes] = []
         self._marked: set[Citation] = set()
 
     def hear(self, notes: Notes) -> None:
         """What stands beside the upstream's answer, by places in all its words."""
-        self._heard = notes
+        self._upstream_notes = notes
 
     def written(self, text: str, start: int, own: Sequence[Notes]) -> Text:
-        """Words that are whole and begin there among all that were told, with the notes on them if that is where the
+        """Words that are whole and begin there among all that were written, with the notes on them if that is where the
         client's format has them."""
         notes = together(own)
         self._own.append(notes.moved(start))
         if self._place.encode is None:
             return Text(text)
-        near = [one for one in self._heard.citations if one.is_within(start, start + len(text))]
+        near = [one for one in self._upstream_notes.citations if one.is_within(start, start + len(text))]
         self._marked.update(near)
         citations = self._carried((*notes.citations, *(one.moved(-start) for one in near)), len(text))
         return self._place.encode(text, Notes(citations)) if citations else Text(text)
 
     def beside(self, size: int) -> Notes:
-        """What stands beside the client's answer, all its words being told, which are so many characters."""
-        notes = together((self._heard, *self._own))
+        """What stands beside the client's answer, all its words being written, which are so many characters."""
+        notes = together((self._upstream_notes, *self._own))
         for kind in notes.others:
             self._lose(kind)
         if self._place.encode is None:
             return Notes(self._carried(notes.citations, size))
-        if any(one not in self._marked for one in self._heard.citations):
+        if any(one not in self._marked for one in self._upstream_notes.citations):
             self._lose("citations whose words are not told, or had gone out")
         return NO_NOTES
 

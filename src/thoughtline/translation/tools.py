@@ -192,20 +192,20 @@ def free_text_function(name: str, description: str | None, grammar: Raw | None) 
 
 
 def _chosen(
-    choice: ToolChoice | None, tools: list[Tool], names: ToolNames, asked: tuple[Tool, ...]
+    choice: ToolChoice | None, tools: list[Tool], names: ToolNames, offered: tuple[Tool, ...]
 ) -> tuple[ToolChoice | None, str]:
     """The choice under the upstream's names; one of a tool that is not offered is none, and says so."""
     if choice is None or not (choice.name or choice.allowed):
         return choice, ""
     known = {_name_of(tool) for tool in tools}
     if choice.mode == "named":
-        name = _found(choice.name or "", names, asked)
+        name = _found(choice.name or "", names, offered)
         if name in known:
             return replace(choice, name=name), ""
         return (
             ToolChoice("auto") if tools else None
         ), "the tool that is to be called is not offered: the model chooses"
-    allowed = tuple(found for one in choice.allowed if (found := _found(one, names, asked)) in known)
+    allowed = tuple(found for one in choice.allowed if (found := _found(one, names, offered)) in known)
     if allowed:
         return replace(choice, allowed=allowed), ""
     return ToolChoice("none"), "none of the tools that may be called is offered"
@@ -215,9 +215,9 @@ def _name_of(tool: Tool) -> str:
     return tool.kind if isinstance(tool, BuiltInTool) else tool.name
 
 
-def _found(name: str, names: ToolNames, asked: tuple[Tool, ...]) -> str:
+def _found(name: str, names: ToolNames, offered: tuple[Tool, ...]) -> str:
     """The upstream's name of a tool that the client names without its namespace."""
-    named = [tool for tool in asked if not isinstance(tool, BuiltInTool) and tool.name == name]
+    named = [tool for tool in offered if not isinstance(tool, BuiltInTool) and tool.name == name]
     tool = next((one for one in named if one.namespace is None), named[0] if named else None)
     return names.of_call(name, tool.namespace) if tool is not None else name
 

@@ -36,11 +36,11 @@ def decode_notes(item: Text) -> Notes:
 def encode_noted(text: str, notes: Notes) -> Text:
     """A block of words with the pages they came from."""
     kind = "web_search_result_location"
-    told = [
+    citations = [
         {"type": kind, "url": one.url, "title": one.title, "cited_text": one.quote, "encrypted_index": ""}
         for one in notes.citations
     ]
-    return Text(text, raw=Raw(encode({"type": "text", "text": text, "citations": told})))
+    return Text(text, raw=Raw(encode({"type": "text", "text": text, "citations": citations})))
 
 
 def wants_citations(item: Unknown) -> bool:

@@ -19,7 +19,7 @@ from thoughtline.formats.json_text import (
     read_or_none,
     set_members,
 )
-from thoughtline.formats.media import decode_parts, tell_result
+from thoughtline.formats.media import decode_parts, split_result
 from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, described, effort_named, given, member
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ToolResult, Unknown
@@ -81,7 +81,7 @@ def decode_options(body: bytes) -> ReadOptions:
     """What a Messages request asks for."""
     reader = Reader(body)
     reader.skip("messages", "system", "cache_control")
-    config, told = reader.inner("output_config"), reader.inner("thinking")
+    config, thinking = reader.inner("output_config"), reader.inner("thinking")
     choice = reader.take(_Choice, "tool_choice")
     user = reader.inner("metadata").take(str, "user", "user_id")
     tools = tuple(decode_tool(raw, f"/tools/{at}") for at, raw in enumerate(reader.elements("tools")))
@@ -94,10 +94,10 @@ def decode_options(body: bytes) -> ReadOptions:
         tool_choice=_typed_choice(choice) if choice is not None else None,
         parallel_tool_calls=None if parallel is None else not parallel,
         output=StructuredOutput(output.schema, strict=True) if output is not None and is_given(output.schema) else None,
-        thinking=_decode_thinking(reader, told, config.take(str, "thinking", "effort")),
+        thinking=_decode_thinking(reader, thinking, config.take(str, "thinking", "effort")),
         user=user,
     )
-    return reader.done(options, config, told)
+    return reader.done(options, config, thinking)
 
 
 def decode_tool(raw: Raw, place: str) -> Tool:
@@ -172,12 +172,12 @@ def encode_choice(choice: ToolChoice | None, parallel: bool | None) -> object:
     if choice is None and parallel is not False:
         return None
     mode = choice.mode if choice is not None else "auto"
-    told: dict[str, object] = {"type": kinds[mode]}
+    tool_choice: dict[str, object] = {"type": kinds[mode]}
     if choice is not None and choice.mode == "named":
-        told["name"] = choice.name
+        tool_choice["name"] = choice.name
     if parallel is False and mode != "none":
-        told["disable_parallel_tool_use"] = True
-    return told
+        tool_choice["disable_parallel_tool_use"] = True
+    return tool_choice
 
 
 # --- media and results -----------------------------------------------------------------------------------------------
@@ -236,10 +236,10 @@ def decode_result(item: ToolResult) -> ResultContent:
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
     """Text as a string; blocks where there are pictures or files; `is_error` where the tool failed."""
-    said, held, rest = tell_result(content, encode_media)
-    first = [encode({"type": "text", "text": said})] if said else []
-    told = Raw(array([*first, *held]) if held else encode(said))
+    text, held, rest = split_result(content, encode_media)
+    first = [encode({"type": "text", "text": text})] if text else []
+    encoded = Raw(array([*first, *held]) if held else encode(text))
     if not content.is_error:
-        return WrittenResult(ToolResult(told, call_id), rest)
-    head = [("type", b'"tool_result"'), ("tool_use_id", encode(call_id or "")), ("content", told)]
-    return WrittenResult(ToolResult(told, call_id, None, Raw(object_of([*head, ("is_error", b"true")]))), rest)
+        return WrittenResult(ToolResult(encoded, call_id), rest)
+    head = [("type", b'"tool_result"'), ("tool_use_id", encode(call_id or "")), ("content", encoded)]
+    return WrittenResult(ToolResult(encoded, call_id, None, Raw(object_of([*head, ("is_error", b"true")]))), rest)

@@ -98,8 +98,8 @@ class _Draft(Struct):
 
     def compact(self, content: Raw, sealed: Raw) -> None:
         """A compaction, which comes in one delta."""
-        told = {"content": content, "encrypted_content": sealed}
-        self.compaction |= {name: bytes(raw) for name, raw in told.items() if is_given(raw)}
+        delta = {"content": content, "encrypted_content": sealed}
+        self.compaction |= {name: bytes(raw) for name, raw in delta.items() if is_given(raw)}
 
     def whole(self) -> tuple[Raw, str | None]:
         """The block as it would have come whole, and the arguments text where that is no JSON (a call cut short)."""

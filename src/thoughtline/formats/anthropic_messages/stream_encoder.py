@@ -103,7 +103,7 @@ class StreamEncoder(EventEncoder):
 
     def _item_done(self, event: ItemDone) -> bytes:
         item = event.item
-        if event.position not in self._cursor.told:
+        if event.position not in self._cursor.entered:
             return self._whole(event.choice, event.position, item)
         if self._cursor.open != event.position:
             return b""
@@ -117,9 +117,9 @@ class StreamEncoder(EventEncoder):
 
     def _cite(self, block: Json) -> bytes:
         """Where the words of a block came from, which comes with its end."""
-        citations = members(block).get("citations", NULL)
-        told = elements(citations) if is_array(citations) else []
-        return b"".join(self._grow(object_of([("type", b'"citations_delta"'), ("citation", one)])) for one in told)
+        listed = members(block).get("citations", NULL)
+        citations = elements(listed) if is_array(listed) else []
+        return b"".join(self._grow(object_of([("type", b'"citations_delta"'), ("citation", one)])) for one in citations)
 
     def _whole(self, choice: int, position: int, item: Item) -> bytes:
         """An item that no delta announced."""
@@ -142,9 +142,9 @@ class StreamEncoder(EventEncoder):
         if "thinking" not in members(Raw(block)):
             return self._enter(choice, position, block) + self._leave()
         empty = [("thinking", b'""')] + ([("signature", b'""')] if item.signature is not None else [])
-        said = self._enter(choice, position, set_members(block, empty))
+        output = self._enter(choice, position, set_members(block, empty))
         if item.text:
-            said += self._grow(encode({"type": "thinking_delta", "thinking": item.text}))
+            output += self._grow(encode({"type": "thinking_delta", "thinking": item.text}))
         if item.signature:
-            said += self._grow(encode({"type": "signature_delta", "signature": item.signature}))
-        return said + self._leave()
+            output += self._grow(encode({"type": "signature_delta", "signature": item.signature}))
+        return output + self._leave()

@@ -12,7 +12,7 @@ from thoughtline.formats.thinking import MemberEdit, ThinkingModes
 _HOW_MUCH = ("budget_tokens", "effort")
 
 
-def _told(body: bytes, settings: Mapping[tuple[str, ...], object]) -> list[MemberEdit]:
+def _edits(body: bytes, settings: Mapping[tuple[str, ...], object]) -> list[MemberEdit]:
     given = members(body)
     edits = [("thinking", _with(given.get("thinking", NULL), "thinking", settings) if settings else None)]
     if "output_config" in given or ("output_config", "effort") in settings:
@@ -29,5 +29,5 @@ def _with(raw: Raw, name: str, settings: Mapping[tuple[str, ...], object]) -> by
 
 
 MODES = ThinkingModes(
-    words={"on": "enabled", "adaptive": "adaptive", "off": "disabled"}, switch=("thinking", "type"), told=_told
+    words={"on": "enabled", "adaptive": "adaptive", "off": "disabled"}, switch=("thinking", "type"), edits=_edits
 )

@@ -21,7 +21,7 @@ from thoughtline.formats.json_text import (
     object_of,
     read_or_none,
 )
-from thoughtline.formats.media import tell_result
+from thoughtline.formats.media import split_result
 from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, described, given, member
 from thoughtline.formats.thinking import MemberEdit
 from thoughtline.providers import Dialect
@@ -256,13 +256,13 @@ def _decode_part(raw: Raw) -> ResultPart:
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
     """Blocks: text, then what came with its bytes; `status` where the tool failed."""
-    said, held, rest = tell_result(content, encode_media)
-    told = array([*([encode({"text": said})] if said or not held else []), *held])
+    text, held, rest = split_result(content, encode_media)
+    blocks = array([*([encode({"text": text})] if text or not held else []), *held])
     if not content.is_error:
-        return WrittenResult(ToolResult(Raw(told), call_id), rest)
-    known = [("toolUseId", encode(call_id or "")), ("content", told), ("status", b'"error"')]
+        return WrittenResult(ToolResult(Raw(blocks), call_id), rest)
+    known = [("toolUseId", encode(call_id or "")), ("content", blocks), ("status", b'"error"')]
     raw = object_of([("toolResult", object_of(known))])
-    return WrittenResult(ToolResult(Raw(told), call_id, None, Raw(raw)), rest)
+    return WrittenResult(ToolResult(Raw(blocks), call_id, None, Raw(raw)), rest)
 
 
 def unasked(body: bytes) -> list[MemberEdit]:

@@ -265,27 +265,29 @@ class StreamEncoder(EventEncoder):
         return b"" if index is None else encode_event("contentBlockStop", encode({"contentBlockIndex": index}))
 
     def _call(self, event: CallDelta) -> bytes:
-        said = b""
+        output = b""
         if self._cursor.open != event.position:
-            said = self._enter(event.choice, event.position)
+            output = self._enter(event.choice, event.position)
             start = {"toolUse": {"toolUseId": event.id or "", "name": event.name or ""}}
-            said += encode_event("contentBlockStart", encode({"contentBlockIndex": self._cursor.index, "start": start}))
-        return said + (self._grow({"toolUse": {"input": event.arguments}}) if event.arguments else b"")
+            output += encode_event(
+                "contentBlockStart", encode({"contentBlockIndex": self._cursor.index, "start": start})
+            )
+        return output + (self._grow({"toolUse": {"input": event.arguments}}) if event.arguments else b"")
 
     def _item_done(self, event: ItemDone) -> bytes:
         item = event.item
         if isinstance(item, (ReasoningText, ReasoningEncrypted)):
             encode_block(item, self._dialect)  # refuses a seal of another maker
-        said = b""
-        if event.position not in self._cursor.told:
-            said = self._whole(event.choice, event.position, item)
+        output = b""
+        if event.position not in self._cursor.entered:
+            output = self._whole(event.choice, event.position, item)
         elif self._cursor.open != event.position:
             return b""
         if isinstance(item, ReasoningText) and item.signature is not None:
-            said += self._grow({"reasoningContent": {"signature": item.signature}})
+            output += self._grow({"reasoningContent": {"signature": item.signature}})
         elif isinstance(item, Text):
-            said += b"".join(self._grow({"citation": one}) for one in citations_of(item.raw))
-        return said + self._leave()
+            output += b"".join(self._grow({"citation": one}) for one in citations_of(item.raw))
+        return output + self._leave()
 
     def _whole(self, choice: int, position: int, item: Item) -> bytes:
         """An item that no delta announced."""

@@ -37,29 +37,29 @@ _OWN = ("model",)
 _MARK = "[Thought: true]"
 
 
-class _Asked(Struct, gc=False):
+class _RequestEnvelope(Struct, gc=False):
     request: Raw = NULL
     model: str = ""
 
 
-class _Answered(Struct, gc=False):
+class _ResponseEnvelope(Struct, gc=False):
     response: Raw = NULL
 
 
-_asked_decoder = msgspec.json.Decoder(_Asked)
-_answered_decoder = msgspec.json.Decoder(_Answered)
+_request_decoder = msgspec.json.Decoder(_RequestEnvelope)
+_response_decoder = msgspec.json.Decoder(_ResponseEnvelope)
 
 
 def decode_request(body: bytes, dialect: Dialect = GEMINI) -> Transcript:
     """The request in the envelope; one that has none is read as it is."""
-    asked = decode(_asked_decoder, body)
-    start, end = (span_at(body, ("request",)) if is_given(asked.request) else None) or (0, len(body))
+    envelope = decode(_request_decoder, body)
+    start, end = (span_at(body, ("request",)) if is_given(envelope.request) else None) or (0, len(body))
     try:
         inner = bodies.decode_request(body[start:end], dialect)
     except DecodeError as problem:
         raise (problem.within("/request") if start else problem) from None
     inner = _with_each(inner, partial(_thought, dialect=dialect))
-    return replace(inner, format=_NAME, model=asked.model or inner.model, around=(body[:start], body[end:]))
+    return replace(inner, format=_NAME, model=envelope.model or inner.model, around=(body[:start], body[end:]))
 
 
 def encode_request(transcript: Transcript, dialect: Dialect = GEMINI) -> bytes:
@@ -85,7 +85,7 @@ def decode_response(body: bytes, dialect: Dialect = GEMINI) -> Reply:
 
 def inside(body: bytes) -> bytes | Raw:
     """What an answer has in its envelope, or all of one that has none."""
-    found = decode(_answered_decoder, body).response
+    found = decode(_response_decoder, body).response
     return found if is_given(found) else body
 
 

@@ -176,10 +176,11 @@ def encode_response(reply: Reply, dialect: Dialect = GEMINI) -> bytes:
 
 def _with_content(candidate: bytes, parts: bytes) -> bytes:
     """A candidate with these parts; one that was blocked has no content, and one that was cut no parts."""
-    content = members(candidate).get("content")
-    if parts == b"[]" and (content is None or "parts" not in members(content)):
+    found = members(candidate).get("content", NULL)
+    content = bytes(found) if is_given(found) else b"{}"
+    if parts == b"[]" and "parts" not in members(content):
         return candidate
-    return set_members(candidate, [("content", _with_parts(bytes(content or b"{}"), parts))])
+    return set_members(candidate, [("content", _with_parts(content, parts))])
 
 
 def _encode_new(reply: Reply, dialect: Dialect) -> bytes:

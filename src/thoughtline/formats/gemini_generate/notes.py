@@ -96,8 +96,8 @@ def _decode_grounding(raw: Raw, items: Sequence[Item]) -> Notes:
     grounding = _grounding_decoder.decode(raw)
     chunks, supports = grounding.grounding_chunks or (), grounding.grounding_supports or ()
     pages = [_page_decoder.decode(chunk["web"]) if "web" in chunk else _Page() for chunk in chunks]
-    told = [name for name, value in members(raw).items() if name not in _NOTED and bytes(value) not in _NOTHING]
-    others = [f"groundingMetadata.{name}" for name in told]
+    names = [name for name, value in members(raw).items() if name not in _NOTED and bytes(value) not in _NOTHING]
+    others = [f"groundingMetadata.{name}" for name in names]
     others += [f"groundingChunks of kind {kind}" for chunk in chunks for kind in chunk if kind != "web"]
     if b'"confidenceScores"' in bytes(raw):
         others.append("groundingSupports' confidenceScores")

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from thoughtline.formats.gemini_generate.parts import function_response
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, read_or_none, set_members
-from thoughtline.formats.media import tell_result
+from thoughtline.formats.media import split_result
 from thoughtline.formats.option_members import OptionWriter, Reader, described, effort_named, given, member
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ToolResult, Unknown
@@ -243,8 +243,8 @@ _ONE_TEXT = ("result", "output", "content", "error")
 
 def decode_result(item: ToolResult) -> ResultContent:
     """A `functionResponse`: an object, and what stands in parts beside it."""
-    said = _decode_response(item.content)
-    return ResultContent((*said.parts, *_decode_beside(item.raw)), said.is_error)
+    response = _decode_response(item.content)
+    return ResultContent((*response.parts, *_decode_beside(item.raw)), response.is_error)
 
 
 def _decode_response(content: Raw) -> ResultContent:
@@ -280,12 +280,12 @@ def _decode_beside(raw: Raw) -> list[ResultPart]:
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
     """An object with the text under `result` (or `error`), pictures and files in parts beside it."""
-    said, held, rest = tell_result(content, encode_media)
-    told = encode({"error" if content.is_error else "result": said})
+    text, held, rest = split_result(content, encode_media)
+    response = encode({"error" if content.is_error else "result": text})
     if not held:
-        return WrittenResult(ToolResult(Raw(told), call_id, name), rest)
-    raw = Raw(function_response(call_id, name, told, array(held)))
-    return WrittenResult(ToolResult(Raw(told), call_id, name, raw), rest)
+        return WrittenResult(ToolResult(Raw(response), call_id, name), rest)
+    raw = Raw(function_response(call_id, name, response, array(held)))
+    return WrittenResult(ToolResult(Raw(response), call_id, name, raw), rest)
 
 
 # --- Gemini's own schema (a subset of OpenAPI 3.0) as a JSON schema: types in lower case, `nullable` as a type --------

@@ -90,8 +90,8 @@ class _Draft:
                 setattr(kept, name, _with(getattr(kept, name), raw.copy()))
 
     def _give_notes(self, events: list[Event]) -> None:
-        said = [*self._items, *([Text("".join(self._pieces))] if self._pieces and not self._is_thought else [])]
-        if notes := decode_notes(self._noting, said):
+        items = [*self._items, *([Text("".join(self._pieces))] if self._pieces and not self._is_thought else [])]
+        if notes := decode_notes(self._noting, items):
             events.append(Noted(self.choice, notes))
 
     def _add_text(self, text: str, is_thought: bool, raw: Raw, events: list[Event]) -> None:
@@ -202,17 +202,17 @@ class StreamDecoder(PayloadStreamDecoder):
 class StreamEncoder(EventEncoder):
     def __init__(self, dialect: Dialect = GEMINI) -> None:
         super().__init__(dialect)
-        self._told: set[tuple[int, int]] = set()
+        self._written: set[tuple[int, int]] = set()
         self._ended: list[bytes] = []
         self._words: dict[int, str] = {}
         self._noted: dict[int, Notes] = {}
 
     def _text(self, event: TextDelta) -> bytes:
-        self._told.add((event.choice, event.position))
+        self._written.add((event.choice, event.position))
         return self._part(event.choice, encode({"text": event.text}))
 
     def _reasoning(self, event: ReasoningDelta) -> bytes:
-        self._told.add((event.choice, event.position))
+        self._written.add((event.choice, event.position))
         return self._part(event.choice, encode({"text": event.text, "thought": True}))
 
     def _note(self, event: Noted) -> bytes:
@@ -232,7 +232,7 @@ class StreamEncoder(EventEncoder):
         item = event.item
         if isinstance(item, Text):  # for the places of notes: a stream counts from the beginning of all its words
             self._words[event.choice] = self._words.get(event.choice, "") + item.text
-        if (event.choice, event.position) not in self._told or isinstance(item, ToolCall):
+        if (event.choice, event.position) not in self._written or isinstance(item, ToolCall):
             return self._part(event.choice, encode_part(item, self._dialect))
         if not isinstance(item, (Text, ReasoningText)) or seal_of(item) is None:
             return b""
@@ -251,17 +251,17 @@ class StreamEncoder(EventEncoder):
         """Why answers ended, and what they cost, in one chunk as Gemini has it: its SDKs expect an answer in each."""
         ended, usage = self._ended, self._usage
         self._ended, self._usage = [], None
-        said = [("candidates", array(ended))] if ended else []
-        said += [("usageMetadata", USAGE.encode(usage))] if usage is not None else []
-        return self._chunk(said) if said else b""
+        head = [("candidates", array(ended))] if ended else []
+        head += [("usageMetadata", USAGE.encode(usage))] if usage is not None else []
+        return self._chunk(head) if head else b""
 
     def _part(self, choice: int, part: bytes) -> bytes:
         return self._chunk([("candidates", array([encode_answer((part,), choice)]))])
 
-    def _chunk(self, said: list[tuple[str, bytes]]) -> bytes:
+    def _chunk(self, head: list[tuple[str, bytes]]) -> bytes:
         named = [("modelVersion", self._started.model), ("responseId", self._started.id)]
         tail = [(key, encode(value)) for key, value in named if value is not None]
-        return sse(self._answer(object_of([*said, *tail])))
+        return sse(self._answer(object_of([*head, *tail])))
 
     def _answer(self, answer: bytes) -> bytes:
         """A partial response as it is sent."""

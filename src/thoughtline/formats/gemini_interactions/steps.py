@@ -43,6 +43,10 @@ class Content(Struct, gc=False):
     result: Raw = NULL
 
 
+class _Kind(Struct, gc=False):
+    type: str = ""
+
+
 class Step(Struct, gc=False):
     type: str = ""
     content: Raw = NULL
@@ -58,6 +62,7 @@ class Step(Struct, gc=False):
 
 step_decoder = msgspec.json.Decoder(Step)
 _content_decoder = msgspec.json.Decoder(Content)
+_kind_decoder = msgspec.json.Decoder(_Kind)
 
 
 def decode_step(raw: Raw, dialect: Dialect) -> tuple[Role, tuple[Item, ...]]:
@@ -164,4 +169,4 @@ def encode_user_step(items: Sequence[Item], before: bytes | None) -> bytes:
 
 def is_content(element: bytes) -> bool:
     """Whether an element is no step."""
-    return msgspec.json.decode(element, type=Content).type in _CONTENTS
+    return _kind_decoder.decode(element).type in _CONTENTS

@@ -64,7 +64,7 @@ class _Delta(Struct, gc=False):
     arguments: str | None = None
 
     @property
-    def said(self) -> str:
+    def growth(self) -> str:
         """What the step grows by."""
         return self.text or self.arguments or (self.content.text if self.content is not None else None) or ""
 
@@ -158,7 +158,7 @@ class StreamDecoder(PayloadStreamDecoder):
             return
         if delta.type == "thought_signature":
             draft.signature = delta.signature or draft.signature
-        elif text := delta.said:
+        elif text := delta.growth:
             draft.pieces.append(text)
             events.append(_GROWS[delta.type](0, event.index, text))
 
@@ -219,7 +219,7 @@ class StreamEncoder(EventEncoder):
     def _item_done(self, event: ItemDone) -> bytes:
         item = event.item
         step = encode_step(item, self._dialect)  # refuses a seal of another maker
-        if event.position not in self._cursor.told:
+        if event.position not in self._cursor.entered:
             return self._whole(event.choice, event.position, item, step)
         if self._cursor.open != event.position:
             return b""
@@ -230,8 +230,8 @@ class StreamEncoder(EventEncoder):
         match item:
             case ReasoningText():
                 opened = self._enter(choice, position, b'{"type":"thought"}')
-                said = self._reasoning(ReasoningDelta(choice, position, item.text)) if item.text else b""
-                return opened + said + self._signed(item) + self._leave()
+                thought = self._reasoning(ReasoningDelta(choice, position, item.text)) if item.text else b""
+                return opened + thought + self._signed(item) + self._leave()
             case Text():
                 return self._text(TextDelta(choice, position, item.text)) + self._leave()
             case ToolCall():

@@ -121,9 +121,9 @@ def encode_message(turn: Turn, before: bytes | None, dialect: Dialect) -> bytes:
     if turn.role == "tool":
         return _encode_result(turn.items, before)
     old = _parted(_decode_items(decode(_message_decoder, before), dialect)) if before is not None else (None, None)
-    said, calls = _parted(turn.items)
+    others, calls = _parted(turn.items)
     changes: list[tuple[str, bytes | None]] = [] if before is not None else [("role", encode(turn.role))]
-    if said != old[0]:
+    if others != old[0]:
         changes += _texts(turn.items, dialect)
     if calls != old[1]:
         changes.append(("tool_calls", array(_encode_call(call, dialect) for call in calls) if calls else None))

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from thoughtline.formats.bodies import thinking_switch
 from thoughtline.formats.json_text import NULL, array, decode, encode, object_of
-from thoughtline.formats.media import failed, no_media, tell_result
+from thoughtline.formats.media import failed, no_media, split_result
 from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, described, effort_named, given, member
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ToolResult, Unknown
@@ -145,5 +145,5 @@ def decode_result(item: ToolResult) -> ResultContent:
 
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
-    said, _, rest = tell_result(content, no_media)
-    return WrittenResult(ToolResult(Raw(encode(failed(said) if content.is_error else said)), call_id, name), rest)
+    text, _, rest = split_result(content, no_media)
+    return WrittenResult(ToolResult(Raw(encode(failed(text) if content.is_error else text)), call_id, name), rest)

@@ -106,7 +106,7 @@ class StreamEncoder(EventEncoder):
 
     def __init__(self, dialect: Dialect = OLLAMA) -> None:
         super().__init__(dialect)
-        self._told: set[int] = set()
+        self._written: set[int] = set()
 
     def _text(self, event: TextDelta) -> bytes:
         return self._say(event.choice, event.position, Text(event.text))
@@ -116,7 +116,7 @@ class StreamEncoder(EventEncoder):
 
     def _item_done(self, event: ItemDone) -> bytes:
         encode_message(Turn("assistant", (event.item,)), None, OLLAMA)  # refuses what has no place
-        return b"" if event.position in self._told else self._say(event.choice, event.position, event.item)
+        return b"" if event.position in self._written else self._say(event.choice, event.position, event.item)
 
     def _fail(self, error: Raw) -> bytes:
         return one_line(object_of([("error", error)])) + b"\n"
@@ -131,7 +131,7 @@ class StreamEncoder(EventEncoder):
     def _say(self, choice: int, position: int, item: Item) -> bytes:
         if choice != 0:
             raise EncodeError("an Ollama stream holds one answer")
-        self._told.add(position)
+        self._written.add(position)
         message = encode_message(Turn("assistant", (item,)), None, OLLAMA)
         return one_line(line_of(self._started.model, message, None, None, self._started.created)) + b"\n"
 

@@ -24,10 +24,10 @@ from thoughtline.formats.openai_chat.message_encoder import encode_message
 from thoughtline.formats.openai_chat.messages import (
     ROLES,
     Message,
+    answer_carriers,
     carrier_among,
     carriers_of,
     decode_items,
-    told_in,
     with_reasoning,
 )
 from thoughtline.formats.openai_chat.notes import decode_annotations, encode_annotations, with_addresses
@@ -156,8 +156,8 @@ def _decode_choice(choice: _Choice, position: int, dialect: Dialect, citations: 
     notes = NO_NOTES
     if message.annotations is not NULL or citations is not NULL:
         notes = with_addresses(decode_annotations(message.annotations), citations)
-    told = told_in(message, items)
-    turn = Turn("assistant", items, carriers=carrier_among(told, dialect) if len(told) > 1 else told)
+    carriers = answer_carriers(message, items)
+    turn = Turn("assistant", items, carriers=carrier_among(carriers, dialect) if len(carriers) > 1 else carriers)
     return Candidate(turn, choice.index, FINISH.decode(choice.finish_reason) or _UNSAID, notes)
 
 

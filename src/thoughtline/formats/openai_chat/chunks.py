@@ -127,7 +127,7 @@ class MessageDraft(Struct):
     _tellings: int = 0
     _reasoning: list[str] = []
     _reasoning_position: int = -1
-    _told_in: tuple[str, ...] = ()
+    _carriers: tuple[str, ...] = ()
     _details: DetailsMerger | None = None
     _contents: list[_Piecewise | Item] = []
     _text: _Piecewise | None = None
@@ -145,7 +145,7 @@ class MessageDraft(Struct):
         if thought:
             if not self._reasoning:
                 texts = (delta.reasoning_content, delta.reasoning)
-                self._told_in = tuple(compress(("reasoning_content", "reasoning"), texts)) or ("thinking",)
+                self._carriers = tuple(compress(("reasoning_content", "reasoning"), texts)) or ("thinking",)
             self._reasoning.append(thought)
             if self._reasoning_position < 0:
                 self._reasoning_position = next(self._positions)
@@ -203,7 +203,7 @@ class MessageDraft(Struct):
         for raw in parts:
             match decode_part(raw.copy(), self._dialect):
                 case ReasoningText(text=text) as chunk:
-                    self._told_in = self._told_in or (chunk_carrier(chunk),)
+                    self._carriers = self._carriers or (chunk_carrier(chunk),)
                     self.add_thinking(text, events)
                 case Text(text=text):
                     self.add_content(text, events)
@@ -264,12 +264,12 @@ class MessageDraft(Struct):
         self._calls.append(call)
         return call
 
-    def _add_sealed(self, delta: Delta, is_told: bool, events: list[Event]) -> None:
+    def _add_sealed(self, delta: Delta, is_repeated: bool, events: list[Event]) -> None:
         for raw in delta.reasoning_details or ():
             details = self._details or DetailsMerger()
             text, is_summary = details.add(raw)
             self._details = details
-            if text and not is_told:  # `reasoning` repeats the text of the entries beside it
+            if text and not is_repeated:  # `reasoning` repeats the text of the entries beside it
                 events.append(ReasoningDelta(self.choice, self._position_of_reasoning(), text, is_summary))
         if delta.reasoning_text:
             self._copilot.append(delta.reasoning_text)
@@ -301,20 +301,22 @@ class MessageDraft(Struct):
         self._give_contents(events)
         if self._calls or self._refusal:
             self._give_tail(events)
-        told = self._told_in
+        carriers = self._carriers
         if self._copilot or self._opaque:
-            told = ("reasoning_text", *told)
+            carriers = ("reasoning_text", *carriers)
         if self._details is not None:
-            told = ("reasoning_details", *told)
-        events.append(TurnDone(self.choice, finish, carrier_among(told, self._dialect) if len(told) > 1 else told))
+            carriers = ("reasoning_details", *carriers)
+        if len(carriers) > 1:
+            carriers = carrier_among(carriers, self._dialect)
+        events.append(TurnDone(self.choice, finish, carriers))
 
     def _give_contents(self, events: list[Event]) -> None:
         """The reasoning of the fields, once, and the content so far."""
         if not self._has_given:
             self._has_given = True
             for item in field_reasoning(self._fields(), self._dialect):
-                told, self._reasoning_position = self._reasoning_position, -1
-                events.append(ItemDone(self.choice, told if told >= 0 else next(self._positions), item))
+                position, self._reasoning_position = self._reasoning_position, -1
+                events.append(ItemDone(self.choice, position if position >= 0 else next(self._positions), item))
         for content in self._contents:
             if not isinstance(content, _Piecewise):
                 events.append(ItemDone(self.choice, next(self._positions), content))

@@ -180,7 +180,7 @@ def text_of(thinking: Raw) -> str | None:
     return decode(_text_decoder, thinking, "/thinking") if bytes(thinking)[:1] == b'"' else None
 
 
-def told_in(message: Message, items: Sequence[Item]) -> tuple[str, ...]:
+def answer_carriers(message: Message, items: Sequence[Item]) -> tuple[str, ...]:
     """The members of an answer that hold any reasoning, or what it calls its chunks in the content."""
     values = {
         "reasoning_details": message.reasoning_details,
@@ -203,15 +203,15 @@ def chunk_carrier(item: Item) -> str:
     return "mistral_chunks" if is_array(written.get("thinking", NULL)) else "cohere_chunks"
 
 
-def carrier_among(told: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
+def carrier_among(carriers: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
     """The one member that says where a server keeps reasoning, of several that an answer has it in.
 
     One that can hold seals comes first: the others repeat what is readable of it.
     """
     for name in ("reasoning_details", "reasoning_text", dialect.carrier):
-        if name in told:
+        if name in carriers:
             return (name,)
-    return tuple(told[:1])
+    return tuple(carriers[:1])
 
 
 def answer_tail(message: Message) -> list[Item]:

@@ -55,5 +55,6 @@ def _shaped(one: Citation) -> dict[str, object]:
 def noted_places(body: bytes) -> tuple[str, ...]:
     """Where a history has annotations."""
     history = read_or_none(_history_decoder, Raw(body)) if b'"annotations"' in body else None
-    told = (history.messages if history is not None else None) or ()
-    return tuple(f"/messages/{at}/annotations" for at, one in enumerate(told) if bytes(one.annotations) not in _EMPTY)
+    messages = (history.messages if history is not None else None) or ()
+    noted = [at for at, one in enumerate(messages) if bytes(one.annotations) not in _EMPTY]
+    return tuple(f"/messages/{at}/annotations" for at in noted)

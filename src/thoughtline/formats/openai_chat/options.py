@@ -13,7 +13,7 @@ from thoughtline.formats.media import (
     media_at,
     no_media,
     split_data_url,
-    tell_result,
+    split_result,
 )
 from thoughtline.formats.option_members import (
     OptionWriter,
@@ -187,9 +187,9 @@ def _decode_thinking(reader: Reader) -> Thinking:
     switches = reader.inner("thinking")
     switch = reader.switch(*_SWITCHES)
     effort = inner.take(str, "thinking", "effort") or switches.take(str, "thinking", "effort")
-    told = reader.raw("thinking", "reasoning_effort")
-    if effort is None and told is not None and bytes(told)[:1] == b'"':
-        effort = msgspec.json.decode(told, type=str)
+    flat_effort = reader.raw("thinking", "reasoning_effort")
+    if effort is None and flat_effort is not None and bytes(flat_effort)[:1] == b'"':
+        effort = msgspec.json.decode(flat_effort, type=str)
     budget = inner.take(int, "thinking", "max_tokens") or switches.take(int, "thinking", "budget_tokens")
     budget = budget or reader.take(int, "thinking", "thinking_budget")
     hidden = inner.take(bool, "thinking", "exclude")
@@ -326,5 +326,5 @@ def decode_result(item: ToolResult) -> ResultContent:
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
     """Text alone: a tool message holds nothing else."""
-    said, _, rest = tell_result(content, no_media)
-    return WrittenResult(ToolResult(Raw(encode(failed(said) if content.is_error else said)), call_id, name), rest)
+    text, _, rest = split_result(content, no_media)
+    return WrittenResult(ToolResult(Raw(encode(failed(text) if content.is_error else text)), call_id, name), rest)

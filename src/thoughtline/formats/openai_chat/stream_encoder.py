@@ -44,9 +44,9 @@ def _head_of(started: Started) -> bytes:
 
 
 class _Choice(Struct):
-    """What one choice has said so far."""
+    """What was written of one choice so far; `written` are the positions of its items."""
 
-    told: set[int] = set()
+    written: set[int] = set()
     calls: dict[int, int] = {}
     is_thinking: bool = False
     has_role: bool = False
@@ -69,9 +69,9 @@ class StreamEncoder(EventEncoder):
         return b""
 
     def _grow(self, event: TextDelta | ReasoningDelta, member: bytes) -> bytes:
-        """More of what was told of before, in a member of its own; nothing if it is something else."""
+        """More of what was written before, in a member of its own; nothing if it is something else."""
         choice = self._choices.get(event.choice)
-        if choice is None or choice.is_thinking or event.position not in choice.told or not member:
+        if choice is None or choice.is_thinking or event.position not in choice.written or not member:
             return b""
         return _GROWS % (self._head, event.choice, member, encode(event.text))
 
@@ -82,7 +82,7 @@ class StreamEncoder(EventEncoder):
 
     def _reasoning(self, event: ReasoningDelta) -> bytes:
         if event.known:
-            return b""  # it is told whole at the end
+            return b""  # it is written whole at the end
         if grown := self._grow(event, self._thinks_in):
             return grown
         return self._delta(event.choice, event.position, self._thinking(event.choice, event.text))
@@ -111,12 +111,12 @@ class StreamEncoder(EventEncoder):
 
     def _delta(self, index: int, position: int, delta: list[tuple[str, bytes]], finish: bytes = b"null") -> bytes:
         choice = self._choice(index)
-        choice.told.add(position)
+        choice.written.add(position)
         if not choice.has_role:
             choice.has_role = True
             delta = [("role", b'"assistant"'), *delta]
-        said = b",".join([b'"%b":%b' % (key.encode(), value) for key, value in delta])
-        choices = b'"choices":[{"index":%d,"delta":{%b},"finish_reason":%b}]' % (index, said, finish)
+        written = b",".join([b'"%b":%b' % (key.encode(), value) for key, value in delta])
+        choices = b'"choices":[{"index":%d,"delta":{%b},"finish_reason":%b}]' % (index, written, finish)
         return b"data: %b,%b}\n\n" % (self._head, one_line(choices))
 
     def _chunk(self, rest: list[tuple[str, bytes]]) -> bytes:
@@ -160,8 +160,8 @@ class StreamEncoder(EventEncoder):
         return [("tool_calls", encode([{**call, kind: function}]))]
 
     def _item_done(self, event: ItemDone) -> bytes:
-        is_told = event.position in self._choice(event.choice).told
-        delta = self._rest_of(event) if is_told else self._whole(event)
+        has_begun = event.position in self._choice(event.choice).written
+        delta = self._rest_of(event) if has_begun else self._whole(event)
         return self._delta(event.choice, event.position, delta) if delta else b""
 
     def _whole(self, event: ItemDone) -> list[tuple[str, bytes]]:
@@ -171,7 +171,7 @@ class StreamEncoder(EventEncoder):
             case Text():
                 return self._leave_thinking(event.choice, item.text)
             case ToolCall():
-                told = self._call_members(
+                call = self._call_members(
                     CallDelta(
                         event.choice,
                         event.position,
@@ -181,7 +181,7 @@ class StreamEncoder(EventEncoder):
                         is_custom=item.is_custom,
                     )
                 )
-                return told if item.seal is None else self._seal_of_call(event.choice, event.position, item)
+                return call if item.seal is None else self._seal_of_call(event.choice, event.position, item)
             case Unknown(kind="refusal"):
                 return [("refusal", bytes(item.raw))]
             case Unknown() if item.kind.startswith("reasoning."):
@@ -214,15 +214,15 @@ class StreamEncoder(EventEncoder):
         call = members(encode_call(item, (), self._dialect))
         choice = self._choice(index)
         number = choice.calls.setdefault(position, len(choice.calls))
-        keep = ("extra_content",) if position in choice.told else ("id", "type", "function", "extra_content")
+        keep = ("extra_content",) if position in choice.written else ("id", "type", "function", "extra_content")
         body = object_of([("index", encode(number)), *((key, call.get(key)) for key in keep)])
         return [("tool_calls", array([body]))]
 
     def _turn_done(self, event: TurnDone) -> bytes:
         choice = self._choice(event.choice)
         noted = [("annotations", encode_annotations(choice.citations))] if choice.citations else []
-        said = self._delta(event.choice, -1, noted) if noted else b""
+        output = self._delta(event.choice, -1, noted) if noted else b""
         if event.finish is None:
-            return said
+            return output
         closing = self._leave_thinking(event.choice, "") if choice.is_thinking else []
-        return said + self._delta(event.choice, -1, closing, FINISH.encode(event.finish))
+        return output + self._delta(event.choice, -1, closing, FINISH.encode(event.finish))

@@ -42,9 +42,9 @@ def decode_notes(item: Text) -> Notes:
 
 def encode_noted(text: str, notes: Notes) -> Text:
     """A message of words with the notes on them."""
-    told = [
+    annotations = [
         {"type": "url_citation", "url": one.url, "title": one.title, "start_index": one.start, "end_index": one.end}
         for one in notes.citations
     ]
-    part = {"type": "output_text", "text": text, "annotations": told}
+    part = {"type": "output_text", "text": text, "annotations": annotations}
     return Text(text, raw=Raw(encode({"type": "message", "role": "assistant", "content": [part]})))

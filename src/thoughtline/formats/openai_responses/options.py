@@ -14,7 +14,7 @@ from thoughtline.formats.media import (
     decode_parts,
     failed,
     split_data_url,
-    tell_result,
+    split_result,
 )
 from thoughtline.formats.option_members import (
     OptionWriter,
@@ -215,13 +215,13 @@ def _decode_output(output: _Format | None) -> StructuredOutput | None:
 
 def _decode_thinking(reader: Reader, inner: Reader) -> Thinking:
     inner.skip("enabled")
-    inner.skip_said("context", b'"all_turns"', b'"auto"')
-    inner.skip_said("mode", b'"standard"')
+    inner.skip_default("context", b'"all_turns"', b'"auto"')
+    inner.skip_default("mode", b'"standard"')
     switch = reader.switch("reasoning")
-    told = inner.take(str, "thinking", "effort")
+    effort = inner.take(str, "thinking", "effort")
     shown = inner.take(str, "thinking", "summary") or inner.take(str, "thinking", "generate_summary")
     budget = inner.take(int, "thinking", "max_tokens")
-    return Thinking("unsaid" if told is None else switch, effort_named(told), budget, True if shown else None)
+    return Thinking("unsaid" if effort is None else switch, effort_named(effort), budget, True if shown else None)
 
 
 def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
@@ -350,9 +350,9 @@ def decode_result(item: ToolResult) -> ResultContent:
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
     """Text as a string; parts where there are pictures or files."""
-    said, held, rest = tell_result(content, encode_media)
-    said = failed(said) if content.is_error else said
+    text, held, rest = split_result(content, encode_media)
+    text = failed(text) if content.is_error else text
     if not held:
-        return WrittenResult(ToolResult(Raw(encode(said)), call_id), rest)
-    first = [encode({"type": "input_text", "text": said})] if said else []
+        return WrittenResult(ToolResult(Raw(encode(text)), call_id), rest)
+    first = [encode({"type": "input_text", "text": text})] if text else []
     return WrittenResult(ToolResult(Raw(array([*first, *held])), call_id), rest)

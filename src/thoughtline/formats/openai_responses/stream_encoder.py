@@ -55,7 +55,7 @@ class StreamEncoder(EventEncoder):
         self._number = 0
         self._output: list[bytes] = []
         self._open = _Open()
-        self._told: set[int] = set()
+        self._written: set[int] = set()
         self._calls: dict[int, CallDelta] = {}
 
     def _start(self, event: Started) -> bytes:
@@ -137,13 +137,13 @@ class StreamEncoder(EventEncoder):
         return done
 
     def _leave(self) -> bytes:
-        """End the element that is open with what was said of it."""
+        """End the element that is open with what was written of it."""
         opened = self._open
         if opened.kind == "reasoning":
             return self._end_part() + self._close(encode_reasoning(opened.reasoning, self._dialect))
-        return b"" if opened.part_position is None else self._end_item(self._said(opened))
+        return b"" if opened.part_position is None else self._end_item(self._item_so_far(opened))
 
-    def _said(self, opened: _Open) -> Item:
+    def _item_so_far(self, opened: _Open) -> Item:
         """The item that the deltas amount to, for an element that nobody ended."""
         text = "".join(opened.part_text)
         if opened.kind == "message":
@@ -152,20 +152,20 @@ class StreamEncoder(EventEncoder):
         return ToolCall(first.name or "", text, first.id, namespace=first.namespace)
 
     def _remember(self, position: int, text: str) -> None:
-        self._told.add(position)
+        self._written.add(position)
         self._open.part_text.append(text)
 
     # --- messages and calls ---
 
     def _text(self, event: TextDelta) -> bytes:
-        said = b""
+        frames = b""
         if self._open.part_position != event.position or self._open.kind != "message":
-            said = self._enter("message", self._new_message(event))
+            frames = self._enter("message", self._new_message(event))
             self._open.part_position = event.position
-            said += self._event("response.content_part.added", [*self._in_part, ("part", _EMPTY_PART)])
+            frames += self._event("response.content_part.added", [*self._in_part, ("part", _EMPTY_PART)])
         self._remember(event.position, event.text)
         delta = [*self._in_part, ("delta", encode(event.text)), ("logprobs", b"[]")]
-        return said + self._event("response.output_text.delta", delta)
+        return frames + self._event("response.output_text.delta", delta)
 
     def _new_message(self, event: TextDelta) -> bytes:
         if event.choice != 0:
@@ -174,37 +174,37 @@ class StreamEncoder(EventEncoder):
         return encode({"id": name, "type": "message", "status": "in_progress", "role": "assistant", "content": []})
 
     def _call(self, event: CallDelta) -> bytes:
-        said = b""
+        frames = b""
         if self._open.part_position != event.position:
             self._calls[event.position] = event
             kind, text = ("custom_tool_call", "input") if event.is_custom else ("function_call", "arguments")
             known = {"type": kind, "id": event.item_id or f"fc_{event.id or event.position}", "status": "in_progress"}
             call = {**known, "call_id": event.id or "", "name": event.name or "", text: ""}
             call |= {"namespace": event.namespace} if event.namespace is not None else {}
-            said = self._enter(kind, encode(call))
+            frames = self._enter(kind, encode(call))
             self._open.part_position = event.position
         self._remember(event.position, event.arguments)
         if not event.arguments:
-            return said
+            return frames
         kind = "custom_tool_call_input" if self._open.kind == "custom_tool_call" else "function_call_arguments"
-        return said + self._event(f"response.{kind}.delta", [*self._in_item, ("delta", encode(event.arguments))])
+        return frames + self._event(f"response.{kind}.delta", [*self._in_item, ("delta", encode(event.arguments))])
 
     # --- reasoning ---
 
     def _reasoning(self, event: ReasoningDelta) -> bytes:
-        said = b""
+        frames = b""
         if self._open.kind != "reasoning" or self._open.is_sealed:
             name = event.item_id or self._made_name("rs", len(self._output))
-            said = self._enter("reasoning", encode({"id": name, "type": "reasoning", "summary": []}))
+            frames = self._enter("reasoning", encode({"id": name, "type": "reasoning", "summary": []}))
         opened = self._open
         if opened.part_position != event.position:
-            said += self._end_part()
+            frames += self._end_part()
             opened.part_position, opened.part_text, opened.is_summary = event.position, [], event.is_summary
             if event.is_summary:
                 part = b'{"type":"summary_text","text":""}'
-                said += self._event("response.reasoning_summary_part.added", [*self._in_thought, ("part", part)])
+                frames += self._event("response.reasoning_summary_part.added", [*self._in_thought, ("part", part)])
         self._remember(event.position, event.text)
-        return said + self._thought("delta", ("delta", encode(event.text)))
+        return frames + self._thought("delta", ("delta", encode(event.text)))
 
     def _thought(self, step: str, *rest: tuple[str, bytes]) -> bytes:
         kind = "summary_text" if self._open.is_summary else "text"
@@ -215,13 +215,13 @@ class StreamEncoder(EventEncoder):
         if opened.part_position is None or opened.kind != "reasoning":
             return b""
         text = encode("".join(opened.part_text))
-        said = self._thought("done", ("text", text))
+        frames = self._thought("done", ("text", text))
         if opened.is_summary:
             part = object_of([("type", b'"summary_text"'), ("text", text)])
-            said += self._event("response.reasoning_summary_part.done", [*self._in_thought, ("part", part)])
+            frames += self._event("response.reasoning_summary_part.done", [*self._in_thought, ("part", part)])
         opened.part_position = None
         opened.parts += 1
-        return said
+        return frames
 
     # --- items ---
 
@@ -231,7 +231,7 @@ class StreamEncoder(EventEncoder):
             return self._reasoning_done(item)
         if self._open.part_position == event.position:
             return self._end_item(item)
-        if event.position in self._told:
+        if event.position in self._written:
             return b""
         left = self._leave()
         element = encode_elements((item,), self._dialect)[0]
@@ -239,40 +239,40 @@ class StreamEncoder(EventEncoder):
         return left + self._enter("other", element) + self._close(element)
 
     def _reasoning_done(self, item: Reasoning) -> bytes:
-        said = b""
+        frames = b""
         before = self._open.reasoning
         if self._open.kind != "reasoning" or (before and before[-1].index != item.index):
-            said = self._leave()
+            frames = self._leave()
             announced = complete_element(encode_reasoning([item], self._dialect), self._started.id, len(self._output))
-            said += self._enter("reasoning", set_members(announced, [("encrypted_content", None)]))
+            frames += self._enter("reasoning", set_members(announced, [("encrypted_content", None)]))
         self._open.reasoning.append(item)
-        return said
+        return frames
 
     def _end_item(self, item: Item) -> bytes:
         element = encode_elements((item,), self._dialect)[0]
-        said = b""
+        frames = b""
         if isinstance(item, Text):
-            said = self._text_done(item, element)
+            frames = self._text_done(item, element)
         elif isinstance(item, ToolCall):
-            said = self._call_done(item)
-        return said + self._close(element)
+            frames = self._call_done(item)
+        return frames + self._close(element)
 
     def _text_done(self, item: Text, element: bytes) -> bytes:
         """The notes on the words, which come with their end, and the end."""
         text = encode(item.text)
         part = object_of([("type", b'"output_text"'), ("text", text), ("annotations", b"[]")])
-        said = b""
+        frames = b""
         if item.raw and (parts := elements(members(element).get("content", Raw(b"[]")))):
             part = bytes(parts[0])
             for at, one in enumerate(elements(members(part).get("annotations", Raw(b"[]")))):
-                told: _Members = [*self._in_part, ("annotation_index", encode(at)), ("annotation", one)]
-                said += self._event("response.output_text.annotation.added", told)
-        said += self._event("response.output_text.done", [*self._in_part, ("text", text), ("logprobs", b"[]")])
-        return said + self._event("response.content_part.done", [*self._in_part, ("part", part)])
+                rest: _Members = [*self._in_part, ("annotation_index", encode(at)), ("annotation", one)]
+                frames += self._event("response.output_text.annotation.added", rest)
+        frames += self._event("response.output_text.done", [*self._in_part, ("text", text), ("logprobs", b"[]")])
+        return frames + self._event("response.content_part.done", [*self._in_part, ("part", part)])
 
     def _call_done(self, item: ToolCall) -> bytes:
         if item.is_custom:
-            said: _Members = [*self._in_item, ("input", encode(item.arguments))]
-            return self._event("response.custom_tool_call_input.done", said)
-        said = [*self._in_item, ("name", encode(item.name)), ("arguments", encode(item.arguments))]
-        return self._event("response.function_call_arguments.done", said)
+            rest: _Members = [*self._in_item, ("input", encode(item.arguments))]
+            return self._event("response.custom_tool_call_input.done", rest)
+        rest = [*self._in_item, ("name", encode(item.name)), ("arguments", encode(item.arguments))]
+        return self._event("response.function_call_arguments.done", rest)
