@@ -45,7 +45,7 @@ def installed(folder: Path, command: str, rest: str = "") -> None:
 
 
 def started(home: Path, *words: str, **variables: str) -> subprocess.Popen[str]:
-    kept = {name: os.environ[name] for name in ("LANG", "VIRTUAL_ENV") if name in os.environ}
+    kept = {name: os.environ[name] for name in ("LANG", "PYTHONPATH", "VIRTUAL_ENV") if name in os.environ}
     environment = kept | {"HOME": str(home), "PATH": str(home / "bin")} | variables
     command = [sys.executable, "-m", "thoughtline.cli", "run", *words]
     return subprocess.Popen(
