@@ -114,7 +114,7 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
 
     def _streams(self, request: _ChatRequest) -> list[Future[None]]:
         """What a request lacks may be in a stream that LiteLLM's loggers are about to get: those of its conversation
-        are waited for. They are named before the store is request, or one that ends meanwhile is missed by both."""
+        are waited for. They are named before the store is asked, or one that ends meanwhile is missed by both."""
         whose = request.identity.tenant, request.opening
         calls = [call for call in list(self._under_way.values()) if call.is_stream and call.conversation == whose]
         return [call.over for call in calls if not call.over.done()]
