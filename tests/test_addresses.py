@@ -33,7 +33,7 @@ def at(base: str, *formats: FormatName) -> Provider:
     return Provider("here", base, formats or ("openai_chat",))
 
 
-def asked(
+def address_of(
     provider: Provider,
     format: FormatName,
     model: str = "m",
@@ -87,7 +87,7 @@ BUILT_IN: list[tuple[str, FormatName, str]] = [
 @pytest.mark.parametrize(("name", "format", "expected"), BUILT_IN)
 def test_built_in_addresses(name: str, format: FormatName, expected: str) -> None:
     """A built-in provider is asked where its documentation says."""
-    assert asked(PROVIDERS[name], format) == expected
+    assert address_of(PROVIDERS[name], format) == expected
 
 
 BASES: list[tuple[str, FormatName, str]] = [
@@ -111,18 +111,18 @@ BASES: list[tuple[str, FormatName, str]] = [
 @pytest.mark.parametrize(("base", "format", "expected"), BASES)
 def test_a_base_with_or_without_its_version(base: str, format: FormatName, expected: str) -> None:
     """What people write as a base works with and without a version, and none is doubled."""
-    assert asked(at(base, format), format) == expected
+    assert address_of(at(base, format), format) == expected
 
 
 def test_streams_and_counts_have_their_own_paths() -> None:
     """Gemini and Bedrock say in the path that they stream; Anthropic and Gemini count at a path of their own."""
     gemini, bedrock = at("http://h", "gemini_generate"), at("http://h", "bedrock_converse")
-    streamed = asked(gemini, "gemini_generate", is_streaming=True, query="alt=sse")
+    streamed = address_of(gemini, "gemini_generate", is_streaming=True, query="alt=sse")
     assert streamed == "http://h/v1beta/models/m:streamGenerateContent?alt=sse"
-    assert asked(gemini, "gemini_generate", action="count_tokens") == "http://h/v1beta/models/m:countTokens"
-    assert asked(bedrock, "bedrock_converse", is_streaming=True) == "http://h/model/m/converse-stream"
+    assert address_of(gemini, "gemini_generate", action="count_tokens") == "http://h/v1beta/models/m:countTokens"
+    assert address_of(bedrock, "bedrock_converse", is_streaming=True) == "http://h/model/m/converse-stream"
     messages = at("http://h/v1", "anthropic_messages")
-    assert asked(messages, "anthropic_messages", action="count_tokens") == "http://h/v1/messages/count_tokens"
+    assert address_of(messages, "anthropic_messages", action="count_tokens") == "http://h/v1/messages/count_tokens"
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_streams_and_counts_have_their_own_paths() -> None:
 )
 def test_a_gemini_model_with_its_collection(model: str, expected: str) -> None:
     """A model's collection is said once; any other slash is part of its name."""
-    assert asked(at("http://h", "gemini_generate"), "gemini_generate", model) == expected
+    assert address_of(at("http://h", "gemini_generate"), "gemini_generate", model) == expected
 
 
 ON_VERTEX = [
@@ -180,7 +180,7 @@ def test_a_place_on_vertex_that_leads_elsewhere_is_refused(place: str) -> None:
 def test_a_bedrock_model_is_one_segment() -> None:
     """An inference profile's ARN has colons and slashes, and stays one segment."""
     arn = "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-v1:0"
-    url = asked(at("http://h", "bedrock_converse"), "bedrock_converse", arn)
+    url = address_of(at("http://h", "bedrock_converse"), "bedrock_converse", arn)
     assert url.count("/") == 5
     assert unquote(url).endswith(f"/model/{arn}/converse")
 
@@ -188,11 +188,11 @@ def test_a_bedrock_model_is_one_segment() -> None:
 def test_without_an_address_the_setting_is_named() -> None:
     """Azure has no address until settings give it one; a format that is not spoken has none either."""
     with pytest.raises(AddressError, match=r"base_url in \[providers\.azure\]"):
-        asked(PROVIDERS["azure"], "openai_chat")
+        address_of(PROVIDERS["azure"], "openai_chat")
     with pytest.raises(AddressError, match=r"formats in \[providers\.anthropic\]"):
-        asked(PROVIDERS["anthropic"], "openai_chat")
+        address_of(PROVIDERS["anthropic"], "openai_chat")
     with pytest.raises(AddressError, match="counts tokens"):
-        asked(PROVIDERS["openai"], "openai_chat", action="count_tokens")
+        address_of(PROVIDERS["openai"], "openai_chat", action="count_tokens")
 
 
 PATHS = [
@@ -284,9 +284,9 @@ def test_hostile_paths_are_refused(path: str) -> None:
 @pytest.mark.parametrize("model", ["..", ".", "a\nb", "a\x00", "..;x", "models/.."])
 def test_hostile_models_are_refused(model: str) -> None:
     """A model's name becomes a segment, so it must be able to be one."""
-    for face in ("gemini_generate", "bedrock_converse"):
+    for api in ("gemini_generate", "bedrock_converse"):
         with pytest.raises(AddressRefused):
-            asked(at("http://h", "gemini_generate", "bedrock_converse"), face, model)
+            address_of(at("http://h", "gemini_generate", "bedrock_converse"), api, model)
 
 
 WILD = st.text(st.sampled_from(list("/.%\\;?#@:vaV125eEfFcC0 \n\x00é\u2028")), max_size=24)
@@ -307,11 +307,11 @@ def test_no_path_leaves_its_base(base: str, path: str, query: str) -> None:
 def test_no_model_leaves_its_base(base: str, model: str, query: str, is_streaming: bool, format: FormatName) -> None:
     """The same for a model's name, which is quoted."""
     try:
-        url = asked(at(base, format), format, model, is_streaming, query=query)
+        url = address_of(at(base, format), format, model, is_streaming, query=query)
     except AddressRefused:
         return
     stays_below(base, url)
-    assert urlsplit(url).path.count("/") == urlsplit(asked(at(base, format), format, "m")).path.count("/")
+    assert urlsplit(url).path.count("/") == urlsplit(address_of(at(base, format), format, "m")).path.count("/")
 
 
 def stays_below(base: str, url: str) -> None:
@@ -354,7 +354,7 @@ QUERIES: list[tuple[str, str]] = [
 @pytest.mark.parametrize(("query", "expected"), QUERIES)
 def test_queries_are_kept_without_keys(query: str, expected: str) -> None:
     """The client's query goes up; a credential in it does not, where nobody reads it there."""
-    assert asked(at("http://h/v1"), "openai_chat", query=query) == f"http://h/v1/chat/completions{expected}"
+    assert address_of(at("http://h/v1"), "openai_chat", query=query) == f"http://h/v1/chat/completions{expected}"
     assert passthrough_address(at("http://h/v1"), "/files", query) == f"http://h/v1/files{expected}"
 
 
@@ -363,7 +363,7 @@ def test_a_key_in_the_query_goes_to_who_reads_it_there() -> None:
     gemini = at("http://h", "gemini_generate")
     assert passthrough_address(gemini, "/v1beta/files", "key=k") == "http://h/v1beta/files?key=k"
     assert passthrough_address(replace(gemini, api_keys=("ours",)), "/v1beta/files", "key=k") == "http://h/v1beta/files"
-    assert asked(replace(at("http://h"), auth="query"), "openai_chat", query="key=k").endswith("?key=k")
+    assert address_of(replace(at("http://h"), auth="query"), "openai_chat", query="key=k").endswith("?key=k")
 
 
 def test_a_key_of_ours_is_quoted() -> None:

@@ -57,9 +57,9 @@ def test_every_face_is_one_we_speak(row: Provider) -> None:
 @pytest.mark.parametrize("name", ["deepseek", "kimi", "mimo"])
 def test_strict_providers_are_strict_in_every_face(name: str) -> None:
     """No face of a provider that refuses is listed without a contract that says so."""
-    for face in PROVIDERS[name].formats:
-        contract = resolve(Destination(name, PROVIDERS[name].base_url, f"{name}-v4", face))
-        assert contract.is_strict, face
+    for api in PROVIDERS[name].formats:
+        contract = resolve(Destination(name, PROVIDERS[name].base_url, f"{name}-v4", api))
+        assert contract.is_strict, api
 
 
 @pytest.mark.parametrize(("alias", "name"), [(alias, row.name) for row in providers.PROVIDERS for alias in row.aliases])

@@ -94,9 +94,9 @@ def test_a_server_is_stopped_by_a_key(command: tuple[str, ...], tmp_path: Path) 
     url = next(found[0] for line in process.stdout if (found := re.search(r"http://[\d.]+:\d+", line)))
     httpx.get(url)  # it answers, so it is up
     process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGINT
-    assert "Traceback" not in said
+    assert "Traceback" not in output
 
 
 COMMANDS_WITH_SETTINGS = [
@@ -116,7 +116,7 @@ def test_settings_in_the_working_directory_are_only_named(tmp_path: Path, argume
     (tmp_path / "thoughtline.toml").write_text("[servers]\n")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("THOUGHTLINE_", "XDG_"))}
 
-    def asked(*more: str, **variables: str) -> str:
+    def output_of(*more: str, **variables: str) -> str:
         command = [sys.executable, "-m", "thoughtline.cli", *arguments, *more]
         environment = kept | {"HOME": str(tmp_path / "home")} | variables
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
@@ -124,9 +124,9 @@ def test_settings_in_the_working_directory_are_only_named(tmp_path: Path, argume
 
     words = arguments[:2] if arguments[0] in ("keys", "cache") else arguments[:1]
     use = f"{' '.join(['thoughtline', *words])} --config ./thoughtline.toml"
-    told = asked()
-    assert use in told
-    assert "no such table" not in told
-    for named in (asked("--config", "thoughtline.toml"), asked(THOUGHTLINE_CONFIG="thoughtline.toml")):
+    output = output_of()
+    assert use in output
+    assert "no such table" not in output
+    for named in (output_of("--config", "thoughtline.toml"), output_of(THOUGHTLINE_CONFIG="thoughtline.toml")):
         assert "no such table" in named
         assert use not in named

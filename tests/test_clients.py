@@ -166,12 +166,14 @@ def test_the_command_prints_what_to_set() -> None:
     assert f"export ANTHROPIC_API_KEY={KEY}\n" in result.stdout
 
 
-@pytest.mark.parametrize(("typed", "told"), [("claude-cod", "did you mean claude-code?"), ("zzzzzz", "lists them all")])
-def test_the_command_refuses_a_client_it_does_not_know(typed: str, told: str) -> None:
+@pytest.mark.parametrize(
+    ("typed", "message"), [("claude-cod", "did you mean claude-code?"), ("zzzzzz", "lists them all")]
+)
+def test_the_command_refuses_a_client_it_does_not_know(typed: str, message: str) -> None:
     """Status 2, with the nearest name if there is one."""
     result = run("connect", typed)
     assert (result.returncode, result.stdout) == (2, "")
-    assert told in result.stderr
+    assert message in result.stderr
 
 
 @pytest.mark.parametrize("model", ['a"b', "a b", "a'b", "a\\b", "$(id)"])

@@ -94,7 +94,7 @@ def answer_of(case: WireCase) -> Any:
     return message
 
 
-def said(items: tuple[Thought, ...]) -> list[Thought]:
+def without_raw(items: tuple[Thought, ...]) -> list[Thought]:
     return [replace(item, raw=NO_RAW) for item in items]
 
 
@@ -118,7 +118,7 @@ def test_reasoning_of_an_answer_goes_back_on_the_answer_without(case: WireCase) 
     if case.format.name in IN_ORDER:
         assert json.loads(written) == message
     if "string_beside_details" not in case.name:  # there the string becomes an entry of its own
-        assert said(codec.parse_response(written)) == said(items)
+        assert without_raw(codec.parse_response(written)) == without_raw(items)
 
 
 @pytest.mark.parametrize("case", THINKING, ids=name_of)

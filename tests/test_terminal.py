@@ -36,11 +36,11 @@ def test_printable(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(0.2, "0 s"), (59, "59 s"), (61, "1 min 1 s"), (3 * 3600 + 5, "3 h 5 s"), (90061, "1 d 1 h")]
+    ("seconds", "text"), [(0.2, "0 s"), (59, "59 s"), (61, "1 min 1 s"), (3 * 3600 + 5, "3 h 5 s"), (90061, "1 d 1 h")]
 )
-def test_duration(seconds: float, said: str) -> None:
+def test_duration(seconds: float, text: str) -> None:
     """The two largest units."""
-    assert duration(seconds) == said
+    assert duration(seconds) == text
 
 
 def test_counted() -> None:

@@ -58,9 +58,9 @@ def guess_format(request: bytes, provider: str = "") -> FormatName:
         names = msgspec.json.decode(request, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return USUAL.name
-    told = {wire.name: _telling(wire, names) for wire in FORMATS.values()}
-    likeliest = max(told, key=lambda name: told[name])
-    if told[likeliest]:
+    scores = {wire.name: _telling(wire, names) for wire in FORMATS.values()}
+    likeliest = max(scores, key=lambda name: scores[name])
+    if scores[likeliest]:
         return likeliest
     row = PROVIDERS.get(canonical_name(provider))
     return row.formats[0] if row is not None and len(row.formats) == 1 else USUAL.name

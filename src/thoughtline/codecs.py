@@ -267,11 +267,11 @@ def _only(transcript: Transcript, items: tuple[Item, ...]) -> Transcript:
 def codec_for(provider: str, model: str = "") -> ReasoningCodec:
     """The codec of a provider, by its row. One that nobody lists speaks chat, and its model's maker says the rest."""
     row = host_named(provider)
-    spoken = _format_of(row, model)
-    contract = resolve(Destination(provider, "", model or provider, spoken))
+    format_name = _format_of(row, model)
+    contract = resolve(Destination(provider, "", model or provider, format_name))
     if contract.dialect == REASONING_DETAILS:
         return OpenRouterReasoningCodec()
-    return FormatReasoningCodec(spoken, contract.dialect)
+    return FormatReasoningCodec(format_name, contract.dialect)
 
 
 def _format_of(row: ProviderRow | None, model: str) -> FormatName:

@@ -45,7 +45,7 @@ _PASSED_ON = ("tools", "thinking", "reasoning_effort", "enable_thinking", "extra
 """Members that say whether a model thinks: contracts ask for them."""
 
 
-class _Asked(NamedTuple):
+class _ChatRequest(NamedTuple):
     """A call, as a request of chat completions."""
 
     destination: Destination
@@ -59,7 +59,7 @@ class _Call(NamedTuple):
     """A call under way. `over` is done when its answer is remembered, or is not waited for any longer."""
 
     exchange: AsyncExchange | SyncExchange
-    asked: tuple[str, bytes]
+    conversation: tuple[str, bytes]
     """The tenant and the opening."""
     is_stream: bool
     over: Future[None]
@@ -82,45 +82,45 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
     # --- before the call ----------------------------------------------------------------------------------------------
 
     async def async_pre_call_deployment_hook(self, kwargs: Json, call_type: object) -> Json | None:
-        asked = _asked(kwargs)
-        if asked is None:
+        request = _request_of(kwargs)
+        if request is None:
             return None
-        streams = self._streams(asked)
-        exchange = await self.line.begin_for(asked.destination, asked.identity, asked.body)
+        streams = self._streams(request)
+        exchange = await self.line.begin_for(request.destination, request.identity, request.body)
         if streams and _lacks(exchange):
             await asyncio.wait(map(asyncio.wrap_future, streams), timeout=LOGGER_SECONDS)
             _give_up(streams)
-            exchange = await self.line.begin_for(asked.destination, asked.identity, asked.body)
-        self._keep(kwargs, asked, exchange)
-        return None if exchange.body == asked.body else {**kwargs, "messages": _messages(exchange)}
+            exchange = await self.line.begin_for(request.destination, request.identity, request.body)
+        self._keep(kwargs, request, exchange)
+        return None if exchange.body == request.body else {**kwargs, "messages": _messages(exchange)}
 
     def log_pre_api_call(self, model: str, messages: object, kwargs: Json) -> None:
         """Of a call without a loop, which has no other hook: the request is changed where it stands."""
         sent = (kwargs.get("additional_args") or {}).get("complete_input_dict")
         if kwargs.get("litellm_call_id") in self._under_way or not isinstance(sent, dict):
             return
-        asked = _asked({**kwargs, **(kwargs.get("litellm_params") or {}), "messages": sent.get("messages")})
-        if asked is None:
+        request = _request_of({**kwargs, **(kwargs.get("litellm_params") or {}), "messages": sent.get("messages")})
+        if request is None:
             return
-        streams = self._streams(asked)
-        exchange = self.line.begin_for_sync(asked.destination, asked.identity, asked.body)
+        streams = self._streams(request)
+        exchange = self.line.begin_for_sync(request.destination, request.identity, request.body)
         if streams and _lacks(exchange):
             wait(streams, timeout=LOGGER_SECONDS)
             _give_up(streams)
-            exchange = self.line.begin_for_sync(asked.destination, asked.identity, asked.body)
-        self._keep(kwargs, asked, exchange)
-        if exchange.body != asked.body:
+            exchange = self.line.begin_for_sync(request.destination, request.identity, request.body)
+        self._keep(kwargs, request, exchange)
+        if exchange.body != request.body:
             sent["messages"] = _messages(exchange)
 
-    def _streams(self, asked: _Asked) -> list[Future[None]]:
+    def _streams(self, request: _ChatRequest) -> list[Future[None]]:
         """What a request lacks may be in a stream that LiteLLM's loggers are about to get: those of its conversation
         are waited for. They are named before the store is asked, or one that ends meanwhile is missed by both."""
-        whose = asked.identity.tenant, asked.opening
-        calls = [call for call in list(self._under_way.values()) if call.is_stream and call.asked == whose]
+        whose = request.identity.tenant, request.opening
+        calls = [call for call in list(self._under_way.values()) if call.is_stream and call.conversation == whose]
         return [call.over for call in calls if not call.over.done()]
 
-    def _keep(self, kwargs: Json, asked: _Asked, exchange: AsyncExchange | SyncExchange) -> None:
-        whose = asked.identity.tenant, asked.opening
+    def _keep(self, kwargs: Json, request: _ChatRequest, exchange: AsyncExchange | SyncExchange) -> None:
+        whose = request.identity.tenant, request.opening
         call = _Call(exchange, whose, bool(kwargs.get("stream")), Future())
         self._under_way[str(kwargs.get("litellm_call_id"))] = call
         while len(self._under_way) > MOST_UNDER_WAY:
@@ -195,7 +195,7 @@ def _lacks(exchange: AsyncExchange | SyncExchange) -> bool:
     return bool(exchange.outcome.missing or exchange.outcome.blank)
 
 
-def _asked(kwargs: Json) -> _Asked | None:
+def _request_of(kwargs: Json) -> _ChatRequest | None:
     """What goes to a server of chat completions; nothing else is ours."""
     try:
         messages, model = kwargs.get("messages"), str(kwargs.get("model") or "")
@@ -211,7 +211,7 @@ def _asked(kwargs: Json) -> _Asked | None:
         destination = Destination(server.provider, server.endpoint, model, USUAL.name, account_of(key))
         members = {member: kwargs[member] for member in _PASSED_ON if kwargs.get(member) is not None}
         body = json_of({"model": model, "messages": messages, **members})
-        return _Asked(destination, Identity(_tenant(kwargs, key), _session(kwargs)), body, _opening(body))
+        return _ChatRequest(destination, Identity(_tenant(kwargs, key), _session(kwargs)), body, _opening(body))
     except Exception as problem:
         log_problem("a call of LiteLLM could not be read", problem)
         return None

@@ -85,5 +85,5 @@ def duration(seconds: float) -> str:
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
     parts = [(days, "d"), (hours, "h"), (minutes, "min"), (left, "s")]
-    said = [f"{number} {unit}" for number, unit in parts if number]
-    return " ".join(said[:2]) or "0 s"
+    words = [f"{number} {unit}" for number, unit in parts if number]
+    return " ".join(words[:2]) or "0 s"

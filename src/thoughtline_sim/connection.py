@@ -21,8 +21,8 @@ from thoughtline_sim.values import HttpRequest, Rejection
 from thoughtline_sim.wires.responses import items_of
 from thoughtline_sim.writing import compact
 
-MOST_LANES = 32
-_LANE = re.compile(r"[\w.-]{1,256}", re.ASCII)
+MOST_STREAMS = 32
+_STREAM_ID = re.compile(r"[\w.-]{1,256}", re.ASCII)
 _OVER = ("response.completed", "response.incomplete")
 _FRAME_MEMBERS = ("type", "stream_id", "previous_response_id")
 
@@ -33,10 +33,10 @@ LIFE_OVER = openai_error(
 
 
 class CreateFrame(NamedTuple):
-    """A `response.create` that could be read, and the lane it is for: empty for the one without a name."""
+    """A `response.create` that could be read, and the stream it is for: empty for the one without a name."""
 
     body: JsonObject
-    lane: str
+    stream_id: str
 
 
 class SocketAnswer(NamedTuple):
@@ -65,13 +65,13 @@ def connect(simulation: Simulation, upgrade: HttpRequest) -> SimConnection | Htt
 
 
 class SimConnection:
-    """What a provider keeps for as long as a connection is open: the latest response of each lane."""
+    """What a provider keeps for as long as a connection is open: the latest response of each stream."""
 
     def __init__(self, simulation: Simulation, api: Api, upgrade: HttpRequest) -> None:
         self._simulation = simulation
         self._api = api
         self._upgrade = upgrade
-        self._lanes: set[str] = set()
+        self._stream_ids: set[str] = set()
         self._latest: dict[str, _Held] = {}
 
     def read(self, text: str) -> CreateFrame | SocketAnswer:
@@ -85,34 +85,34 @@ class SimConnection:
         if body.get("type") != "response.create":
             message = f"Invalid value: '{string(body.get('type'))}'. Supported values are: 'response.create'."
             return self._refused(openai_error(message, param="type", code="invalid_value"))
-        return self._in_lane(body)
+        return self._in_stream(body)
 
-    def _in_lane(self, body: JsonObject) -> CreateFrame | SocketAnswer:
-        lane = string(body.get("stream_id"))
+    def _in_stream(self, body: JsonObject) -> CreateFrame | SocketAnswer:
+        stream_id = string(body.get("stream_id"))
         if "stream_id" not in body:
             return CreateFrame(body, "")
-        if not _LANE.fullmatch(lane):
+        if not _STREAM_ID.fullmatch(stream_id):
             message = (
                 "The 'stream_id' field must be a non-empty string with at most 256 characters and may only contain "
                 "letters, numbers, underscores, hyphens, and periods."
             )
             return self._refused(openai_error(message, param="stream_id", code="invalid_stream_id"))
-        if lane not in self._lanes and len(self._lanes) == MOST_LANES:
+        if stream_id not in self._stream_ids and len(self._stream_ids) == MOST_STREAMS:
             message = (
-                f"This WebSocket connection has reached its maximum number of distinct stream IDs ({MOST_LANES}). "
+                f"This WebSocket connection has reached its maximum number of distinct stream IDs ({MOST_STREAMS}). "
                 "Reuse an existing stream_id or open a new WebSocket connection."
             )
             refusal = openai_error(message, param="stream_id", code="websocket_stream_limit_reached")
-            return self._refused(refusal, lane)
-        self._lanes.add(lane)
-        return CreateFrame(body, lane)
+            return self._refused(refusal, stream_id)
+        self._stream_ids.add(stream_id)
+        return CreateFrame(body, stream_id)
 
     def answer(self, frame: CreateFrame) -> SocketAnswer:
-        """What the provider says to it. Frames of one lane must come here one after the other."""
+        """What the provider says to it. Frames of one stream must come here one after the other."""
         name = frame.body.get("previous_response_id")
         held = self._held(string(name)) if name is not None else _Held("", [])
         if held is None:
-            return self._refused(previous_not_found(string(name)), frame.lane)
+            return self._refused(previous_not_found(string(name)), frame.stream_id)
         given = frame.body.get("input")
         whole = given if isinstance(given, list) else items_of(frame.body)
         body = {key: value for key, value in frame.body.items() if key not in _FRAME_MEMBERS}
@@ -122,33 +122,33 @@ class SimConnection:
         response = self._simulation.respond_to(self._api, self._upgrade._replace(body=compact(body)))
         if response.status >= 400:
             # A turn that fails makes the provider forget the response that it named.
-            self._latest = {lane: known for lane, known in self._latest.items() if known.id != held.id}
-            return SocketAnswer([_error_event(response.status, response.frames[0], frame.lane)])
-        return self._told(frame, response, body["input"])
+            self._latest = {stream_id: known for stream_id, known in self._latest.items() if known.id != held.id}
+            return SocketAnswer([_error_event(response.status, response.frames[0], frame.stream_id)])
+        return self._answered(frame, response, body["input"])
 
     def _held(self, name: str) -> _Held | None:
-        """A response by its id: the latest of any lane, or one that is stored."""
+        """A response by its id: the latest of any stream, or one that is stored."""
         latest = next((known for known in self._latest.values() if known.id == name), None)
         if latest is not None:
             return latest
         stored = self._simulation.ledger.responses.get((account_of(self._upgrade), name))
         return _Held(name, [*stored.before, *stored.items]) if stored and stored.is_stored else None
 
-    def _told(self, frame: CreateFrame, response: HttpResponse, before: list[Json]) -> SocketAnswer:
-        """The events of a stream as frames. One that ends well is the lane's latest from now on."""
+    def _answered(self, frame: CreateFrame, response: HttpResponse, before: list[Json]) -> SocketAnswer:
+        """The events of a response as frames. One that ends well is its stream's latest from now on."""
         events: list[str] = []
         for part in b"".join(response.frames).split(b"\n\n")[:-1]:
             event: JsonObject = msgspec.json.decode(part.partition(b"\ndata: ")[2])
             if "response" in event:
                 event["response"]["previous_response_id"] = frame.body.get("previous_response_id")
             if event["type"] in _OVER:
-                self._latest[frame.lane] = _Held(event["response"]["id"], [*before, *event["response"]["output"]])
-            events.append(_text(event, frame.lane))
+                self._latest[frame.stream_id] = _Held(event["response"]["id"], [*before, *event["response"]["output"]])
+            events.append(_text(event, frame.stream_id))
         return SocketAnswer(events, response.delay_ms, response.is_cut)
 
-    def _refused(self, rejection: Rejection, lane: str = "") -> SocketAnswer:
+    def _refused(self, rejection: Rejection, stream_id: str = "") -> SocketAnswer:
         self._simulation.refuse(self._upgrade, rejection)
-        return SocketAnswer([_error_event(rejection.status, rejection.body, lane)])
+        return SocketAnswer([_error_event(rejection.status, rejection.body, stream_id)])
 
 
 def life_over() -> str:
@@ -156,14 +156,14 @@ def life_over() -> str:
     return _error_event(LIFE_OVER.status, LIFE_OVER.body, "")
 
 
-def _error_event(status: int, body: bytes, lane: str) -> str:
+def _error_event(status: int, body: bytes, stream_id: str) -> str:
     """A refusal of the HTTP side, whatever its envelope, in a frame."""
-    said = as_object(msgspec.json.decode(body))
-    error = said.get("error")
+    members = as_object(msgspec.json.decode(body))
+    error = members.get("error")
     if not isinstance(error, dict):
-        error = {"message": error, "type": "invalid_request_error", "param": None, "code": said.get("code")}
-    return _text({"type": "error", "status": status, "error": error}, lane)
+        error = {"message": error, "type": "invalid_request_error", "param": None, "code": members.get("code")}
+    return _text({"type": "error", "status": status, "error": error}, stream_id)
 
 
-def _text(event: JsonObject, lane: str) -> str:
-    return compact({**event, "stream_id": lane} if lane else event).decode()
+def _text(event: JsonObject, stream_id: str) -> str:
+    return compact({**event, "stream_id": stream_id} if stream_id else event).decode()

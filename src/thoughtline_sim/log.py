@@ -11,7 +11,7 @@ from thoughtline.terminal import LogOptions, LogRow, counted, duration, row_text
 from thoughtline_sim.reading import JsonObject
 
 _SENTENCE_CHARS = 300
-_SAID = ("at", "method", "path", "model", "status", "is_streaming", "refusal")
+_MEMBERS = ("at", "method", "path", "model", "status", "is_streaming", "refusal")
 
 
 class SimLog:
@@ -33,8 +33,8 @@ class SimLog:
             return
         verdicts: Counter[str] = Counter(entry["verdicts"])
         if self._options.format == "json":
-            said = {name: entry[name] for name in _SAID}
-            self._say(json.dumps({**said, "verdicts": verdicts, "seconds": round(seconds, 3)}))
+            members = {name: entry[name] for name in _MEMBERS}
+            self._say(json.dumps({**members, "verdicts": verdicts, "seconds": round(seconds, 3)}))
             return
         came = [f"{number} {verdict}" for verdict, number in verdicts.items() if verdict != "none"]
         words = f"reasoning of turns: {', '.join(came)}" if came else ""

@@ -1,4 +1,4 @@
-"""The door for WebSockets: one connection over ASGI. Lanes run side by side, the frames of one lane in their order."""
+"""The door for WebSockets: one connection over ASGI. Streams run side by side, frames of one in their order."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _OpenConnection:
         self._receive = receive
         self._send = send
         self._log = log
-        self._lanes: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._at_once = asyncio.Semaphore(MOST_AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_over = asyncio.Event()
@@ -89,7 +89,7 @@ class _OpenConnection:
         if isinstance(frame, SocketAnswer):
             await self._tell(frame)
             return
-        async with self._lanes[frame.lane], self._at_once:
+        async with self._locks[frame.stream_id], self._at_once:
             await self._tell(self._connection.answer(frame))
 
     async def _tell(self, answer: SocketAnswer) -> None:

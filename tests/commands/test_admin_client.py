@@ -28,7 +28,7 @@ ERROR = b'{"error": {"code": "bad_filter", "message": "No such filter.", "remedy
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "code", "told", "remedy"),
+    ("status", "body", "code", "message", "remedy"),
     [
         (400, ERROR, "bad_filter", "The gateway answers 400: No such filter.", "Name another."),
         (401, ERROR, "bad_filter", "The gateway answers 401: No such filter.", "Give its admin token with --token."),
@@ -36,7 +36,7 @@ ERROR = b'{"error": {"code": "bad_filter", "message": "No such filter.", "remedy
         (500, ERROR.replace(b"bad", b"\xff"), "refused", "The gateway answers 500.", ""),
     ],
 )
-async def test_a_refusal(status: int, body: bytes, code: str, told: str, remedy: str) -> None:
+async def test_a_refusal(status: int, body: bytes, code: str, message: str, remedy: str) -> None:
     """In the gateway's words, asked once or listened to; in ours where something else answered."""
 
     async def answer(got: Got, out: Out) -> None:
@@ -44,12 +44,12 @@ async def test_a_refusal(status: int, body: bytes, code: str, told: str, remedy:
 
     with upstream(answer) as up:
         gateway = AdminClient(up.url, "t0ken")
-        with pytest.raises(Declined) as asked:
+        with pytest.raises(Declined) as by_ask:
             await gateway.ask("GET", "/api/cache")
-        with pytest.raises(Declined) as heard:
+        with pytest.raises(Declined) as by_events:
             await anext(gateway.events("/api/events"))
-    for error in (asked.value, heard.value):
-        assert (error.status, error.code, str(error), error.remedy) == (status, code, told, remedy)
+    for error in (by_ask.value, by_events.value):
+        assert (error.status, error.code, str(error), error.remedy) == (status, code, message, remedy)
 
 
 async def test_events_as_they_come() -> None:
@@ -64,10 +64,10 @@ async def test_events_as_they_come() -> None:
 
     with upstream(answer) as up:
         events = AdminClient(up.url, "t0ken").events("/api/events")
-        heard = [await anext(events), await anext(events)]
+        received = [await anext(events), await anext(events)]
         with pytest.raises(Declined) as error:
             await anext(events)
-    assert heard == [("request", b'{"a": 1}'), ("turn", b"2")]
+    assert received == [("request", b'{"a": 1}'), ("turn", b"2")]
     assert error.value.code == "no_gateway"
 
 

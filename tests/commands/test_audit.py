@@ -36,9 +36,9 @@ class Audited:
     def run(self, text: str, *more: str) -> tuple[int, list[Json]]:
         self.file.write_text(text)
         status = main(["audit", str(self.file), "--json", *more])
-        told = self._output.readouterr()
-        self.errors = told.err
-        return status, json.loads(told.out)["findings"] if told.out else []
+        printed = self._output.readouterr()
+        self.errors = printed.err
+        return status, json.loads(printed.out)["findings"] if printed.out else []
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_json_lines(audited: Audited) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "the file is empty"),
         ("[]", "it is not a JSON object"),
@@ -84,10 +84,10 @@ def test_json_lines(audited: Audited) -> None:
         ('{"type":"user","message":{}}\n{"subtype":"attribution_snapshot"}\n', "Qwen Code"),
     ],
 )
-def test_what_can_not_be_read(audited: Audited, text: str, told: str) -> None:
+def test_what_can_not_be_read(audited: Audited, text: str, message: str) -> None:
     """Status 2, and why; clients whose files say too little are named."""
     assert audited.run(text)[0] == 2
-    assert told in audited.errors
+    assert message in audited.errors
 
 
 # Codex
@@ -98,7 +98,7 @@ def codex(*payloads: Json) -> str:
     return lines(*head, *({"type": "response_item", "payload": payload} for payload in payloads))
 
 
-def said(role: str, text: str) -> Json:
+def item(role: str, text: str) -> Json:
     return {"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}
 
 
@@ -109,25 +109,25 @@ RESULT: Json = {"type": "function_call_output", "call_id": "c1", "output": "x"}
 
 def test_a_session_of_codex(audited: Audited) -> None:
     """What a provider that wants reasoning would say, at the line of the call that lacks it."""
-    whole = codex(said("user", "hi"), THOUGHT, CALLED, RESULT, said("assistant", "done"))
+    whole = codex(item("user", "hi"), THOUGHT, CALLED, RESULT, item("assistant", "done"))
     assert audited.run(whole) == (0, [])
-    status, findings = audited.run(codex(said("user", "hi"), CALLED, RESULT), "--provider", "deepseek")
+    status, findings = audited.run(codex(item("user", "hi"), CALLED, RESULT), "--provider", "deepseek")
     assert (status, [finding["line"] for finding in findings]) == (1, [4])
 
 
 def test_a_prompt_later_the_line_is_told_once(audited: Audited) -> None:
     """Each prompt's last request is audited; what both have in them is one finding."""
-    text = codex(said("user", "hi"), CALLED, RESULT, said("assistant", "a"), said("user", "more"))
+    text = codex(item("user", "hi"), CALLED, RESULT, item("assistant", "a"), item("user", "more"))
     _, findings = audited.run(text, "--provider", "deepseek")
     assert [finding["line"] for finding in findings].count(4) == 1
 
 
 def test_a_compacted_session_of_codex(audited: Audited) -> None:
     """Only what was put in its place is sent from then on."""
-    before = codex(said("user", "hi"), CALLED, RESULT, said("assistant", "a"))
-    after = {"type": "compacted", "payload": {"message": "", "replacement_history": [said("user", "summary")]}}
-    asked = {"type": "response_item", "payload": said("user", "go on")}
-    assert audited.run(before + lines(after, asked), "--provider", "deepseek") == (0, [])
+    before = codex(item("user", "hi"), CALLED, RESULT, item("assistant", "a"))
+    after = {"type": "compacted", "payload": {"message": "", "replacement_history": [item("user", "summary")]}}
+    question = {"type": "response_item", "payload": item("user", "go on")}
+    assert audited.run(before + lines(after, question), "--provider", "deepseek") == (0, [])
 
 
 # Claude Code
@@ -216,8 +216,8 @@ def test_a_session_that_is_not_as_known(audited: Audited) -> None:
 
 def by_id(id: str, url: str, capsys: pytest.CaptureFixture[str], token: str = TOKEN) -> tuple[int, str]:
     status = main(["audit", id, "--json", "--url", url, "--token", token])
-    told = capsys.readouterr()
-    return status, told.out or told.err
+    printed = capsys.readouterr()
+    return status, printed.out or printed.err
 
 
 def sent(gateway: Managed, text: str = "hi") -> str:
@@ -232,17 +232,17 @@ KEEPS = Settings(debug=DebugSettings(keep_bodies=True))
 def test_a_request_by_its_id(capsys: pytest.CaptureFixture[str]) -> None:
     """As the client sent it, for the provider that it went to: what the gateway has filled in is missing there."""
     with managed(KEEPS) as gateway:
-        status, told = by_id(sent(gateway), gateway.url, capsys)
-    (finding,) = json.loads(told)["findings"]
+        status, output = by_id(sent(gateway), gateway.url, capsys)
+    (finding,) = json.loads(output)["findings"]
     assert (status, finding["rule"], finding["place"]) == (1, "missing", "/messages/1")
 
 
 def test_without_bodies_it_says_how_to_keep_them(capsys: pytest.CaptureFixture[str]) -> None:
     """They are not kept unless asked for."""
     with managed() as gateway:
-        status, told = by_id(sent(gateway), gateway.url, capsys)
+        status, output = by_id(sent(gateway), gateway.url, capsys)
     assert status == 2
-    assert "[debug] keep_bodies" in told
+    assert "[debug] keep_bodies" in output
 
 
 def test_what_a_gateway_can_not_give(capsys: pytest.CaptureFixture[str]) -> None:
@@ -254,9 +254,9 @@ def test_what_a_gateway_can_not_give(capsys: pytest.CaptureFixture[str]) -> None
             (long, TOKEN, "The kept body is cut short"),
             (long, "other", "--token"),
         ]:
-            status, told = by_id(name, gateway.url, capsys, token)
+            status, output = by_id(name, gateway.url, capsys, token)
             assert status == 2
-            assert words in told
+            assert words in output
 
 
 def test_no_gateway(capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,24 +37,24 @@ def place(tmp_path: Path) -> Iterator[dict[str, list[str]]]:
         yield {"gateway": ["--url", gateway.url, "--token", TOKEN], "store": ["--store", url]}
 
 
-both_ways = pytest.mark.parametrize("way", ["gateway", "store"])
+both_ways = pytest.mark.parametrize("backend", ["gateway", "store"])
 
 
 @both_ways
-def test_statistics(way: str, place: dict[str, list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+def test_statistics(backend: str, place: dict[str, list[str]], capsys: pytest.CaptureFixture[str]) -> None:
     """How much is remembered, of whom."""
-    assert main(["cache", "stats", "--json", *place[way]]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["byProvider"]["deepseek"]["entries"] == 2
-    assert told["byProvider"]["kimi"]["entries"] == 1
-    assert main(["cache", "stats", *place[way]]) == 0
+    assert main(["cache", "stats", "--json", *place[backend]]) == 0
+    stats = json.loads(capsys.readouterr().out)
+    assert stats["byProvider"]["deepseek"]["entries"] == 2
+    assert stats["byProvider"]["kimi"]["entries"] == 1
+    assert main(["cache", "stats", *place[backend]]) == 0
     assert "deepseek" in capsys.readouterr().out
 
 
 @both_ways
-def test_the_list_is_readable(way: str, place: dict[str, list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_is_readable(backend: str, place: dict[str, list[str]], capsys: pytest.CaptureFixture[str]) -> None:
     """Ids (as `show` takes them), times, providers and counts are never cut, however long a client's names are."""
-    assert main(["cache", "list", *place[way]]) == 0
+    assert main(["cache", "list", *place[backend]]) == 0
     head, *rows = (line.split() for line in capsys.readouterr().out.splitlines())
     assert head == ["id", "made", "provider", "model", "session", "call", "characters"]
     assert [row[3] for row in rows] == ["kimi", "deepseek", "deepseek"]
@@ -62,22 +62,22 @@ def test_the_list_is_readable(way: str, place: dict[str, list[str]], capsys: pyt
 
 
 @both_ways
-def test_listing_and_showing(way: str, place: dict[str, list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+def test_listing_and_showing(backend: str, place: dict[str, list[str]], capsys: pytest.CaptureFixture[str]) -> None:
     """The newest first, by filters; one of them by its call or by its own id, with what was thought."""
-    assert main(["cache", "list", "--json", "--provider", "kimi", *place[way]]) == 0
+    assert main(["cache", "list", "--json", "--provider", "kimi", *place[backend]]) == 0
     (entry,) = json.loads(capsys.readouterr().out)["entries"]
     for name in (entry["toolCallId"], entry["id"][:12]):
-        assert main(["cache", "show", name, *place[way]]) == 0
+        assert main(["cache", "show", name, *place[backend]]) == 0
         assert json.loads(capsys.readouterr().out)["reasoning"] == entry["reasoning"] != ""
-    assert main(["cache", "show", "nobody", *place[way]]) == 1
+    assert main(["cache", "show", "nobody", *place[backend]]) == 1
 
 
 @both_ways
-def test_clearing(way: str, place: dict[str, list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+def test_clearing(backend: str, place: dict[str, list[str]], capsys: pytest.CaptureFixture[str]) -> None:
     """Only what fits goes."""
-    assert main(["cache", "clear", "--yes", "--provider", "deepseek", *place[way]]) == 0
+    assert main(["cache", "clear", "--yes", "--provider", "deepseek", *place[backend]]) == 0
     assert capsys.readouterr().out == "2 turns forgotten\n"
-    assert main(["cache", "list", "--json", *place[way]]) == 0
+    assert main(["cache", "list", "--json", *place[backend]]) == 0
     assert [entry["provider"] for entry in json.loads(capsys.readouterr().out)["entries"]] == ["kimi"]
 
 

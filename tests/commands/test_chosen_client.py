@@ -31,7 +31,7 @@ def chosen(client: str, *words: str) -> ChosenClient:
 
 
 @pytest.mark.parametrize(
-    ("client", "words", "told", "remedy"),
+    ("client", "words", "message", "remedy"),
     [
         ("claud-code", [], "no client claud-code;", "did you mean claude-code?"),
         ("zzzzzz", [], "no client zzzzzz;", "`thoughtline connect` lists them all"),
@@ -39,11 +39,11 @@ def chosen(client: str, *words: str) -> ChosenClient:
         ("codex", ["--model", "depseek/v4"], "no provider depseek;", "did you mean deepseek?"),
     ],
 )
-def test_names_that_nobody_knows(client: str, words: list[str], told: str, remedy: str) -> None:
+def test_names_that_nobody_knows(client: str, words: list[str], message: str, remedy: str) -> None:
     """Each with what may have been meant."""
     with pytest.raises(Declined) as error:
         chosen(client, *words)
-    assert (str(error.value), error.value.remedy) == (told, remedy)
+    assert (str(error.value), error.value.remedy) == (message, remedy)
 
 
 def test_another_gateway_may_know_other_providers(capsys: pytest.CaptureFixture[str]) -> None:

@@ -105,9 +105,9 @@ def test_the_key_is_written_and_not_shown(
     file.write_text('{"theme": "dark"}')
     file.chmod(0o644)
     assert main(["connect", "claude", "--provider", "deepseek", "--write"]) == 0
-    said = capsys.readouterr().out
-    assert KEY not in said
-    assert '"ANTHROPIC_API_KEY": "…"' in said
+    output = capsys.readouterr().out
+    assert KEY not in output
+    assert '"ANTHROPIC_API_KEY": "…"' in output
     written = json.loads(file.read_text())
     assert written["theme"] == "dark"
     assert written["env"]["ANTHROPIC_API_KEY"] == KEY
@@ -129,7 +129,7 @@ def test_a_link_stays_a_link(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (
             ["connect", "cursor", "--write"],
@@ -139,7 +139,7 @@ def test_a_link_stays_a_link(home: Path) -> None:
         (["connect", "opencode", "--write"], "opencode.json was not changed: it is not valid JSON"),
     ],
 )
-def test_what_can_t_be_written(words: list[str], told: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_can_t_be_written(words: list[str], message: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A sentence says why, and what else there is; the file is as it was."""
     file = home / ".config" / "opencode" / "opencode.json"
     file.parent.mkdir(parents=True)
@@ -148,7 +148,7 @@ def test_what_can_t_be_written(words: list[str], told: str, home: Path, capsys: 
         assert main(words) == 2
     except SystemExit as error:
         assert error.code == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert file.read_text() == "{"
 
 
@@ -157,6 +157,6 @@ def test_what_no_file_takes_is_still_to_do(capsys: pytest.CaptureFixture[str]) -
     main(["connect", "codex", "--write"])
     assert "Then, in the shell that starts it: export THOUGHTLINE_KEY=YOUR_KEY" in capsys.readouterr().out
     main(["connect", "qwen", "--write"])
-    said = capsys.readouterr().out
-    assert "Then, in the shell that starts it: qwen --auth-type openai" in said
-    assert "Replace YOUR_KEY by your key, or set THOUGHTLINE_KEY or DASHSCOPE_API_KEY" in said
+    output = capsys.readouterr().out
+    assert "Then, in the shell that starts it: qwen --auth-type openai" in output
+    assert "Replace YOUR_KEY by your key, or set THOUGHTLINE_KEY or DASHSCOPE_API_KEY" in output

@@ -30,30 +30,30 @@ def test_a_refusal_is_understood(gateway: Managed, capsys: pytest.CaptureFixture
     response = gateway.send(unseen(), provider="acme", model=NOVEL)
     gateway.ask("list the files")
     assert explain(gateway, "last-failed") == DONE
-    told = capsys.readouterr().out
-    assert response.headers["x-thoughtline-request"] in told
-    assert response.json()["error"]["message"] in told
-    assert "400 refused acme/novel-9" in told
-    assert "rule missing" in told
-    assert "keep_bodies" in told
-    assert "\x1b[" not in told
+    output = capsys.readouterr().out
+    assert response.headers["x-thoughtline-request"] in output
+    assert response.json()["error"]["message"] in output
+    assert "400 refused acme/novel-9" in output
+    assert "rule missing" in output
+    assert "keep_bodies" in output
+    assert "\x1b[" not in output
 
 
 def test_the_last_one_and_one_by_its_id(gateway: Managed, capsys: pytest.CaptureFixture[str]) -> None:
     """Turns are told one by one, many alike in one line."""
     answers = gateway.ask("list the files", turns=6)
     assert explain(gateway) == DONE
-    told = capsys.readouterr().out
-    assert "(5 turns)  restored: found by the whole conversation before it" in told
-    assert "tokens" in told
+    output = capsys.readouterr().out
+    assert "(5 turns)  restored: found by the whole conversation before it" in output
+    assert "tokens" in output
     first = gateway.gateway.lines[1]["request"]
     assert explain(gateway, first[:7]) == DONE
-    told = capsys.readouterr().out
-    assert f"{first}" in told
-    assert "/messages/1  restored: found by the whole conversation before it" in told
+    output = capsys.readouterr().out
+    assert f"{first}" in output
+    assert "/messages/1  restored: found by the whole conversation before it" in output
     assert explain(gateway, first, "--json") == DONE
     assert json.loads(capsys.readouterr().out)["id"] == first
-    assert not [one for one in answers if one["reasoning_content"] in told]
+    assert not [one for one in answers if one["reasoning_content"] in output]
 
 
 def test_what_to_do_about_a_turn_that_nobody_has(gateway: Managed, capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,8 +47,8 @@ async def test_from_making_a_key_to_revoking_it(tmp_path: Path) -> None:
     assert (revoked.returncode, found.id in revoked.stdout) == (0, True)
     await gateway.refresh()
     assert gateway.find(secret) is None
-    [told] = json.loads(keys(tmp_path, "list", "--json").stdout)["keys"]
-    assert (told["id"], told["revoked"]) == (found.id, True)
+    [entry] = json.loads(keys(tmp_path, "list", "--json").stdout)["keys"]
+    assert (entry["id"], entry["revoked"]) == (found.id, True)
     await store.close()
 
 
@@ -62,8 +62,8 @@ def test_what_the_first_key_the_last_and_none_mean(tmp_path: Path, monkeypatch: 
     assert "stays closed" not in keys(tmp_path, "revoke", "ann").stderr
     last = keys(tmp_path, "revoke", "bob")
     assert ("stays closed" in last.stderr, "keys open" in last.stderr, mark.exists()) == (True, True, True)
-    asked = keys(tmp_path, "open")
-    assert (asked.returncode, "nobody needs a key" in asked.stderr, "Nothing was done" in asked.stderr) == (
+    refused = keys(tmp_path, "open")
+    assert (refused.returncode, "nobody needs a key" in refused.stderr, "Nothing was done" in refused.stderr) == (
         2,
         True,
         True,
@@ -74,20 +74,20 @@ def test_what_the_first_key_the_last_and_none_mean(tmp_path: Path, monkeypatch: 
     assert json.loads(keys(tmp_path, "list", "--json").stdout)["keys"] == []
 
 
-SAID = [
+WARNINGS = [
     ("[server]\nrequire_client_keys = true", "open", "stays closed"),
     ('[server]\nhost = "0.0.0.0"\n[providers.kimi]\napi_key = "k"', "open", "serve nobody"),
     ("[server]\nrequire_client_keys = false", "add", "still get in"),
 ]
 
 
-@pytest.mark.parametrize(("settings", "action", "told"), SAID)
-def test_what_the_settings_make_of_it(tmp_path: Path, settings: str, action: str, told: str) -> None:
+@pytest.mark.parametrize(("settings", "action", "warning"), WARNINGS)
+def test_what_the_settings_make_of_it(tmp_path: Path, settings: str, action: str, warning: str) -> None:
     """An open door that the settings keep shut, or that nobody is served through, and a key that nobody needs."""
     file = tmp_path / "settings.toml"
     file.write_text(settings)
     more = ("ann",) if action == "add" else ()
-    assert told in keys(tmp_path, action, *more, "--config", str(file)).stderr
+    assert warning in keys(tmp_path, action, *more, "--config", str(file)).stderr
 
 
 def test_what_can_t_be_done(tmp_path: Path) -> None:

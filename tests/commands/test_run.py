@@ -45,7 +45,7 @@ def installed(folder: Path, command: str, rest: str = "") -> None:
 
 
 def started(home: Path, *words: str, **variables: str) -> subprocess.Popen[str]:
-    kept = {name: os.environ[name] for name in ("LANG", "VIRTUAL_ENV") if name in os.environ}
+    kept = {name: os.environ[name] for name in ("LANG", "PYTHONPATH", "VIRTUAL_ENV") if name in os.environ}
     environment = kept | {"HOME": str(home), "PATH": str(home / "bin")} | variables
     command = [sys.executable, "-m", "thoughtline.cli", "run", *words]
     return subprocess.Popen(
@@ -59,9 +59,9 @@ def test_the_client_s_status_is_ours(tmp_path: Path, gateway: str) -> None:
     words = ("claude", "--provider", "deepseek", "--url", gateway, "--", "-p", "hi there", "--", "--provider")
     variables = {"DEEPSEEK_API_KEY": KEY, "MINE": "1", "ANTHROPIC_AUTH_TOKEN": "old", "HTTPS_PROXY": "http://proxy:1"}
     process = started(tmp_path, *words, **variables)
-    said, remarks = process.communicate(timeout=60)
+    output, remarks = process.communicate(timeout=60)
     assert (process.returncode, remarks) == (7, "")
-    shown = json.loads(said)
+    shown = json.loads(output)
     assert shown["pid"] == process.pid
     assert shown["words"] == ["-p", "hi there", "--", "--provider"]
     assert shown["env"]["ANTHROPIC_BASE_URL"] == f"{gateway}/deepseek"
@@ -89,8 +89,8 @@ def test_a_gateway_of_its_own(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     process = started(tmp_path, "claude", "--serve", THOUGHTLINE_PORT=str(port), THOUGHTLINE_KEY=KEY)
-    said, remarks = process.communicate(timeout=120)
-    assert (process.returncode, said.splitlines()[-1:]) == (0, ["200"]), remarks
+    output, remarks = process.communicate(timeout=120)
+    assert (process.returncode, output.splitlines()[-1:]) == (0, ["200"]), remarks
     log = tmp_path / ".local" / "share" / "thoughtline" / "gateway.log"
     assert f"started a gateway for the client; its log: {log}" in remarks
     with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), 60) as waiting:
@@ -98,7 +98,7 @@ def test_a_gateway_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (
             ["claude", "--url", "http://127.0.0.1:9"],
@@ -115,13 +115,13 @@ def test_a_gateway_of_its_own(tmp_path: Path) -> None:
         (["claude", "--model", "depseek/x"], "no provider depseek; did you mean deepseek?"),
     ],
 )
-def test_what_is_said_where_it_can_t_start(words: list[str], told: str, tmp_path: Path) -> None:
+def test_what_is_said_where_it_can_t_start(words: list[str], message: str, tmp_path: Path) -> None:
     """One line, with a way out."""
     installed(tmp_path, "claude")
     process = started(tmp_path, *words)
-    said, remarks = process.communicate(timeout=60)
-    assert (process.returncode, said) == (2, "")
-    assert remarks.startswith(f"thoughtline run: {told}")
+    output, remarks = process.communicate(timeout=60)
+    assert (process.returncode, output) == (2, "")
+    assert remarks.startswith(f"thoughtline run: {message}")
 
 
 def test_a_missing_key_is_told(tmp_path: Path, gateway: str) -> None:

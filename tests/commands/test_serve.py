@@ -23,10 +23,10 @@ def is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def banner(settings: Settings, *, is_terminal: bool) -> str:
-    told = io.StringIO()
-    console = Console(file=told, force_terminal=is_terminal, width=400, color_system=None)
+    output = io.StringIO()
+    console = Console(file=output, force_terminal=is_terminal, width=400, color_system=None)
     show_banner(console, settings, "http://127.0.0.1:8642", CODE, FILE)
-    return told.getvalue()
+    return output.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -36,14 +36,14 @@ def banner(settings: Settings, *, is_terminal: bool) -> str:
 )
 def test_a_log_is_told_where_the_token_is(settings: Settings, expected: str) -> None:
     """In its file, or, where a person has set one, in the settings; never the token itself."""
-    told = banner(settings, is_terminal=False)
-    assert f"(the token is in {expected})" in told
-    assert TOKEN not in told
-    assert CODE not in told
+    text = banner(settings, is_terminal=False)
+    assert f"(the token is in {expected})" in text
+    assert TOKEN not in text
+    assert CODE not in text
 
 
 def test_a_person_gets_a_link() -> None:
     """On a terminal the login is one click away: one that is good once, without the token in it."""
-    told = banner(Settings(server=ServerSettings(admin_token=TOKEN)), is_terminal=True)
-    assert f"http://127.0.0.1:8642/login?token={CODE} " in told
-    assert TOKEN not in told
+    text = banner(Settings(server=ServerSettings(admin_token=TOKEN)), is_terminal=True)
+    assert f"http://127.0.0.1:8642/login?token={CODE} " in text
+    assert TOKEN not in text

@@ -16,9 +16,9 @@ def test_it_stands_for_its_provider(name: str, provider: str) -> None:
     """Where a provider has a simulator for each generation, that of all of them; and it serves the model it names."""
     sim = start_sim(name)
     assert sim.provider == provider
-    said = httpx.post(f"{sim.url}/v1/chat/completions", json={"model": sim.model, "messages": []}, timeout=60)
-    assert said.status_code < 500
-    assert said.headers["content-type"].startswith("application/json")
+    response = httpx.post(f"{sim.url}/v1/chat/completions", json={"model": sim.model, "messages": []}, timeout=60)
+    assert response.status_code < 500
+    assert response.headers["content-type"].startswith("application/json")
 
 
 def test_what_is_pasted_is_two_requests_of_one_conversation() -> None:

@@ -157,7 +157,7 @@ def encoded(value: Json) -> bytes:
 # --- one conversation, in the words of each format --------------------------------------------------------------------
 
 
-class Said(NamedTuple):
+class ChatTurn(NamedTuple):
     """A turn: what a user said, or what a model said and thought."""
 
     role: str
@@ -165,7 +165,7 @@ class Said(NamedTuple):
     thought: str = ""
 
 
-def request(format: FormatName, turns: list[Said], system: str | None = "Be brief.") -> Json:
+def request(format: FormatName, turns: list[ChatTurn], system: str | None = "Be brief.") -> Json:
     """A request of a client that drops reasoning."""
     pairs = [(turn.role, turn.text) for turn in turns]
     match format:
@@ -186,14 +186,14 @@ def request(format: FormatName, turns: list[Said], system: str | None = "Be brie
         case _:
             head_json = {"instructions": system} if system is not None else {}
             kinds = {"assistant": "output_text", "user": "input_text"}
-            said = [
+            elements = [
                 {"type": "message", "role": role, "content": [{"type": kinds[role], "text": text}]}
                 for role, text in pairs
             ]
-            return {"model": "m", "store": False} | head_json | {"input": said}
+            return {"model": "m", "store": False} | head_json | {"input": elements}
 
 
-def response(model: Model, turn: Said) -> Json:
+def response(model: Model, turn: ChatTurn) -> Json:
     """A whole response with reasoning, in the words of the model's format."""
     seal = "c2lnbmF0dXJlIG9mIHNvbWUgbGVuZ3Ro" + turn.text.encode().hex()
     match model.format:
@@ -212,8 +212,8 @@ def response(model: Model, turn: Said) -> Json:
         case "openai_responses":
             summary = [{"type": "summary_text", "text": turn.thought}]
             thought = {"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": seal}
-            said = {"type": "output_text", "text": turn.text, "annotations": []}
-            message = {"type": "message", "id": "msg_1", "role": "assistant", "content": [said]}
+            part = {"type": "output_text", "text": turn.text, "annotations": []}
+            message = {"type": "message", "id": "msg_1", "role": "assistant", "content": [part]}
             return {"id": "resp_1", "status": "completed", "output": [thought, message]}
         case "ollama_chat":
             message = {"role": "assistant", "content": turn.text, "thinking": turn.thought}
@@ -246,21 +246,21 @@ def _joined(content: Any) -> str:
 
 async def talk(
     desk: Desk,
-    history: list[Said],
-    *plays: tuple[Model, Said],
+    history: list[ChatTurn],
+    *plays: tuple[Model, ChatTurn],
     session: str | None = None,
     agent: str | None = None,
 ) -> list[Sent]:
     """A conversation goes on: each model in turn is asked the next question and gives its answer."""
-    sent = []
+    all_sent = []
     for number, (model, answer) in enumerate(plays):
-        history.append(Said("user", f"Question {len(history) + number}?"))
-        asked = await desk.ask(model, request(model.format, history), session, agent=agent)
-        await desk.answer(asked, response(model, answer))
+        history.append(ChatTurn("user", f"Question {len(history) + number}?"))
+        sent = await desk.ask(model, request(model.format, history), session, agent=agent)
+        await desk.answer(sent, response(model, answer))
         history.append(answer)
-        sent.append(asked)
-    return sent
+        all_sent.append(sent)
+    return all_sent
 
 
-def thinks(number: int) -> Said:
-    return Said("assistant", f"Answer {number}.", f"thought {number}")
+def thinks(number: int) -> ChatTurn:
+    return ChatTurn("assistant", f"Answer {number}.", f"thought {number}")

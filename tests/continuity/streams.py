@@ -69,7 +69,7 @@ def responses(pieces: list[str], quote: Quote = plain) -> list[bytes]:
     part = f'{{"type":"output_text","text":{text},"annotations":[]}}'
     item = f'{{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{part}]}}'
     whole = f'{{"id":"r1","model":"m","status":"completed","output":[{item}]}}'
-    said = [
+    events = [
         ("response.created", '"response":{"id":"r1","model":"m","status":"in_progress","output":[]}'),
         ("response.output_item.added", '"output_index":0,"item":{"id":"msg_1","type":"message","content":[]}'),
         *[
@@ -81,7 +81,7 @@ def responses(pieces: list[str], quote: Quote = plain) -> list[bytes]:
         ("response.output_item.done", f'"output_index":0,"item":{item}'),
         ("response.completed", f'"response":{whole}'),
     ]
-    return [sse(f'{{"type":"{name}",{rest}}}', name) for name, rest in said]
+    return [sse(f'{{"type":"{name}",{rest}}}', name) for name, rest in events]
 
 
 def _gemini(pieces: list[str], quote: Quote) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.continuity.desks import CLAUDE, DEEPSEEK, Desk, Said, Ticking, at_desk, request, talk, thinks
+from tests.continuity.desks import CLAUDE, DEEPSEEK, ChatTurn, Desk, Ticking, at_desk, request, talk, thinks
 from thoughtline.continuity.checkpoints import Checkpoint
 from thoughtline.continuity.handover import NOTHING_QUOTED, HandoverLine
 from thoughtline.continuity.memory import MOST_PLACES, MOST_SESSIONS, SESSIONS, TTL_SECONDS, Memory
@@ -85,7 +85,7 @@ async def test_targets_sessions_and_tenants_have_their_own() -> None:
 
 async def test_two_replicas_and_a_restart_quote_the_same(shared_url: str) -> None:
     """One durable store: what one process quoted, the next one quotes again, and so does another beside it."""
-    history: list[Said] = []
+    history: list[ChatTurn] = []
     async with at_desk(url=shared_url) as desk:
         await talk(desk, history, (DEEPSEEK, thinks(1)), (DEEPSEEK, thinks(2)))
         first = (await talk(desk, history, (CLAUDE, thinks(3))))[0]
@@ -95,7 +95,7 @@ async def test_two_replicas_and_a_restart_quote_the_same(shared_url: str) -> Non
             clock = replica.clock.now
     async with at_desk(url=shared_url) as again:
         again.clock.now = clock
-        after = await again.ask(CLAUDE, request("anthropic_messages", [*history, Said("user", "And now?")]))
+        after = await again.ask(CLAUDE, request("anthropic_messages", [*history, ChatTurn("user", "And now?")]))
     assert first.texts == ["thought 1", "thought 2"]
     assert beside.json["system"] == first.json["system"]
     assert after.json["system"] == first.json["system"]
@@ -108,18 +108,18 @@ async def test_notes_hold_no_content() -> None:
         index = await desk.store.notes(SESSIONS)
         assert len(index) == 1
         notes = [*index, *await desk.store.notes(f"{SESSIONS}:{index[0].key}")]
-        said = b"".join(note.value + note.key.encode() for note in notes)
-        assert not [word for word in (b"thought", b"Answer", b"my-session", b"deepseek") if word in said]
+        stored = b"".join(note.value + note.key.encode() for note in notes)
+        assert not [word for word in (b"thought", b"Answer", b"my-session", b"deepseek") if word in stored]
 
 
 async def test_a_session_without_a_name_is_known_by_its_turns() -> None:
     """A client that names no session and drops its first turns is still in the session it began."""
     async with at_desk() as desk:
-        history: list[Said] = []
+        history: list[ChatTurn] = []
         sent = await talk(desk, history, *((DEEPSEEK, thinks(number)) for number in range(6)))
-        cut = await desk.ask(DEEPSEEK, request("openai_chat", [*history[6:], Said("user", "And now?")]))
+        cut = await desk.ask(DEEPSEEK, request("openai_chat", [*history[6:], ChatTurn("user", "And now?")]))
         assert cut.handover.session == sent[0].handover.session
-        other = await desk.ask(DEEPSEEK, request("openai_chat", [Said("user", "Something else")]))
+        other = await desk.ask(DEEPSEEK, request("openai_chat", [ChatTurn("user", "Something else")]))
         assert other.handover.session != cut.handover.session
 
 
@@ -142,7 +142,7 @@ async def test_a_store_that_fails_costs_stability_and_no_request(monkeypatch: py
     clock = Ticking()
     store: Store = await open_store("memory://", clock=clock)
     desk = Desk(store, clock)
-    history: list[Said] = []
+    history: list[ChatTurn] = []
     await talk(desk, history, (DEEPSEEK, thinks(1)))
     for name in ("notes", "put_note", "delete_notes"):
         monkeypatch.setattr(store, name, broken)

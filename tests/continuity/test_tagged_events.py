@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.continuity.desks import CLAUDE, DEEPSEEK, GEMINI, NOVA, OLLAMA, OPENAI, Model, Said, encoded, response
+from tests.continuity.desks import CLAUDE, DEEPSEEK, GEMINI, NOVA, OLLAMA, OPENAI, ChatTurn, Model, encoded, response
 from tests.continuity.streams import STREAMS, deltas_of, items_of, plain
 from thoughtline.continuity.tagged_events import TaggedEvents, edit_body, edit_items, shown_items
 from thoughtline.continuity.tags import TagMode
@@ -26,7 +26,7 @@ def _fed(mode: TagMode, events: list[Event]) -> list[Event]:
     return [out for event in events for out in tagged.feed(event)] + tagged.finish()
 
 
-def _told(pieces: list[str]) -> list[Event]:
+def _events_of(pieces: list[str]) -> list[Event]:
     return [*(TextDelta(0, 0, piece) for piece in pieces), ItemDone(0, 0, Text("".join(pieces))), FINISH]
 
 
@@ -37,7 +37,7 @@ def _words(events: list[Event], kind: type[TextDelta] | type[ReasoningDelta]) ->
 @pytest.mark.parametrize("at", range(len(TEXT) + 1))
 def test_markers_go_from_deltas_and_from_the_item(at: int) -> None:
     """Wherever the text is cut."""
-    out = _fed("markers", _told([TEXT[:at], TEXT[at:]]))
+    out = _fed("markers", _events_of([TEXT[:at], TEXT[at:]]))
     assert _words(out, TextDelta) == "abc"
     assert [event.item for event in out if isinstance(event, ItemDone)] == [Text("abc")]
     assert out[-1] == FINISH
@@ -46,7 +46,7 @@ def test_markers_go_from_deltas_and_from_the_item(at: int) -> None:
 @pytest.mark.parametrize("at", range(len(TEXT) + 1))
 def test_lifted_text_is_an_item_of_reasoning_in_its_place(at: int) -> None:
     """Text, reasoning, text: three items, each told by its deltas and ended before the next begins."""
-    out = _fed("lift", _told([TEXT[:at], TEXT[at:]]))
+    out = _fed("lift", _events_of([TEXT[:at], TEXT[at:]]))
     assert _words(out, ReasoningDelta) == "b"
     done = [(event.position, event.item) for event in out if isinstance(event, ItemDone)]
     assert done == [(0, Text("a")), (1, ReasoningText("b")), (2, Text("c"))]
@@ -58,8 +58,8 @@ def test_items_after_a_lifted_text_are_counted_anew() -> None:
     """A call that stood at 1 stands behind what the text became."""
     call = ToolCall("bash", "{}", "c1")
     text = "<think>b</think>c"
-    told: list[Event] = [TextDelta(0, 0, text), ItemDone(0, 0, Text(text)), CallDelta(0, 1, "{}", "c1")]
-    out = _fed("lift", [*told, ItemDone(0, 1, call), FINISH])
+    events: list[Event] = [TextDelta(0, 0, text), ItemDone(0, 0, Text(text)), CallDelta(0, 1, "{}", "c1")]
+    out = _fed("lift", [*events, ItemDone(0, 1, call), FINISH])
     assert [event.position for event in out if isinstance(event, ItemDone)] == [0, 1, 2]
     assert next(event.position for event in out if isinstance(event, CallDelta)) == 2
 
@@ -70,7 +70,7 @@ def test_untouched_items_are_the_ones_that_came() -> None:
     for mode in ("off", "markers", "lift"):
         out = _fed(mode, [TextDelta(0, 0, "plain"), ItemDone(0, 0, item), FINISH])
         assert [event.item for event in out if isinstance(event, ItemDone)] == [item]
-    events = _told([TEXT])
+    events = _events_of([TEXT])
     assert _fed("off", events) == events
 
 
@@ -109,7 +109,7 @@ def test_a_record_shows_what_its_client_was_shown() -> None:
 @pytest.mark.parametrize("model", EVERY, ids=lambda model: model.format)
 def test_whole_bodies_of_every_format(model: Model, mode: TagMode) -> None:
     """Markers go; what is lifted becomes reasoning behind what there was."""
-    body = encoded(response(model, Said("assistant", TEXT, "native")))
+    body = encoded(response(model, ChatTurn("assistant", TEXT, "native")))
     row = FORMATS[model.format]
     reply = row.bodies.decode_response(edit_body(model.format, body, mode), row.dialect)
     items = reply.candidates[0].turn.items
@@ -122,7 +122,7 @@ def test_whole_bodies_of_every_format(model: Model, mode: TagMode) -> None:
 @pytest.mark.parametrize("model", EVERY, ids=lambda model: model.format)
 def test_bodies_without_tags_keep_their_bytes(model: Model, mode: TagMode) -> None:
     """Byte for byte."""
-    body = encoded(response(model, Said("assistant", "Use `<think>` for a < b.", "<think>")))
+    body = encoded(response(model, ChatTurn("assistant", "Use `<think>` for a < b.", "<think>")))
     assert edit_body(model.format, body, mode) == body
 
 
@@ -134,7 +134,7 @@ def test_a_stream_read_lifted_and_written_again(format: FormatName, stream: Any)
         decoder, encoder = row.stream_decoder(row.dialect), row.stream_encoder(row.dialect)
         events = [*decoder.feed(b"".join(stream(pieces, plain))), *decoder.finish()]
         tagged = TaggedEvents("lift", row.dialect.reasoning_format)
-        told = [out for event in events for out in tagged.feed(event)] + tagged.finish()
-        out = b"".join(encoder.encode(event) for event in told) + encoder.finish()
+        lifted = [out for event in events for out in tagged.feed(event)] + tagged.finish()
+        out = b"".join(encoder.encode(event) for event in lifted) + encoder.finish()
         assert deltas_of(format, out) == ("ac", "b")
         assert items_of(format, out) == ("ac", "b")

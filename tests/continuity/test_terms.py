@@ -36,7 +36,7 @@ FLASH, PRO, SONNET = "deepseek/v4-flash", "deepseek/v4-pro", "openrouter/anthrop
 
 
 @pytest.mark.parametrize(
-    ("model", "told", "word"),
+    ("model", "words", "word"),
     [
         (PRO, {}, None),
         (PRO, {PRO: "off"}, "off"),
@@ -57,18 +57,20 @@ FLASH, PRO, SONNET = "deepseek/v4-flash", "deepseek/v4-pro", "openrouter/anthrop
         (PRO, {"deepseek/v4-pr?": "off", "deepseek/v4-pr[o]": "off"}, None),
     ],
 )
-def test_what_is_said_for_a_model(model: str, told: dict[str, str], word: str | None) -> None:
+def test_what_is_said_for_a_model(model: str, words: dict[str, str], word: str | None) -> None:
     """The name that fits best says it: without a star, then with the most letters, then the first."""
-    assert setting_for(model, told) == word
+    assert setting_for(model, words) == word
 
 
 @pytest.mark.parametrize(
-    ("told", "is_continued", "mode"),
+    ("setting", "is_continued", "mode"),
     [(None, False, "off"), (None, True, "markers"), ("off", True, "off"), ("lift", False, "lift")],
 )
-def test_markers_go_by_themselves_where_continuity_is_on(told: TagMode | None, is_continued: bool, mode: str) -> None:
+def test_markers_go_by_themselves_where_continuity_is_on(
+    setting: TagMode | None, is_continued: bool, mode: str
+) -> None:
     """Unless settings say otherwise."""
-    assert tag_mode_for(told, is_continued, DEEPSEEK) == mode
+    assert tag_mode_for(setting, is_continued, DEEPSEEK) == mode
 
 
 def test_tags_that_are_a_providers_own_place_for_reasoning_stay() -> None:

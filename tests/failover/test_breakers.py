@@ -38,7 +38,7 @@ def test_after_its_pause_one_request_tries_it() -> None:
     assert breakers.state("a", 14.9) == "open"
     assert breakers.state("a", 15.0) == "half_open"
     assert breakers.admits("a", 15.0)
-    breakers.asked("a", 15.0)
+    breakers.attempted("a", 15.0)
     assert not breakers.admits("a", 16.0)
     breakers.succeeded("a")
     assert breakers.state("a", 16.0) == "closed"
@@ -49,7 +49,7 @@ def test_a_probe_that_fails_makes_the_pause_longer() -> None:
     breakers = _opened()
     now, pauses = 15.0, []
     for _ in range(6):
-        breakers.asked("a", now)
+        breakers.attempted("a", now)
         breakers.failed("a", BROKEN, now)
         pauses.append(breakers.opens_at("a") - now)
         now = breakers.opens_at("a")
@@ -59,7 +59,7 @@ def test_a_probe_that_fails_makes_the_pause_longer() -> None:
 def test_a_probe_that_is_never_heard_of_again_is_lost() -> None:
     """A client that hung up must not keep a target closed for ever."""
     breakers = _opened()
-    breakers.asked("a", 15.0)
+    breakers.attempted("a", 15.0)
     assert not breakers.admits("a", 100.0)
     assert breakers.admits("a", 135.0)
 

@@ -101,7 +101,7 @@ def test_flagged_input_is_no_fault_of_a_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "pause"),
+    ("retry_after", "pause"),
     [
         ("7", 7.0),
         (" 1.5", 1.5),
@@ -114,9 +114,9 @@ def test_flagged_input_is_no_fault_of_a_key() -> None:
         ("1" * 400, None),
     ],
 )
-def test_a_pause_that_is_asked_for(told: str, pause: float | None) -> None:
+def test_a_pause_that_is_asked_for(retry_after: str, pause: float | None) -> None:
     """In seconds, within bounds."""
-    assert failure_of(429, b"", told) == TargetFailure("busy", pause)
+    assert failure_of(429, b"", retry_after) == TargetFailure("busy", pause)
 
 
 def test_errors_of_ours_that_are_a_targets_fault() -> None:

@@ -67,5 +67,5 @@ def test_a_probe_is_one_request() -> None:
     for _ in range(3):
         health.failed("best", "deepseek/v4", "x", TargetFailure("broken"), 0.0)
     assert _order(health, 15.0)[0] == "deepseek/v4"
-    health.asked("deepseek/v4", 15.0)
+    health.attempted("deepseek/v4", 15.0)
     assert _order(health, 15.0)[0] == "anthropic/opus"

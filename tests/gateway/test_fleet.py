@@ -207,7 +207,7 @@ def test_a_probe_is_one_for_all(fleet_url: str) -> None:
         breakers = other.state.health.breakers
         until(lambda: breakers.state("one/m", some.clock()) == "open")
         some.clock.now += 31
-        one.loop.call_soon_threadsafe(one.state.health.asked, "one/m", some.clock())
+        one.loop.call_soon_threadsafe(one.state.health.attempted, "one/m", some.clock())
         until(
             lambda: breakers.state("one/m", some.clock()) == "half_open" and not breakers.admits("one/m", some.clock())
         )

@@ -14,8 +14,8 @@ from thoughtline import Line
 litellm = pytest.importorskip("litellm")
 thoughtline_litellm = pytest.importorskip("thoughtline.litellm")
 
-Way = Literal["completion", "acompletion", "stream", "astream"]
-WAYS: tuple[Way, ...] = ("completion", "acompletion", "stream", "astream")
+CallKind = Literal["completion", "acompletion", "stream", "astream"]
+CALL_KINDS: tuple[CallKind, ...] = ("completion", "acompletion", "stream", "astream")
 both_names = pytest.mark.parametrize("prefix", ["openai", "deepseek"])
 
 
@@ -30,11 +30,11 @@ def callback(line: Line) -> Iterator[Any]:
     litellm._async_failure_callback = []
 
 
-async def converse(prefix: str, url: str, way: Way) -> str:
+async def converse(prefix: str, url: str, kind: CallKind) -> str:
     """The answer, after as many calls as the model wants, through an application that forgets."""
     history: list[Any] = [{"role": "user", "content": OPENING}]
     for _ in range(TURNS):
-        message = await ask(prefix, url, way, history)
+        message = await ask(prefix, url, kind, history)
         calls = [call.model_dump(include={"id", "type", "function"}) for call in message.tool_calls or []]
         if not calls:
             return str(message.content)
@@ -43,7 +43,7 @@ async def converse(prefix: str, url: str, way: Way) -> str:
     raise AssertionError("the model never answered")
 
 
-async def ask(prefix: str, url: str, way: Way, history: list[Any], **more: Any) -> Any:
+async def ask(prefix: str, url: str, kind: CallKind, history: list[Any], **more: Any) -> Any:
     settings: dict[str, Any] = {
         "model": f"{prefix}/{MODEL}",
         "api_base": f"{url}/v1",
@@ -53,7 +53,7 @@ async def ask(prefix: str, url: str, way: Way, history: list[Any], **more: Any) 
         "max_retries": 0,
         **more,
     }
-    match way:
+    match kind:
         case "completion":
             return (await asyncio.to_thread(litellm.completion, **settings)).choices[0].message
         case "acompletion":
@@ -66,20 +66,20 @@ async def ask(prefix: str, url: str, way: Way, history: list[Any], **more: Any) 
 
 
 @both_names
-@pytest.mark.parametrize("way", WAYS)
-async def test_the_sdk(prefix: str, way: Way, callback: Any) -> None:
+@pytest.mark.parametrize("kind", CALL_KINDS)
+async def test_the_sdk(prefix: str, kind: CallKind, callback: Any) -> None:
     """Whole with the callback, and no request more."""
     upstream = deepseek()
-    check_whole(upstream, await converse(prefix, upstream.url, way))
+    check_whole(upstream, await converse(prefix, upstream.url, kind))
 
 
 @both_names
-@pytest.mark.parametrize("way", WAYS)
-async def test_the_sdk_without_the_callback(prefix: str, way: Way) -> None:
+@pytest.mark.parametrize("kind", CALL_KINDS)
+async def test_the_sdk_without_the_callback(prefix: str, kind: CallKind) -> None:
     """What DeepSeek says to it."""
     upstream = deepseek()
     with pytest.raises(litellm.BadRequestError):
-        await converse(prefix, upstream.url, way)
+        await converse(prefix, upstream.url, kind)
     check_refused(upstream)
 
 
@@ -118,21 +118,21 @@ async def test_a_stream_that_was_left_is_waited_for_once(callback: Any, monkeypa
 
 
 async def stream(url: str, opening: str) -> Any:
-    asked = [{"role": "user", "content": opening}]
+    messages = [{"role": "user", "content": opening}]
     settings = {"model": f"openai/{MODEL}", "api_base": f"{url}/v1", "api_key": KEY, "tools": [TOOL]}
-    return await litellm.acompletion(**settings, messages=asked, stream=True)
+    return await litellm.acompletion(**settings, messages=messages, stream=True)
 
 
-@pytest.mark.parametrize("way", ["completion", "acompletion"])
-async def test_tenants_are_virtual_keys(callback: Any, way: Way) -> None:
+@pytest.mark.parametrize("kind", ["completion", "acompletion"])
+async def test_tenants_are_virtual_keys(callback: Any, kind: CallKind) -> None:
     """The proxy tells the hash of the key that a client has shown: nobody else's turns are found."""
     upstream, history = deepseek(), list[Any]([{"role": "user", "content": OPENING}])
-    message = await ask("openai", upstream.url, way, history, metadata={"user_api_key_hash": "ann"})
+    message = await ask("openai", upstream.url, kind, history, metadata={"user_api_key_hash": "ann"})
     calls = [call.model_dump(include={"id", "type", "function"}) for call in message.tool_calls]
     history.append({"role": "assistant", "content": message.content, "tool_calls": calls})
     history += [{"role": "tool", "tool_call_id": call["id"], "content": RESULT} for call in calls]
     found = []
     for who in ("bob", "ann"):
-        await ask("openai", upstream.url, way, history, metadata={"user_api_key_hash": who})
+        await ask("openai", upstream.url, kind, history, metadata={"user_api_key_hash": who})
         found.append(callback.line.report.restored)
     assert found == [0, 1]

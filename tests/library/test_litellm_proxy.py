@@ -74,13 +74,13 @@ def listening(upstream: Upstream, folder: Path, settings: str) -> Iterator[str]:
     }
     process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
     assert process.stdout is not None
-    said = []
-    for said_line in process.stdout:
-        said.append(said_line)
-        if "Uvicorn running" in said_line:
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if "Uvicorn running" in line:
             break
     else:
-        raise AssertionError("".join(said[-20:]))
+        raise AssertionError("".join(lines[-20:]))
     drained = subprocess.Popen(["cat"], stdin=process.stdout, stdout=subprocess.DEVNULL)
     yield f"http://127.0.0.1:{port}/v1"
     process.terminate()
@@ -89,10 +89,10 @@ def listening(upstream: Upstream, folder: Path, settings: str) -> Iterator[str]:
 
 
 def ask(client: Any, model: str, history: list[Any], *, is_streamed: bool) -> Any:
-    asked: dict[str, Any] = {"model": model, "messages": history, "tools": [TOOL]}
+    request: dict[str, Any] = {"model": model, "messages": history, "tools": [TOOL]}
     if not is_streamed:
-        return client.chat.completions.create(**asked).choices[0].message
-    with client.chat.completions.stream(**asked) as stream:
+        return client.chat.completions.create(**request).choices[0].message
+    with client.chat.completions.stream(**request) as stream:
         return stream.get_final_completion().choices[0].message
 
 

@@ -143,7 +143,7 @@ def test_what_the_auditor_quotes_is_read_again(contract: Contract) -> None:
     known = [template for _, template in refusals()]
     for template in contract.answers:
         names_field = "{carrier}" in template.template or "{message_field}" in template.template
-        sentence = template.said(**facts, **({"field": "reasoning_content"} if names_field else {}))
+        sentence = template.text(**facts, **({"field": "reasoning_content"} if names_field else {}))
         assert not set("{}<>") & set(sentence)
         if template in known and not template.codes:
             assert template.sentence.match(sentence), sentence

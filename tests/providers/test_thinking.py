@@ -24,7 +24,7 @@ def settled(provider: str, model: str, format: FormatName, thinking: Thinking, l
     return settle(thinking, resolve(Destination(provider, "https://h", model, format)), model, limit)
 
 
-def said(found: Settled) -> dict[str, Any]:
+def members_of(found: Settled) -> dict[str, Any]:
     return {".".join(path): value for path, value in found.members}
 
 
@@ -148,21 +148,21 @@ ROWS: list[tuple[str, str, FormatName, Thinking, dict[str, Any]]] = [
 @pytest.mark.parametrize(("provider", "model", "format", "thinking", "expected"), ROWS)
 def test_the_table(provider: str, model: str, format: FormatName, thinking: Thinking, expected: dict[str, Any]) -> None:
     """What a client said, as each model's own knob says it."""
-    assert said(settled(provider, model, format, thinking)) == expected
+    assert members_of(settled(provider, model, format, thinking)) == expected
 
 
 @pytest.mark.parametrize("provider", ["deepseek", "anthropic", "openai", "qwen", "mimo"])
 def test_what_was_not_said_stays_unsaid(provider: str) -> None:
     """No switch is turned that the client did not turn."""
     model = {"anthropic": "claude-opus-4-8", "openai": "gpt-5.1"}.get(provider, f"{provider}-v4")
-    spoken = CLAUDE if provider == "anthropic" else CHAT
-    assert settled(provider, model, spoken, Thinking()).members == ()
+    format_name = CLAUDE if provider == "anthropic" else CHAT
+    assert settled(provider, model, format_name, Thinking()).members == ()
 
 
 @given(limit=st.integers(1_025, 200_000), effort=st.sampled_from(EFFORTS[1:]), budget=st.none() | st.integers(1, 10**6))
 def test_a_budget_is_below_max_tokens(limit: int, effort: Effort, budget: int | None) -> None:
     """Never above it, never below what the model takes, and `max_tokens` itself is left alone."""
-    found = said(settled("anthropic", "claude-sonnet-4-5", CLAUDE, Thinking("on", effort, budget), limit))
+    found = members_of(settled("anthropic", "claude-sonnet-4-5", CLAUDE, Thinking("on", effort, budget), limit))
     assert 1_024 <= found["thinking.budget_tokens"] < limit
 
 
@@ -175,11 +175,11 @@ def test_no_room_for_thinking() -> None:
 @pytest.mark.parametrize("display", ["omitted", "summarized"])
 def test_display_is_passed_on_as_it_came(display: str) -> None:
     """A client that says how thinking is shown is taken at its word; nobody else has it set."""
-    found = said(
+    found = members_of(
         settled("bedrock", "us.anthropic.claude-opus-4-8", "bedrock_converse", Thinking("adaptive", display=display))
     )
     assert found["additionalModelRequestFields.thinking.display"] == display
-    assert not any("display" in path for path in said(settled("anthropic", "claude-opus-4-8", CLAUDE, HIGH)))
+    assert not any("display" in path for path in members_of(settled("anthropic", "claude-opus-4-8", CLAUDE, HIGH)))
 
 
 @pytest.mark.parametrize("effort", EFFORTS[1:])

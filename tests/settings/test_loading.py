@@ -434,8 +434,8 @@ def test_a_variable_may_mean_a_number(write: Path) -> None:
 
 def test_a_variable_that_is_not_set(write: Path) -> None:
     """Key, line and variable are named, also inside a list."""
-    said = refused(write, '[providers.kimi]\napi_key = [\n  "${ONE}",\n  "${TWO}",\n]\nauth = "${}"')
-    assert said == [
+    problems = refused(write, '[providers.kimi]\napi_key = [\n  "${ONE}",\n  "${TWO}",\n]\nauth = "${}"')
+    assert problems == [
         "thoughtline.toml:2: providers.kimi.api_key: the variable ONE is not set (set ONE, or write ${ONE:-default})",
         "thoughtline.toml:2: providers.kimi.api_key: the variable TWO is not set (set TWO, or write ${TWO:-default})",
         "thoughtline.toml:6: providers.kimi.auth: a variable needs a name (write ${NAME}, ${NAME:-default}, $$ for $)",
@@ -488,8 +488,8 @@ def test_every_value_has_a_variable(write: Path) -> None:
 
 def test_mistakes_in_the_environment(write: Path) -> None:
     """The variable is the place; a long name that nobody knows is a mistake, since it was meant for us."""
-    said = refused(write, "", {"THOUGHTLINE_PORT": "many", "THOUGHTLINE_SERVER__PROT": "1"})
-    assert said == [
+    problems = refused(write, "", {"THOUGHTLINE_PORT": "many", "THOUGHTLINE_SERVER__PROT": "1"})
+    assert problems == [
         "THOUGHTLINE_PORT: server.port: found something else (expected a whole number from 0 to 65,535)",
         "THOUGHTLINE_SERVER__PROT: there is no such variable (did you mean THOUGHTLINE_SERVER__PORT?)",
     ]
@@ -532,8 +532,8 @@ def test_an_upstream_keeps_what_the_file_says_of_its_provider(write: Path) -> No
 def test_a_default_provider_by_name(write: Path) -> None:
     """A name alone is enough for one that is known."""
     assert loaded(write, "", {}, Flags(provider="zai")).default_provider == "glm"
-    said = refused(write, "", {}, Flags(provider="deepsek"))
-    assert said == ["--provider: server.provider: there is no such provider (did you mean deepseek?)"]
+    problems = refused(write, "", {}, Flags(provider="deepsek"))
+    assert problems == ["--provider: server.provider: there is no such provider (did you mean deepseek?)"]
     assert refused(write, "", {}, Flags(upstream="ftp://x"))[0].startswith("--upstream: server.upstream: found text")
 
 

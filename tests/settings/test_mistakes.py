@@ -115,8 +115,8 @@ MISTAKES = [
 @pytest.mark.parametrize(("text", "expected"), MISTAKES)
 def test_mistakes_are_named(write: Path, text: str, expected: str) -> None:
     """Key, line, what was expected and the nearest thing that is known."""
-    said = refused(write, text)
-    assert any(line.startswith(f"thoughtline.toml:{expected}") for line in said), said
+    problems = refused(write, text)
+    assert any(line.startswith(f"thoughtline.toml:{expected}") for line in problems), problems
 
 
 ADDRESSES = [
@@ -141,8 +141,8 @@ ADDRESSES = [
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_addresses_that_are_none(write: Path, address: str) -> None:
     """An address has http or https, a host, perhaps a port and a path, and nothing else."""
-    said = refused(write, f"[providers.kimi]\nbase_url = '{address}'")
-    assert said == [
+    problems = refused(write, f"[providers.kimi]\nbase_url = '{address}'")
+    assert problems == [
         "thoughtline.toml:2: providers.kimi.base_url: found text (expected a URL, http://HOST or https://HOST, "
         "with an optional path and nothing else)"
     ]
@@ -150,10 +150,10 @@ def test_addresses_that_are_none(write: Path, address: str) -> None:
 
 def test_all_problems_are_told_in_order(write: Path) -> None:
     """A person mends everything at once, from the top."""
-    said = refused(
+    problems = refused(
         write, '[tags]\nmode = "x"\n[server]\nport = ""\nhots = "h"\n[store]\nttl = 1\n', {"THOUGHTLINE_WORKERS": "0"}
     )
-    assert [line.split(": ")[0] for line in said] == [
+    assert [line.split(": ")[0] for line in problems] == [
         "thoughtline.toml:2",
         "thoughtline.toml:4",
         "thoughtline.toml:5",
@@ -188,9 +188,9 @@ WHERE_SECRETS_STAND = [
 @pytest.mark.parametrize("text", WHERE_SECRETS_STAND)
 def test_no_value_is_ever_said_again(write: Path, text: str) -> None:
     """A value in the wrong place may be a secret: what is said of it never contains it."""
-    said = refused(write, text.replace("{}", SECRET).replace("{{", "{").replace("}}", "}"), {"KEY": SECRET})
-    assert said
-    assert SECRET.lower() not in "\n".join(said).lower()
+    problems = refused(write, text.replace("{}", SECRET).replace("{{", "{").replace("}}", "}"), {"KEY": SECRET})
+    assert problems
+    assert SECRET.lower() not in "\n".join(problems).lower()
 
 
 def test_settings_can_be_printed(write: Path) -> None:

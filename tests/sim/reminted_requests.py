@@ -153,8 +153,8 @@ class Reminter:
             old = signature_of(part)
             if old and "skip_thought" not in old and not old.startswith("c2tpcF90"):
                 call = call_of(part)
-                asked = (call.get("name", ""), call_arguments(call.get("args")) if call else "")
-                name, arguments = self.calls.get(_plain(old), asked)
+                as_sent = (call.get("name", ""), call_arguments(call.get("args")) if call else "")
+                name, arguments = self.calls.get(_plain(old), as_sent)
                 key = "thoughtSignature" if "thoughtSignature" in part else "thought_signature"
                 part[key] = self._google(name, arguments, model)
 

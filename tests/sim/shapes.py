@@ -76,14 +76,14 @@ def kind_of(payload: dict[str, Any]) -> str:
         parts = candidate.get("content", {}).get("parts", [{}])
         return "+".join(_part_kind(part) for part in parts) + (" end" if "finishReason" in candidate else "")
     if "message" in payload:
-        said = [key for key in ("thinking", "content", "tool_calls") if payload["message"].get(key)]
-        return "+".join(said) + (" end" if payload.get("done") else "")
+        keys = [key for key in ("thinking", "content", "tool_calls") if payload["message"].get(key)]
+        return "+".join(keys) + (" end" if payload.get("done") else "")
     if not payload.get("choices"):
         return "usage"
     choice = payload["choices"][0]
     delta = choice.get("delta", {})
-    said = [key for key in sorted(delta) if delta[key] and key not in ("role", "channel", "index")]
-    return "+".join(said) + (" end" if choice.get("finish_reason") else "")
+    keys = [key for key in sorted(delta) if delta[key] and key not in ("role", "channel", "index")]
+    return "+".join(keys) + (" end" if choice.get("finish_reason") else "")
 
 
 def _reasoning_kind(delta: dict[str, Any]) -> str:

@@ -130,8 +130,8 @@ def test_no_spoiled_conversation_breaks_it(case: Case) -> None:
     for turn in range(200):
         body = copy.deepcopy(dialogue.outgoing())
         for _ in range(2):
-            *way, last = dice.choice(list(places_of(body)))
-            holder: Any = functools.reduce(lambda value, key: value[key], way, body)
+            *parents, last = dice.choice(list(places_of(body)))
+            holder: Any = functools.reduce(lambda value, key: value[key], parents, body)
             if dice.random() < 0.25:
                 holder.pop(last)
             else:
@@ -219,9 +219,9 @@ def test_log_and_stats() -> None:
     assert [message["verdict"] for message in entry["messages"]] == [None, "altered", None]
     assert entry["messages"][1]["thoughts"] == ["something else"]
     conversations = HTTP.get(base + "/_stats").json()["conversations"]
-    told = next(row for row in conversations if row["conversation"] == entry["conversation"])
-    assert told["latest"] == ["altered"]
-    assert told["requests"] == 2
+    stats = next(row for row in conversations if row["conversation"] == entry["conversation"])
+    assert stats["latest"] == ["altered"]
+    assert stats["requests"] == 2
 
 
 def test_refusals_are_logged_with_their_sentence() -> None:
@@ -279,14 +279,14 @@ def test_list() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [(("grok",), "no simulator grok"), (("kimi", "--profile", "x"), "no profile x"), ((), "which provider")],
 )
-def test_unknown_names_are_refused(arguments: tuple[str, ...], told: str) -> None:
+def test_unknown_names_are_refused(arguments: tuple[str, ...], message: str) -> None:
     """With those that are known."""
     result = run(*arguments)
     assert result.returncode == 2
-    assert told in result.stderr
+    assert message in result.stderr
 
 
 def test_serves() -> None:

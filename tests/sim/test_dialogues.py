@@ -36,7 +36,7 @@ say: It is cold in the north.
 NO_REASONING = ("openai", "openai_chat")
 
 
-def said(reply: Any) -> Any:
+def parts_of(reply: Any) -> Any:
     """What a reply says, without the numbers that differ from one answer to the next."""
     items = reply.candidates[0].turn.items
     return [(type(item).__name__, getattr(item, "text", getattr(item, "arguments", ""))) for item in items]
@@ -66,7 +66,7 @@ def test_the_product_reads_every_answer(case: Case) -> None:
     whole = decoded(case, Dialogue(case, opening).post().content)
     stream = streamed(case, Dialogue(case, opening).post(is_streaming=True).content)
     assert whole.error is None
-    assert said(whole) == said(stream)
+    assert parts_of(whole) == parts_of(stream)
     assert whole.candidates[0].finish == stream.candidates[0].finish
     items = stream.candidates[0].turn.items
     assert [item.name for item in items if isinstance(item, ToolCall)] == ["weather", "weather"]

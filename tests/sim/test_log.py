@@ -20,7 +20,7 @@ ENTRY |= {"messages": [{}, {}], "conversation": "0123456789abcdef"}
 REFUSED = {**ENTRY, "status": 400, "refusal": "thinking is missing"}
 
 
-def told(options: LogOptions) -> list[str]:
+def logged(options: LogOptions) -> list[str]:
     out = io.StringIO()
     log = SimLog(options, out)
     log.begun(ENTRY)
@@ -32,7 +32,7 @@ def told(options: LogOptions) -> list[str]:
 
 def test_words() -> None:
     """What came back of earlier reasoning, and why a request was refused."""
-    begun, answered, refused, goodbye = told(LogOptions("text"))
+    begun, answered, refused, goodbye = logged(LogOptions("text"))
     assert "streaming" in begun
     assert "reasoning of turns: 1 whole, 1 missing" in answered
     assert refused.endswith("thinking is missing")
@@ -41,12 +41,12 @@ def test_words() -> None:
 
 def test_verbose() -> None:
     """Which conversation, and how long it is."""
-    assert "2 messages of conversation 01234567" in told(LogOptions("text", "verbose"))[1]
+    assert "2 messages of conversation 01234567" in logged(LogOptions("text", "verbose"))[1]
 
 
 def test_json() -> None:
     """The same for machines, without what was said."""
-    answered, refused, goodbye = (json.loads(line) for line in told(LogOptions("json")))
+    answered, refused, goodbye = (json.loads(line) for line in logged(LogOptions("json")))
     assert answered["verdicts"] == {"whole": 1, "missing": 1, "none": 1}
     assert (refused["status"], refused["refusal"]) == (400, "thinking is missing")
     assert goodbye["event"] == "goodbye"
@@ -56,7 +56,7 @@ def test_json() -> None:
 def test_quiet(format: str) -> None:
     """Refusals alone."""
     options = LogOptions("text" if format == "text" else "json", "quiet")
-    assert len(told(options)) == 1
+    assert len(logged(options)) == 1
 
 
 def test_on_a_terminal(tmp_path: Path) -> None:

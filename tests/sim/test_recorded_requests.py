@@ -62,9 +62,9 @@ def simulator_for(exchange: Exchange, model: str) -> tuple[str, str | None] | No
 
 
 def model_of(exchange: Exchange) -> str:
-    asked = (exchange.recorded.get("request") or {}).get("model")
-    if isinstance(asked, str):
-        return asked
+    model = (exchange.recorded.get("request") or {}).get("model")
+    if isinstance(model, str):
+        return model
     path = unquote(exchange.recorded["path"])
     return (
         path.partition("/models/" if "/models/" in path else "/model/")[2]

@@ -51,18 +51,18 @@ def test_how_the_stream_is_cut() -> None:
 def test_what_a_model_was_told_in_private_it_can_recall() -> None:
     """The system prompt, wherever it stands, and reasoning that came back; never the visible conversation."""
     script = "script:\nno-think\nrecall: \\d{3}"
-    asked = InputMessage("user", 0, f"Not 999.\n{script}")
+    prompt = InputMessage("user", 0, f"Not 999.\n{script}")
 
-    def said(*history: InputMessage, **body: Json) -> Piece:
-        return play((*history, asked), OfferedTools(), script, body).pieces[0]
+    def first_piece(*history: InputMessage, **body: Json) -> Piece:
+        return play((*history, prompt), OfferedTools(), script, body).pieces[0]
 
-    assert said() == Say("I don't know.")
-    assert said(InputMessage("system", 0, "It was 417.")) == Say("417")
-    assert play((asked, InputMessage("tool", 1, thoughts=("so 418",))), OfferedTools(), script).pieces == (Say("418"),)
+    assert first_piece() == Say("I don't know.")
+    assert first_piece(InputMessage("system", 0, "It was 417.")) == Say("417")
+    assert play((prompt, InputMessage("tool", 1, thoughts=("so 418",))), OfferedTools(), script).pieces == (Say("418"),)
     for body in ({"system": "417"}, {"system": [{"text": "417"}]}, {"instructions": "417"}):
-        assert said(**body) == Say("417")
-    assert said(systemInstruction={"parts": [{"text": "x"}, {"text": "417"}]}) == Say("417")
-    assert play((asked,), OfferedTools(), "script:\nno-think\nrecall: (", {"system": "("}).pieces == (
+        assert first_piece(**body) == Say("417")
+    assert first_piece(systemInstruction={"parts": [{"text": "x"}, {"text": "417"}]}) == Say("417")
+    assert play((prompt,), OfferedTools(), "script:\nno-think\nrecall: (", {"system": "("}).pieces == (
         Say("I don't know."),
     )
 

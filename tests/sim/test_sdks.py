@@ -218,10 +218,10 @@ def test_the_example_of_the_docs() -> None:
     page = (Path(__file__).parents[2] / "docs" / "simulators.md").read_text()
     example = page.partition("```python\n")[2].partition("```")[0]
     code = example.replace("http://127.0.0.1:8700", served("deepseek").url)
-    told = example.rstrip().splitlines()[-1].removeprefix("# openai.BadRequestError: ")
+    message = example.rstrip().splitlines()[-1].removeprefix("# openai.BadRequestError: ")
     with pytest.raises(openai.BadRequestError) as caught:
         exec(compile(code, "docs/simulators.md", "exec"), {})
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_errors_reach_the_caller_of_the_sdk() -> None:

@@ -124,24 +124,24 @@ def test_stored_responses_outlive_their_connection() -> None:
     assert gone["error"]["code"] == "previous_response_not_found"
 
 
-# lanes
+# streams
 
 
-def test_lanes_run_side_by_side_and_each_in_order() -> None:
-    """A slow lane holds up nobody else; every event says whose it is."""
+def test_streams_run_side_by_side_and_each_in_order() -> None:
+    """A slow stream holds up nobody else; every event says whose it is."""
     slow = user(f"slow {uuid.uuid4()}\nscript:\nsay: tortoise\ndelay 20\nchunk 1")
     quick = user(f"quick {uuid.uuid4()}\nscript:\nsay: hare")
     with connected() as socket:
-        for lane, opening in (("a", slow), ("a", quick), ("b", quick)):
-            socket.send(json.dumps(request(opening, stream_id=lane)))
+        for stream_id, opening in (("a", slow), ("a", quick), ("b", quick)):
+            socket.send(json.dumps(request(opening, stream_id=stream_id)))
         events = [event for _ in range(3) for event in events_of(socket)]
     ends = [event for event in events if event["type"] == "response.completed"]
-    said = [(event["stream_id"], event["response"]["output"][-1]["content"][0]["text"]) for event in ends]
-    assert said == [("b", "hare"), ("a", "tortoise"), ("a", "hare")]
+    texts = [(event["stream_id"], event["response"]["output"][-1]["content"][0]["text"]) for event in ends]
+    assert texts == [("b", "hare"), ("a", "tortoise"), ("a", "hare")]
 
 
-def test_a_lane_forks_from_another() -> None:
-    """`previous_response_id` says where to go on, `stream_id` in which lane."""
+def test_a_stream_forks_from_another() -> None:
+    """`previous_response_id` says where to go on, `stream_id` in which stream."""
     with connected() as socket:
         first = ask(socket, request(user(), stream_id="main"))["response"]
         result = output(first["output"][-1])
@@ -150,10 +150,10 @@ def test_a_lane_forks_from_another() -> None:
     assert [fork["type"], main["type"]] == ["response.completed"] * 2
 
 
-def test_lanes_are_counted_and_named() -> None:
+def test_streams_are_counted_and_named() -> None:
     with connected() as socket:
         for number in range(32):
-            ask(socket, request(user("hi"), stream_id=f"lane-{number}"))
+            ask(socket, request(user("hi"), stream_id=f"stream-{number}"))
         refused = ask(socket, request(user("hi"), stream_id="one-more"))
         unnamed = ask(socket, request(user("hi"), stream_id=""))
         assert ask(socket, request(user("hi")))["type"] == "response.completed"

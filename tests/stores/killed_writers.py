@@ -42,18 +42,18 @@ def kill_one(url: str, first: int, acknowledgements: int) -> list[int]:
         os.close(reader)
         asyncio.run(write(url, first, writer))
     os.close(writer)
-    heard = b""
-    while len(heard) < 8 * acknowledgements:
-        told = os.read(reader, 8 * acknowledgements - len(heard))
-        if not told:
+    received = b""
+    while len(received) < 8 * acknowledgements:
+        piece = os.read(reader, 8 * acknowledgements - len(received))
+        if not piece:
             raise SystemExit(f"a writer ended by itself: status {os.waitpid(child, 0)[1]}")
-        heard += told
+        received += piece
     os.kill(child, signal.SIGKILL)
     while rest := os.read(reader, 65536):
-        heard += rest
+        received += rest
     os.close(reader)
     os.waitpid(child, 0)
-    return [int.from_bytes(heard[at : at + 8], "big") for at in range(0, len(heard), 8)]
+    return [int.from_bytes(received[at : at + 8], "big") for at in range(0, len(received), 8)]
 
 
 def main(url: str, kills: int, seed: int) -> None:

@@ -35,7 +35,7 @@ Json = dict[str, Any]
 FIXTURES = Path(__file__).parent / "fixtures"
 ENGINES = ("sqlite", "redis", "postgres")
 FILES = {"sqlite": "store.db", "redis": "redis.json", "postgres": "postgres.sql"}
-SAID = FIXTURES / "said.json"
+CONTENTS = FIXTURES / "said.json"
 
 ADMIN = "an-admin-token-of-the-tests"
 SETTINGS = f"""
@@ -206,22 +206,22 @@ async def _load_postgres(url: str, data: bytes) -> None:
 def main() -> None:
     FIXTURES.mkdir(exist_ok=True)
     valkey, postgres = Valkey(), Postgres()
-    said: Json = {}
+    contents: Json = {}
     try:
         with tempfile.TemporaryDirectory() as folder:
             url = f"sqlite:///{folder}/store.db"
-            said["sqlite"] = fill(url)
+            contents["sqlite"] = fill(url)
             dump_sqlite(url, FIXTURES / FILES["sqlite"])
         with own_database(valkey.url) as url:
-            said["redis"] = fill(url)
+            contents["redis"] = fill(url)
             dump_redis(url, FIXTURES / FILES["redis"])
         with own_database(postgres.url) as url:
-            said["postgres"] = fill(url)
+            contents["postgres"] = fill(url)
             dump_postgres(url, FIXTURES / FILES["postgres"], postgres.programs)
     finally:
         valkey.remove()
         postgres.remove()
-    SAID.write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n")
+    CONTENTS.write_text(json.dumps(contents, indent=1, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ async def pair(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Channel, C
     await other.close()
 
 
-async def heard(channel: Channel) -> tuple[str, bytes]:
+async def received(channel: Channel) -> tuple[str, bytes]:
     async with asyncio.timeout(30):
         return await channel.next()
 
@@ -39,7 +39,7 @@ async def test_everybody_hears_in_order(pair: tuple[Channel, Channel]) -> None:
     for word in words:
         await one.publish("news", word)
     for channel in pair:
-        assert [await heard(channel) for _ in words] == [("news", word) for word in words]
+        assert [await received(channel) for _ in words] == [("news", word) for word in words]
 
 
 async def test_only_what_is_followed(pair: tuple[Channel, Channel]) -> None:
@@ -48,12 +48,12 @@ async def test_only_what_is_followed(pair: tuple[Channel, Channel]) -> None:
     await one.publish("rows", b"before")
     await other.follow("rows")
     await one.publish("rows", b"now")
-    assert await heard(other) == ("rows", b"now")
+    assert await received(other) == ("rows", b"now")
     await other.leave("rows")
     await one.publish("rows", b"after")
     await one.publish("news", b"last")
-    assert await heard(other) == ("news", b"last")
-    assert await heard(one) == ("news", b"last")
+    assert await received(other) == ("news", b"last")
+    assert await received(one) == ("news", b"last")
 
 
 async def test_opened_again(pair: tuple[Channel, Channel]) -> None:
@@ -63,7 +63,7 @@ async def test_opened_again(pair: tuple[Channel, Channel]) -> None:
     await one.follow("rows")
     await other.publish("news", b"not this")
     await other.publish("rows", b"this")
-    assert await heard(one) == ("rows", b"this")
+    assert await received(one) == ("rows", b"this")
 
 
 @pytest.mark.parametrize("make", [Valkey, Postgres])
@@ -73,10 +73,10 @@ async def test_a_server_that_goes(make: type[Valkey] | type[Postgres]) -> None:
     channel = channel_at(server.url, SETTINGS)
     await channel.open()
     await channel.follow("news")
-    waiting = asyncio.ensure_future(heard(channel))
+    waiting = asyncio.ensure_future(received(channel))
     await channel.publish("news", b"first")
     assert await waiting == ("news", b"first")
-    waiting = asyncio.ensure_future(heard(channel))
+    waiting = asyncio.ensure_future(received(channel))
     await asyncio.sleep(0)
     await asyncio.to_thread(server.stop)
     with pytest.raises(StoreUnavailable):
@@ -89,7 +89,7 @@ async def test_a_server_that_goes(make: type[Valkey] | type[Postgres]) -> None:
     await channel.open()
     await channel.follow("news")
     await channel.publish("news", b"again")
-    assert await heard(channel) == ("news", b"again")
+    assert await received(channel) == ("news", b"again")
     await channel.close()
     server.remove()
 
@@ -103,7 +103,7 @@ async def test_databases_are_apart(redis_url: str) -> None:
             await channel.follow("news")
         await one.publish("news", b"one")
         await other.publish("news", b"other")
-        assert (await heard(one), await heard(other)) == (("news", b"one"), ("news", b"other"))
+        assert (await received(one), await received(other)) == (("news", b"one"), ("news", b"other"))
         await one.close()
         await other.close()
 

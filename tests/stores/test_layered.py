@@ -39,7 +39,7 @@ class Gate:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.asked = 0
+        self.finds = 0
         self.blocks_seconds = 0.0
         self.refuses = self.refuses_late = False
         self.refuses_ids: set[str] = set()
@@ -51,7 +51,7 @@ class Gate:
         return getattr(self._store, name)
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
-        self.asked += tenant != PROBE
+        self.finds += tenant != PROBE
         self._check()
         answer = await self._store.find(tenant, keys)
         until = time.monotonic() + self.blocks_seconds
@@ -121,14 +121,14 @@ async def test_memory_answers_what_it_knows(bench: Bench) -> None:
     for _ in range(3):
         assert len(await found(bench.store, 1)) == 1
         bench.clock.advance(TRUST)
-    assert bench.gate.asked == 1
+    assert bench.gate.finds == 1
     await bench.gate._store.delete(Filter(call_id="call_2"))
     for _ in range(2):
         assert len(await found(bench.store, 1)) == 1
-    assert bench.gate.asked == 2
+    assert bench.gate.finds == 2
     bench.clock.advance(SETTINGS.ttl_seconds * PERIOD)
     assert len(await found(bench.store, 1)) == 1
-    assert bench.gate.asked == 3
+    assert bench.gate.finds == 3
 
 
 async def test_a_key_that_several_turns_share_is_trusted_for_a_while(bench: Bench) -> None:
@@ -136,7 +136,7 @@ async def test_a_key_that_several_turns_share_is_trusted_for_a_while(bench: Benc
     await bench.store.save([turn(1, shared=("ok",))])
     for expected in (1, 1, 2):
         assert len((await bench.store.find("tenant", [visible("ok")]))[visible("ok")]) == 1
-        assert bench.gate.asked == expected
+        assert bench.gate.finds == expected
         bench.clock.advance(TRUST / 2)
 
 
@@ -160,7 +160,7 @@ async def test_a_known_key_takes_up_what_is_saved_here(bench: Bench) -> None:
     await bench.store.find("tenant", [visible("ok")])
     await bench.store.save([turn(2, at=START + 1, shared=("ok",))])
     assert len((await bench.store.find("tenant", [visible("ok")]))[visible("ok")]) == 2
-    assert bench.gate.asked == 1
+    assert bench.gate.finds == 1
 
 
 async def test_a_turn_that_is_the_first_of_its_lineage_is_not_asked_for(bench: Bench) -> None:
@@ -170,12 +170,12 @@ async def test_a_turn_that_is_the_first_of_its_lineage_is_not_asked_for(bench: B
     for number in (2, 3):
         assert await bench.store.save([turn(number)]) is Saved.DURABLE
         assert await found(bench.store, number) == (turn(number),)
-    assert bench.gate.asked == 1
+    assert bench.gate.finds == 1
     elsewhere = replace(turn(4, thought="another thought"), id=RecordId("another"))
     await bench.gate._store.save([elsewhere])
     await bench.store.save([turn(4)])
     assert len(await found(bench.store, 4)) == 2
-    assert bench.gate.asked == 2
+    assert bench.gate.finds == 2
 
 
 async def test_a_first_turn_that_another_process_deletes(bench: Bench) -> None:
@@ -202,7 +202,7 @@ async def test_a_record_pushed_out_makes_its_keys_unknown(tmp_path: Path) -> Non
         await small.store.save([turn(number, at=START + number, shared=("ok",))])
     for _ in range(2):
         assert len((await small.store.find("tenant", [visible("ok")]))[visible("ok")]) == 3
-    assert small.gate.asked == 2
+    assert small.gate.finds == 2
     assert (await small.store.stats()).memory_entries == 2
     await small.store.close()
 
@@ -226,13 +226,13 @@ async def test_two_finds_under_way_at_once(bench: Bench) -> None:
     await bench.store.save([turn(1)])
     bench.gate.holds = asyncio.Event()
     asking = [asyncio.create_task(found(bench.store, 1)) for _ in range(2)]
-    while bench.gate.asked < 2:
+    while bench.gate.finds < 2:
         await asyncio.sleep(0)
     bench.gate.holds.set()
     assert await asyncio.gather(*asking) == [(turn(1),), (turn(1),)]
     bench.gate.holds = None
     assert await found(bench.store, 1) == (turn(1),)
-    assert bench.gate.asked == 2
+    assert bench.gate.finds == 2
 
 
 async def test_a_save_while_a_find_is_under_way(bench: Bench) -> None:
@@ -423,12 +423,12 @@ async def test_a_find_that_takes_too_long(tmp_path: Path) -> None:
     while (await slow.store.stats()).failures < 3:
         await asyncio.sleep(0)
         assert await found(slow.store, 1) == (turn(1),)
-    assert slow.gate.asked == 1
+    assert slow.gate.finds == 1
     assert (await slow.store.stats()).last_failure == "the store took too long"
     slow.gate.holds.set()
     await until_settled(slow.store)
     assert await found(slow.store, 1) == (turn(1),)
-    assert slow.gate.asked == 2
+    assert slow.gate.finds == 2
     await slow.store.close()
 
 

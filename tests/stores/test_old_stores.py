@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores.old_stores import ENGINES, SAID, SESSION, Json, World, keys, restored, world
+from tests.stores.old_stores import CONTENTS, ENGINES, SESSION, Json, World, keys, restored, world
 
 
 @pytest.fixture(params=ENGINES)
@@ -16,36 +16,36 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, J
     """The address of an old store, given to its engine, and what was said to it."""
     server = "" if request.param == "sqlite" else str(request.getfixturevalue(f"{request.param}_url"))
     with restored(request.param, server, tmp_path) as url:
-        yield url, json.loads(SAID.read_text())[request.param]
+        yield url, json.loads(CONTENTS.read_text())[request.param]
 
 
 def test_what_an_older_version_kept_still_holds(old: tuple[str, Json]) -> None:
     """A gateway on the old store does what the older version did."""
-    url, said = old
+    url, contents = old
     listed = {key["name"]: key.get("revoked", False) for key in json.loads(keys(url, "list", "--json"))["keys"]}
     assert listed == {"ada": False, "bob": True}
-    with world(url, said["key"]) as here:
-        _check_turns(here, said)
-        _check_keys(here, said)
+    with world(url, contents["key"]) as here:
+        _check_turns(here, contents)
+        _check_keys(here, contents)
         _check_listings(here)
 
 
-def _check_turns(here: World, said: Json) -> None:
+def _check_turns(here: World, contents: Json) -> None:
     """The same bodies go up: reasoning is back, and a provider that once taught us need not refuse again."""
-    for provider, history in said["histories"].items():
+    for provider, history in contents["histories"].items():
         assert here.ask(provider, history).status_code == 200
         (sent,) = here.upstream.taken()
-        assert json.loads(sent.body) == said["sent"][provider]
+        assert json.loads(sent.body) == contents["sent"][provider]
         thoughts = [
-            one["reasoning_content"] for one in said["sent"][provider]["messages"] if one["role"] == "assistant"
+            one["reasoning_content"] for one in contents["sent"][provider]["messages"] if one["role"] == "assistant"
         ]
         assert thoughts == ["Paris first.", "", "Now I know."]
 
 
-def _check_keys(here: World, said: Json) -> None:
+def _check_keys(here: World, contents: Json) -> None:
     """One opens the door; one that was revoked does not, nor does none."""
-    history = said["histories"]["deepseek"]
-    assert here.ask("deepseek", history, key=said["revoked"]).status_code == 401
+    history = contents["histories"]["deepseek"]
+    assert here.ask("deepseek", history, key=contents["revoked"]).status_code == 401
     assert here.ask("deepseek", history, key="nobody").status_code == 401
 
 

@@ -179,12 +179,14 @@ class _ClaudeBlock(Struct):
 def _claude_code(lines: Lines) -> Iterator[SessionRequest]:
     """Blocks of a turn stand in lines of their own, under one id; results of parallel calls too."""
     read = [(number, _decoded(number, text, _ClaudeLine)) for number, text in lines]
-    said = [
+    message_lines = [
         (number, line) for number, line in read if line.type in ("user", "assistant") and not line.is_api_error_message
     ]
-    said = [pair for pair in said if not pair[1].is_sidechain] or said  # a sub-agent's own file has nothing else
+    # A sub-agent's own file has nothing but sidechains.
+    message_lines = [pair for pair in message_lines if not pair[1].is_sidechain] or message_lines
     every = [line for _, line in read]
-    branch = [(number, _decoded(number, line.message, _ClaudeMessage)) for number, line in _on_branch(said, every)]
+    on_branch = _on_branch(message_lines, every)
+    branch = [(number, _decoded(number, line.message, _ClaudeMessage)) for number, line in on_branch]
     models = [message.model for _, message in branch if message.role == "assistant" and message.model]
     turns = groupby(branch, key=lambda pair: (pair[1].role, pair[1].id))
     entries = [_joined([_claude_entry(message, number) for number, message in turn]) for _, turn in turns]
@@ -195,7 +197,7 @@ def _claude_code(lines: Lines) -> Iterator[SessionRequest]:
         yield SessionRequest(body, "anthropic_messages", tuple(entry.lines for entry in entries[:end]))
 
 
-def _on_branch(said: list[tuple[int, _ClaudeLine]], every: list[_ClaudeLine]) -> list[tuple[int, _ClaudeLine]]:
+def _on_branch(message_lines: list[tuple[int, _ClaudeLine]], every: list[_ClaudeLine]) -> list[tuple[int, _ClaudeLine]]:
     """What leads to the last line: whoever goes back and asks anew leaves the other branch in the file.
 
     A compaction begins with a line that has no parent. Results of parallel calls hang on their own calls. Where a line
@@ -203,13 +205,13 @@ def _on_branch(said: list[tuple[int, _ClaudeLine]], every: list[_ClaudeLine]) ->
     """
     parents = {line.uuid: line.parent_uuid for line in every if line.uuid}
     branch: set[str] = set()
-    at = said[-1][1].uuid if said else None
+    at = message_lines[-1][1].uuid if message_lines else None
     while at is not None and at not in branch:
         if at not in parents:
-            return said
+            return message_lines
         branch.add(at)
         at = parents[at]
-    return [pair for pair in said if pair[1].uuid in branch or pair[1].source_tool in branch]
+    return [pair for pair in message_lines if pair[1].uuid in branch or pair[1].source_tool in branch]
 
 
 def _claude_entry(message: _ClaudeMessage, number: int) -> _Entry:
@@ -241,9 +243,9 @@ def _claude_rest(every: list[_ClaudeLine], entries: list[_Entry], model: str) ->
         "max_tokens": 32_000,
         "tools": [{"name": name, "input_schema": {"type": "object"}} for name in names],
     }
-    asked = next((line.params for line in reversed(every) if line.params is not None), None)
-    if asked is not None and asked.thinking != _NULL:
-        rest["thinking"] = asked.thinking
+    params = next((line.params for line in reversed(every) if line.params is not None), None)
+    if params is not None and params.thinking != _NULL:
+        rest["thinking"] = params.thinking
     elif any(block.type in ("thinking", "redacted_thinking") for block in blocks):
         rest["thinking"] = {"type": "enabled", "budget_tokens": 16_000}
     return rest

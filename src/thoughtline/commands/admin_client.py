@@ -58,8 +58,8 @@ class AdminClient:
     async def events(self, path: str) -> AsyncIterator[tuple[str, bytes]]:
         """Server-sent events as they come: name and data."""
         async with ClientBuilder().build() as client:
-            asked = client.get(f"{self.url}{path}").bearer_auth(self._token)
-            request = asked.streamed_read_buffer_limit(0).build_streamed()  # an event is told when it comes
+            builder = client.get(f"{self.url}{path}").bearer_auth(self._token)
+            request = builder.streamed_read_buffer_limit(0).build_streamed()  # each event is read when it comes
             try:
                 async with request as response:
                     if response.status != 200:

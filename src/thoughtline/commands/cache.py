@@ -124,7 +124,7 @@ def _where(options: argparse.Namespace) -> Filter:
 async def _stats(cache: Cache, options: argparse.Namespace) -> int:
     page = await cache.page(_where(options), 1, None)
     if options.json:
-        return _told(page.stats)
+        return _print_json(page.stats)
     _show_stats(page.stats)
     return DONE
 
@@ -132,7 +132,7 @@ async def _stats(cache: Cache, options: argparse.Namespace) -> int:
 async def _list(cache: Cache, options: argparse.Namespace) -> int:
     page = await cache.page(_where(options), min(max(options.limit, 1), MAX_PAGE), None)
     if options.json:
-        return _told(page)
+        return _print_json(page)
     table = Table(box=None)
     for name in ("id", "made", "provider", "model", "session", "call", "characters"):
         table.add_column(name, no_wrap=True)
@@ -158,7 +158,7 @@ async def _show(cache: Cache, options: argparse.Namespace) -> int:
     if not entries:
         sys.stderr.write("thoughtline cache: nothing is remembered under that id\n")
         return NOT_FOUND
-    return _told(entries[0])
+    return _print_json(entries[0])
 
 
 async def _clear(cache: Cache, options: argparse.Namespace) -> int:
@@ -173,7 +173,7 @@ async def _clear(cache: Cache, options: argparse.Namespace) -> int:
 _ACTIONS = {"stats": _stats, "list": _list, "show": _show, "clear": _clear}
 
 
-def _told(value: object) -> int:
+def _print_json(value: object) -> int:
     sys.stdout.write(json_text(value))
     return DONE
 
@@ -187,7 +187,7 @@ def _minute(moment: datetime | None) -> str:
 
 
 def _show_stats(stats: CacheStats) -> None:
-    told = {
+    rows = {
         "turns": f"{stats.total_entries} ({stats.memory_entries} in memory, {stats.db_entries} on disk)",
         "characters": str(stats.total_chars),
         "put back": f"{stats.hits} of {stats.hits + stats.misses} turns that needed it ({stats.replay_rate})",
@@ -195,6 +195,6 @@ def _show_stats(stats: CacheStats) -> None:
         "newest": _minute(stats.newest_entry),
     }
     for name, share in (*stats.by_provider.items(), *stats.by_model.items()):
-        told[f"  {name}"] = f"{share.entries} turns, {share.chars} characters"
-    for name, text in told.items():
+        rows[f"  {name}"] = f"{share.entries} turns, {share.chars} characters"
+    for name, text in rows.items():
         sys.stdout.write(f"{name:24} {text}\n")

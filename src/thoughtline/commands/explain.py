@@ -106,11 +106,11 @@ def line_of(row: RequestRow) -> str:
     """A request on one line."""
     colour, status = _COLOURS[row.outcome], row.status or "…"
     done = f"{row.total_ms / 1000:.2f} s" if row.phase == "done" else row.phase
-    said = f' — "{escape(row.message)}"' if row.message else ""
+    message = f' — "{escape(row.message)}"' if row.message else ""
     target = escape(f"{row.provider}/{row.model}")
     return (
         f"{row.at.astimezone():%H:%M:%S} [{colour}]{status} {row.outcome}[/{colour}] {target} {done}  "
-        f"{escape(row.summary)}{said}  [dim]{row.id}[/dim]"
+        f"{escape(row.summary)}{message}  [dim]{row.id}[/dim]"
     )
 
 

@@ -168,7 +168,7 @@ async def evaluate(
     return Report(source, target, summaries, tuple(outcomes))
 
 
-class _Said(Struct, frozen=True):
+class _Answer(Struct, frozen=True):
     """One answer."""
 
     status: int
@@ -190,35 +190,35 @@ class _Play(NamedTuple):
 
     async def outcome(self, one: EvalConversation, source: str, target: str) -> HandoffResult:
         history: list[Json] = [{"role": "system", "content": one.system}] if one.system else []
-        said: list[_Said] = []
+        answers: list[_Answer] = []
         for number, turn in enumerate(one.turns):
             history.append({"role": "user", "content": turn})
             model = source if number < one.handoff_after else target
             effort = self.place.effort if number < one.handoff_after else ""
             answer = await self._ask(one, {"model": model, "messages": history}, effort)
-            said.append(answer)
+            answers.append(answer)
             if answer.status != 200:
                 break
             history.append({"role": "assistant", "content": answer.text})
-        return self._judged(one, said)
+        return self._judged(one, answers)
 
-    def _judged(self, one: EvalConversation, said: Sequence[_Said]) -> HandoffResult:
-        after = said[one.handoff_after :]
-        is_whole = len(said) == len(one.turns) and said[-1].status == 200
-        thoughts = [answer.thought for answer in said[: one.handoff_after]]
+    def _judged(self, one: EvalConversation, answers: Sequence[_Answer]) -> HandoffResult:
+        after = answers[one.handoff_after :]
+        is_whole = len(answers) == len(one.turns) and answers[-1].status == 200
+        thoughts = [answer.thought for answer in answers[: one.handoff_after]]
         return HandoffResult(
             one.id,
             self.mode,
-            is_whole and is_passed(one.check, said[-1].text, thoughts),
-            statuses=tuple(answer.status for answer in said),
+            is_whole and is_passed(one.check, answers[-1].text, thoughts),
+            statuses=tuple(answer.status for answer in answers),
             checkpoints=max((answer.checkpoints for answer in after), default=0),
             input_tokens=sum(_count(answer.usage, "prompt_tokens") for answer in after),
             output_tokens=sum(_count(answer.usage, "completion_tokens") for answer in after),
             milliseconds=tuple(round(answer.milliseconds, 1) for answer in after),
-            problem=next((answer.problem for answer in said if answer.problem), ""),
+            problem=next((answer.problem for answer in answers if answer.problem), ""),
         )
 
-    async def _ask(self, one: EvalConversation, body: Json, effort: str) -> _Said:
+    async def _ask(self, one: EvalConversation, body: Json, effort: str) -> _Answer:
         body = body | {"reasoning_effort": effort} if effort else body
         request = self.client.post(f"{self.place.url.rstrip('/')}/v1/chat/completions")
         request = request.header("x-thoughtline-continuity", self.mode)
@@ -232,12 +232,12 @@ class _Play(NamedTuple):
             response = await request.body_json(body).build().send()
             answer = (await response.bytes()).to_bytes()
         except PyreqwestError as error:
-            return _Said(0, problem=type(error).__name__)
+            return _Answer(0, problem=type(error).__name__)
         took = (time.perf_counter() - began) * 1000
-        return _said(response.status, answer, response.get_header("x-thoughtline-replay") or "", took)
+        return _answer_of(response.status, answer, response.get_header("x-thoughtline-replay") or "", took)
 
 
-def _said(status: int, body: bytes, header: str, took: float) -> _Said:
+def _answer_of(status: int, body: bytes, header: str, took: float) -> _Answer:
     try:
         answer = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -246,12 +246,12 @@ def _said(status: int, body: bytes, header: str, took: float) -> _Said:
     count = int(found[1]) if found else 0
     if status != 200 or not isinstance(answer, dict) or not answer.get("choices"):
         error = answer.get("error") if isinstance(answer, dict) else None
-        told = error.get("message") if isinstance(error, dict) else ""
-        problem = str(told or "no answer")[:300]
-        return _Said(status if status != 200 else 502, checkpoints=count, milliseconds=took, problem=problem)
+        reason = error.get("message") if isinstance(error, dict) else ""
+        problem = str(reason or "no answer")[:300]
+        return _Answer(status if status != 200 else 502, checkpoints=count, milliseconds=took, problem=problem)
     message = answer["choices"][0].get("message") or {}
     thought = message.get("reasoning_content") or message.get("reasoning") or message.get("reasoning_text") or ""
-    return _Said(
+    return _Answer(
         200,
         str(message.get("content") or ""),
         str(thought),

@@ -164,13 +164,15 @@ async def _open(settings: Settings, options: argparse.Namespace) -> int:
 
 def _refusals(settings: Settings) -> list[str]:
     """What opens nothing, or more than a person may think."""
-    told = []
+    warnings = []
     if settings.server.require_client_keys:
-        told.append("But the settings have require_client_keys = true: the gateway stays closed until you change that.")
+        warnings.append(
+            "But the settings have require_client_keys = true: the gateway stays closed until you change that."
+        )
     exposure = check_exposure(settings, has_client_keys=False)
     if exposure is not None:
-        told.append(f"A gateway with these settings would then serve nobody: {exposure.problems[0].message}.")
-    return told
+        warnings.append(f"A gateway with these settings would then serve nobody: {exposure.problems[0].message}.")
+    return warnings
 
 
 def _say(text: str) -> None:

@@ -62,8 +62,8 @@ def log_options(chosen: argparse.Namespace) -> LogOptions:
 
 def flags_of(options: argparse.Namespace) -> Flags:
     """What was said on the command line; an option that the command does not have was not."""
-    said = vars(options)
-    return Flags(**{name: said.get(name) for name in Flags.__struct_fields__})
+    values = vars(options)
+    return Flags(**{name: values.get(name) for name in Flags.__struct_fields__})
 
 
 def read_settings(options: argparse.Namespace, flags: Flags | None = None) -> Settings:

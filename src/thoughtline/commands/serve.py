@@ -34,7 +34,7 @@ from thoughtline_sim.app import sim_server, simulator_app
 from thoughtline_sim.simulators import SIMULATORS
 
 _TOOLS = [{"type": "function", "function": {"name": "shell", "parameters": {"type": "object", "properties": {}}}}]
-_ASKED = {"role": "user", "content": "script:\nthink: Two and two are four.\nsay: Four."}
+_QUESTION = {"role": "user", "content": "script:\nthink: Two and two are four.\nsay: Four."}
 _REST = [{"role": "assistant", "content": "Four."}, {"role": "user", "content": "Are you sure?"}]
 _LOOK_SECONDS = 0.5
 KEEPS_BODIES = "the last 50 requests are kept in memory with their whole content ([debug] keep_bodies)"
@@ -115,7 +115,7 @@ def _provider_of(name: str) -> str:
 
 def to_paste(url: str, model: str) -> str:
     """Two requests for a shell. The second has forgotten what the model thought; the provider gets it all the same."""
-    return "\n".join([_curl(url, model, [_ASKED]), _curl(url, model, [_ASKED, *_REST])])
+    return "\n".join([_curl(url, model, [_QUESTION]), _curl(url, model, [_QUESTION, *_REST])])
 
 
 def _curl(url: str, model: str, messages: list[dict[str, str]]) -> str:

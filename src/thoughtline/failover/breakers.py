@@ -33,9 +33,9 @@ class Breaker(Struct):
 
 
 class Breakers:
-    """The breakers of all targets. What is told after the fact is told with the time it happened.
+    """The breakers of all targets. What is reported later is reported with the time it happened.
 
-    `known` are those of targets that something was told against. `on_change` is called with a target whose breaker has
+    `known` are those of targets that something is known against. `on_change` is called with a target whose breaker has
     opened, is being tried, or has closed again.
     """
 
@@ -58,7 +58,7 @@ class Breakers:
         state = self.state(target, now)
         return state == "closed" or (state == "half_open" and now >= self.known[target].probe_until)
 
-    def asked(self, target: str, now: float) -> None:
+    def attempted(self, target: str, now: float) -> None:
         """A request goes there. If the breaker is half open, this is the probe."""
         if target in self.known and self.state(target, now) == "half_open":
             self.known[target].probe_until = now + PROBE_SECONDS
@@ -82,15 +82,15 @@ class Breakers:
         """What is known of a target; nothing is known against most."""
         return self.known.get(target) or Breaker()
 
-    def adopt(self, target: str, told: Breaker) -> None:
+    def adopt(self, target: str, other: Breaker) -> None:
         """What another process knows: a breaker that has opened there, is tried there, or was closed there."""
-        if not told.openings:
+        if not other.openings:
             self.known.pop(target, None)
             return
         breaker = self._known(target)
-        breaker.failures, breaker.probe_until = told.failures, told.probe_until
-        breaker.openings = max(breaker.openings, min(told.openings, MOST_OPENINGS))
-        breaker.open_until = max(breaker.open_until, told.open_until)
+        breaker.failures, breaker.probe_until = other.failures, other.probe_until
+        breaker.openings = max(breaker.openings, min(other.openings, MOST_OPENINGS))
+        breaker.open_until = max(breaker.open_until, other.open_until)
 
     def opens_at(self, target: str) -> float:
         """When an open target may be tried; for choosing among targets that are all open."""
@@ -101,8 +101,8 @@ class Breakers:
             return  # requests that were under way when it opened
         pause = min(FIRST_PAUSE_SECONDS * 2**breaker.openings, LONGEST_PAUSE_SECONDS)
         breaker.openings = min(breaker.openings + 1, MOST_OPENINGS)
-        asked = failure.pause_seconds
-        breaker.open_until = max(breaker.open_until, now + (pause if asked is None else asked))
+        requested = failure.pause_seconds
+        breaker.open_until = max(breaker.open_until, now + (pause if requested is None else requested))
 
     def _known(self, target: str) -> Breaker:
         breaker = self.known.get(target)

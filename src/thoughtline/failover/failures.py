@@ -96,8 +96,8 @@ def _kind_in(body: bytes) -> FailureKind | None:
         value = value[0] if value else None
     if not isinstance(value, dict):
         return None
-    for told in _told(value):
-        kind = _WORDS.get(told.lower())
+    for word in _error_words(value):
+        kind = _WORDS.get(word.lower())
         if kind is not None:
             return kind
     return _kind_of_number(value)
@@ -112,7 +112,7 @@ def _first_event(body: bytes) -> bytes:
     return body
 
 
-def _told(value: dict[str, Json]) -> Iterator[str]:
+def _error_words(value: dict[str, Json]) -> Iterator[str]:
     """The words that stand where an error says what it is. A message is prose: it is not searched."""
     response = value.get("response")
     holders = [value.get("error"), response.get("error") if isinstance(response, dict) else None]
@@ -120,9 +120,9 @@ def _told(value: dict[str, Json]) -> Iterator[str]:
     for holder in (*holders, value if is_error else None):
         if isinstance(holder, dict):
             for name in ("type", "code", "status", "__type"):
-                told = holder.get(name)
-                if isinstance(told, str):
-                    yield told.rpartition("#")[2]
+                word = holder.get(name)
+                if isinstance(word, str):
+                    yield word.rpartition("#")[2]
 
 
 def _kind_of_number(value: dict[str, Json]) -> FailureKind | None:

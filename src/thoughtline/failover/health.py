@@ -2,7 +2,7 @@
 
 for target in health.targets(route, targets, weights, conversation, now):
     for key in health.keys.order(provider, keys, conversation, now):
-        health.asked(target, now)            the attempt begins
+        health.attempted(target, now)        the attempt begins
         health.answered(…) or health.failed(…)
 
 First comes the target that answered a conversation last: sealed reasoning can be read only where it was made. Else by
@@ -153,7 +153,7 @@ class TargetHealth:
 
     def __init__(self) -> None:
         self.breakers = Breakers()
-        self.asked = self.breakers.asked
+        self.attempted = self.breakers.attempted
         self.keys = KeyRing()
         self._affinity = Affinity()
 

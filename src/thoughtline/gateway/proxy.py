@@ -135,7 +135,7 @@ class Exchange:
         if key is not None and attempt.is_streaming and not self._holds_stream:
             self._holds_stream = state.limits.begin_stream(key)
         if name in state.health.breakers.known:
-            state.health.asked(name, state.clock())
+            state.health.attempted(name, state.clock())
         if state.journal.is_watched:
             self._publish()
         try:

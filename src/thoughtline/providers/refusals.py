@@ -137,7 +137,7 @@ class RefusalTemplate(Struct, frozen=True, gc=False):
         pieces = _PIECES.split(self.template.partition("…")[0])
         force_setattr(self, "sentence", re.compile("".join(map(_pattern, pieces)), re.ASCII))
 
-    def said(self, **facts: object) -> str:
+    def text(self, **facts: object) -> str:
         """The sentence as the provider writes it."""
         text = "".join(_shown(piece, facts) for piece in _PIECES.split(self.template.replace("…", "")))
         for name, value in facts.items():

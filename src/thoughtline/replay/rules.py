@@ -65,7 +65,7 @@ class Case(Struct, frozen=True, gc=False):
 def _answer(contract: Contract, rule: RuleCode, facts: dict[str, object]) -> tuple[str, int]:
     """What the provider would say, word for word, and its status. Nothing if it would not mind, or nobody knows."""
     found = next((one for one in contract.answers if rule == one.rule or rule in one.also), None)
-    return (found.said(**facts), max(found.statuses)) if found is not None else ("", 0)
+    return (found.text(**facts), max(found.statuses)) if found is not None else ("", 0)
 
 
 class Rule(NamedTuple):

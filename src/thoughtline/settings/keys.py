@@ -26,7 +26,7 @@ from thoughtline.values.turns import FormatName
 
 PREFIX = "THOUGHTLINE_"
 
-FACES: tuple[str, ...] = get_args(FormatName)
+FORMAT_NAMES: tuple[str, ...] = get_args(FormatName)
 """Formats that a server can be asked in."""
 
 RUNGS = some_of(get_args(Rung))
@@ -88,7 +88,7 @@ NAMED_TABLES = ("providers", "routes", "contracts")
 
 PROVIDER = (
     Key("base_url", URL, "the base URL, as the provider's own SDK takes it; a new provider needs one"),
-    Key("formats", some_of(FACES, least=1), "the formats it speaks, preferred first; `openai_chat` by default"),
+    Key("formats", some_of(FORMAT_NAMES, least=1), "the formats it speaks, preferred first; `openai_chat` by default"),
     Key("dialect", one_of(DIALECTS), "where it keeps reasoning in chat, if its name and model don't tell"),
     Key("contract", one_of(CONTRACTS), "what it demands back, for every model, in the format of that contract"),
     Key(

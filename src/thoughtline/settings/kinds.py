@@ -140,8 +140,8 @@ def some_of(words: Iterable[str], least: int = 0) -> Kind:
     known = tuple(words)
 
     def convert(value: object, is_text: bool) -> tuple[str, ...]:
-        said = value.split(",") if is_text and isinstance(value, str) else value
-        found = tuple(word.strip() for word in msgspec.convert(said, list[str]))
+        entries = value.split(",") if is_text and isinstance(value, str) else value
+        found = tuple(word.strip() for word in msgspec.convert(entries, list[str]))
         if len(found) < least or len(set(found)) < len(found) or not set(found) <= set(known):
             raise ValueError
         return found
@@ -151,8 +151,8 @@ def some_of(words: Iterable[str], least: int = 0) -> Kind:
 
 def _hosts(value: object, is_text: bool) -> tuple[str, ...]:
     """Names without ports. An IPv6 address may stand without its brackets."""
-    said = value.split(",") if is_text and isinstance(value, str) else msgspec.convert(value, list[str])
-    written = [name.strip() for name in said]
+    names = value.split(",") if is_text and isinstance(value, str) else msgspec.convert(value, list[str])
+    written = [name.strip() for name in names]
     found = [host_name(f"[{name}]" if name.count(":") > 1 and "[" not in name else name) for name in written]
     if None in found or any(re.search(r":\d*$", name) and name.count(":") == 1 for name in written):
         raise ValueError
@@ -161,8 +161,8 @@ def _hosts(value: object, is_text: bool) -> tuple[str, ...]:
 
 def _origins(value: object, is_text: bool) -> tuple[str, ...]:
     """As browsers name them: a scheme, a host in lower case, a port if it is not the usual one, and nothing else."""
-    said = value.split(",") if is_text and isinstance(value, str) else msgspec.convert(value, list[str])
-    found = [name.strip().rstrip("/").lower() for name in said]
+    names = value.split(",") if is_text and isinstance(value, str) else msgspec.convert(value, list[str])
+    found = [name.strip().rstrip("/").lower() for name in names]
     if not all(_ORIGIN.fullmatch(name) for name in found):
         raise ValueError
     usual = {"http": ":80", "https": ":443"}

@@ -173,11 +173,11 @@ def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
 
 def _ladders_apart(replay: Table) -> Table:
     """`on_miss` as a table of ladders, taken out of its own table: there it is a word."""
-    said = replay.members.get("on_miss")
-    if not isinstance(said, Table):
+    ladders = replay.members.get("on_miss")
+    if not isinstance(ladders, Table):
         return Table({}, replay.place)
     del replay.members["on_miss"]
-    return said
+    return ladders
 
 
 def _name_at(url: str) -> str:
@@ -188,23 +188,23 @@ def _name_at(url: str) -> str:
 def _default_provider(tree: Table, problems: Problems) -> str | None:
     """The provider for requests that name none: by its address, which it then has, or by its name."""
     server = tree.members.get("server")
-    said = server.members if isinstance(server, Table) else {}
+    members = server.members if isinstance(server, Table) else {}
     quiet = Problems()  # they are told where the whole table is read
-    url = read_value("", said["upstream"], URL, quiet) if "upstream" in said else None
-    name = read_value("", said["provider"], TEXT, quiet) if "provider" in said else None
+    url = read_value("", members["upstream"], URL, quiet) if "upstream" in members else None
+    name = read_value("", members["provider"], TEXT, quiet) if "provider" in members else None
     if url is None and name is None:
         return None
     chosen = canonical_name(str(name)) if name else _name_at(str(url))
     written = spelled(tree, chosen)
     is_known = chosen in PROVIDERS or written in table_at(tree, "providers", Problems()).members
     if url is not None:
-        place = said["upstream"].place
+        place = members["upstream"].place
         lay(tree, ("providers", written, "base_url"), Given(url, place))
         if not is_known:
             lay(tree, ("providers", written, "formats"), Given(list(ANY_CLIENT), place))
     elif not is_known:
         problems.add(
-            said["provider"].place, "server.provider", "there is no such provider", did_you_mean(chosen, PROVIDERS)
+            members["provider"].place, "server.provider", "there is no such provider", did_you_mean(chosen, PROVIDERS)
         )
         return None
     return chosen

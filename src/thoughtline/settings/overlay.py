@@ -67,16 +67,16 @@ def _provider_path(name: str, tree: Table) -> KeyPath | None:
     parts = name.removeprefix(f"{PREFIX}PROVIDERS__").lower().split("__")
     if not name.startswith(f"{PREFIX}PROVIDERS__") or len(parts) != 2 or parts[1] not in names(PROVIDER):
         return None
-    said = parts[0].replace("_", "-")
-    return ("providers", spelled(tree, said), parts[1])
+    provider = parts[0].replace("_", "-")
+    return ("providers", spelled(tree, provider), parts[1])
 
 
 def spelled(tree: Table, name: str) -> str:
     """A provider's name as the tree has it already, under an alias or with other dashes; else its own."""
     written = tree.members.get("providers")
     known = [*(written.members if isinstance(written, Table) else ()), *PROVIDERS]
-    said = canonical_name(name)
-    return next((each for each in known if canonical_name(each).replace("_", "-") == said.replace("_", "-")), said)
+    own = canonical_name(name)
+    return next((each for each in known if canonical_name(each).replace("_", "-") == own.replace("_", "-")), own)
 
 
 def _is_meant_for_us(name: str) -> bool:

@@ -16,7 +16,7 @@ from thoughtline.providers import CONTRACTS, DIALECTS, Contract, Rung, canonical
 from thoughtline.settings.keys import (
     CONTINUITY_WORDS,
     CONTRACT,
-    FACES,
+    FORMAT_NAMES,
     PROVIDER,
     PROVIDER_TABLES,
     ROUTE,
@@ -90,8 +90,8 @@ def _what(node: Given, kind: Kind) -> str:
 
 
 def _remedy(node: Given, kind: Kind) -> str:
-    said = node.value if isinstance(node.value, list) else [node.value]
-    strange = [word for word in said if isinstance(word, str) and word not in kind.words]
+    words = node.value if isinstance(node.value, list) else [node.value]
+    strange = [word for word in words if isinstance(word, str) and word not in kind.words]
     return did_you_mean(strange[0], kind.words) if kind.words and strange else f"expected {kind.expected}"
 
 
@@ -243,8 +243,8 @@ def _read_provider(path: str, name: str, table: Table, problems: Problems) -> Pr
     paths = _by_format(f"{path}.paths", table, "paths", PATH, problems)
     return replace(
         replace(row, **values),
-        bases={face: base for face, base in (_faces(row, values) | bases).items() if face in formats},
-        paths={face: below for face, below in (row.paths | paths).items() if face in formats},
+        bases={api: base for api, base in (_bases(row, values) | bases).items() if api in formats},
+        paths={api: below for api, below in (row.paths | paths).items() if api in formats},
         auth=_auth(row, values),
         api_keys=_keys(path, row, values, table=table, problems=problems),
         headers=row.headers | _headers(path, table, problems),
@@ -252,8 +252,8 @@ def _read_provider(path: str, name: str, table: Table, problems: Problems) -> Pr
     )
 
 
-def _faces(row: Provider, values: dict[str, object]) -> dict[FormatName, str]:
-    """Where the other faces are: an address together with formats is the address of all of these."""
+def _bases(row: Provider, values: dict[str, object]) -> dict[FormatName, str]:
+    """Where the other APIs are: an address together with formats is the address of all of these."""
     if "base_url" not in values:
         return row.bases
     return {} if "formats" in values else rebased(row, str(values["base_url"]))
@@ -278,7 +278,7 @@ def _keys(path: str, row: Provider, values: dict[str, object], *, table: Table, 
 
 def _by_format(path: str, table: Table, name: str, kind: Kind, problems: Problems) -> dict[FormatName, str]:
     within = table_at(table, name, problems, path.removesuffix(name))
-    return cast("dict[FormatName, str]", _by_name(path, within, kind, problems, sort="format", known=FACES))
+    return cast("dict[FormatName, str]", _by_name(path, within, kind, problems, sort="format", known=FORMAT_NAMES))
 
 
 def _headers(path: str, table: Table, problems: Problems) -> dict[str, str]:

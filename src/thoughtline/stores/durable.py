@@ -58,8 +58,8 @@ PageRow: TypeAlias = tuple[str, bytes, float, bytes]
 
 
 @contextmanager
-def told(engine: str, failures: tuple[type[Exception], ...]) -> Iterator[None]:
-    """Failures of a driver, as those of a store."""
+def wrap_failures(engine: str, failures: tuple[type[Exception], ...]) -> Iterator[None]:
+    """Raise failures of a driver as those of a store."""
     try:
         yield
     except failures as error:

@@ -287,10 +287,10 @@ class LayeredStore:
             for key, records in answer.items()
         }
 
-    async def _in_time(self, asked: Awaitable[Result]) -> Result:
+    async def _in_time(self, call: Awaitable[Result]) -> Result:
         """A request waits for this, and no longer than one call may take. A late answer is used, but is a failure."""
         began, limit = monotonic(), self._settings.timeout_seconds
-        answer = await self._within_time(asked, limit)
+        answer = await self._within_time(call, limit)
         if monotonic() - began > limit:
             self._fail_read(StoreUnavailable(_TOO_LONG))
         return answer
@@ -364,10 +364,10 @@ class LayeredStore:
                 self._fail_read(error)
         return await ask(self._front)
 
-    async def _within_time(self, asked: Awaitable[Result], seconds: float | None = None) -> Result:
+    async def _within_time(self, call: Awaitable[Result], seconds: float | None = None) -> Result:
         """Or twice the time a driver is given, so that a driver that keeps to it can say what is wrong. What is
         answered at once needs no timer."""
-        steps = asked.__await__()
+        steps = call.__await__()
         try:
             waits_for = next(steps)
             async with asyncio.timeout(2 * self._settings.timeout_seconds if seconds is None else seconds):

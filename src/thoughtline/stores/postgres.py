@@ -27,7 +27,7 @@ from thoughtline.stores.base import (
     Stats,
     decode_cursor,
 )
-from thoughtline.stores.durable import DurableStore, PageRow, Uses, told
+from thoughtline.stores.durable import DurableStore, PageRow, Uses, wrap_failures
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.postgres_schema import LOCK, migrate
 from thoughtline.stores.rows import Hit, Part, Row, call_digest, sum_parts
@@ -96,7 +96,7 @@ _TAKE_TURN = """INSERT INTO thoughtline.facts AS f VALUES ('cleaned until', $1)
     WHERE convert_from(f.value, 'UTF8')::float8 <= $2 RETURNING true"""
 
 FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
-_told = partial(told, "postgres", FAILURES)
+_wrap_failures = partial(wrap_failures, "postgres", FAILURES)
 
 
 class PostgresStore(DurableStore):
@@ -113,7 +113,7 @@ class PostgresStore(DurableStore):
             return
         timeout = self._settings.timeout_seconds
         times = {"timeout": timeout, "command_timeout": timeout}
-        with _told():
+        with _wrap_failures():
             pool = await asyncpg.create_pool(self._url, min_size=0, max_size=POOL, reset=_keep, **times)
         try:
             await self._run_in(migrate, pool)
@@ -235,7 +235,7 @@ class PostgresStore(DurableStore):
         pool = pool or self._pool
         if pool is None:
             raise StoreUnavailable("postgres: not open")
-        with _told():
+        with _wrap_failures():
             connection = await pool.acquire()
             try:
                 return await job(connection)
@@ -268,13 +268,13 @@ class PostgresChannel:
     def __init__(self, url: str, settings: StoreSettings) -> None:
         self._url, self._timeout = url, settings.timeout_seconds
         self._connection: asyncpg.Connection | None = None
-        self._heard: asyncio.Queue[tuple[str, bytes] | None] = asyncio.Queue()
+        self._messages: asyncio.Queue[tuple[str, bytes] | None] = asyncio.Queue()
         self._turn = asyncio.Lock()
 
     async def open(self) -> None:
         await self.close()
-        self._heard = asyncio.Queue(MAX_WAITING)
-        with _told():
+        self._messages = asyncio.Queue(MAX_WAITING)
+        with _wrap_failures():
             self._connection = await asyncpg.connect(self._url, timeout=self._timeout, command_timeout=self._timeout)
         self._connection.add_termination_listener(self._cut)
 
@@ -288,10 +288,10 @@ class PostgresChannel:
         await self._say("execute", "SELECT pg_notify($1, $2)", _TOPIC + topic, b64encode(message).decode())
 
     async def next(self) -> tuple[str, bytes]:
-        heard = await self._heard.get()
-        if heard is None:
+        message = await self._messages.get()
+        if message is None:
             raise StoreUnavailable("postgres: the connection was cut")
-        return heard
+        return message
 
     async def close(self) -> None:
         connection, self._connection = self._connection, None
@@ -303,23 +303,23 @@ class PostgresChannel:
         """One at a time: a connection does one thing."""
         if self._connection is None:
             raise StoreUnavailable("postgres: not open")
-        with _told():
+        with _wrap_failures():
             async with self._turn:
                 await getattr(self._connection, method)(*values)
 
     def _hear(self, connection: Any, process: int, channel: str, payload: str) -> None:
-        if self._heard.full():
+        if self._messages.full():
             self._cut(connection)  # who comes back asks for what it has missed
             return
         try:
-            self._heard.put_nowait((channel.removeprefix(_TOPIC), b64decode(payload)))
+            self._messages.put_nowait((channel.removeprefix(_TOPIC), b64decode(payload)))
         except ValueError:
             return  # somebody else's words
 
     def _cut(self, connection: Any) -> None:
-        while self._heard.full():
-            self._heard.get_nowait()
-        self._heard.put_nowait(None)
+        while self._messages.full():
+            self._messages.get_nowait()
+        self._messages.put_nowait(None)
 
 
 async def _keep(connection: asyncpg.Connection) -> None:

@@ -36,7 +36,7 @@ from thoughtline.stores.base import (
     Stats,
     sum_sessions,
 )
-from thoughtline.stores.durable import DurableStore, Migration, PageRow, missing, told
+from thoughtline.stores.durable import DurableStore, Migration, PageRow, missing, wrap_failures
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import Hit, Part, Row, call_digest, column, columns, is_barred, sum_parts
 from thoughtline.stores.settings import StoreSettings
@@ -59,7 +59,7 @@ WAIT_SECONDS = 60.0
 """How long one look for a message takes; the next begins at once."""
 
 FAILURES = (RedisError, OSError, TimeoutError)
-_told = partial(told, "redis", FAILURES)
+_wrap_failures = partial(wrap_failures, "redis", FAILURES)
 
 TENANTS = "thoughtline:tenants"
 DELETIONS = "thoughtline:deletions"
@@ -96,7 +96,7 @@ class RedisStore(DurableStore):
         await self._cleaner.stop()
         await asyncio.gather(*self._repacking, return_exceptions=True)
         self._is_open = False
-        with _told():
+        with _wrap_failures():
             await self._client.aclose()
 
     async def _save(self, rows: list[Row], now: float) -> Saved:
@@ -291,7 +291,7 @@ class RedisStore(DurableStore):
 
     async def _run(self, commands: list[Command]) -> list[Any]:
         """The answers, in order. A server that has lost its scripts gets them again."""
-        with _told():
+        with _wrap_failures():
             try:
                 return await self._send(commands)
             except NoScriptError:
@@ -322,42 +322,42 @@ class RedisChannel:
         # Never tried again: what was missed meanwhile must be asked for.
         self._client = _client(Redis, url, settings, tries_again=0)
         self._prefix = f"thoughtline:{self._client.connection_pool.connection_kwargs.get('db') or 0}:"
-        self._heard: PubSub | None = None
+        self._pubsub: PubSub | None = None
 
     async def open(self) -> None:
         await self.close()
-        heard = self._client.pubsub(ignore_subscribe_messages=True)
-        with _told():
-            await heard.connect()
-        self._heard = heard
+        pubsub = self._client.pubsub(ignore_subscribe_messages=True)
+        with _wrap_failures():
+            await pubsub.connect()
+        self._pubsub = pubsub
 
     async def follow(self, topic: str) -> None:
-        assert self._heard is not None
-        with _told():
-            await self._heard.subscribe(self._prefix + topic)
+        assert self._pubsub is not None
+        with _wrap_failures():
+            await self._pubsub.subscribe(self._prefix + topic)
 
     async def leave(self, topic: str) -> None:
-        assert self._heard is not None
-        with _told():
-            await self._heard.unsubscribe(self._prefix + topic)
+        assert self._pubsub is not None
+        with _wrap_failures():
+            await self._pubsub.unsubscribe(self._prefix + topic)
 
     async def publish(self, topic: str, message: bytes) -> None:
-        with _told():
+        with _wrap_failures():
             await self._client.publish(self._prefix + topic, message)
 
     async def next(self) -> tuple[str, bytes]:
-        assert self._heard is not None
+        assert self._pubsub is not None
         message = None
-        with _told():
+        with _wrap_failures():
             while message is None:
-                message = await self._heard.get_message(timeout=WAIT_SECONDS)
+                message = await self._pubsub.get_message(timeout=WAIT_SECONDS)
         return message["channel"].decode().removeprefix(self._prefix), message["data"]
 
     async def close(self) -> None:
-        heard, self._heard = self._heard, None
+        pubsub, self._pubsub = self._pubsub, None
         with suppress(*FAILURES):
-            if heard is not None:
-                await heard.aclose()  # type: ignore[no-untyped-call]  # the driver has no types there
+            if pubsub is not None:
+                await pubsub.aclose()  # type: ignore[no-untyped-call]  # the driver has no types there
             await self._client.aclose()
 
 

@@ -78,11 +78,11 @@ class SqliteWriter:
 
     def _commit(self, batch: list[_Job]) -> None:
         try:
-            told = partial(_resolve, batch, self._transact(batch))
+            settle = partial(_resolve, batch, self._transact(batch))
         except BaseException as error:
-            told = partial(_fail, batch, unavailable(error) if isinstance(error, sqlite3.Error) else error)
+            settle = partial(_fail, batch, unavailable(error) if isinstance(error, sqlite3.Error) else error)
         if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(told)
+            self._loop.call_soon_threadsafe(settle)
 
     def _transact(self, batch: list[_Job]) -> list[object]:
         if self._connection is None:

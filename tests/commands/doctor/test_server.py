@@ -95,10 +95,10 @@ def test_a_route_that_can_not_fail_over(targets: tuple[str, ...], own: str, clie
     settings = Settings(providers={**PROVIDERS, **rows}, routes={"best": RouteSettings("best", targets)})
     for has_client_keys, names in ((False, own), (True, client)):
         checks = look_at_routes(settings, has_client_keys)
-        told = [
+        found = [
             check.message.removesuffix(" is never asked: the gateway has no key of its own for it") for check in checks
         ]
-        assert told == ([names] if names else [])
+        assert found == ([names] if names else [])
         assert all((check.name, check.state) == ("route best", "warn") for check in checks)
         assert all("api_key" in check.remedy for check in checks)
 

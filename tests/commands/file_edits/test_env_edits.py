@@ -13,7 +13,7 @@ def test_variables_in_a_file(variables: dict[str, str]) -> None:
     """Each on its line, replaced where it stands; others stay."""
     text = "# keys\nexport A=1\nOTHER=2"
     once = edited_env(text, variables)
-    said = dict(line.removeprefix("export ").split("=", 1) for line in once.splitlines() if not line.startswith("#"))
-    assert said == {"A": "1", "OTHER": "2", **variables}
+    values = dict(line.removeprefix("export ").split("=", 1) for line in once.splitlines() if not line.startswith("#"))
+    assert values == {"A": "1", "OTHER": "2", **variables}
     assert once.startswith("# keys\n")
     assert edited_env(once, variables) == once

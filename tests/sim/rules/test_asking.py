@@ -16,7 +16,7 @@ HI = [{"role": "user", "content": "hi"}]
 TOOL = {"name": "look", "input_schema": {"type": "object"}}
 
 
-def asked(simulator: str, path: str, body: Json, profile: str = "") -> tuple[int, str]:
+def answer_to(simulator: str, path: str, body: Json, profile: str = "") -> tuple[int, str]:
     row = SIMULATORS[simulator]
     simulation = Simulation(row, profile or row.profiles[0], 7, lambda: 0.0)
     response = simulation.respond(
@@ -57,8 +57,8 @@ def asked(simulator: str, path: str, body: Json, profile: str = "") -> tuple[int
 def test_anthropic(model: str, members: Json, sentence: str) -> None:
     """Anthropic's own sentences."""
     body = {"model": model, "max_tokens": 2000, "messages": HI, **members}
-    status, told = asked("anthropic", "/v1/messages", body, "adaptive" if "opus-4-8" in model else "classic")
-    assert (status, sentence in json.loads(told).get("error", {}).get("message", "")) == (
+    status, answer = answer_to("anthropic", "/v1/messages", body, "adaptive" if "opus-4-8" in model else "classic")
+    assert (status, sentence in json.loads(answer).get("error", {}).get("message", "")) == (
         400 if sentence else 200,
         True,
     )
@@ -68,10 +68,10 @@ def test_gemini_takes_no_search_beside_functions() -> None:
     """Each generation says it in its own words."""
     tools = [{"functionDeclarations": [{"name": "look"}]}, {"googleSearch": {}}]
     body = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}], "tools": tools}
-    status, told = asked("gemini-2.5", "/v1beta/models/gemini-2.5-pro:generateContent", body)
-    assert (status, "Tool use with function calling is unsupported" in told) == (400, True)
-    status, told = asked("gemini", "/v1beta/models/gemini-3-pro-preview:generateContent", body)
-    assert (status, "include_server_side_tool_invocations" in told) == (400, True)
+    status, answer = answer_to("gemini-2.5", "/v1beta/models/gemini-2.5-pro:generateContent", body)
+    assert (status, "Tool use with function calling is unsupported" in answer) == (400, True)
+    status, answer = answer_to("gemini", "/v1beta/models/gemini-3-pro-preview:generateContent", body)
+    assert (status, "include_server_side_tool_invocations" in answer) == (400, True)
 
 
 @pytest.mark.parametrize(
@@ -83,9 +83,9 @@ def test_a_chat_result_answers_one_call_once(simulator: str, model: str) -> None
     result = {"role": "tool", "tool_call_id": "c1", "content": "x"}
     history = [*HI, {"role": "assistant", "content": None, "tool_calls": [call]}, result]
     body = {"model": model, "thinking": {"type": "disabled"}} if simulator == "deepseek" else {"model": model}
-    assert asked(simulator, "/v1/chat/completions", {**body, "messages": history})[0] == 200
-    status, told = asked(simulator, "/v1/chat/completions", {**body, "messages": [*history, result]})
-    assert (status, "must be a response to a preceding message" in told) == (400, True)
+    assert answer_to(simulator, "/v1/chat/completions", {**body, "messages": history})[0] == 200
+    status, answer = answer_to(simulator, "/v1/chat/completions", {**body, "messages": [*history, result]})
+    assert (status, "must be a response to a preceding message" in answer) == (400, True)
 
 
 def test_converse_wants_tools_beside_calls() -> None:
@@ -98,15 +98,17 @@ def test_converse_wants_tools_beside_calls() -> None:
         {"role": "user", "content": [result]},
     ]
     path = "/model/us.anthropic.claude-sonnet-4-5/converse"
-    assert "toolConfig field must be defined" in asked("bedrock", path, {"messages": messages})[1]
+    assert "toolConfig field must be defined" in answer_to("bedrock", path, {"messages": messages})[1]
     config = {"tools": [{"toolSpec": {"name": "look", "inputSchema": {"json": {"type": "object"}}}}]}
-    assert asked("bedrock", path, {"messages": messages, "toolConfig": config})[0] == 200
+    assert answer_to("bedrock", path, {"messages": messages, "toolConfig": config})[0] == 200
     messages[2]["content"].append(result)
-    assert "exceeds the number of toolUse" in asked("bedrock", path, {"messages": messages, "toolConfig": config})[1]
+    assert (
+        "exceeds the number of toolUse" in answer_to("bedrock", path, {"messages": messages, "toolConfig": config})[1]
+    )
 
 
 def test_xai_knows_no_namespace() -> None:
     """It reads with a closed list of kinds."""
     body = {"model": "grok-4.7", "input": "hi", "tools": [{"type": "namespace", "name": "n", "tools": []}]}
-    status, told = asked("xai", "/v1/responses", body)
-    assert (status, "unknown variant `namespace`" in told) == (400, True)
+    status, answer = answer_to("xai", "/v1/responses", body)
+    assert (status, "unknown variant `namespace`" in answer) == (400, True)

@@ -63,8 +63,8 @@ def test_claude_s_loop_begins_with_its_thinking() -> None:
 def test_what_is_asked_beside_the_model() -> None:
     """A tier and a project, so that nobody is taken through a setup; what nobody needs is empty."""
     url = served("code-assist").url
-    told = HTTP.post(f"{url}/v1internal:loadCodeAssist", json={}).json()
-    assert told["currentTier"]["id"]
-    assert told["cloudaicompanionProject"]
+    answer = HTTP.post(f"{url}/v1internal:loadCodeAssist", json={}).json()
+    assert answer["currentTier"]["id"]
+    assert answer["cloudaicompanionProject"]
     assert HTTP.post(f"{url}/v1internal:recordCodeAssistMetrics", json={}).json() == {}
     assert HTTP.post(f"{url}/v1internal:generateContent", json={}).status_code == 400

@@ -8,16 +8,16 @@ from tests.sim.faces import Body, Dialogue, verdicts_of
 from tests.sim.violations import Edit, called, case_of, flipped
 
 
-@pytest.mark.parametrize("way", ["flipped", "text", "model", "account"])
-def test_copilot(way: str) -> None:
+@pytest.mark.parametrize("change", ["flipped", "text", "model", "account"])
+def test_copilot(change: str) -> None:
     """Text and token belong together, to a model and an account."""
-    dialogue = called(case_of("copilot"), f"copilot {way}")
+    dialogue = called(case_of("copilot"), f"copilot {change}")
     message = dialogue.history[1]
-    if way == "flipped":
+    if change == "flipped":
         message["reasoning_opaque"] = flipped(message["reasoning_opaque"])
-    elif way == "text":
+    elif change == "text":
         message["reasoning_text"] += "!"
-    elif way == "model":
+    elif change == "model":
         dialogue.body["model"] = "claude-opus-4.5"
     else:
         dialogue.key = "key-2"

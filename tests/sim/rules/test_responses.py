@@ -23,16 +23,16 @@ UNREADABLE = "Encrypted content could not be decrypted or parsed."
 
 
 @pytest.mark.parametrize("case", [OPENAI, AZURE, case_of("copilot", "openai_responses")], ids=lambda case: case.id)
-@pytest.mark.parametrize("way", ["flipped", "account", "announced"])
-def test_ciphertext_not_ours(case: Case, way: str) -> None:
+@pytest.mark.parametrize("change", ["flipped", "account", "announced"])
+def test_ciphertext_not_ours(case: Case, change: str) -> None:
     """Altered; of another organisation; the incomplete copy of the event that announces an item."""
-    dialogue = called(case, f"cipher {way}")
+    dialogue = called(case, f"cipher {change}")
     item = dialogue.history[1]
-    if way == "account":
+    if change == "account":
         dialogue.key = "key-2"
     else:
         item["encrypted_content"] = (
-            flipped(item["encrypted_content"]) if way == "flipped" else item["encrypted_content"][:-48]
+            flipped(item["encrypted_content"]) if change == "flipped" else item["encrypted_content"][:-48]
         )
     response = dialogue.post()
     assert response.status_code == 400
@@ -193,8 +193,8 @@ def test_call_ids_that_are_too_long_for_chat() -> None:
 
 def test_no_conversation_is_known() -> None:
     """By its id, or in an object."""
-    for told in ("conv_1", {"id": "conv_1"}):
-        response = Dialogue(STORED, "hi", conversation=told).post()
+    for conversation in ("conv_1", {"id": "conv_1"}):
+        response = Dialogue(STORED, "hi", conversation=conversation).post()
         assert (response.status_code, response.json()) == (
             404,
             openai("Conversation with id 'conv_1' not found.", None),

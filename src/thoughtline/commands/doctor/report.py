@@ -51,8 +51,8 @@ async def examine(file: Path | None, environment: Mapping[str, str], flags: Flag
     except SettingsError as error:
         return [Check("settings", "fail", problem.summary, problem.remedy) for problem in error.problems]
     chosen = file or settings_file(environment, home)
-    told = f"read from {chosen}" if chosen else "no config file: using defaults"
-    return [Check("settings", "ok", told), *await _look(settings, data_directory(environment, home), time.time)]
+    message = f"read from {chosen}" if chosen else "no config file: using defaults"
+    return [Check("settings", "ok", message), *await _look(settings, data_directory(environment, home), time.time)]
 
 
 async def _look(settings: Settings, data_dir: Path, clock: Clock) -> list[Check]:
@@ -72,8 +72,8 @@ async def _look(settings: Settings, data_dir: Path, clock: Clock) -> list[Check]
 
 def _requires_keys(settings: Settings, store: StoreReport, data_dir: Path) -> bool:
     """Whether nobody gets in without a client key."""
-    said = settings.server.require_client_keys
-    return said if said is not None else store.has_client_keys or KeyMark(data_dir).is_set
+    configured = settings.server.require_client_keys
+    return configured if configured is not None else store.has_client_keys or KeyMark(data_dir).is_set
 
 
 def as_json(checks: list[Check]) -> str:

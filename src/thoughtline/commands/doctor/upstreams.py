@@ -82,12 +82,12 @@ def _look_at_exposure(name: str, provider: Provider) -> list[Check]:
 async def _ask(
     name: str, provider: Provider, url: str, key: str, upstreams: Upstreams, clock: Clock
 ) -> tuple[Check, float | None]:
-    asked = with_query_key(url, key) if key and provider.auth == "query" else url
+    address = with_query_key(url, key) if key and provider.auth == "query" else url
     needed = [header for name in provider.formats for header in FORMATS[name].headers]
     headers = request_headers(needed, provider, key)
     began = time.perf_counter()
     try:
-        response = await upstreams.send(provider, "GET", asked, headers, b"")
+        response = await upstreams.send(provider, "GET", address, headers, b"")
     except Declined as declined:
         return await _diagnosed(name, url, declined), None
     took = 1000 * (time.perf_counter() - began)
@@ -105,21 +105,21 @@ def _skew(date: str, now: float) -> float | None:
 
 def _judged(name: str, provider: Provider, status: int, has_key: bool, took: float) -> Check:
     """What the status of a list of models says."""
-    table, heard = f"[providers.{provider.name}]", f"answers in {took:.0f} ms"
+    table, timing = f"[providers.{provider.name}]", f"answers in {took:.0f} ms"
     is_listing = "models_elsewhere" not in FORMATS[provider.formats[0]].quirks
     if status in (401, 403) and has_key and is_listing:
         return Check(name, "fail", f"the key was refused ({status})", f"correct api_key in {table}")
     if status in (401, 403):
-        return Check(name, "ok", f"{heard}, needs a key: the caller's own will be sent")
+        return Check(name, "ok", f"{timing}, needs a key: the caller's own will be sent")
     if status < 300:
-        return Check(name, "ok", heard + (", accepts the key" if has_key else ""))
+        return Check(name, "ok", timing + (", accepts the key" if has_key else ""))
     if status < 400:
         return Check(name, "warn", f"it redirects ({status}), which is not followed", f"correct base_url in {table}")
     if status == 429:
         return Check(name, "warn", "it reports too many requests (429)", "wait, or check the limits of the account")
     if status >= 500:
         return Check(name, "warn", f"it has a problem of its own ({status})", "wait, and try again")
-    return Check(name, "ok", f"{heard}; it has no list of models ({status}), so no key was tried")
+    return Check(name, "ok", f"{timing}; it has no list of models ({status}), so no key was tried")
 
 
 async def _diagnosed(name: str, url: str, declined: Declined) -> Check:

@@ -59,17 +59,17 @@ def _starts_with_key(text: str) -> bool:
     return 1 in key_lines(text).values() and not text.startswith("[")
 
 
-def _comment(line: str, said: dict[str, Any]) -> str:
+def _comment(line: str, assignment: dict[str, Any]) -> str:
     """What stands behind a value on its line."""
     for at, letter in enumerate(line):
-        if letter == "#" and _says(line[:at], said):
+        if letter == "#" and _says(line[:at], assignment):
             return f"  {line[at:].rstrip()}"
     return ""
 
 
-def _says(line: str, said: dict[str, Any]) -> bool:
+def _says(line: str, assignment: dict[str, Any]) -> bool:
     try:
-        return tomllib.loads(line) == said
+        return tomllib.loads(line) == assignment
     except tomllib.TOMLDecodeError:
         return False
 
