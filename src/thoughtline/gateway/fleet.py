@@ -23,7 +23,7 @@ from thoughtline.failover.breakers import Breaker
 from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.admin.request_answers import RequestRow
 from thoughtline.gateway.bus import MAX_ROWS_WAITING, StoreCounts, StoreTotals, parts_of, worker_name
-from thoughtline.gateway.fleet_counts import AskedFact, FleetCounts, HeldFact
+from thoughtline.gateway.fleet_counts import FleetCounts, HeldFact, RequestsFact
 from thoughtline.gateway.journal import Journal
 from thoughtline.stores import Channel, Clock
 from thoughtline.stores.base import Counters
@@ -64,7 +64,7 @@ class AsideFact(Struct, frozen=True, array_like=True, tag="aside"):
     seconds: float
 
 
-Fact: TypeAlias = AskedFact | HeldFact | BreakerFact | AsideFact
+Fact: TypeAlias = RequestsFact | HeldFact | BreakerFact | AsideFact
 
 
 class News(Struct, frozen=True, omit_defaults=True):
@@ -230,9 +230,9 @@ class Fleet:
         try:
             body = self._packer.unseal(message, topic.encode())
             if topic == ROWS:
-                told = self._row_messages.decode(body)
-                if told.worker != self.name:
-                    self._journal.hear(told.rows, told.lost)
+                batch = self._row_messages.decode(body)
+                if batch.worker != self.name:
+                    self._journal.hear(batch.rows, batch.lost)
             else:
                 self._hear_news(self._news.decode(body))
         except (msgspec.DecodeError, UnicodeDecodeError, ThoughtlineError):
@@ -252,7 +252,7 @@ class Fleet:
         self._totals.hear(news.worker, news.counts)
         if news.is_whole:
             self.key_counts.forget(news.worker)
-        self.key_counts.hear(news.worker, [one for one in news.facts if isinstance(one, AskedFact | HeldFact)], now)
+        self.key_counts.hear(news.worker, [one for one in news.facts if isinstance(one, RequestsFact | HeldFact)], now)
         self._adopt(news.facts)
         (self._listening.add if news.listens else self._listening.discard)(news.worker)
         self._journal.note_listeners(are_elsewhere=bool(self._listening))
@@ -273,10 +273,10 @@ class Fleet:
         for fact in facts:
             if isinstance(fact, BreakerFact):
                 probe_until = now + fact.probe_seconds if fact.probe_seconds else 0.0
-                told = Breaker(
+                breaker = Breaker(
                     fact.failures, fact.openings, open_until=now + fact.open_seconds, probe_until=probe_until
                 )
-                self._health.breakers.adopt(fact.target, told)
+                self._health.breakers.adopt(fact.target, breaker)
             elif isinstance(fact, AsideFact):
                 self._health.keys.adopt(fact.name, now + fact.seconds if fact.seconds else 0.0)
 

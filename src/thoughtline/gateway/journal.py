@@ -160,8 +160,8 @@ class Journal:
         """Something that is not a request: for the log alone."""
         if self._log is None:
             return
-        told = {"event": event, "detail": detail}
-        text = encode_line(told) if self._style is None else self._style.event(event, detail)
+        line = {"event": event, "detail": detail}
+        text = encode_line(line) if self._style is None else self._style.event(event, detail)
         if text is not None:
             self._unwritten.append(text)
             self.flush()

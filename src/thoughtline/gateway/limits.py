@@ -192,10 +192,10 @@ class SharedCounts:
         return sum(others.values())
 
     def _others(self, connection: sqlite3.Connection, key: str) -> dict[int, int]:
-        asked = connection.execute(
+        cursor = connection.execute(
             "SELECT worker, held FROM streams WHERE key = ? AND worker != ?", (key, self._worker)
         )
-        return dict(asked.fetchall())
+        return dict(cursor.fetchall())
 
     def _tell(self, connection: sqlite3.Connection, key: str, held: int) -> None:
         connection.execute("REPLACE INTO streams VALUES (?, ?, ?)", (key, self._worker, held))

@@ -89,7 +89,7 @@ class Translate(Struct):
     `keeps_answer`: a client of Responses may name it in its next request; then it is in `answer`, once it is whole.
     """
 
-    way: ResponseContext
+    context: ResponseContext
     client: ClientFormat
     edits: EditsEvents | None
     keeps_answer: bool
@@ -122,7 +122,7 @@ class Translate(Struct):
         events = reply_events(piece.reply) if piece.reply is not None else piece.events or []
         piece.data = piece.ending = b""
         if self.translator is None:
-            piece.ending, self._findings = whole_reply([*self._events, *events], self.way, self.edits)
+            piece.ending, self._findings = whole_reply([*self._events, *events], self.context, self.edits)
             self.answer = piece.ending if self.keeps_answer else b""
             return
         piece.data, piece.ending = self.translator.end(events)
