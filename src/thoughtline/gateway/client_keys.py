@@ -329,7 +329,7 @@ class KeyMark:
 
     def __init__(self, data_dir: Path) -> None:
         self.path = data_dir / FILE_NAME
-        self._is_told = False
+        self._has_warned = False
 
     @property
     def is_set(self) -> bool:
@@ -354,12 +354,12 @@ class KeyMark:
             self.path.touch(0o600)
             self.path.write_text(_MARK_TEXT)
         except OSError as error:
-            if not self._is_told:
+            if not self._has_warned:
                 warning = (
                     "%s can't be written (%s): set require_client_keys = true in [server], or a lost store opens it"
                 )
                 log.warning(warning, self.path, error.strerror)
-            self._is_told = True
+            self._has_warned = True
 
     def clear(self) -> None:
         self.path.unlink(missing_ok=True)

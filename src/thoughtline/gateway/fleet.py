@@ -117,7 +117,7 @@ class Fleet:
         self._keys: set[str] = set()
         self._rows: list[bytes] = []
         self._lost = 0
-        self._greets = self._tells_all = self._resets = self._follows_rows = self._is_told = False
+        self._greets = self._tells_all = self._resets = self._follows_rows = self._has_warned = False
         self._pause = FIRST_PAUSE_SECONDS
         self._encode = msgspec.json.Encoder().encode
         self._news, self._row_messages = msgspec.json.Decoder(News), msgspec.json.Decoder(Rows)
@@ -212,9 +212,9 @@ class Fleet:
 
     def _go_deaf(self, problem: Exception) -> None:
         """Each takes its share of a limit now; breakers and keys stay as they are known."""
-        if self.is_open or not self._is_told:
+        if self.is_open or not self._has_warned:
             log.warning("replicas can't hear each other, each takes its share of limits: %s", problem)
-        self.is_open, self._is_told = False, True
+        self.is_open, self._has_warned = False, True
         self.key_counts.hear_nobody(1 + self.others)
 
     async def _hear_all(self) -> None:
@@ -263,7 +263,7 @@ class Fleet:
     def _come_back(self) -> None:
         """What was said came back: the others hear it too."""
         if not self.is_open:
-            if self._is_told:
+            if self._has_warned:
                 log.warning("replicas hear each other again")
             self.is_open, self._pause = True, FIRST_PAUSE_SECONDS
             self.key_counts.hear_all()

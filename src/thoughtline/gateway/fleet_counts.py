@@ -63,7 +63,7 @@ class FleetCounts:
         self._others: dict[str, dict[str, Taken]] = {}
         self._held: dict[str, dict[str, int]] = {}
         self._sharers = 1
-        self._untold: Counter[str] = Counter()
+        self._unsent: Counter[str] = Counter()
         self._changed: set[str] = set()
 
     def take(self, key: str, per_minute: int, now: float) -> float:
@@ -73,7 +73,7 @@ class FleetCounts:
         if excess > 0:
             return _seconds_until(taken, excess, now)
         own.add(now, 1)
-        self._untold[key] += 1
+        self._unsent[key] += 1
         self.on_change()
         return 0.0
 
@@ -93,9 +93,9 @@ class FleetCounts:
 
     def news(self) -> list[CountFact]:
         """What the others don't know yet."""
-        requests = [RequestsFact(key, 0.0, count) for key, count in self._untold.items()]
+        requests = [RequestsFact(key, 0.0, count) for key, count in self._unsent.items()]
         held = [HeldFact(key, self._streams.held(key)) for key in self._changed]
-        self._untold, self._changed = Counter(), set()
+        self._unsent, self._changed = Counter(), set()
         return [*requests, *held]
 
     def everything(self, now: float) -> list[CountFact]:

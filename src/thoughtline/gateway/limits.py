@@ -162,7 +162,7 @@ class SharedCounts:
         self._worker = os.getpid() if worker is None else worker
         self._own = OwnCounts()
         self._connection: sqlite3.Connection | None = None
-        self._is_told = False
+        self._has_warned = False
 
     def take(self, key: str, per_minute: int, now: float) -> float:
         wait = self._together(lambda connection: _take(connection, key, per_minute, now))
@@ -210,9 +210,9 @@ class SharedCounts:
             with self._connection:
                 return work(self._connection)
         except sqlite3.Error as error:
-            if not self._is_told:
+            if not self._has_warned:
                 log.warning("workers count each for itself: %s", error)
-            self._is_told = True
+            self._has_warned = True
             return None
 
 

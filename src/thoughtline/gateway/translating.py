@@ -109,8 +109,8 @@ class Translate(Struct):
         events, piece.data, piece.ending = piece.events or [], b"", b""
         self._size += len(piece.plain)
         if self._size > MAX_WHOLE_BYTES:
-            is_told = self.translator is not None
-            raise LimitExceeded("a stream that is too long").from_upstream() if is_told else too_large()
+            is_stream = self.translator is not None
+            raise LimitExceeded("a stream that is too long").from_upstream() if is_stream else too_large()
         if self.translator is None:
             self._events += without_deltas(events)
         elif events:
