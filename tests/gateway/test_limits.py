@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from thoughtline.gateway import limits
 from thoughtline.gateway.client_keys import ClientKey
-from thoughtline.gateway.fleet_counts import AskedFact, FleetCounts
+from thoughtline.gateway.fleet_counts import FleetCounts, RequestsFact
 from thoughtline.gateway.limits import FILE, KeyLimits, LimitCounts, OwnCounts, SharedCounts, make_counts
 from thoughtline.values.errors import Declined
 
@@ -231,7 +231,7 @@ def test_one_that_comes_later_hears_everything() -> None:
 def test_one_that_hears_nobody_takes_its_share() -> None:
     """The limit by how many they were, and one at least; what they let in is not known any more."""
     counts = FleetCounts()
-    counts.hear("other", [AskedFact("a", 0.0, 5)], 0.0)
+    counts.hear("other", [RequestsFact("a", 0.0, 5)], 0.0)
     counts.hear_nobody(3)
     assert [counts.take("a", 6, 1.0) == 0 for _ in range(3)] == [True, True, False]
     assert [counts.begin("a", 2), counts.begin("a", 2)] == [True, False]

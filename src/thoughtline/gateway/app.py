@@ -224,7 +224,7 @@ class Connections:
         self._by_address: Counter[str] = Counter()
         self._descriptors = _descriptors()
         self._refused = 0
-        self._told_at = float("-inf")
+        self._logged_at = float("-inf")
         self.held = 0
 
     def admit(self, address: str, server: ServerSettings, say: Say) -> bool:
@@ -250,8 +250,8 @@ class Connections:
     def _refuse(self, who: str, most: int, say: Say) -> None:
         self._refused += 1
         now = time.monotonic()
-        if now - self._told_at >= LOG_SECONDS:
-            self._told_at = now
+        if now - self._logged_at >= LOG_SECONDS:
+            self._logged_at = now
             say("connections refused", f"{self._refused} so far; {who}: {most} are open, which is as many as may be")
 
 

@@ -116,14 +116,14 @@ _decoder = msgspec.json.Decoder(list[RequestView])
 
 
 class Replicas:
-    """This process among those that share its store. `told` is how many of its requests it has written."""
+    """This process among those that share its store. `written` is how many of its requests the store has."""
 
     def __init__(self, name: str, store_url: str, keys: tuple[str | None, str | None]) -> None:
         self._name = name
         self._packer = Packer(*keys) if is_shared(store_url) else None
         self._page: list[RequestView] = []
         self._number = 0
-        self.told = 0
+        self.written = 0
 
     @property
     def are_there(self) -> bool:

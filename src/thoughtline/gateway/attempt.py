@@ -148,9 +148,9 @@ class Attempt:
         self.destination = Destination(provider.name, endpoint, target.model, target.format, account)
         self.client = ClientFormat(wire.name, route.is_streaming, wire.stream_query not in incoming.query)
         if route.format is not None and "content_in_parts" in wire.quirks:
-            said, of_key = incoming.headers.get(CONTENT_HEADER, b""), caller.key.content if caller.key else None
+            of_header, of_key = incoming.headers.get(CONTENT_HEADER, b""), caller.key.content if caller.key else None
             of_all = (provider.content, self.state.settings.content)
-            self.is_plain = is_plain(said, of_key, *of_all) if said or of_key else target.is_plain
+            self.is_plain = is_plain(of_header, of_key, *of_all) if of_header or of_key else target.is_plain
         self.body = incoming.body
         self.is_streaming = route.is_streaming
 
@@ -270,8 +270,8 @@ class Attempt:
             query = FORMATS[target.format].stream_query if self.is_streaming else ""
         route, place = self.incoming.route.action, self.incoming.route.place
         action: Action = route if not self.is_generating and route in ("count_tokens", "compact") else "generate"
-        asked = (target.provider.name, target.format, target.model, query, streams, action, place)
-        found = known.get(asked)
+        key = (target.provider.name, target.format, target.model, query, streams, action, place)
+        found = known.get(key)
         if found is None:
             found = address(
                 target.provider,
@@ -282,7 +282,7 @@ class Attempt:
                 query=query,
                 place=place,
             )
-            known.keep(asked, found, len(query) + len(target.model))
+            known.keep(key, found, len(query) + len(target.model))
         return found
 
     async def send_up(
@@ -343,9 +343,9 @@ class Attempt:
 
     def _noted(self, status: int, body: bytes) -> RefusalNote:
         """What is remembered of an error to explain it, without the keys that it may quote."""
-        said = read_error(status, body)
-        words = said.message[:MOST_WORDS]
+        error = read_error(status, body)
+        words = error.message[:MOST_WORDS]
         for secret in filter(None, (self.key, self._credential)):
             words = words.replace(secret, MASK)
         seconds = time.perf_counter() - self.incoming.began
-        return RefusalNote(status, seconds, words, said.code or "", classify(status, body))
+        return RefusalNote(status, seconds, words, error.code or "", classify(status, body))

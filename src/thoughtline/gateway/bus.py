@@ -72,8 +72,8 @@ class StoreTotals:
         self._others = dict.fromkeys(self._others, StoreCounts())
 
 
-class Told(Struct, frozen=True, omit_defaults=True):
-    """A message. `lost` rows came before and did not fit; `resets` tells everybody to count anew.
+class BusMessage(Struct, frozen=True, omit_defaults=True):
+    """What a worker sends to another. `lost` rows came before and did not fit; `resets` tells everybody to count anew.
 
     `listens`: somebody follows the requests at this worker.
     """
@@ -100,7 +100,7 @@ class Bus:
         self._overflowed = 0
         self._lost: dict[str, int] = {}
         self._listening: set[str] = set()
-        self._decoder = msgspec.json.Decoder(Told)
+        self._decoder = msgspec.json.Decoder(BusMessage)
         self._encoder = msgspec.json.Encoder()
 
     @property
@@ -179,18 +179,18 @@ class Bus:
         for path in neighbours:
             missed = self._lost.pop(path.stem, 0) + lost
             listens = self._journal.listeners > 0
-            told = Told(self.name, self._totals.own, lost=missed, resets=resets, listens=listens)
-            message = self._encoder.encode(told)
+            message = BusMessage(self.name, self._totals.own, lost=missed, resets=resets, listens=listens)
+            body = self._encoder.encode(message)
             if rows:
-                message = message[:-1] + b',"rows":[' + b",".join(rows) + b"]}"
-            if not self._send(path, message):
+                body = body[:-1] + b',"rows":[' + b",".join(rows) + b"]}"
+            if not self._send(path, body):
                 self._lost[path.stem] = missed + len(rows)
 
-    def _send(self, path: Path, message: bytes) -> bool:
+    def _send(self, path: Path, body: bytes) -> bool:
         """Whether a neighbour got it. One that is gone without a word is cleared away."""
         assert self._socket is not None
         try:
-            self._socket.sendto(message, str(path))
+            self._socket.sendto(body, str(path))
         except ConnectionRefusedError:
             self._note_listening(path.stem, listens=False)
             with contextlib.suppress(OSError):
@@ -205,23 +205,23 @@ class Bus:
         for _ in range(MAX_READ_AT_ONCE):
             try:
                 assert self._socket is not None
-                message = self._socket.recv(BUFFER_BYTES)
+                body = self._socket.recv(BUFFER_BYTES)
             except OSError:  # nothing more to read
                 return
-            self._hear(message)
+            self._hear(body)
 
-    def _hear(self, message: bytes) -> None:
+    def _hear(self, body: bytes) -> None:
         try:
-            told = self._decoder.decode(message)
+            message = self._decoder.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return  # a worker of another version, or one that was cut short
-        if told.resets:
+        if message.resets:
             self._totals.begin_anew()
-        is_new = self._totals.hear(told.worker, told.counts)
+        is_new = self._totals.hear(message.worker, message.counts)
         if is_new and self._journal.listeners:
             self.say()  # it can't know yet that somebody listens
-        self._note_listening(told.worker, listens=told.listens)
-        self._journal.hear(told.rows, told.lost)
+        self._note_listening(message.worker, listens=message.listens)
+        self._journal.hear(message.rows, message.lost)
 
     def _note_listening(self, worker: str, *, listens: bool) -> None:
         """Who has left says so, or its socket is found to be dead; only for those who listen rows are made."""

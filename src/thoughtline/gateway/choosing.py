@@ -116,18 +116,18 @@ class Choices(Struct, frozen=True):
         return [by_name[name] for name in names]
 
 
-def choices_of(asked: ChoiceKey, settings: Settings) -> Choices:
+def choices_of(key: ChoiceKey, settings: Settings) -> Choices:
     """By the model's name and the address."""
-    if len(asked.model) > MAX_MODEL_CHARS:
+    if len(key.model) > MAX_MODEL_CHARS:
         raise Declined(400, "model_too_long", f"A model's name has at most {MAX_MODEL_CHARS} characters.")
-    if asked.provider is None and asked.model in settings.routes:
-        return _of_route(settings, settings.routes[asked.model], asked)
-    target = _choose(settings, asked)
-    target = replace(target, health_name=_health_name(target.name, target, asked), terms=terms_of(target, settings))
+    if key.provider is None and key.model in settings.routes:
+        return _of_route(settings, settings.routes[key.model], key)
+    target = _choose(settings, key)
+    target = replace(target, health_name=_health_name(target.name, target, key), terms=terms_of(target, settings))
     return Choices((target,), are_several=len(target.provider.api_keys) > 1)
 
 
-def _of_route(settings: Settings, row: RouteSettings, asked: ChoiceKey) -> Choices:
+def _of_route(settings: Settings, row: RouteSettings, key: ChoiceKey) -> Choices:
     """The targets of a route. A caller's own key is one for the first of them, and no other provider's business.
 
     So targets of others are asked with keys of the gateway's, and left out where there are none. One that wants no key
@@ -136,14 +136,14 @@ def _of_route(settings: Settings, row: RouteSettings, asked: ChoiceKey) -> Choic
     targets: list[Target] = []
     weights: list[int] = []
     skipped: list[str] = []
-    all_targets = [_by_prefix(settings, name, asked.format) for name in row.targets]
+    all_targets = [_by_prefix(settings, name, key.format) for name in row.targets]
     first = all_targets[0].provider
-    can_ask = [_can_ask(target.provider, first, asked) for target in all_targets]
+    can_ask = [_can_ask(target.provider, first, key) for target in all_targets]
     for at, (name, target) in enumerate(zip(row.targets, all_targets, strict=True)):
         if any(can_ask) and not can_ask[at]:
             skipped.append(name)
             continue
-        known_as = _health_name(name, target, asked)
+        known_as = _health_name(name, target, key)
         is_callers = target.provider.name == first.name
         target = replace(target, health_name=known_as, route=row.name, is_callers=is_callers)
         targets.append(replace(target, terms=terms_of(target, settings)))
@@ -151,16 +151,16 @@ def _of_route(settings: Settings, row: RouteSettings, asked: ChoiceKey) -> Choic
     return Choices(tuple(targets), tuple(weights), tuple(skipped), are_several=True)
 
 
-def _can_ask(provider: Provider, first: Provider, asked: ChoiceKey) -> bool:
+def _can_ask(provider: Provider, first: Provider, key: ChoiceKey) -> bool:
     """Whether there is a key to ask a provider with, or none is needed; who shows no key has none to lose."""
     if not provider.needs_callers_key:
         return True
-    return not asked.has_client_key and (provider.name == first.name or not asked.has_credential)
+    return not key.has_client_key and (provider.name == first.name or not key.has_credential)
 
 
-def _health_name(name: str, target: Target, asked: ChoiceKey) -> str:
+def _health_name(name: str, target: Target, key: ChoiceKey) -> str:
     """A target asked with the caller's own key is the caller's own: what it did to its quota is nobody else's loss."""
-    return name if target.provider.api_keys else f"{name} for {asked.tenant}"
+    return name if target.provider.api_keys else f"{name} for {key.tenant}"
 
 
 async def conversation_of(choices: Choices, incoming: Incoming) -> Conversation:
@@ -177,14 +177,14 @@ async def conversation_of(choices: Choices, incoming: Incoming) -> Conversation:
     return Conversation(name, latest.provenance if latest else None, failed_results(transcript), choices.skipped)
 
 
-def _choose(settings: Settings, asked: ChoiceKey) -> Target:
+def _choose(settings: Settings, key: ChoiceKey) -> Target:
     """By the provider in the address, else by the model's name: `provider/model`, or the default's own."""
-    model = asked.model
-    if asked.provider is not None:
-        return _target(settings, settings.providers[asked.provider], model=model, format=asked.format)
+    model = key.model
+    if key.provider is not None:
+        return _target(settings, settings.providers[key.provider], model=model, format=key.format)
     if settings.default_provider is not None and not _is_configured(settings, model):
-        return _target(settings, settings.providers[settings.default_provider], model=model, format=asked.format)
-    return _by_prefix(settings, model, asked.format)
+        return _target(settings, settings.providers[settings.default_provider], model=model, format=key.format)
+    return _by_prefix(settings, model, key.format)
 
 
 def _by_prefix(settings: Settings, model: str, format: FormatName) -> Target:
@@ -220,15 +220,15 @@ def _is_configured(settings: Settings, model: str) -> bool:
 def _target(settings: Settings, provider: Provider, *, model: str, format: FormatName) -> Target:
     """In the client's own format where the provider has it, else in the provider's first."""
     name = f"{provider.name}/{model}"
-    spoken = _spoken(provider, model, format)
-    auth = auth_for(provider, spoken)
-    asked = provider if auth == provider.auth else replace(provider, auth=auth)
+    target_format = _format_for(provider, model, format)
+    auth = auth_for(provider, target_format)
+    provider = provider if auth == provider.auth else replace(provider, auth=auth)
     tags = provider.tags if provider.tags is not None else settings.tags
     plain = is_plain(b"", provider.content, settings.content)
-    return Target(asked, model, spoken, name=name, header=header_value(name), tags=tags, is_plain=plain)
+    return Target(provider, model, target_format, name=name, header=header_value(name), tags=tags, is_plain=plain)
 
 
-def _spoken(provider: Provider, model: str, format: FormatName) -> FormatName:
+def _format_for(provider: Provider, model: str, format: FormatName) -> FormatName:
     """A guest's model is asked in its maker's format, and no other model in that."""
     row = host_named(provider.name)
     if row is not None and row.guests:

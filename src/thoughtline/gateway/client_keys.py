@@ -128,7 +128,7 @@ class ClientKeys:
         self._opened_at: float | None = None
         self._is_marked = False
         self.is_certain = False
-        self._said: bool | None = None
+        self._setting: bool | None = None
         self._is_exposed = False
         self.are_required: bool | None = None
 
@@ -139,10 +139,10 @@ class ClientKeys:
         await keys.refresh()
         return keys
 
-    def would_be_required(self, said: bool | None) -> bool | None:
+    def would_be_required(self, setting: bool | None) -> bool | None:
         """Whether nobody gets in without one if the settings say this."""
-        if said is not None:
-            return said
+        if setting is not None:
+            return setting
         if self._is_marked or self._keys or self._unreadable:
             return True
         return False if self.is_certain else None
@@ -152,15 +152,15 @@ class ClientKeys:
         is_exposed = check_exposure(settings, has_client_keys=False) is not None
         self.obey(settings.server.require_client_keys, is_exposed=is_exposed)
 
-    def obey(self, said: bool | None, *, is_exposed: bool) -> None:
+    def obey(self, setting: bool | None, *, is_exposed: bool) -> None:
         """Do as settings say. `is_exposed`: without keys of ours somebody could spend those of providers."""
-        self._said, self._is_exposed = said, is_exposed
+        self._setting, self._is_exposed = setting, is_exposed
         self._decide()
 
     def _decide(self) -> None:
         """Called when anything has changed that it depends on."""
-        is_closed = self._said is None and self._is_exposed
-        self.are_required = is_closed or self.would_be_required(self._said)
+        is_closed = self._setting is None and self._is_exposed
+        self.are_required = is_closed or self.would_be_required(self._setting)
 
     @property
     def are_known(self) -> bool:
@@ -293,7 +293,7 @@ class KnowsKeys(Protocol):
     @property
     def are_known(self) -> bool: ...
 
-    def would_be_required(self, said: bool | None) -> bool | None: ...
+    def would_be_required(self, setting: bool | None) -> bool | None: ...
 
     def follow(self, settings: Settings) -> None: ...
 
@@ -308,8 +308,8 @@ class NoKeys:
     are_required = False
     are_known = True
 
-    def would_be_required(self, said: bool | None) -> bool | None:
-        return bool(said)
+    def would_be_required(self, setting: bool | None) -> bool | None:
+        return bool(setting)
 
     def follow(self, settings: Settings) -> None:
         """Whatever they say."""
@@ -329,7 +329,7 @@ class KeyMark:
 
     def __init__(self, data_dir: Path) -> None:
         self.path = data_dir / FILE_NAME
-        self._is_told = False
+        self._has_warned = False
 
     @property
     def is_set(self) -> bool:
@@ -354,10 +354,12 @@ class KeyMark:
             self.path.touch(0o600)
             self.path.write_text(_MARK_TEXT)
         except OSError as error:
-            if not self._is_told:
-                told = "%s can't be written (%s): set require_client_keys = true in [server], or a lost store opens it"
-                log.warning(told, self.path, error.strerror)
-            self._is_told = True
+            if not self._has_warned:
+                warning = (
+                    "%s can't be written (%s): set require_client_keys = true in [server], or a lost store opens it"
+                )
+                log.warning(warning, self.path, error.strerror)
+            self._has_warned = True
 
     def clear(self) -> None:
         self.path.unlink(missing_ok=True)

@@ -23,7 +23,7 @@ from thoughtline.failover.breakers import Breaker
 from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.admin.request_answers import RequestRow
 from thoughtline.gateway.bus import MAX_ROWS_WAITING, StoreCounts, StoreTotals, parts_of, worker_name
-from thoughtline.gateway.fleet_counts import AskedFact, FleetCounts, HeldFact
+from thoughtline.gateway.fleet_counts import FleetCounts, HeldFact, RequestsFact
 from thoughtline.gateway.journal import Journal
 from thoughtline.stores import Channel, Clock
 from thoughtline.stores.base import Counters
@@ -64,7 +64,7 @@ class AsideFact(Struct, frozen=True, array_like=True, tag="aside"):
     seconds: float
 
 
-Fact: TypeAlias = AskedFact | HeldFact | BreakerFact | AsideFact
+Fact: TypeAlias = RequestsFact | HeldFact | BreakerFact | AsideFact
 
 
 class News(Struct, frozen=True, omit_defaults=True):
@@ -117,7 +117,7 @@ class Fleet:
         self._keys: set[str] = set()
         self._rows: list[bytes] = []
         self._lost = 0
-        self._greets = self._tells_all = self._resets = self._follows_rows = self._is_told = False
+        self._greets = self._tells_all = self._resets = self._follows_rows = self._has_warned = False
         self._pause = FIRST_PAUSE_SECONDS
         self._encode = msgspec.json.Encoder().encode
         self._news, self._row_messages = msgspec.json.Decoder(News), msgspec.json.Decoder(Rows)
@@ -212,9 +212,9 @@ class Fleet:
 
     def _go_deaf(self, problem: Exception) -> None:
         """Each takes its share of a limit now; breakers and keys stay as they are known."""
-        if self.is_open or not self._is_told:
+        if self.is_open or not self._has_warned:
             log.warning("replicas can't hear each other, each takes its share of limits: %s", problem)
-        self.is_open, self._is_told = False, True
+        self.is_open, self._has_warned = False, True
         self.key_counts.hear_nobody(1 + self.others)
 
     async def _hear_all(self) -> None:
@@ -230,9 +230,9 @@ class Fleet:
         try:
             body = self._packer.unseal(message, topic.encode())
             if topic == ROWS:
-                told = self._row_messages.decode(body)
-                if told.worker != self.name:
-                    self._journal.hear(told.rows, told.lost)
+                batch = self._row_messages.decode(body)
+                if batch.worker != self.name:
+                    self._journal.hear(batch.rows, batch.lost)
             else:
                 self._hear_news(self._news.decode(body))
         except (msgspec.DecodeError, UnicodeDecodeError, ThoughtlineError):
@@ -252,7 +252,7 @@ class Fleet:
         self._totals.hear(news.worker, news.counts)
         if news.is_whole:
             self.key_counts.forget(news.worker)
-        self.key_counts.hear(news.worker, [one for one in news.facts if isinstance(one, AskedFact | HeldFact)], now)
+        self.key_counts.hear(news.worker, [one for one in news.facts if isinstance(one, RequestsFact | HeldFact)], now)
         self._adopt(news.facts)
         (self._listening.add if news.listens else self._listening.discard)(news.worker)
         self._journal.note_listeners(are_elsewhere=bool(self._listening))
@@ -263,7 +263,7 @@ class Fleet:
     def _come_back(self) -> None:
         """What was said came back: the others hear it too."""
         if not self.is_open:
-            if self._is_told:
+            if self._has_warned:
                 log.warning("replicas hear each other again")
             self.is_open, self._pause = True, FIRST_PAUSE_SECONDS
             self.key_counts.hear_all()
@@ -273,10 +273,10 @@ class Fleet:
         for fact in facts:
             if isinstance(fact, BreakerFact):
                 probe_until = now + fact.probe_seconds if fact.probe_seconds else 0.0
-                told = Breaker(
+                breaker = Breaker(
                     fact.failures, fact.openings, open_until=now + fact.open_seconds, probe_until=probe_until
                 )
-                self._health.breakers.adopt(fact.target, told)
+                self._health.breakers.adopt(fact.target, breaker)
             elif isinstance(fact, AsideFact):
                 self._health.keys.adopt(fact.name, now + fact.seconds if fact.seconds else 0.0)
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 from thoughtline.gateway.limits import WINDOW_SECONDS, OwnCounts
 
 
-class AskedFact(Struct, frozen=True, array_like=True, tag="asked"):
+class RequestsFact(Struct, frozen=True, array_like=True, tag="asked"):
     """So many requests were let in with a key, so many seconds ago."""
 
     key: str
@@ -33,7 +33,7 @@ class HeldFact(Struct, frozen=True, array_like=True, tag="held"):
     streams: int
 
 
-CountFact: TypeAlias = AskedFact | HeldFact
+CountFact: TypeAlias = RequestsFact | HeldFact
 
 
 class Taken:
@@ -63,7 +63,7 @@ class FleetCounts:
         self._others: dict[str, dict[str, Taken]] = {}
         self._held: dict[str, dict[str, int]] = {}
         self._sharers = 1
-        self._untold: Counter[str] = Counter()
+        self._unsent: Counter[str] = Counter()
         self._changed: set[str] = set()
 
     def take(self, key: str, per_minute: int, now: float) -> float:
@@ -73,7 +73,7 @@ class FleetCounts:
         if excess > 0:
             return _seconds_until(taken, excess, now)
         own.add(now, 1)
-        self._untold[key] += 1
+        self._unsent[key] += 1
         self.on_change()
         return 0.0
 
@@ -93,25 +93,25 @@ class FleetCounts:
 
     def news(self) -> list[CountFact]:
         """What the others don't know yet."""
-        asked = [AskedFact(key, 0.0, count) for key, count in self._untold.items()]
+        requests = [RequestsFact(key, 0.0, count) for key, count in self._unsent.items()]
         held = [HeldFact(key, self._streams.held(key)) for key in self._changed]
-        self._untold, self._changed = Counter(), set()
-        return [*asked, *held]
+        self._unsent, self._changed = Counter(), set()
+        return [*requests, *held]
 
     def everything(self, now: float) -> list[CountFact]:
         """What there is to know of this process."""
         self.news()
-        asked: Counter[tuple[str, int]] = Counter()
+        counts: Counter[tuple[str, int]] = Counter()
         for key, taken in self._own.items():
             taken.count(now)
             for at, count in taken.entries:
-                asked[key, int(now - at)] += count
-        own = [AskedFact(key, seconds, count) for (key, seconds), count in sorted(asked.items(), key=_oldest_first)]
+                counts[key, int(now - at)] += count
+        own = [RequestsFact(key, seconds, count) for (key, seconds), count in sorted(counts.items(), key=_oldest_first)]
         return [*own, *(HeldFact(key, streams) for key, streams in self._streams.held_by_key.items())]
 
     def hear(self, worker: str, facts: Iterable[CountFact], now: float) -> None:
         for fact in facts:
-            if isinstance(fact, AskedFact):
+            if isinstance(fact, RequestsFact):
                 workers = self._others.setdefault(fact.key, {})
                 workers.setdefault(worker, Taken()).add(now - fact.seconds, fact.count)
             else:
@@ -162,6 +162,6 @@ def _seconds_until(taken: list[Taken], excess: int, now: float) -> float:
     return max(wait, 0.001)
 
 
-def _oldest_first(asked: tuple[tuple[str, int], int]) -> tuple[str, int]:
-    (key, seconds), _ = asked
+def _oldest_first(entry: tuple[tuple[str, int], int]) -> tuple[str, int]:
+    (key, seconds), _ = entry
     return key, -seconds

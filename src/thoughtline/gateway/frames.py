@@ -26,7 +26,7 @@ from thoughtline.values.errors import Declined
 CREATE = "response.create"
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
-_TOLD = re.compile(rb"retry-after|x-request-id|x-ratelimit-.*|x-codex-.*|x-thoughtline-.*")
+_ERROR_HEADERS = re.compile(rb"retry-after|x-request-id|x-ratelimit-.*|x-codex-.*|x-thoughtline-.*")
 """The headers of an error that its frame has: Codex reads limits and waiting times there."""
 
 # As Codex has them over HTTP: members of `client_metadata`, and the headers that say the same (0.166.0, 2026-11).
@@ -86,8 +86,8 @@ class LatestConversation(Struct, frozen=True, gc=False):
     marks: frozenset[str] = frozenset()
 
 
-class AskedTurn(Struct, gc=False):
-    """What is asked for. `input` is the whole conversation; None where only the store or the provider has it."""
+class TurnRequest(Struct, gc=False):
+    """A turn to ask for. `input` is the whole conversation; None where only the store or the provider has it."""
 
     body: bytes
     headers: Headers
@@ -120,7 +120,7 @@ def read_frame(text: bytes) -> CreateFrame:
     return frame
 
 
-def turn_of(frame: CreateFrame, headers: Headers, earlier: LatestConversation | None) -> AskedTurn:
+def turn_of(frame: CreateFrame, headers: Headers, earlier: LatestConversation | None) -> TurnRequest:
     """A frame as a POST, behind what the connection knows of its conversation. `headers` are those of the upgrade."""
     try:
         given = input_of(frame.members)
@@ -136,7 +136,7 @@ def turn_of(frame: CreateFrame, headers: Headers, earlier: LatestConversation | 
     elif frame.previous:
         whole = None
     body, headers = set_members(frame.text, changes), turn_headers(headers, frame.metadata)
-    return AskedTurn(as_sent(body), headers, None) if frame.is_respelled else AskedTurn(body, headers, whole)
+    return TurnRequest(as_sent(body), headers, None) if frame.is_respelled else TurnRequest(body, headers, whole)
 
 
 def joined(first: bytes, second: bytes) -> bytes:
@@ -154,15 +154,15 @@ def _is_whole(given: Sequence[Raw], earlier: LatestConversation) -> bool:
 
 def turn_headers(headers: Headers, metadata: dict[str, Raw]) -> Headers:
     """The headers of a turn: those of the upgrade, which may have been another turn's, with what the frame says."""
-    said = {name: value for key, name in _OF_A_TURN.items() if (value := _plain(metadata.get(key)))}
-    stale = _TURN_HEADERS if said else frozenset()
+    from_frame = {name: value for key, name in _OF_A_TURN.items() if (value := _plain(metadata.get(key)))}
+    stale = _TURN_HEADERS if from_frame else frozenset()
     kept = [
         (name, value)
         for name, value in headers
         if name not in _OF_THE_UPGRADE and name not in stale and not name.startswith(b"sec-websocket-")
     ]
     kept += [(name, betas) for name, value in headers if name == b"openai-beta" and (betas := _other_betas(value))]
-    return [*kept, *said.items(), (b"content-type", b"application/json"), (b"accept", b"text/event-stream")]
+    return [*kept, *from_frame.items(), (b"content-type", b"application/json"), (b"accept", b"text/event-stream")]
 
 
 def _other_betas(value: bytes) -> bytes:
@@ -233,18 +233,18 @@ class Answer:
         self.is_over = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        return self._told(frame.payload for frame in self._events.feed(data))
+        return self._frames(frame.payload for frame in self._events.feed(data))
 
     def finish(self) -> Iterator[bytes]:
-        return self._told(frame.payload for frame in self._events.finish())
+        return self._frames(frame.payload for frame in self._events.finish())
 
-    def conversation(self, asked: bytes) -> LatestConversation | None:
+    def conversation(self, turn_input: bytes) -> LatestConversation | None:
         """What the client may go on from, if it has an answer."""
         if not self.response_id or not self._is_read:
             return None
-        return LatestConversation(self.response_id, joined(asked, array(self.output)), marks_of(self.output))
+        return LatestConversation(self.response_id, joined(turn_input, array(self.output)), marks_of(self.output))
 
-    def _told(self, payloads: Iterator[bytes]) -> Iterator[bytes]:
+    def _frames(self, payloads: Iterator[bytes]) -> Iterator[bytes]:
         for payload in payloads:
             if payload[:1] == b"{" and not self.is_over:  # no comment, no [DONE]
                 yield self._read(payload)
@@ -267,24 +267,24 @@ class Answer:
                 return _with_status(payload)
         return payload
 
-    def _end(self, response: Raw) -> None:
+    def _end(self, raw: Raw) -> None:
         self.is_over = True
         try:
-            told = _response_decoder.decode(response)
-            self.response_id = told.id
-            self.output = self.output or [bytes(one) for one in elements(told.output)]
+            response = _response_decoder.decode(raw)
+            self.response_id = response.id
+            self.output = self.output or [bytes(one) for one in elements(response.output)]
         except _UNREADABLE:
             self._is_read = False
 
 
 def _with_status(payload: bytes) -> bytes:
     """An error of a stream as a frame. Codex leaves one without a status alone, and waits for five minutes."""
-    told = members(payload)
-    if is_given(told.get("status", NULL)):
+    fields = members(payload)
+    if is_given(fields.get("status", NULL)):
         return payload
-    if is_given(told.get("error", NULL)):
+    if is_given(fields.get("error", NULL)):
         return set_members(payload, [("status", b"500")])
-    named = [("type", b'"server_error"'), *((name, told.get(name)) for name in ("code", "message", "param"))]
+    named = [("type", b'"server_error"'), *((name, fields.get(name)) for name in ("code", "message", "param"))]
     return object_of([("type", b'"error"'), ("status", b"500"), ("error", object_of(named))])
 
 
@@ -296,15 +296,17 @@ def error_frame(status: int, headers: Headers, body: bytes, stream_id: Raw | Non
             raise KeyError
     except (*_UNREADABLE, KeyError):
         kind = "invalid_request_error" if status < 500 else "server_error"
-        told = body[:1000].decode("utf-8", "replace") or f"The provider answered {status}."
-        error = Raw(encode({"type": kind, "code": None, "message": told, "param": None}))
-    said = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers if _TOLD.fullmatch(name)}
+        message = body[:1000].decode("utf-8", "replace") or f"The provider answered {status}."
+        error = Raw(encode({"type": kind, "code": None, "message": message, "param": None}))
+    frame_headers = {
+        name.decode("latin-1"): value.decode("latin-1") for name, value in headers if _ERROR_HEADERS.fullmatch(name)
+    }
     return object_of(
         [
             ("type", b'"error"'),
             ("status", str(status).encode()),
             ("error", error),
-            ("headers", encode(said)),
+            ("headers", encode(frame_headers)),
             ("stream_id", stream_id),
         ]
     )
@@ -326,8 +328,8 @@ def prewarmed(frame: CreateFrame, name: str, now: float) -> tuple[bytes, bytes]:
     begun = set_members(response, [("status", b'"in_progress"'), ("usage", b"null")])
     kinds = ((b'"response.created"', begun), (b'"response.completed"', response))
     first, last = (
-        object_of([("type", kind), ("sequence_number", str(number).encode()), ("response", told)])
-        for number, (kind, told) in enumerate(kinds)
+        object_of([("type", kind), ("sequence_number", str(number).encode()), ("response", snapshot)])
+        for number, (kind, snapshot) in enumerate(kinds)
     )
     return first, last
 

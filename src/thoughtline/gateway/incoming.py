@@ -94,7 +94,7 @@ class Incoming(Struct):
         if route.format is None or route.action not in ("generate", "count_tokens", "compact"):
             return
         known = state.caches.choices
-        asked = ChoiceKey(
+        key = ChoiceKey(
             route.provider,
             route.format,
             route.model or self.model,
@@ -102,7 +102,7 @@ class Incoming(Struct):
             has_client_key=caller.key is not None,
             has_credential=bool(caller.credential),
         )
-        choices = self.choices = known.get(asked) or known.keep(asked, choices_of(asked, state.settings))
+        choices = self.choices = known.get(key) or known.keep(key, choices_of(key, state.settings))
         if choices.are_several:
             self.conversation = await conversation_of(choices, self)
 

@@ -125,7 +125,7 @@ class Journal:
         self._unwritten: list[bytes] = []
         self._listeners: set[Listener] = set()
         self._passes_on: Callable[[RequestRow], None] | None = None
-        self.is_watched = self._is_heard_elsewhere = False
+        self.is_watched = self._has_listeners_elsewhere = False
         self.on_listening: Callable[[], None] = lambda: None
 
     def tell(self, line: Line, refusal: str = "") -> None:
@@ -142,7 +142,7 @@ class Journal:
 
     def note_listeners(self, *, are_elsewhere: bool) -> None:
         """Whether somebody listens at another worker."""
-        self._is_heard_elsewhere = are_elsewhere
+        self._has_listeners_elsewhere = are_elsewhere
         self.is_watched = bool(self._listeners) or are_elsewhere
 
     def publish(self, row: RequestRow) -> None:
@@ -160,8 +160,8 @@ class Journal:
         """Something that is not a request: for the log alone."""
         if self._log is None:
             return
-        told = {"event": event, "detail": detail}
-        text = encode_line(told) if self._style is None else self._style.event(event, detail)
+        line = {"event": event, "detail": detail}
+        text = encode_line(line) if self._style is None else self._style.event(event, detail)
         if text is not None:
             self._unwritten.append(text)
             self.flush()
@@ -215,7 +215,7 @@ class Journal:
         self._listeners_changed()
 
     def _listeners_changed(self) -> None:
-        self.note_listeners(are_elsewhere=self._is_heard_elsewhere)
+        self.note_listeners(are_elsewhere=self._has_listeners_elsewhere)
         self.on_listening()
 
 

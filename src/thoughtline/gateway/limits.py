@@ -162,7 +162,7 @@ class SharedCounts:
         self._worker = os.getpid() if worker is None else worker
         self._own = OwnCounts()
         self._connection: sqlite3.Connection | None = None
-        self._is_told = False
+        self._has_warned = False
 
     def take(self, key: str, per_minute: int, now: float) -> float:
         wait = self._together(lambda connection: _take(connection, key, per_minute, now))
@@ -192,10 +192,10 @@ class SharedCounts:
         return sum(others.values())
 
     def _others(self, connection: sqlite3.Connection, key: str) -> dict[int, int]:
-        asked = connection.execute(
+        cursor = connection.execute(
             "SELECT worker, held FROM streams WHERE key = ? AND worker != ?", (key, self._worker)
         )
-        return dict(asked.fetchall())
+        return dict(cursor.fetchall())
 
     def _tell(self, connection: sqlite3.Connection, key: str, held: int) -> None:
         connection.execute("REPLACE INTO streams VALUES (?, ?, ?)", (key, self._worker, held))
@@ -210,9 +210,9 @@ class SharedCounts:
             with self._connection:
                 return work(self._connection)
         except sqlite3.Error as error:
-            if not self._is_told:
+            if not self._has_warned:
                 log.warning("workers count each for itself: %s", error)
-            self._is_told = True
+            self._has_warned = True
             return None
 
 

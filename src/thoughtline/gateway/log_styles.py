@@ -71,10 +71,10 @@ class TextLog:
             return None
         words = ", ".join([*done_words(line), *trouble_words(line)])
         sentence = masked_words(refusal, MAX_SENTENCE)
-        said = f"{words}: {sentence}" if words and sentence else words or sentence
+        text = f"{words}: {sentence}" if words and sentence else words or sentence
         if self._is_verbose:
-            said = "  ".join(part for part in (said, f"[{_details(line)}]") if part)
-        return self._row(line, said)
+            text = "  ".join(part for part in (text, f"[{_details(line)}]") if part)
+        return self._row(line, text)
 
     def event(self, event: str, detail: str) -> bytes | None:
         is_problem = event not in _NO_PROBLEM

@@ -41,9 +41,9 @@ _WORD = re.compile(r"[\w.*+/=-]{8,}")
 
 def masked_words(text: str, most: int) -> str:
     """The beginning of what somebody said, on one line, without the keys and seals that it may quote."""
-    said = KEYS.sub(rf"\1{MASK}", " ".join(text[: 4 * most].split()))
-    said = _WORD.sub(lambda word: word[0][:4] + MASK if looks_secret("", word[0]) else word[0], said)
-    return said if len(said) <= most else f"{said[: most - 1]}…"
+    words = KEYS.sub(rf"\1{MASK}", " ".join(text[: 4 * most].split()))
+    words = _WORD.sub(lambda word: word[0][:4] + MASK if looks_secret("", word[0]) else word[0], words)
+    return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
 def masked_body(body: bytes) -> str:

@@ -299,16 +299,16 @@ def down(attempt: Attempt, response: UpstreamResponse, prepared: Prepared, *, is
 def _translation(attempt: Attempt, watch: Watch, now: float) -> Translate | None:
     if attempt.prepared is None or watch.provenance is None:
         return None
-    way = way_back(attempt.prepared, attempt.client, attempt.sealer, watch.provenance, now)
+    context = way_back(attempt.prepared, attempt.client, attempt.sealer, watch.provenance, now)
     edits: EditsEvents | None = None
     if attempt.compacts:
         edits = CompactedEvents(Sealing(attempt.sealer, watch.provenance, created_at=now))
     elif attempt.tags != "off":
-        edits = TaggedEvents(attempt.tags, way.dialect.reasoning_format)
+        edits = TaggedEvents(attempt.tags, context.dialect.reasoning_format)
     client = attempt.client
-    keeps_answer = "stored_responses" in FORMATS[client.format].quirks and way.source != way.to
-    translator = StreamTranslator(way, edits, keeps_answer=keeps_answer) if client.is_streaming else None
-    return Translate(way, client, edits, keeps_answer, translator)
+    keeps_answer = "stored_responses" in FORMATS[client.format].quirks and context.source != context.to
+    translator = StreamTranslator(context, edits, keeps_answer=keeps_answer) if client.is_streaming else None
+    return Translate(context, client, edits, keeps_answer, translator)
 
 
 def _edits(attempt: Attempt, *, is_stream: bool) -> tuple[Stage, ...]:

@@ -18,7 +18,7 @@ async def health(request: AdminRequest) -> Whole:
 
 async def readiness(request: AdminRequest) -> Whole:
     """Ready while requests can be served, which a failing store does not prevent: it is told."""
-    store, detail = _store_told(request.state)
+    store, detail = _store_status(request.state)
     if _is_shut(request.state):
         return Whole(Readiness("not_ready", store, _SHUT), 503)
     return Whole(Readiness("ready", store, detail))
@@ -32,13 +32,13 @@ def _is_shut(state: State) -> bool:
     return keys.are_required is True or any(row.api_keys for row in state.settings.providers.values())
 
 
-def _store_told(state: State) -> tuple[str, str]:
+def _store_status(state: State) -> tuple[str, str]:
     """How the store is in a word, and in a sentence where it is not well."""
     late = state.late
     if state.durable is not None and not state.durable.is_settled:
         waiting = state.durable.health.waiting
         return "degraded", f"Memory goes on without the durable store; {waiting} turns wait to be written."
     if late.are_recent:
-        told = f"{late.total} saves took longer than hold_ms since the start; {late.under_way} are still under way."
-        return "slow", told
+        detail = f"{late.total} saves took longer than hold_ms since the start; {late.under_way} are still under way."
+        return "slow", detail
     return "ok", ""

@@ -106,7 +106,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.scope["authority"] = authority_of(self.url)  # type: ignore[typeddict-unknown-key]
         cast("Scope", self.scope)[ON_DISCONNECT] = None  # another one
         self._is_in_body, self._body_bytes = True, 0
-        self._websocket = self._asked_websocket() if self.parser.should_upgrade() else None
+        self._websocket = self._websocket_route() if self.parser.should_upgrade() else None
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -116,7 +116,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._timer = None
         super().on_message_complete()
 
-    def _asked_websocket(self) -> Route | None:
+    def _websocket_route(self) -> Route | None:
         """What a WebSocket would be for, if it can be opened here and now; what it can't is answered over HTTP."""
         is_get = self.parser.get_method() == b"GET" and self.parser.get_http_version() == "1.1"
         if not is_get or self._is_answering or self._get_upgrade() != b"websocket":

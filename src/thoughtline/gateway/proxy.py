@@ -28,7 +28,7 @@ from thoughtline.gateway.headers import REPLAY, Headers, header_value, response_
 from thoughtline.gateway.incoming import ClientGone, Incoming, keys_to_ask_with
 from thoughtline.gateway.model_answers import models_answer
 from thoughtline.gateway.pipeline import LONG_BYTES, Down, down, prepare
-from thoughtline.gateway.recent import told
+from thoughtline.gateway.recent import served_of
 from thoughtline.gateway.relay import DRAIN_SECONDS, Disconnect, Relay
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import Hold
@@ -288,7 +288,7 @@ class Exchange:
                 response.headers = []  # they need not stay for as long as the body takes
                 state.metrics.streams.inc(1)
                 if state.journal.is_for_people:
-                    state.journal.begun(told(self).line)
+                    state.journal.begun(served_of(self).line)
             await relay.run(send, partial(self._save, stages.watch))
         finally:
             if is_counted:
@@ -362,8 +362,8 @@ class Exchange:
         translation = self.relay.down.translation if self.relay is not None else None
         lost = translation.findings if translation is not None else ()
         if self._skipped or lost:
-            told = [(finding.rule, finding.place) for finding in lost]
-            findings = (*self._skipped, *findings, *told)[:MAX_FINDINGS]
+            losses = [(finding.rule, finding.place) for finding in lost]
+            findings = (*self._skipped, *findings, *losses)[:MAX_FINDINGS]
         is_handed_over = last is not None and last.target.route and conversation.made_by != last.target.name
         return replace(
             done,
@@ -410,11 +410,11 @@ class Exchange:
 
     def _publish(self) -> None:
         """Tell whoever listens how far it is."""
-        self._state.journal.publish(row_of(told(self), self._state.bus.name))
+        self._state.journal.publish(row_of(served_of(self), self._state.bus.name))
 
     def _leave(self) -> None:
         """What is left of it: its line in the journal, and what explains it."""
-        state, served = self._state, told(self, is_over=True)
+        state, served = self._state, served_of(self, is_over=True)
         state.recent.end(served, self.attempts[-1].sent if self.attempts else None)
         state.journal.tell(served.line, served.refusal if state.journal.is_for_people else "")
         if self.incoming.trace is not None:

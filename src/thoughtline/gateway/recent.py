@@ -116,7 +116,7 @@ _MAX_PATH = 300
 _MAX_AGENT = 200
 
 
-def told(exchange: Exchange, *, is_over: bool = False) -> Served:
+def served_of(exchange: Exchange, *, is_over: bool = False) -> Served:
     """All there is to say of an exchange by now."""
     incoming, relay = exchange.incoming, exchange.relay
     reader = relay.down.reader if relay is not None else None
@@ -267,7 +267,7 @@ class Recent:
     def all(self) -> Iterator[Served]:
         """Those under way, then the others, the last one to end first."""
         for exchange in list(self.under_way.values()):
-            yield told(exchange)
+            yield served_of(exchange)
         for served, _ in reversed(self._over):
             yield served
 

@@ -152,8 +152,8 @@ class Relay(Struct):
             if not isinstance(problem, UpstreamCut):
                 raise problem
             if is_rewritten:
-                told = "The provider broke off in the middle of its answer."
-                raise Declined(502, "upstream_failed", told, "Send the request again.")
+                message = "The provider broke off in the middle of its answer."
+                raise Declined(502, "upstream_failed", message, "Send the request again.")
         self.problem = _words(problem)
         await self._pass(self._cut(), send, save, is_last=is_rewritten)
         if not self.has_started:

@@ -56,20 +56,20 @@ def values_of(patch: SettingsPatch) -> dict[str, Json]:
 
 def merged(settings: Settings, shared: SettingsPatch) -> Settings:
     """The settings with what was set for all over them."""
-    told = values_of(shared)
-    continuity = {name.partition(".")[2]: told[name] for name in told if name.startswith("continuity.")}
+    values = values_of(shared)
+    continuity = {name.partition(".")[2]: values[name] for name in values if name.startswith("continuity.")}
     return replace(
         settings,
         continuity=replace(settings.continuity, **continuity),
-        tags=told.get("tags.mode", settings.tags),
+        tags=values.get("tags.mode", settings.tags),
     )
 
 
 def patched(shared: SettingsPatch, patch: SettingsPatch) -> SettingsPatch:
     """What is set for all once a patch was kept."""
-    told = values_of(shared) | values_of(patch)
+    values = values_of(shared) | values_of(patch)
     tables: dict[str, dict[str, Json]] = {}
-    for name, value in told.items():
+    for name, value in values.items():
         if value is not None:
             table, _, member = name.partition(".")
             tables.setdefault(table, {})[member] = value

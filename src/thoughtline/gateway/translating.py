@@ -89,7 +89,7 @@ class Translate(Struct):
     `keeps_answer`: a client of Responses may name it in its next request; then it is in `answer`, once it is whole.
     """
 
-    way: ResponseContext
+    context: ResponseContext
     client: ClientFormat
     edits: EditsEvents | None
     keeps_answer: bool
@@ -109,8 +109,8 @@ class Translate(Struct):
         events, piece.data, piece.ending = piece.events or [], b"", b""
         self._size += len(piece.plain)
         if self._size > MAX_WHOLE_BYTES:
-            is_told = self.translator is not None
-            raise LimitExceeded("a stream that is too long").from_upstream() if is_told else too_large()
+            is_stream = self.translator is not None
+            raise LimitExceeded("a stream that is too long").from_upstream() if is_stream else too_large()
         if self.translator is None:
             self._events += without_deltas(events)
         elif events:
@@ -122,7 +122,7 @@ class Translate(Struct):
         events = reply_events(piece.reply) if piece.reply is not None else piece.events or []
         piece.data = piece.ending = b""
         if self.translator is None:
-            piece.ending, self._findings = whole_reply([*self._events, *events], self.way, self.edits)
+            piece.ending, self._findings = whole_reply([*self._events, *events], self.context, self.edits)
             self.answer = piece.ending if self.keeps_answer else b""
             return
         piece.data, piece.ending = self.translator.end(events)

@@ -82,9 +82,9 @@ class UpstreamResponse:
         self.kind = first.get("content-type", "").partition(";")[0].strip().lower()
         """What it says of its body, without parameters."""
         length = "" if "transfer-encoding" in first else first.get("content-length", "")
-        is_told = length.isascii() and length.isdigit() and response.version == "HTTP/1.1"
-        self._left = int(length) if is_told else None
-        self.tells_length = is_told
+        has_length = length.isascii() and length.isdigit() and response.version == "HTTP/1.1"
+        self._left = int(length) if has_length else None
+        self.tells_length = has_length
         """Then all of it is there, or about to be."""
         encoding = first.get("content-encoding", "").lower()
         self.encoding = "" if encoding == "identity" else encoding

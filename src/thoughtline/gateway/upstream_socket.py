@@ -88,7 +88,7 @@ class _Conversation(Struct, frozen=True):
     """The response that it ends with, where the provider knows it."""
 
 
-class _Asked(Struct, frozen=True):
+class _Request(Struct, frozen=True):
     """A request, in pieces."""
 
     members: dict[str, Raw]
@@ -131,15 +131,15 @@ class HeldSocket:
             return None
         self._is_busy = True
         try:
-            asked = await self._work_for(body)(partial(_read, body))
+            request = await self._work_for(body)(partial(_read, body))
         finally:
             self.release(self._known)
-        if asked is None or self._is_closed:
+        if request is None or self._is_closed:
             return None
         self._is_busy, response = True, None
         try:
             socket = await self._open(provider, url, headers)
-            response = await self._ask(socket, provider, asked, body=body) if socket is not None else None
+            response = await self._ask(socket, provider, request, body=body) if socket is not None else None
             return response
         finally:
             if response is None:
@@ -179,9 +179,9 @@ class HeldSocket:
         return self._socket
 
     async def _ask(
-        self, socket: ClientConnection, provider: Provider, asked: _Asked, *, body: bytes
+        self, socket: ClientConnection, provider: Provider, request: _Request, *, body: bytes
     ) -> UpstreamResponse | None:
-        delta = _delta(asked, self._known)
+        delta = _delta(request, self._known)
         try:
             async with asyncio.timeout(provider.timeouts.first_byte):
                 await socket.send(delta or _FRAME_HEAD + body.lstrip()[1:], text=True)
@@ -196,21 +196,27 @@ class HeldSocket:
                 return None
             raise broken_off(provider) from None
         if _event(frame).type != "error":
-            return SocketResponse(self, socket, provider, frame=frame, asked=asked.conversation)
+            return SocketResponse(self, socket, provider, frame=frame, conversation=request.conversation)
         if delta is not None:
             return None  # the places that it names are not those of the request
-        return RefusedFrame(self, socket, provider, frame=frame, asked=asked.conversation)
+        return RefusedFrame(self, socket, provider, frame=frame, conversation=request.conversation)
 
 
 class SocketResponse(UpstreamResponse):
     """The answer to a frame, as the same stream over HTTP."""
 
     def __init__(
-        self, held: HeldSocket, socket: ClientConnection, provider: Provider, *, frame: bytes, asked: _Conversation
+        self,
+        held: HeldSocket,
+        socket: ClientConnection,
+        provider: Provider,
+        *,
+        frame: bytes,
+        conversation: _Conversation,
     ) -> None:
         self._held = held
         self._socket = socket
-        self._asked = asked
+        self._conversation = conversation
         self._read_seconds = provider.timeouts.read
         self._due = asyncio.get_running_loop().time() + provider.timeouts.total
         self._outputs: list[bytes] = []
@@ -263,14 +269,14 @@ class SocketResponse(UpstreamResponse):
 
     def _piece(self, frame: bytes) -> bytes:
         """An event as it stands in a stream. Line ends stand in JSON only where a space may."""
-        event, asked = _event(frame), self._asked
+        event, conversation = _event(frame), self._conversation
         if event.type == "response.output_item.done":
             self._outputs.append(_digest(event.item))
         elif event.type in _OVER:
             self._is_over = True
             response_id = _named(event.response).id
             if event.type == "response.completed" and response_id:
-                self._known = _Conversation([*asked.items, *self._outputs], asked.rest, response_id)
+                self._known = _Conversation([*conversation.items, *self._outputs], conversation.rest, response_id)
         line = frame.replace(b"\r", b" ").replace(b"\n", b" ")
         return b"event: " + event.type.encode() + b"\ndata: " + line + b"\n\n"
 
@@ -279,9 +285,15 @@ class RefusedFrame(SocketResponse):
     """An error that came instead of a response, as HTTP has it."""
 
     def __init__(
-        self, held: HeldSocket, socket: ClientConnection, provider: Provider, *, frame: bytes, asked: _Conversation
+        self,
+        held: HeldSocket,
+        socket: ClientConnection,
+        provider: Provider,
+        *,
+        frame: bytes,
+        conversation: _Conversation,
     ) -> None:
-        super().__init__(held, socket, provider, frame=frame, asked=asked)
+        super().__init__(held, socket, provider, frame=frame, conversation=conversation)
         event = _event(frame)
         self._ahead = [b'{"error":' + bytes(event.error) + b"}"]
         self.status, self.kind, self.tells_length = _status(event), "application/json", True
@@ -325,7 +337,7 @@ async def _is_quiet(socket: ClientConnection) -> bool:
     return socket.state is State.OPEN
 
 
-def _read(body: bytes) -> _Asked | None:
+def _read(body: bytes) -> _Request | None:
     """A request for a stream whose input is a list; None for any other."""
     try:
         members = msgspec.json.decode(body, type=dict[str, Raw])
@@ -335,23 +347,23 @@ def _read(body: bytes) -> _Asked | None:
     if "type" in members or not _is(members, "stream", b"true") or _is(members, "background", b"true"):
         return None
     rest = b",".join(name.encode() + b":" + bytes(raw) for name, raw in members.items() if name not in _UNCOMPARED)
-    return _Asked(members, items, _Conversation([_digest(item) for item in items], _digest(rest)))
+    return _Request(members, items, _Conversation([_digest(item) for item in items], _digest(rest)))
 
 
 def _is(members: dict[str, Raw], name: str, value: bytes) -> bool:
     return bytes(members.get(name, _NOTHING)) == value
 
 
-def _delta(asked: _Asked, known: _Conversation | None) -> bytes | None:
+def _delta(request: _Request, known: _Conversation | None) -> bytes | None:
     """The frame that goes on from what the provider knows, if the conversation begins with just that."""
-    now = asked.conversation
-    if known is None or known.rest != now.rest or not _is(asked.members, "previous_response_id", b"null"):
+    now = request.conversation
+    if known is None or known.rest != now.rest or not _is(request.members, "previous_response_id", b"null"):
         return None
     size = len(known.items)
     if now.items[:size] != known.items:
         return None
-    rest = {"previous_response_id": known.response_id, "input": asked.input[size:]}
-    return msgspec.json.encode({"type": "response.create", **asked.members, **rest})
+    rest = {"previous_response_id": known.response_id, "input": request.input[size:]}
+    return msgspec.json.encode({"type": "response.create", **request.members, **rest})
 
 
 def _digest(raw: bytes | Raw) -> bytes:
@@ -375,16 +387,16 @@ def _named(raw: Raw) -> _Named:
 
 def _status(event: _Event) -> int:
     """As the frame has it; a frame without one is about the request, or it is the provider's own trouble."""
-    told = bytes(event.status)
-    if len(told) == 3 and told.isdigit() and told >= b"400":
-        return int(told)
+    status = bytes(event.status)
+    if len(status) == 3 and status.isdigit() and status >= b"400":
+        return int(status)
     return 400 if _named(event.error).type == "invalid_request_error" else 500
 
 
 def _headers(event: _Event) -> list[tuple[str, str]]:
     """Limits and when to try again. Values may be numbers (openai/codex, `responses_websocket.rs`, 2026-08)."""
     try:
-        told = msgspec.json.decode(event.headers, type=dict[str, str | int | float | bool] | None) or {}
+        headers = msgspec.json.decode(event.headers, type=dict[str, str | int | float | bool] | None) or {}
     except msgspec.MsgspecError:
         return []
-    return [(name.lower(), str(value)) for name, value in told.items() if name.lower() != "content-type"]
+    return [(name.lower(), str(value)) for name, value in headers.items() if name.lower() != "content-type"]

@@ -22,8 +22,8 @@ from thoughtline.gateway.asgi import Message, Receive, Scope, Send, as_declined,
 from thoughtline.gateway.cors import allowed_origin
 from thoughtline.gateway.frames import (
     Answer,
-    AskedTurn,
     LatestConversation,
+    TurnRequest,
     error_frame,
     prewarmed,
     read_frame,
@@ -153,15 +153,15 @@ class Connection:
             if text is None:
                 socket.close(1001, "the server stops")
                 return
-            turn = await self._told(self._read(text))
+            turn = await self._guarded(self._read(text))
             del text  # what was asked does not stay while it is answered
             if turn is not None:
-                await self._told(self._ask(turn))
+                await self._guarded(self._ask(turn))
             del turn
         await self._tell(_too_old())
         socket.close(1000, "websocket_connection_limit_reached")
 
-    async def _told(self, work: Coroutine[Any, Any, Result]) -> Result | None:
+    async def _guarded(self, work: Coroutine[Any, Any, Result]) -> Result | None:
         """Whatever goes wrong is told in a frame, and the connection stays."""
         try:
             return await work
@@ -172,16 +172,16 @@ class Connection:
             await self._tell(Declined(500, "internal", "Something went wrong here.", "The log says where."))
         return None
 
-    async def _read(self, text: bytes) -> AskedTurn | None:
+    async def _read(self, text: bytes) -> TurnRequest | None:
         """What a frame asks for; None if it has its answer."""
         conversations, work = self._application.conversations, self._application.state.replayer.work_for(text)
         frame = await work(partial(read_frame, text))
-        lane = frame.members.get("stream_id", NULL)
-        if is_given(lane):
+        stream_id = frame.members.get("stream_id", NULL)
+        if is_given(stream_id):
             refusal = Declined(
                 400, "unsupported_parameter", "Unsupported parameter: stream_id.", "Open a connection each."
             )
-            await self._tell(refusal, lane)
+            await self._tell(refusal, stream_id)
             return None
         earlier = conversations.find(self, frame.previous)
         turn = await work(partial(turn_of, frame, self._socket.scope["headers"], earlier))
@@ -192,13 +192,13 @@ class Connection:
         # Nobody need be asked. The next frame goes on from what this one brought.
         name = f"resp_prewarm_{random.getrandbits(128):032x}"
         conversations.hold(self, LatestConversation(name, turn.input))
-        for told in prewarmed(frame, name, time.time()):
-            await self._socket.send(told)
+        for event in prewarmed(frame, name, time.time()):
+            await self._socket.send(event)
         return None
 
-    async def _ask(self, turn: AskedTurn) -> None:
+    async def _ask(self, turn: TurnRequest) -> None:
         """A POST to the address of the upgrade."""
-        answer, asked = _AnswerOut(self._socket), turn.input
+        answer, turn_input = _AnswerOut(self._socket), turn.input
         scope = self._turn_scope = {
             **self._socket.scope,
             "type": "http",
@@ -216,7 +216,7 @@ class Connection:
         finally:
             self._turn_scope = None
         await answer.finish()
-        held = answer.events.conversation(asked) if asked is not None else None
+        held = answer.events.conversation(turn_input) if turn_input is not None else None
         if held is not None:
             self._application.conversations.hold(self, held)
 
@@ -278,5 +278,5 @@ def _broken_off() -> Declined:
 
 
 def _too_old() -> Declined:
-    told = f"This connection is older than {AGE_SECONDS / 60:.0f} minutes."
-    return Declined(400, "websocket_connection_limit_reached", told, "Open another one.")
+    message = f"This connection is older than {AGE_SECONDS / 60:.0f} minutes."
+    return Declined(400, "websocket_connection_limit_reached", message, "Open another one.")

@@ -90,9 +90,9 @@ def unauthorized() -> Declined:
     return Declined(401, "unauthorized", "Unauthorized.")
 
 
-def is_token_right(state: State, told: str) -> bool:
+def is_token_right(state: State, credential: str) -> bool:
     token = state.admin_token
-    return bool(token) and hmac.compare_digest(secret_digest(told), secret_digest(token or ""))
+    return bool(token) and hmac.compare_digest(secret_digest(credential), secret_digest(token or ""))
 
 
 def make_cookie(state: State, host: str) -> str:
@@ -155,5 +155,5 @@ def cookie_of(request: AdminRequest) -> str:
 
 def _code(state: State, ends: int, host: str) -> str:
     place = state.envelope_key if state.durable is not None else state.guard.code.encode()
-    told = f"cookie {ends} {host.lower()} ".encode("latin-1", "replace") + place
-    return hmac.new(secret_digest(state.admin_token or ""), told, hashlib.sha256).hexdigest()
+    message = f"cookie {ends} {host.lower()} ".encode("latin-1", "replace") + place
+    return hmac.new(secret_digest(state.admin_token or ""), message, hashlib.sha256).hexdigest()

@@ -102,7 +102,7 @@ async def entries_page(state: State, where: Filter, limit: int, cursor: str | No
 
 
 def stats_answer(stats: Stats, counts: StoreCounts) -> CacheStats:
-    asked = counts.hits + counts.misses
+    lookups = counts.hits + counts.misses
     return CacheStats(
         memory_entries=stats.memory_entries,
         db_entries=stats.disk_entries,
@@ -111,7 +111,7 @@ def stats_answer(stats: Stats, counts: StoreCounts) -> CacheStats:
         hits=counts.hits,
         misses=counts.misses,
         replays=counts.replays,
-        replay_rate=f"{100 * counts.replays / asked if asked else 0:.1f}%",
+        replay_rate=f"{100 * counts.replays / lookups if lookups else 0:.1f}%",
         by_provider={name: answers.Share(one.entries, one.chars) for name, one in stats.by_provider.items()},
         by_model={name: answers.Share(one.entries, one.chars) for name, one in stats.by_model.items()},
         oldest_entry=None if stats.oldest_at is None else moment(stats.oldest_at),
@@ -120,8 +120,8 @@ def stats_answer(stats: Stats, counts: StoreCounts) -> CacheStats:
 
 
 def entry_answer(entry: Entry) -> CacheEntry:
-    told = (readable_text(item) for item in reasoning_of(entry.record.items))
-    return _turn(CacheEntry, entry, reasoning="\n\n".join(text for text in told if text))
+    texts = (readable_text(item) for item in reasoning_of(entry.record.items))
+    return _turn(CacheEntry, entry, reasoning="\n\n".join(text for text in texts if text))
 
 
 def turn_answer(entry: Entry) -> SessionTurn:

@@ -92,23 +92,23 @@ class AuditBody(Struct, frozen=True):
 
 async def audited(request: AdminRequest) -> Whole:
     """What a provider would refuse. In a thread: a long conversation takes a while, and others are being served."""
-    asked = _asked(request.body, decode_query(request.query, AuditQuery))
-    provider = canonical_name(asked.provider)
+    body = _audit_body(request.body, decode_query(request.query, AuditQuery))
+    provider = canonical_name(body.provider)
     try:
-        findings = await asyncio.to_thread(audit, bytes(asked.request), provider, asked.model, asked.format)
+        findings = await asyncio.to_thread(audit, bytes(body.request), provider, body.model, body.format)
     except DecodeError as error:
         raise Declined(error.status, "unreadable_request", f"The request can't be read: {error}.") from None
     return Whole(Audit(findings))
 
 
-def _asked(body: bytes, query: AuditQuery) -> AuditBody:
+def _audit_body(body: bytes, query: AuditQuery) -> AuditBody:
     if query != AuditQuery() or not _is_wrapped(body):
         return AuditBody(Raw(body), query.provider or "", query.model or "", query.format)
     try:
-        asked = msgspec.json.decode(body, type=AuditBody)
+        decoded = msgspec.json.decode(body, type=AuditBody)
     except msgspec.ValidationError as error:
         raise Declined(400, "bad_body", f"{error}.", "See GET /api/openapi.json, AuditBody.") from None
-    return msgspec.structs.replace(asked, request=_unquoted(asked.request))
+    return msgspec.structs.replace(decoded, request=_unquoted(decoded.request))
 
 
 def _is_wrapped(body: bytes) -> bool:

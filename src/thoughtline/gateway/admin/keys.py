@@ -49,17 +49,17 @@ async def keys_view(request: AdminRequest) -> Whole:
 
 
 async def add_key(request: AdminRequest) -> Whole:
-    state, keys, asked = request.state, _kept(request.state), _decoded(request.body)
-    name = asked.name.strip()
+    state, keys, body = request.state, _kept(request.state), _decoded(request.body)
+    name = body.name.strip()
     if not name or not name.isprintable():
         raise Declined(400, "bad_body", "A name has 1 to 100 printable characters.", "")
     is_first = keys.is_empty
     secret, key = await keys.add(
         name,
-        requests_per_minute=asked.requests_per_minute,
-        concurrent_streams=asked.concurrent_streams,
-        content="plain" if asked.plain_content else None,
-        expires_at=None if asked.expires is None else state.clock() + _seconds(asked.expires),
+        requests_per_minute=body.requests_per_minute,
+        concurrent_streams=body.concurrent_streams,
+        content="plain" if body.plain_content else None,
+        expires_at=None if body.expires is None else state.clock() + _seconds(body.expires),
     )
     state.signals.wake.set()
     made = KeyMade((await _views(state, (key,)))[0], secret, _note(state, is_first=is_first))
@@ -75,8 +75,8 @@ async def revoke_key(request: AdminRequest) -> Whole:
     is_last = not any(key.is_good(state.clock()) for key in keys.listed())
     state.signals.wake.set()
     revoked = [msgspec.structs.replace(key, revoked=True) for key in gone]
-    told = KeysRevoked(await _views(state, revoked), _LAST if is_last else "")
-    return Whole(told, done=f"{len(revoked)} client keys revoked")
+    answer = KeysRevoked(await _views(state, revoked), _LAST if is_last else "")
+    return Whole(answer, done=f"{len(revoked)} client keys revoked")
 
 
 def _kept(state: State) -> ClientKeys:

@@ -78,10 +78,10 @@ _questions = msgspec.json.Decoder(Question)
 _encode = msgspec.json.Encoder().encode
 
 
-async def answer(state: State, question: bytes) -> bytes:
+async def answer(state: State, body: bytes) -> bytes:
     """What this worker says to another one."""
-    asked: Question = _questions.decode(question)
-    match asked:
+    question: Question = _questions.decode(body)
+    match question:
         case AskRows(query):
             return _encode(_own_rows(state, query))
         case AskView(id):
@@ -129,11 +129,11 @@ async def request_view(request: AdminRequest) -> Whole:
 async def share(state: State) -> None:
     """Write what was served since the last time where other replicas read it, if there can be others."""
     replicas, ended = state.recent.replicas, state.recent.ended
-    if replicas.are_there and ended > replicas.told:
-        served = state.recent.newest(min(ended - replicas.told, PER_NOTE))
+    if replicas.are_there and ended > replicas.written:
+        served = state.recent.newest(min(ended - replicas.written, PER_NOTE))
         views = [msgspec.structs.replace(await _own_view(state, one), bodies=None) for one in served]
         await replicas.tell(state.store, views, state.clock())
-        replicas.told = ended
+        replicas.written = ended
 
 
 async def series_view(request: AdminRequest) -> Whole:
@@ -143,8 +143,8 @@ async def series_view(request: AdminRequest) -> Whole:
     first = last - (STEPS - 1) * STEP_SECONDS
     total = {at: StepSums(at) for at in range(first, last + 1, STEP_SECONDS)}
     others = await state.recent.asking.ask(_encode(AskSteps(first)))
-    told = [msgspec.json.decode(body, type=list[StepSums]) for body in others.bodies]
-    for steps in (state.recent.series.since(first), *told):
+    their_steps = [msgspec.json.decode(body, type=list[StepSums]) for body in others.bodies]
+    for steps in (state.recent.series.since(first), *their_steps):
         for step in steps:
             if step.at in total:
                 total[step.at].add(step)

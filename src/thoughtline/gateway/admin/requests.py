@@ -17,7 +17,7 @@ from thoughtline.values.nearest import did_you_mean
 
 MAX_PARAMETER_CHARS = 1024
 _INTEGER = re.compile(r"([+-]?)0*(0|[1-9][0-9]*)")
-Asked = TypeVar("Asked", bound=Struct)
+Query = TypeVar("Query", bound=Struct)
 
 
 class AdminRequest(NamedTuple):
@@ -68,7 +68,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return remedy[0].upper() + remedy[1:]
 
 
-def decode_query(text: str, kind: type[Asked]) -> Asked:
+def decode_query(text: str, kind: type[Query]) -> Query:
     """The parameters of a query. Raises `Declined` for a name that is not one of them, or a value that can't be."""
     fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
     given: dict[str, str | int] = {}

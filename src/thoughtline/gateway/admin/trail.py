@@ -59,5 +59,5 @@ def record(request: AdminRequest, path: str, answer: Whole | Stream, *, is_open:
 
 
 def _login(request: AdminRequest, status: int) -> str:
-    way = "form" if request.method == "POST" else "link"
-    return way if status < 400 else f"wrong {way}"
+    kind = "form" if request.method == "POST" else "link"
+    return kind if status < 400 else f"wrong {kind}"
