@@ -338,7 +338,6 @@ def figures(everything: list[Source]) -> Iterator[Figure]:
     yield Figure("lines of the product", sum(len(file.lines) for file in product))
     yield Figure("lines with simulators", sum(len(file.lines) for file in everything))
     yield from held(everything)
-    yield from _counts({"names that say nothing of the thing": empty_names(everything)})
     yield from _sizes(everything)
 
 
@@ -354,6 +353,7 @@ def held(files: list[Source]) -> Iterator[Figure]:
         "reasons that no file needs": (*needless(*providers), *needless(*formats)),
         "calls with more than five positional arguments": long_calls(files),
         "classes of one name imported outside their packages": shared_names(files),
+        "names that say nothing of the thing": empty_names(files),
         "waivers without a reason": bare_waivers(waiving, pyproject),
         "files over 450 lines": tuple(file.path for file in files if len(file.lines) > 450),
     }
