@@ -7,12 +7,12 @@ from bench.calls import counted
 
 def test_a_request_with_nothing_to_restore() -> None:
     """4 kB of chat, answered whole."""
-    assert counted(turns=0).total() <= 350
+    assert counted(turns=0).total() <= 230
 
 
 def test_restored_turns() -> None:
     """Each of twenty that were restored in the request before, too, costs a few more; the first ones most."""
-    assert counted(turns=20).total() <= 350 + 20 * 25
+    assert counted(turns=20).total() <= 230 + 20 * 10
     assert counted(turns=40).total() - counted(turns=20).total() <= 20 * 5
 
 
