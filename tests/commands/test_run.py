@@ -153,6 +153,30 @@ def test_flags_of_codex() -> None:
     assert launch.variables == {"THOUGHTLINE_KEY": KEY}
 
 
+def test_a_home_in_place_of_the_user_s(tmp_path: Path, gateway: str) -> None:
+    """Gemini CLI takes a settings file from elsewhere only if it is root's. In the folder that it gets, its settings
+    are the user's with ours in them, everything else is the user's own, and what it makes there is there again."""
+    installed(tmp_path, "gemini", "(open(os.environ['GEMINI_CLI_HOME'] + '/.gemini/made', 'a')).write('x')")
+    own = tmp_path / ".gemini"
+    (own / "tmp").mkdir(parents=True)
+    (own / "settings.json").write_text('{"theme": "mine", "security": {"auth": {"selectedType": "oauth-personal"}}}')
+    (own / "GEMINI.md").write_text("mine")
+    for number in range(2):
+        process = started(tmp_path, "gemini-cli", "--url", gateway, THOUGHTLINE_KEY=KEY)
+        output, remarks = process.communicate(timeout=60)
+        assert (process.returncode, remarks) == (0, "")
+        given = Path(json.loads(output)["env"]["GEMINI_CLI_HOME"]) / ".gemini"
+        settings = json.loads((given / "settings.json").read_text())
+        assert settings == {"theme": "mine", "security": {"auth": {"selectedType": "gemini-api-key"}}}
+        assert (given / "settings.json").stat().st_mode & 0o777 == 0o600
+        assert (given / "tmp").resolve() == own / "tmp"
+        assert (given / "made").read_text() == "x" * (number + 1)
+        assert (given / "GEMINI.md").exists() == (number == 0)
+        (own / "GEMINI.md").unlink(missing_ok=True)
+    assert "oauth-personal" in (own / "settings.json").read_text()
+    assert not (own / "made").exists()
+
+
 def test_why_it_did_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last line of its log, which is its own run's and only its owner's to read."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))

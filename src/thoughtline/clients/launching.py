@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from thoughtline.clients import Address, Client, lines_of
-from thoughtline.clients.row import Passing
+from thoughtline.clients.row import Passing, SetupStep
 
 
 class OwnFile(NamedTuple):
@@ -21,6 +21,15 @@ class OwnFile(NamedTuple):
     text: str
 
 
+class OwnHome(NamedTuple):
+    """A folder in place of the user's home, which is to stand in the variable `name`: the lines are in the step's own
+    file there, and what else the user has beside that file is still theirs."""
+
+    name: str
+    step: SetupStep
+    lines: str
+
+
 class ShellLines(NamedTuple):
     """What lines for a shell set, and the commands among them, each in words."""
 
@@ -29,24 +38,27 @@ class ShellLines(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """A command with its first arguments, the variables to set and to take away, and the files to make."""
+    """A command with its first arguments, the variables to set and to take away, and the files and folders to make."""
 
     command: str
     arguments: list[str]
     variables: dict[str, str]
     without: tuple[str, ...]
     files: list[OwnFile]
+    homes: list[OwnHome]
 
 
 def launch_of(client: Client, address: Address, key: str) -> Launch | None:
     """None for a client that has no program, or that only its own file can set."""
     if client.program is None:
         return None
-    launch = Launch(client.program.command, [], {}, client.program.without, [])
+    launch = Launch(client.program.command, [], {}, client.program.without, [], [])
     for step in client.steps:
         lines = lines_of(client, step, address, key=key)
         if step.language == "shell":
             _obey(launch, shell_lines(lines))
+        elif step.passing is not None and step.passing.kind == "home":
+            launch.homes.append(OwnHome(step.passing.name, step, lines))
         elif step.passing is not None:
             _pass(launch, step.passing, lines, step.language)
     return launch

@@ -21,10 +21,11 @@ class Passing(NamedTuple):
     """How `thoughtline run` hands a program the lines of a step while its own file stays as it is.
 
     `flags`: each value as `name key=value`; `content`: the text in the variable `name`; `path`: a file of its own,
-    which the variable or the flag `name` names, with the lines as they are or as `script` has them.
+    which the variable or the flag `name` names, with the lines as they are or as `script` has them; `home`: a folder
+    that the variable `name` has the program take for the user's home, with the lines in the step's own file there.
     """
 
-    kind: Literal["flags", "content", "path"]
+    kind: Literal["flags", "content", "path", "home"]
     name: str
     script: str = ""
 

@@ -192,7 +192,7 @@ export GEMINI_MODEL=<model>
             "json",
             '{"security": {"auth": {"selectedType": "gemini-api-key"}}}',
             file="~/.gemini/settings.json",
-            passing=Passing("path", "GEMINI_CLI_SYSTEM_SETTINGS_PATH"),
+            passing=Passing("home", "GEMINI_CLI_HOME"),
         ),
     ),
     habit="Keeps signatures and drops thoughts; after `--resume`, sends a sentinel in place of a signature.",

@@ -113,7 +113,7 @@ def changes_for(client: Client, address: Address, key: str, file: Path | None, h
     for step in steps[:1] if file else steps:
         path = (file or file_of(step, home)).resolve()  # a link stays one
         before = _bytes(path)
-        after = _edited(step, path, before, lines_of(client, step, address, key=key))
+        after = edited(step, path, before, lines_of(client, step, address, key=key))
         if after != before:
             changes.append(Change(path, before, after))
     return changes
@@ -131,7 +131,8 @@ def _is_file(step: SetupStep) -> bool:
     return step.language in ("json", "toml", "yaml")
 
 
-def _edited(step: SetupStep, path: Path, before: bytes | None, lines: str) -> bytes:
+def edited(step: SetupStep, path: Path, before: bytes | None, lines: str) -> bytes:
+    """What a client's file has with the lines of a step in it. Raises `Declined`."""
     try:
         text = (before or b"").decode()
         return _edited_text(step, path, text, lines).encode()

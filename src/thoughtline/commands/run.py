@@ -10,7 +10,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,8 +19,9 @@ from pyreqwest.client import ClientBuilder
 from pyreqwest.exceptions import PyreqwestError
 
 from thoughtline.clients import key_variables
-from thoughtline.clients.launching import Launch, OwnFile, launch_of
+from thoughtline.clients.launching import Launch, OwnFile, OwnHome, launch_of
 from thoughtline.commands.chosen_client import ChosenClient, Key, add_client_options, chosen_client, key_for
+from thoughtline.commands.client_files import edited, file_of
 from thoughtline.settings import data_directory, home_folder
 from thoughtline.values.errors import Declined
 
@@ -130,6 +132,8 @@ def _become(program: str, launch: Launch, arguments: list[str], environment: dic
             first += [file.name, path]
         else:
             environment[file.name] = path
+    for home in launch.homes:
+        environment[home.name] = str(_home(home, launch.command))
     words = [program, *first, *arguments]
     sys.stdout.flush()
     sys.stderr.flush()
@@ -140,13 +144,46 @@ def _become(program: str, launch: Launch, arguments: list[str], environment: dic
 
 def _made(file: OwnFile, command: str) -> Path:
     """A file that only its owner can read; the same text is the same file."""
-    folder = data_directory(os.environ, home_folder()) / "run"
-    path = folder / f"{command}-{hashlib.sha256(file.text.encode()).hexdigest()[:12]}.{file.suffix}"
+    path = _folder() / f"{command}-{hashlib.sha256(file.text.encode()).hexdigest()[:12]}.{file.suffix}"
+    with _writing(path.parent):
+        _write(path, file.text.encode())
+    return path
+
+
+def _home(home: OwnHome, command: str) -> Path:
+    """A folder that is the same each time: what the client makes in it is there again. Beside the one file that is set,
+    it has links to the user's own; one that is gone there goes here."""
+    folder, own = _folder() / f"{command}-home", file_of(home.step, home_folder())
+    path = file_of(home.step, folder)
+    text = edited(home.step, own, own.read_bytes() if own.exists() else None, home.lines)
+    with _writing(folder):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for link in path.parent.iterdir():
+            if link.is_symlink() and not link.exists():
+                link.unlink()
+        for entry in own.parent.iterdir() if own.parent.is_dir() else ():
+            link = path.parent / entry.name
+            if entry.name != own.name and not os.path.lexists(link):
+                link.symlink_to(entry)
+        _write(path, text)
+    return folder
+
+
+def _folder() -> Path:
+    """Where files stand that are made for clients."""
+    return data_directory(os.environ, home_folder()) / "run"
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as opened:
-            opened.write(file.text)
+        yield
     except OSError as error:
         remedy = "Set XDG_DATA_HOME to a folder that can be written."
         raise Declined(500, "unwritable", f"{folder} can't be written: {error.strerror}.", remedy) from None
-    return path
+
+
+def _write(path: Path, data: bytes) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as opened:
+        opened.write(data)
