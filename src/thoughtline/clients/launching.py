@@ -52,7 +52,7 @@ def launch_of(client: Client, address: Address, key: str) -> Launch | None:
     """None for a client that has no program, or that only its own file can set."""
     if client.program is None:
         return None
-    launch = Launch(client.program.command, [], {}, client.program.without, [], [])
+    launch = Launch(client.program.command, [], {}, client.program.without, files=[], homes=[])
     for step in client.steps:
         lines = lines_of(client, step, address, key=key)
         if step.language == "shell":
