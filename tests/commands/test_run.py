@@ -177,6 +177,20 @@ def test_a_home_in_place_of_the_user_s(tmp_path: Path, gateway: str) -> None:
     assert not (own / "made").exists()
 
 
+def test_a_second_settings_file_of_the_user_s_is_not_written(tmp_path: Path, gateway: str) -> None:
+    """One with comments is taken in place of one without; that one stays as it is, and is no link to be written by."""
+    installed(tmp_path, "gemini")
+    own = tmp_path / ".gemini"
+    own.mkdir()
+    for name in ("settings.json", "settings.jsonc"):
+        (own / name).write_text('{"theme": "mine"}')
+    for _ in range(2):
+        process = started(tmp_path, "gemini-cli", "--url", gateway, THOUGHTLINE_KEY=KEY)
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+    assert {(own / name).read_text() for name in ("settings.json", "settings.jsonc")} == {'{"theme": "mine"}'}
+
+
 def test_why_it_did_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last line of its log, which is its own run's and only its owner's to read."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))

@@ -163,8 +163,10 @@ def _home(home: OwnHome, command: str) -> Path:
                 link.unlink()
         for entry in own.parent.iterdir() if own.parent.is_dir() else ():
             link = path.parent / entry.name
-            if entry.name != own.name and not os.path.lexists(link):
+            if entry.name not in (own.name, path.name) and not os.path.lexists(link):
                 link.symlink_to(entry)
+        if path.is_symlink():
+            path.unlink()  # or the user's own file would be written
         _write(path, text)
     return folder
 

@@ -65,13 +65,6 @@ _NOT_DOWN = _HOP_BY_HOP | _OF_AN_ORIGIN
 
 _SHOWN = frozenset({*CREDENTIALS, b"x-amz-date", b"x-amz-content-sha256"})
 """What a client shows who it is with, and what its signature needs beside it."""
-_SHOWN_IN = {
-    "bearer": ("authorization", "Bearer "),
-    "x-api-key": ("x-api-key", ""),
-    "x-goog-api-key": ("x-goog-api-key", ""),
-    "api-key": ("api-key", ""),
-}
-"""The header that a provider reads a key in, and what stands before it."""
 
 _PAGES = (b"", b"text/html", b"application/xhtml+xml", b"image/svg+xml", b"text/xml", b"application/xml")
 """What a browser runs scripts of, or might take for it: a provider's must not run beside the dashboard's."""
@@ -113,9 +106,8 @@ def request_headers(
         kept.append((str(name, "latin-1"), value.decode() if value.isascii() else _text(value)))
     if connection and (named := _listed(b",".join(connection)) - _NOT_UP_ALL):
         kept = [pair for pair in kept if pair[0].encode("latin-1") not in named]
-    if key and provider.auth in _SHOWN_IN:  # else in the address, not at all, as a signature of the whole
-        header, scheme = _SHOWN_IN[provider.auth]
-        kept.append((header, scheme + key))
+    if key:
+        kept += _credential(provider, key)
     if provider.headers:
         own = {name.lower() for name in provider.headers}
         kept = [pair for pair in kept if pair[0] not in own]
@@ -225,6 +217,16 @@ def _text(value: bytes) -> str:
         return value.decode()
     except UnicodeDecodeError:
         return value.decode("latin-1")
+
+
+def _credential(provider: Provider, key: str) -> list[tuple[str, str]]:
+    match provider.auth:
+        case "bearer":
+            return [("authorization", f"Bearer {key}")]
+        case "x-api-key" | "x-goog-api-key" | "api-key":
+            return [(provider.auth, key)]
+        case "query" | "none" | "aws":  # in the address, not at all, as a signature of the whole
+            return []
 
 
 @lru_cache(256)

@@ -257,8 +257,7 @@ class Exchange:
             if attempt.is_rewritten:
                 headers = client_headers(headers, attempt.client, is_stream=attempt.client.is_streaming)
         if attempt.is_last or attempt.answers_at_once(is_stream=is_stream):
-            # Nobody will be asked again: the request need not stay for as long as the answer takes, here neither.
-            prepared = None
+            # Nobody will be asked again: the request need not stay for as long as the answer takes.
             incoming.body, incoming.short, incoming.cuts, incoming.headers = b"", b"", (), {}
             for one in self.attempts:
                 one.prepared, one.body = None, b""

@@ -63,7 +63,7 @@ __all__ = [
 ]
 
 
-class Engine(NamedTuple):
+class DurableEngine(NamedTuple):
     """The module of a durable store, which imports its driver; the store; how processes of several machines that share
     one talk, where they can."""
 
@@ -73,11 +73,11 @@ class Engine(NamedTuple):
     channel: str = ""
 
 
-_REDIS = Engine("redis", "redis", "RedisStore", "RedisChannel")
-_POSTGRES = Engine("postgres", "asyncpg", "PostgresStore", "PostgresChannel")
+_REDIS = DurableEngine("redis", "redis", "RedisStore", "RedisChannel")
+_POSTGRES = DurableEngine("postgres", "asyncpg", "PostgresStore", "PostgresChannel")
 
 DURABLE = {
-    "sqlite": Engine("sqlite", "sqlite3", "SqliteStore"),
+    "sqlite": DurableEngine("sqlite", "sqlite3", "SqliteStore"),
     "redis": _REDIS,
     "rediss": _REDIS,
     "redis-cluster": _REDIS,
@@ -134,7 +134,7 @@ def durable_store(url: str, settings: StoreSettings, clock: Clock) -> Store:
     return cast(Store, _named(DURABLE[scheme], DURABLE[scheme].store)(url, settings, clock, packer))
 
 
-def _named(engine: Engine, name: str) -> Any:
+def _named(engine: DurableEngine, name: str) -> Any:
     """A class of an engine's module. The extra has the module's name."""
     try:
         return getattr(import_module(f"thoughtline.stores.{engine.module}"), name)
