@@ -7,40 +7,49 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 RUNS := $(VENV)/.runs
 PIP := $(BIN)/pip install --disable-pip-version-check
+LOG := $(VENV)/install.log
+# What pip says goes into a file; its end is shown where it fails.
+LOGGED = >>$(LOG) 2>&1 || { tail -n 20 $(LOG) >&2; echo "Installing failed. The whole log: $(LOG)" >&2; exit 1; }
 CLIENTS := .clients/.installed
 SDKS := .venv-sdk/newest/.installed .venv-sdk/before/.installed
 
-.PHONY: run demo test test-clients test-library clients test-browser browser check format docs dist lock bench clean
+.PHONY: help run demo test test-clients test-clients-all test-library clients test-browser browser check format docs dist lock bench clean
 
-# Flags: make run ARGS="--port 9000"
-run: $(RUNS)
+# `make` alone lists what there is. A line of help stands behind the target that it is about.
+help:
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
+
+run: $(RUNS) ## start the gateway; flags: make run ARGS="--port 9000"
 	@$(BIN)/thoughtline serve $(ARGS)
 
-demo: $(RUNS)
+demo: $(RUNS) ## show a session that breaks, and the same one through the gateway
 	@$(BIN)/thoughtline demo
 
-test: check
+test: check ## checks, then tests
 	$(BIN)/python -m pytest -n auto
 
-clients: $(CLIENTS)
+clients: $(CLIENTS) ## install the coding agents that test-clients runs
 
 # Nine coding agents from the npm registry, against the simulators. They take 2.3 GB of disk.
-test-clients: $(INSTALLED) $(CLIENTS)
+test-clients: $(INSTALLED) $(CLIENTS) ## nine coding agents, from npm, against the simulators; and the SDKs
+	$(BIN)/python -m pytest tests/clients -m "not all_programs"
+
+test-clients-all: $(INSTALLED) $(CLIENTS) ## the same, and what takes long
 	$(BIN)/python -m pytest tests/clients -m ""
 
 # Chromium as it is on this machine, or Debian's.
-browser: $(INSTALLED)
+browser: $(INSTALLED) ## find Chromium, or install Debian's
 	$(BIN)/python -m tools.find_browser
 
 # The dashboard in a real browser, against a gateway and simulators.
-test-browser: browser
+test-browser: browser ## the dashboard in Chromium
 	$(BIN)/python -m pytest tests/browser -m browser
 
 # The library inside SDKs and frameworks, the newest and the last major version before. They take 1 GB of disk.
-test-library: $(SDKS)
+test-library: $(SDKS) ## the library inside SDKs and frameworks, two versions of each
 	for set in newest before; do .venv-sdk/$$set/bin/python -m pytest tests/library --confcutdir tests/library || exit 1; done
 
-check: $(INSTALLED)
+check: $(INSTALLED) ## formatter, linter, types, import layers, generated docs, limits of the code
 	$(BIN)/ruff format --check src tests bench tools
 	$(BIN)/ruff check src tests bench tools
 	$(BIN)/mypy
@@ -48,23 +57,23 @@ check: $(INSTALLED)
 	$(BIN)/python -m tools.docs --check
 	$(BIN)/python -m tools.house --hold
 
-format: $(INSTALLED)
+format: $(INSTALLED) ## let the formatter and the linter fix what they can
 	$(BIN)/ruff format src tests bench tools
 	$(BIN)/ruff check --fix src tests bench tools
 
-docs: $(INSTALLED)
+docs: $(INSTALLED) ## write the generated pages of docs/
 	$(BIN)/python -m tools.docs
 
-bench: $(INSTALLED)
+bench: $(INSTALLED) ## print the codecs' figures
 	$(BIN)/python -m bench.codecs
 
 # A release: built, checked, and tried in an empty environment. PROJECT_URL=https://… where the project is published.
-dist: $(RUNS)
+dist: $(RUNS) ## a release: wheel and source distribution, checked and tried
 	$(BIN)/python -m tools.dist
 
-# Resolve the dependencies anew. A lock holds versions and hashes, no address. `run.lock` is the part that running needs.
+# A lock holds versions and hashes, no address. `run.lock` is the part that running needs.
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
-lock:
+lock: ## resolve the dependencies again
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --quiet uv
 	$(COMPILE) --group dev pyproject.toml --output-file requirements.lock
@@ -73,19 +82,19 @@ lock:
 	for set in newest before; do $(COMPILE) --no-annotate pyproject.toml tests/library/$$set.in \
 		--override tests/library/overrides.in --output-file tests/library/$$set.lock; done
 
-# What running needs; pip shows how far it is.
+# What running needs.
 $(RUNS): run.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "thoughtline needs Python 3.11 or newer; name one: make PYTHON=python3.11")'
-	@echo "Installing thoughtline into $(VENV) (once, 140 MB) ..."
+	@echo "Installing thoughtline into $(VENV) (once, 140 MB, log: $(LOG)) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) --require-hashes --requirement run.lock
-	@$(PIP) --quiet --no-deps --no-build-isolation --editable .
+	@$(PIP) --require-hashes --requirement run.lock $(LOGGED)
+	@$(PIP) --no-deps --no-build-isolation --editable . $(LOGGED)
 	@touch $@
 
 # What the tests need besides.
 $(INSTALLED): requirements.lock | $(RUNS)
-	@echo "Installing what the tests need into $(VENV) (once, about 480 MB, a few minutes) ..."
-	@$(PIP) --require-hashes --requirement requirements.lock
+	@echo "Installing what the tests need into $(VENV) (once, about 480 MB, a few minutes, log: $(LOG)) ..."
+	@$(PIP) --require-hashes --requirement requirements.lock $(LOGGED)
 	@touch $@
 
 .venv-sdk/%/.installed: tests/library/%.lock pyproject.toml
@@ -98,5 +107,5 @@ $(CLIENTS): tests/clients/package-lock.json tests/clients/node.lock | $(INSTALLE
 	$(BIN)/python -m tools.install_clients
 	@touch $@
 
-clean:
+clean: ## delete what make has installed and built
 	rm -rf $(VENV) .venv-sdk .clients .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,11 @@ class ProjectMetadata(MetadataHookInterface):
     """Called by hatchling for every build."""
 
     def update(self, metadata: dict[str, Any]) -> None:
+        if sys.version_info < (3, 11):  # noqa: UP036  # pip asks for the metadata before it reads `requires-python`
+            found = ".".join(map(str, sys.version_info[:2]))
+            raise SystemExit(
+                f"thoughtline needs Python 3.11 or newer; this is {found}. Use another: python3.11 -m pip ..."
+            )
         url = os.environ.get("PROJECT_URL", "").rstrip("/")
         text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
         metadata["readme"] = {"content-type": "text/markdown", "text": with_links(text, url)}

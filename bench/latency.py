@@ -1,8 +1,8 @@
 """Whether others are served while one request is hard work: `python -m bench.latency`.
 
 A gateway in a process of its own, asked for `/healthz` again and again by one client while another sends a request of
-each kind: huge, long, dense, deep, packed. What is told is the longest wait, its ninety-ninth percentile, and both as a
-ratio to those of the idle gateway, measured right before.
+each kind: huge, long, dense, deep, packed. What is told is the longest wait, its ninety-ninth percentile, its ratio
+to the idle gateway's, measured right before, and how long the gateway held its loop at most (`bench.held`).
 """
 
 from __future__ import annotations
@@ -20,15 +20,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import NamedTuple
 
 import zstandard
+
+from bench.held import held_ms
 
 LARGEST = 32 * 2**20 - 2**10
 ANSWER = b'{"id":"1","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}'
 HUGE_ANSWER = ANSWER.replace(b'"hi"', b'"' + b"a" * (LARGEST // 2) + b'"')
 CHAT = "/deepseek/v1/chat/completions"
 IDLE_SECONDS = 2.0
+ROOT = Path(__file__).parents[1]
 
 
 class Kind(NamedTuple):
@@ -100,24 +104,27 @@ class Upstream(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def gateway() -> Iterator[str]:
-    """A gateway of its own; gives where it listens."""
+def gateway() -> Iterator[tuple[str, Callable[[], float]]]:
+    """A gateway of its own; gives where it listens, and how long its loop was held since that was asked."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     upstream = f"http://127.0.0.1:{server.server_address[1]}"
     with tempfile.TemporaryDirectory() as home:
-        command = [sys.executable, "-m", "thoughtline.cli", "serve", "--port", "0", "--store", "memory://"]
+        held = Path(home, "held")
+        command = [sys.executable, "-m", "bench.held", str(held), "serve", "--port", "0"]
+        variables = {**dict.fromkeys(("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"), home), "PYTHONPATH": str(ROOT)}
         process = subprocess.Popen(
             [*command, "--upstream", upstream, "--provider", "deepseek"],
             stderr=subprocess.PIPE,
-            env={**os.environ, "HOME": home, "XDG_DATA_HOME": home, "XDG_CONFIG_HOME": home},
+            env={**os.environ, **variables},
             cwd=home,
         )
         assert process.stderr is not None
         line = next(line.decode() for line in process.stderr if b"listening" in line)
         threading.Thread(target=process.stderr.read, daemon=True).start()
         try:
-            yield line.partition("http://")[2].split()[0].partition("/")[0].strip(".,")
+            place = line.partition("http://")[2].split()[0].partition("/")[0].strip(".,")
+            yield place, lambda: held_ms(process.pid, held)
         finally:
             process.terminate()
             process.wait()
@@ -195,18 +202,19 @@ def main() -> None:
     if given.probe:
         probe(given.probe)
         return
-    with gateway() as place:
+    with gateway() as (place, held):
         post(place, KINDS[0], pairs(1))
-        columns = f"{'status':>7}{'s':>7}{'max ms':>9}{'p99 ms':>9}{'x idle p99':>12}"
+        columns = f"{'status':>7}{'s':>7}{'max ms':>9}{'p99 ms':>9}{'x idle p99':>12}{'held ms':>9}"
         print(f"{'/healthz while one request is worked on':42}{columns}")
         for kind in KINDS:
             body = kind.body()
             with Prober(place) as idle:
                 time.sleep(IDLE_SECONDS)
+            held()
             rounds = [one_round(place, kind, body, given.at_once) for _ in range(given.rounds)]
             status, took, most, high = (statistics.median_low(figures) for figures in zip(*rounds, strict=True))
             _, idle_high = worst(idle.seconds)
-            figures = f"{status:>7}{took:>7.2f}{most:>9.1f}{high:>9.1f}{high / idle_high:>12.1f}"
+            figures = f"{status:>7}{took:>7.2f}{most:>9.1f}{high:>9.1f}{high / idle_high:>12.1f}{held():>9.1f}"
             print(f"{kind.name:42}{figures}", flush=True)
 
 

@@ -1,48 +1,74 @@
-"""Whose reasoning comes back, over made-up conversations: wrong, lost and restored turns of each kind.
+"""Whose reasoning comes back, over made-up conversations that interleave: wrong, not restored and restored turns.
 
-    python -m bench.made_up [CONVERSATIONS]
+    python -m bench.made_up [--turns 100000] [--kind WORDS] [--format FORMAT]
 
-Every conversation is held once and sent again once, as a client of that kind sends it; 100,000 by default. The exit
-status is 1 if the reasoning of another turn came back anywhere. `tests/replay/made_up_conversations.py` says what is
-made up.
+Every request of every conversation goes through a line; every model turn in it counts. The exit status is 1 if a turn
+carried another conversation's thought. `equal` are thoughts of a conversation that is visibly the same, `misplaced`
+those of another turn of the same conversation; the turn's own was never captured then.
+`tests/replay/interleaved_conversations.py` says what is made up.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
-from itertools import product
-from typing import get_args
+from collections.abc import Sequence
 
-from tests.replay.made_up_conversations import MAKERS, Case, Counts, Ids, Mutation, tally
-
-TOGETHER = 60
-"""Conversations that share a store: so many of so few words have twins."""
+from tests.replay.interleaved_conversations import KINDS, PLAYED, Counts, Kind, play
+from tests.written_exchanges import Speaker
+from thoughtline import Line
 
 
-def run(conversations: int) -> Counts:
-    cases = [
-        Case(maker, ids, with_sessions, mutation)
-        for maker, ids, with_sessions, mutation in product(MAKERS, get_args(Ids), (False, True), get_args(Mutation))
-    ]
-    rounds = max(1, round(conversations / TOGETHER / len(cases)))
+def run(turns: int, kinds: dict[str, Kind], speakers: tuple[Speaker, ...]) -> Counts:
+    """Play every kind with every speaker until so many turns were sent in all, and print a row for each kind."""
     total = Counts()
-    print(f"{'answers':>13} {'ids':>10} {'sessions':>9}  {'client':<24} {'wrong':>6} {'lost':>7} {'restored':>9}")
-    for case in cases:
-        counts = Counts()
-        for seed in range(rounds):
-            counts = counts.plus(tally(case, seed, TOGETHER))
-        total = total.plus(counts)
-        told = "told" if case.with_sessions else "untold"
-        print(f"{case.maker:>13} {case.ids:>10} {told:>9}  {case.mutation:<24} ", end="")
-        print(f"{counts.wrong:>6} {counts.lost:>7} {counts.restored:>9}", flush=True)
-    print(f"{rounds * TOGETHER * len(cases)} conversations: ", end="")
-    print(f"{total.wrong} wrong, {total.lost} lost, {total.restored} restored")
+    print(f"{'kind':<50} {'turns':>9} {'wrong':>7} {'equal':>7} {'misplaced':>9} {'not restored':>13} {'restored':>9}")
+    with Line("memory://") as line:
+        for name, kind in kinds.items():
+            counts = played(kind, turns // len(kinds), speakers, line)
+            total = total.plus(counts)
+            print(row(name, counts), flush=True)
+    print(row("all", total))
     return total
 
 
-if __name__ == "__main__":
+def played(kind: Kind, turns: int, speakers: tuple[Speaker, ...], line: Line) -> Counts:
+    """Worlds of one kind, one for each speaker in turn, until there were enough turns."""
+    able = able_to_play(kind, speakers)
+    counts, seed = Counts(), 0
+    while able and (counts.turns < turns or seed < len(able)):
+        counts = counts.plus(play(kind, able[seed % len(able)], seed=seed, line=line))
+        seed += 1
+    return counts
+
+
+def able_to_play(kind: Kind, speakers: Sequence[Speaker] = PLAYED) -> list[Speaker]:
+    """Those whose format can name an end user, where the kind has some."""
+    return [speaker for speaker in speakers if speaker.end_users or not kind.has_end_users]
+
+
+def row(name: str, counts: Counts) -> str:
+    share = counts.restored / counts.turns if counts.turns else 0.0
+    found = f"{counts.turns:>9} {counts.wrong:>7} {counts.equal:>7} {counts.misplaced:>9}"
+    return f"{name:<50} {found} {counts.not_restored:>13} {counts.restored:>9} {share:>7.2%}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.made_up", description=__doc__.partition("\n")[0])
+    parser.add_argument("--turns", type=int, default=100_000, help="model turns in all, about (100000)")
+    parser.add_argument("--kind", default="", help="only kinds with these words in their name")
+    parser.add_argument("--format", default="", help="only this format", choices=[one.format for one in PLAYED])
+    asked = parser.parse_args()
+    kinds = {name: kind for name, kind in KINDS.items() if asked.kind in name}
+    if not kinds:
+        parser.error(f"no kind has {asked.kind!r} in its name; there are: {', '.join(KINDS)}")
+    speakers = tuple(one for one in PLAYED if asked.format in ("", one.format))
     started = time.monotonic()
-    found = run(int(sys.argv[1]) if len(sys.argv) > 1 else 100_000)
+    found = run(asked.turns, kinds, speakers)
     print(f"{time.monotonic() - started:.0f} s")
-    sys.exit(1 if found.wrong else 0)
+    return 1 if found.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

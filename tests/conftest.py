@@ -16,6 +16,7 @@ from tests.sim.served_simulators import listening_no_longer
 from tests.stores.places import own_database, sqlite_url
 from tests.stores.servers import POSTGRES_VARIABLE, REDIS_VARIABLE, Postgres, Valkey, named
 
+pytest.register_assert_rewrite("tests.identity_stories")
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 

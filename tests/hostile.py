@@ -326,11 +326,14 @@ def pings(target: Target) -> None:
 
 
 def wrong_frames(target: Target) -> None:
-    """What is no request is answered, each, and the connection stays."""
-    with upgraded(target) as connection:
-        for data in (*WRONG_FRAMES, frame_of_values()):
+    """What is no request is answered, each; a connection that brings nothing else is closed."""
+    for data in (*WRONG_FRAMES, frame_of_values()):
+        with upgraded(target) as connection:
             connection.sendall(frame(data))
             assert b'"type":"error"' in connection.recv(65536), data[:20]
+            with contextlib.suppress(OSError):
+                connection.sendall(frame(b"{}") * 20)
+            assert is_closed(connection), data[:20]
 
 
 def frame_of_values() -> bytes:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import thoughtline
 from thoughtline import providers
 from thoughtline.formats import FORMATS
+from thoughtline.replay import rules
 from thoughtline_sim.simulators import SIMULATORS
 
 METHODS = ("match", "search", "fullmatch", "sub", "findall", "finditer", "split")
@@ -135,10 +136,27 @@ def _tables() -> dict[tuple[str, str], list[str]]:
         ("thoughtline.providers", "row.wanted_models"): [row.wanted_models for row in rows],
         ("thoughtline.preserver", "models"): [models for row in rows for models, _ in row.asks],
         ("thoughtline.providers.row", "row.models"): [one.models for row in rows for one in row.rows],
+        ("thoughtline.clients", "contract.thinks_if_asked"): [one.thinks_if_asked for one in contracts],
         ("thoughtline.translation.asking", "rules.never"): [one.sampling.never for one in contracts],
         ("thoughtline.translation.asking", "rules.takes_both"): [one.sampling.takes_both for one in contracts],
         ("thoughtline.providers.knobs", "self.models"): [knob.models for one in contracts for knob in one.knobs],
         ("thoughtline.gateway.model_lists", "wire.models.path"): [wire.models.path for wire in FORMATS.values()],
+        ("thoughtline.healing", "sent.contract.forces_any"): [one.forces_any for one in contracts],
+        ("thoughtline.replay.settling", "contract.forces_any"): [one.forces_any for one in contracts],
+        ("thoughtline.translation.asking", "contract.forces_any"): [one.forces_any for one in contracts],
+        ("thoughtline.replay.settling", "sampling.never"): [one.sampling.never for one in contracts],
+        ("thoughtline.providers.row", "self.models"): [door.models for row in rows for door in row.doors],
+        ("thoughtline.providers.row", "self.but"): [door.but for row in rows for door in row.doors],
+        ("thoughtline.replay.rules", "contract.forces_any"): [one.forces_any for one in contracts],
+        ("thoughtline.translation.asking", "contract.thinks_if_asked"): [one.thinks_if_asked for one in contracts],
+        ("thoughtline.replay.plans", "contract.unread"): [one.unread for one in contracts],
+        ("thoughtline.replay.rules", "_ACCOUNTS_DIFFER"): [rules._ACCOUNTS_DIFFER],
+        ("thoughtline.translation.cache_marks", "contract.cache.needs_marks"): [
+            one.cache.needs_marks for one in contracts
+        ],
+        ("thoughtline.translation.requests", "contract.forms.sees"): [one.forms.sees for one in contracts],
+        ("thoughtline.translation.tools", "fitting"): [one.forms.names for one in contracts],
+        ("thoughtline.replay.setting_refusals", "refused"): [],  # escaped words of a sentence
         # A test of its author's own against his own models.
         ("thoughtline.commands.handoff_eval", "check.matches"): [],
         ("thoughtline.commands.handoff_eval", "check.recalls"): [],

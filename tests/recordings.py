@@ -1,7 +1,7 @@
 """Real recorded exchanges, read where they lie.
 
-`THOUGHTLINE_RECORDINGS` names the folder; without it, the one beside the checkout is used. They are not part of this
-repository: on a machine without them the tests that need them are skipped, and say so.
+`THOUGHTLINE_RECORDINGS` names the folders, as `PATH` does; without it, those beside the checkout are used. They are not
+part of this repository: on a machine without them the tests that need them are skipped, and say so.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from thoughtline.formats import FORMATS, Wire
 from thoughtline.providers import Dialect
 from thoughtline.values.turns import FormatName
 
-FOLDER = Path(os.environ.get("THOUGHTLINE_RECORDINGS") or Path(__file__).parents[2] / "shared" / "recordings")
+_BESIDE = sorted((Path(__file__).parents[2] / "shared").glob("recordings*"))
+_NAMED = os.environ.get("THOUGHTLINE_RECORDINGS")
+FOLDERS = [Path(name) for name in _NAMED.split(os.pathsep)] if _NAMED else _BESIDE
 
 FORMAT_OF_FAMILY: dict[str, FormatName] = {
     "anthropic": "anthropic_messages",
@@ -103,6 +105,7 @@ class Recording:
     """One file: a conversation."""
 
     entry: dict[str, Any]
+    folder: Path
 
     @property
     def id(self) -> str:
@@ -110,7 +113,7 @@ class Recording:
 
     @functools.cached_property
     def file(self) -> dict[str, Any]:
-        loaded: dict[str, Any] = json.loads((FOLDER / f"{self.id}.json").read_text())
+        loaded: dict[str, Any] = json.loads((self.folder / f"{self.id}.json").read_text())
         return loaded
 
     @property
@@ -124,15 +127,19 @@ class Recording:
 
 
 def _load() -> list[Recording]:
-    index = FOLDER / "index.json"
-    return [Recording(entry) for entry in json.loads(index.read_text())] if index.exists() else []
+    found: dict[str, Recording] = {}
+    for folder in FOLDERS:
+        index = folder / "index.json"
+        for entry in json.loads(index.read_text()) if index.exists() else ():
+            found.setdefault(str(entry["id"]), Recording(entry, folder))
+    return list(found.values())
 
 
 ALL = _load()
 SUPPORTED = [recording for recording in ALL if recording.entry["family"] not in LEFT_OUT]
 
 needs_recordings = pytest.mark.skipif(
-    not ALL, reason=f"no recordings at {FOLDER}; set THOUGHTLINE_RECORDINGS to the folder with index.json"
+    not ALL, reason="no recordings; set THOUGHTLINE_RECORDINGS to the folders with an index.json"
 )
 
 

@@ -269,7 +269,7 @@ def written(turns: list[Turn], model: Model, habit: Habit, contract: Contract) -
     if wire.name not in ("gemini_generate", "bedrock_converse"):
         beside["model"] = model.name
     listed = {wire.list_member: messages}
-    behind = {"user": f"noise {habit.noise}"} if habit.list_at == "middle" else {}
+    behind = {"service_tier": f"noise {habit.noise}"} if habit.list_at == "middle" else {}
     body = {**listed, **beside} if habit.list_at == "first" else {**beside, **listed, **behind}
     return json.dumps(body, indent=2 if habit.indent else None, ensure_ascii=False).encode()
 

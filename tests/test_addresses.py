@@ -471,7 +471,7 @@ def test_what_anybody_reaches(host: str) -> None:
     assert not is_private(host)
 
 
-@pytest.mark.parametrize("name", ["ollama", "vllm", "lmstudio"])
+@pytest.mark.parametrize("name", ["ollama", "llamacpp", "vllm", "lmstudio"])
 def test_local_servers_that_are_built_in_are_near(name: str) -> None:
     """With nothing set at all."""
     assert all(map(is_private, hosts_of(PROVIDERS[name])))
@@ -480,4 +480,4 @@ def test_local_servers_that_are_built_in_are_near(name: str) -> None:
 def test_providers_of_the_world_are_not_near() -> None:
     """No built-in row but the local ones, whichever format it is asked in."""
     near = [name for name, row in PROVIDERS.items() if any(map(is_private, hosts_of(row)))]
-    assert near == ["ollama", "vllm", "lmstudio"]
+    assert near == ["ollama", "llamacpp", "vllm", "lmstudio"]

@@ -15,10 +15,12 @@ from thoughtline.values.destination import Destination
 
 NAMES = (
     "deepseek kimi mimo glm minimax qwen anthropic openai azure vertex code-assist antigravity gemini xai openrouter "
-    "mistral groq cerebras fireworks together siliconflow nebius deepinfra sambanova cohere perplexity bedrock ollama "
-    "vllm lmstudio copilot opencode-go"
+    "vercel-gateway mistral groq cerebras fireworks together siliconflow nebius deepinfra sambanova cohere perplexity "
+    "bedrock ollama llamacpp vllm lmstudio copilot opencode-go command-code meta azure-foundry bedrock-mantle "
+    "volcengine-coding volcengine tencent qianfan "
+    "stepfun longcat nvidia huggingface cloudflare novita chutes baseten github-models poe llmgateway"
 )
-LOCAL = {"ollama", "vllm", "lmstudio"}
+LOCAL = {"ollama", "llamacpp", "vllm", "lmstudio"}
 PUBLIC = [row for row in PROVIDERS.values() if row.name not in LOCAL and row.base_url]
 
 
@@ -129,3 +131,21 @@ def test_headers_that_hold_none(name: str, value: str) -> None:
 def test_no_built_in_provider_has_secrets() -> None:
     """They come with settings alone."""
     assert not any(row.has_secrets for row in PROVIDERS.values())
+
+
+OTHER_ADDRESSES = {
+    "volcengine": "ark.cn-beijing.volces.com/api/v3",
+    "volcengine-coding": "ark.cn-beijing.volces.com/api/coding/v1",
+    "tencent": "api.lkeap.cloud.tencent.com/coding/v3",
+    "stepfun": "api.stepfun.ai/step_plan/v1",
+    "longcat": "api.longcat.chat/anthropic/v1",
+    "cloudflare": "gateway.ai.cloudflare.com/v1/ACCOUNT/GATEWAY/PROVIDER",
+    "azure-foundry": "RESOURCE.services.ai.azure.com/anthropic",
+    "bedrock-mantle": "bedrock-mantle.eu-west-1.api.aws/anthropic",
+}
+
+
+@pytest.mark.parametrize("name", OTHER_ADDRESSES)
+def test_a_provider_is_known_at_its_other_addresses(name: str) -> None:
+    """Plans, regions and resources of customers have addresses of their own."""
+    assert host_of(Destination("", f"https://{OTHER_ADDRESSES[name]}", "", "openai_chat")).name == name

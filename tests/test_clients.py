@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import tomllib
 from collections.abc import Callable
@@ -22,7 +23,9 @@ from thoughtline.clients import (
     address_of,
     fill,
     find,
+    format_at,
     instructions,
+    lines_of,
     nearest,
 )
 
@@ -51,7 +54,8 @@ def test_everything_is_filled_in(client: Client) -> None:
 @pytest.mark.parametrize(("client", "step"), STEPS, ids=[f"{client.name}-{step.language}" for client, step in STEPS])
 def test_lines_are_what_they_are_said_to_be(client: Client, step: SetupStep) -> None:
     """JSON is JSON, TOML is TOML, and so on: what is printed can be pasted."""
-    assert READERS[step.language](fill(step.lines, address_of(client, DEFAULT_URL)).strip())
+    for provider in (None, "anthropic", "openai", "gemini", "mistral", "openrouter"):
+        assert READERS[step.language](lines_of(client, step, address_of(client, DEFAULT_URL, provider)))
 
 
 def test_what_to_know_of_lists_in_content() -> None:
@@ -66,6 +70,69 @@ def test_what_to_know_of_lists_in_content() -> None:
     ):
         assert ("--plain-content" in instructions(chat, address)) is is_told
     assert "--plain-content" not in instructions(messages, address_of(messages, DEFAULT_URL, "mistral"))
+
+
+FORMATS_SET = [
+    ("opencode", "anthropic", "anthropic_messages", '"npm": "@ai-sdk/anthropic"'),
+    ("opencode", "openai", "openai_responses", '"npm": "@ai-sdk/openai"'),
+    ("opencode", "gemini", "gemini_generate", "/gemini/v1beta"),
+    ("opencode", "deepseek", "openai_chat", '"npm": "@ai-sdk/openai-compatible"'),
+    ("opencode", "vertex", "gemini_generate", '"npm": "@ai-sdk/google"'),
+    ("opencode", "mine", "openai_chat", '"npm": "@ai-sdk/openai-compatible"'),
+    ("kilo", "anthropic", "anthropic_messages", '"npm": "@ai-sdk/anthropic"'),
+    ("cline", "anthropic", "anthropic_messages", '"provider": "anthropic"'),
+    ("cline", "openai", "openai_chat", '"provider": "openai-compatible"'),
+    ("pi", "anthropic", "anthropic_messages", '"api": "anthropic-messages"'),
+    ("pi", "gemini", "gemini_generate", '"api": "google-generative-ai"'),
+    ("copilot-cli", "openai", "openai_responses", "WIRE_API=responses"),
+    ("copilot-cli", "anthropic", "anthropic_messages", "PROVIDER_TYPE=anthropic"),
+    ("copilot-cli", "gemini", "openai_chat", "PROVIDER_TYPE=openai"),
+    ("continue", "anthropic", "anthropic_messages", "provider: anthropic"),
+    ("continue", "openai", "openai_chat", "provider: openai"),
+]
+
+
+@pytest.mark.parametrize(("name", "provider", "format", "line"), FORMATS_SET)
+def test_a_client_speaks_the_provider_s_own_format(name: str, provider: str, format: str, line: str) -> None:
+    """Where it can be set to; else the one that it usually speaks. What was chosen is said."""
+    client = find(name)
+    assert client is not None
+    address = address_of(client, DEFAULT_URL, provider)
+    assert format_at(client, address) == format
+    assert line in instructions(client, address)
+    is_usual = format == "openai_chat"
+    assert (f"It is set to speak {format}" in instructions(client, address)) is not is_usual
+
+
+def test_a_guest_s_model_is_asked_in_its_maker_s_format() -> None:
+    """Claude on Vertex speaks Messages."""
+    client = find("opencode")
+    assert client is not None
+    address = address_of(client, DEFAULT_URL, "vertex", model="claude-sonnet-4-5@20250929")
+    assert format_at(client, address) == "anthropic_messages"
+
+
+@pytest.mark.parametrize("name", ["opencode", "kilo", "cline", "continue", "pi"])
+def test_clients_that_can_t_read_lists_get_plain_content(name: str) -> None:
+    """At Mistral, and nowhere else; `connect` says so."""
+    client = find(name)
+    assert client is not None
+    at_mistral = instructions(client, address_of(client, DEFAULT_URL, "mistral"))
+    assert re.search(r"x-thoughtline-content\W+plain", at_mistral)
+    assert "It gets plain text" in at_mistral
+    assert "--plain-content" not in at_mistral
+    assert "x-thoughtline-content" not in instructions(client, address_of(client, DEFAULT_URL, "deepseek"))
+
+
+@pytest.mark.parametrize("name", ["opencode", "kilo", "cline", "continue"])
+def test_a_claude_that_thinks_only_if_asked_is_asked(name: str) -> None:
+    """In the client's own settings, for in one format the gateway asks for nothing by itself."""
+    client = find(name)
+    assert client is not None
+    for model, is_asked in (("claude-sonnet-4-5", True), ("claude-opus-4-8", True), ("claude-opus-5-5", False)):
+        text = instructions(client, address_of(client, DEFAULT_URL, "anthropic", model=model))
+        assert ("It is set to ask for thinking" in text) is is_asked
+        assert ("8192" in text or "adaptive" in text) is is_asked
 
 
 @every_client
@@ -101,9 +168,9 @@ def test_address(url: str, provider: str | None, model: str | None, expected: Ad
 def test_a_context_size_that_is_not_known_is_left_out(client: Client) -> None:
     """And what is printed without it can still be pasted."""
     for step in client.steps:
-        lines = fill(step.lines, Address("https://gate.example/x", "some-model"))
+        lines = lines_of(client, step, Address("https://gate.example/x", "some-model"))
         assert "None" not in lines
-        assert READERS[step.language](lines.strip())
+        assert READERS[step.language](lines)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +230,7 @@ def test_the_command_prints_what_to_set() -> None:
     assert result.returncode == 0
     assert "export ANTHROPIC_BASE_URL=https://gate.example/kimi\n" in result.stdout
     assert "export ANTHROPIC_MODEL=kimi-k3\n" in result.stdout
-    assert f"export ANTHROPIC_API_KEY={KEY}\n" in result.stdout
+    assert f"export ANTHROPIC_AUTH_TOKEN={KEY}\n" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -182,3 +249,10 @@ def test_the_command_refuses_what_would_break_a_file(model: str) -> None:
     result = run("connect", "codex", "--model", model)
     assert result.returncode == 2
     assert "can't be written into a settings file" in result.stderr
+
+
+@every_client
+def test_no_markdown_in_a_terminal(client: Client) -> None:
+    """What `connect` prints has no link of Markdown in it."""
+    text = instructions(client, address_of(client, "http://127.0.0.1:8642", None))
+    assert re.search(r"\]\([\w./#-]+\)", text) is None

@@ -102,6 +102,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         ("thoughtline", "-u -m thoughtline.cli"),
         ("claude", "-c 'print(1)'"),
         ("codex", "-c 'print(1)'"),
+        ("systemctl", "-c 'print(1)'"),
     ):
         (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
         (programs / name).chmod(0o755)
@@ -143,7 +144,7 @@ def test_it_works_as_printed(line: Line, world: World) -> None:
     if line.words[:2][-1] in BEGINS:
         return check_server(line, world)
     text = line.text.replace("127.0.0.1:8642", f"127.0.0.1:{world.port}").replace("5f0c2c", "last")
-    text = text.replace("keys open", "keys open --yes")  # it asks only whoever sits at a terminal
+    text = text.replace("keys clear", "keys clear --yes")  # it asks only whoever sits at a terminal
     if "--follow" in text:
         text = f"timeout --preserve-status -s INT 3 {text} || [ $? -eq 130 ]"
     done = subprocess.run(

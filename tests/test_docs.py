@@ -81,8 +81,8 @@ def test_the_readme_names_every_provider() -> None:
 
 def test_the_readme_counts_right() -> None:
     """Rules and simulators."""
-    assert len(RULES) == 12
-    assert "Twelve [rules]" in README
+    assert len(RULES) == 14
+    assert "Fourteen [rules]" in README
     assert f"{len(SIMULATORS)} simulators" in README
 
 
@@ -132,3 +132,56 @@ def test_lines_of_the_changelog_are_readable() -> None:
     """At most 120 characters, as in the code."""
     lines = (ROOT / "CHANGELOG.md").read_text().splitlines()
     assert [number for number, line in enumerate(lines, start=1) if len(line) > 120] == []
+
+
+QUESTIONS = (
+    "Claude Code with GLM",
+    "What is stored, how long",
+    "rotate keys",
+    "three replicas",
+    "LangGraph",
+    "off for one request",
+    "see the reasoning",
+    "delete a person's data",
+    "provider keys inside",
+    "`blank=1`",
+    "streaming",
+    "my own vLLM",
+    "behind a proxy",
+    "upgrade",
+    "run the tests",
+    "phone home",
+    "back up or move",
+    "still get a 400",
+    "Docker, Kubernetes",
+    "LiteLLM",
+    "Windows and macOS",
+    "uninstall",
+)
+"""What people ask first."""
+
+
+def test_every_question_has_an_answer_with_a_link_that_exists() -> None:
+    """In the index: one row has the question, and leads to a heading or a page that is there."""
+    index = ROOT / "docs" / "README.md"
+    rows = re.findall(r"^\| (.+?) \| (.+) \|$", index.read_text(), re.MULTILINE)
+    assert len(QUESTIONS) == 22
+    for question in QUESTIONS:
+        found = [answer for asked, answer in rows if question.lower() in asked.lower()]
+        assert len(found) == 1, question
+        links = re.findall(r"\]\(([^)\s]+)\)", found[0])
+        assert links, question
+        assert all(is_there(index, link) for link in links), question
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "README.md").read_text()
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert {name for name in pages if f"({name}" not in index} == set()
+
+
+def test_the_answers_are_not_empty() -> None:
+    """Each heading of the page of questions has at least a sentence below it."""
+    parts = re.split(r"^## .+$", (ROOT / "docs" / "questions.md").read_text(), flags=re.MULTILINE)[1:]
+    assert len(parts) >= 15
+    assert all(len(part.split()) >= 10 for part in parts)

@@ -80,7 +80,7 @@ def test_a_client_of_an_example_remembers(
 
 async def test_a_clients_own_requests(tmp_path: Path) -> None:
     """What a stream said stands in the next request; one that is refused is healed."""
-    url = f"{served('deepseek').url}/v1/chat/completions"
+    url = f"{served('deepseek', 'reseller').url}/v1/chat/completions"
     stream = example("Your own HTTP client")["stream"]
     async with Line(f"sqlite:///{tmp_path / 'thoughts.db'}") as line, httpx.AsyncClient() as client:
 

@@ -37,7 +37,7 @@ TYPED = [
         "a port that is too high",
         "serve --port 80000",
         {},
-        "serve: --port: server.port: found a whole number (expected a whole number from 0 to 65,535)",
+        "serve: --port: server.port: 80000 is not a port (0 to 65,535)",
         "",
     ),
     (
@@ -58,7 +58,7 @@ TYPED = [
         "a number of workers",
         "serve --workers 0",
         {},
-        "serve: --workers: server.workers: found a whole number (expected a whole number from 1",
+        "serve: --workers: server.workers: 0 is out of range (1 to 256)",
         "",
     ),
     (
@@ -76,7 +76,7 @@ TYPED = [
         "a store",
         "serve --store mysql://x",
         {},
-        "serve: --store: store.url: there is no such store (it begins with one of memory, sqlite, redis",
+        "serve: --store: store.url: mysql is no such store (it begins with one of memory, sqlite, redis",
         "",
     ),
     (
@@ -120,7 +120,7 @@ TYPED = [
         "a variable's value",
         "serve",
         {"THOUGHTLINE_PORT": "many"},
-        "serve: THOUGHTLINE_PORT: server.port: found something else (expected a whole number",
+        'serve: THOUGHTLINE_PORT: server.port: "many" is not a port (0 to 65,535',
         "",
     ),
     (

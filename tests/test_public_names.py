@@ -49,7 +49,7 @@ def test_the_import_loads_nothing_that_is_not_asked_for() -> None:
     code = "import sys; before = {*sys.modules}; import thoughtline; print(*({*sys.modules} - before))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
-    assert loaded.isdisjoint({"httpx", "httpx2", "uvicorn", "rich", "asyncio", "msgspec", "pyreqwest", "ssl"})
+    assert loaded.isdisjoint({"httpx", "httpx2", "uvicorn", "rich", "asyncio", "msgspec", "httptools", "ssl"})
     assert [name for name in done.stdout.split() if name.startswith("thoughtline")] == ["thoughtline"]
 
 
@@ -58,7 +58,7 @@ def test_a_line_loads_no_http_library_and_no_server() -> None:
     code = "import sys, thoughtline; thoughtline.Line('memory://'); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
-    assert loaded.isdisjoint({"httpx", "httpx2", "uvicorn", "rich", "pyreqwest", "prometheus_client"})
+    assert loaded.isdisjoint({"httpx", "httpx2", "uvicorn", "rich", "httptools", "prometheus_client"})
     assert not [name for name in done.stdout.split() if name.startswith("thoughtline.gateway")]
 
 

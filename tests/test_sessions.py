@@ -23,6 +23,7 @@ HEADERS = [
     ({b"session-id": b"codex"}, Identity("t", "codex", None)),
     ({b"session_id": b"older"}, Identity("t", "older", None)),
     ({b"x-session-id": b"opencode"}, Identity("t", "opencode", None)),
+    ({b"agent-session-id": b"goose"}, Identity("t", "goose", None)),
     ({b"x-session-affinity": b"kilo"}, Identity("t", "kilo", None)),
     ({b"x-task-id": b"cline"}, Identity("t", "cline", None)),
     ({b"x-thoughtline-session": b"mine", b"x-session-id": b"theirs"}, Identity("t", "mine", None)),

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import io
+import shlex
+import sys
+from pathlib import Path
 
 import pytest
 
-from thoughtline.terminal import LogOptions, LogRow, counted, duration, is_coloured, printable, row_text
+from thoughtline.terminal import (
+    LogOptions,
+    LogRow,
+    counted,
+    duration,
+    is_coloured,
+    printable,
+    program,
+    row_text,
+    unlinked,
+)
 
 
 class _Screen(io.StringIO):
@@ -54,3 +67,28 @@ def test_the_status_has_a_colour(status: int, colour: str) -> None:
     row = LogRow(0.0, status, 1.0, subject="m", format="f", words="w")
     assert f"\x1b[{colour}m{status or '---'}\x1b[0m" in row_text(row, LogOptions("text", is_coloured=True))
     assert "\x1b" not in row_text(row, LogOptions("text"))
+
+
+def test_the_program_is_named_as_a_shell_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name where the PATH leads to it, by its path where it does not, quoted where the path has a space."""
+    own = tmp_path / "my projects" / "bin" / "thoughtline"
+    own.parent.mkdir(parents=True)
+    own.write_text("#!/bin/sh\n")
+    own.chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [str(own)])
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert program() == shlex.quote(str(own))
+    monkeypatch.chdir(tmp_path / "my projects")
+    assert program() == "bin/thoughtline"
+    monkeypatch.setenv("PATH", str(own.parent))
+    assert program() == "thoughtline"
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "cli.py")])
+    assert program() == "thoughtline"
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert program() == f"{shlex.quote(sys.executable)} -m thoughtline.cli"
+
+
+def test_links_of_markdown_become_words() -> None:
+    """A terminal shows no links; addresses stay as they are."""
+    assert unlinked("see [what to set](gateway.md#a) now") == "see what to set (docs/gateway.md#a) now"
+    assert unlinked("[x](https://example.com)") == "[x](https://example.com)"

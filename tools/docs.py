@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from thoughtline.catalogue import PROVIDERS
-from thoughtline.clients import CLIENTS, DEFAULT_URL, Client, address_of, fill, lines_of
+from thoughtline.clients import CLIENTS, DEFAULT_URL, Client, address_of, fill_words, lines_of
 from thoughtline.commands.parser import parser
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.admin.table import TABLE
@@ -41,6 +41,7 @@ from thoughtline.settings.overlay import variable
 from thoughtline_sim.exchange import Simulator
 from thoughtline_sim.script import WORDS
 from thoughtline_sim.simulators import SIMULATORS
+from tools.listed_changes import NOT_PUT_BACK, REWRITTEN, SHOWN_BY_THE_REQUEST
 
 DOCS = Path(__file__).parents[1] / "docs"
 NOTE = "<!-- Made by `make docs`. Change the code, not this file. -->"
@@ -114,6 +115,10 @@ def _spoken(row: Client) -> str:
     return ", ".join(f"`{name}`" for name in row.formats)
 
 
+def _code(word: str) -> str:
+    return f"`{word}`" if word else "no path"
+
+
 def _client(row: Client) -> str:
     address = address_of(row, DEFAULT_URL)
     fence = {"words": "", "shell": "sh"}
@@ -121,7 +126,14 @@ def _client(row: Client) -> str:
         f"{step.where}\n\n```{fence.get(step.language, step.language)}\n{lines_of(row, step, address)}\n```\n"
         for step in row.steps
     ]
-    notes = [f"- {fill(note, address)}" for note in row.notes]
+    spelled = []
+    if row.spellings:
+        spelled = ["`connect` and `run` set the provider's own format, if it is one of these:\n"]
+        spelled += ["| format | what is set |\n|---|---|"]
+        spelled += [f"| `{each.format}` | {', '.join(map(_code, each.words.values()))} |" for each in row.spellings]
+        spelled += [""]
+    notes = [f"- {fill_words(row, note, address)}" for note in row.notes]
+    steps += spelled
     return "\n".join([f"## {row.title}\n", *steps, *notes, *([""] if notes else [])])
 
 
@@ -175,6 +187,13 @@ def _when(row: Contract) -> str:
 def rules() -> str:
     """The auditor's rules, from their docstrings."""
     return "\n".join(f"### {rule.code}\n\n{inspect.getdoc(rule.check)}\n" for rule in RULES)
+
+
+def untouched() -> str:
+    """Why the gateway changes recorded requests that lost nothing, or does not mend them."""
+    changed = [f"- {why}" for why in dict.fromkeys((*SHOWN_BY_THE_REQUEST, *REWRITTEN.values()))]
+    lost = [f"- {why}" for why in dict.fromkeys(NOT_PUT_BACK.values())]
+    return "\n".join(["Why it is changed:\n", *changed, "\nWhy lost reasoning is not put back:\n", *lost, ""])
 
 
 def formats() -> str:
@@ -371,6 +390,7 @@ PARTS: dict[tuple[str, str], Callable[[], str]] = {
     ("findings.md", "rules"): rules,
     ("simulators.md", "tables"): simulators,
     ("translation.md", "formats"): formats,
+    ("untouched.md", "reasons"): untouched,
 }
 """What stands between two marks of a page that people write."""
 

@@ -28,8 +28,6 @@ SIMULATORS = ("src/thoughtline/sim/", "src/thoughtline_sim/")
 COVERED_BY = ROOT / "tools" / "covered_by.toml"
 
 LIMITS: Mapping[str, float] = {
-    "lines of the product": 30_000,
-    "lines with simulators": 34_500,
     "files that name a provider outside providers/": 0,
     "files that name a format outside formats/": 0,
     "reasons that no file needs": 0,
@@ -38,13 +36,11 @@ LIMITS: Mapping[str, float] = {
     "waivers without a reason": 0,
     "modules with logic without a test file or an entry": 0,
     "entries of covered_by.toml that are not needed": 0,
-    "longest function": 40,
-    "files over 450 lines": 0,
+    "longest function": 80,
+    "files over 700 lines": 0,
     "median line length": 44,
     "names that say nothing of the thing": 0,
-    "DeepSeek stream: files": 45,
-    "DeepSeek stream: functions": 250,
-    "Claude Code to GPT stream: files": 60,
+    "DeepSeek stream: functions": 300,
     "Claude Code to GPT stream: functions": 450,
 }
 """Where we want to be; a package can have a limit too. A figure without one is only shown."""
@@ -355,7 +351,7 @@ def held(files: list[Source]) -> Iterator[Figure]:
         "classes of one name imported outside their packages": shared_names(files),
         "names that say nothing of the thing": empty_names(files),
         "waivers without a reason": bare_waivers(waiving, pyproject),
-        "files over 450 lines": tuple(file.path for file in files if len(file.lines) > 450),
+        "files over 700 lines": tuple(file.path for file in files if len(file.lines) > 700),
     }
     yield from _counts(counted)
     length, place = max(functions(files))

@@ -2,8 +2,9 @@
 
 python -m tools.install_clients
 
-npm takes its registry from the machine's own configuration. Where there is no npm, Node comes from PyPI, locked in
-tests/clients/node.lock, into an environment of its own. Install scripts don't run: the packages hold ready programs.
+npm takes its registry from the machine's own configuration. Where there is no npm, or an old Node, Node comes from
+PyPI, locked in tests/clients/node.lock, into an environment of its own. Install scripts don't run: the packages hold
+ready programs.
 """
 
 from __future__ import annotations
@@ -31,8 +32,17 @@ def main() -> int:
 
 def npm() -> list[str]:
     """The machine's npm, or that of a Node of our own."""
-    found = shutil.which("npm") if shutil.which("node") else None
+    found = shutil.which("npm") if _has_node() else None
     return [found] if found else _npm_from_wheel(CLIENTS / "node")
+
+
+def _has_node() -> bool:
+    """Whether the machine's Node is new enough for all programs: Kimi Code 2.1 needs 22.19."""
+    node = shutil.which("node")
+    if node is None:
+        return False
+    version = subprocess.run([node, "--version"], capture_output=True, text=True).stdout.strip().lstrip("v")
+    return tuple(map(int, version.split(".")[:2])) >= (22, 19)
 
 
 def _npm_from_wheel(environment: Path) -> list[str]:

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 import uvicorn
-from pyreqwest.client import Client, ClientBuilder
+
+from thoughtline.gateway.http_client import HttpClient
 
 Message = MutableMapping[str, Any]
 
@@ -19,7 +20,7 @@ class Bare:
 
     def __init__(self, upstream: str) -> None:
         self._upstream = upstream
-        self._client: Client | None = None
+        self._client: HttpClient | None = None
 
     async def __call__(
         self,
@@ -30,18 +31,19 @@ class Bare:
         if scope["type"] != "http":
             return
         if self._client is None:
-            self._client = ClientBuilder().http1_lower_case_headers().build()
+            self._client = HttpClient(256)
         body = await _body(receive)
         headers = [(name.decode(), value.decode()) for name, value in scope["headers"] if name not in _HOP]
-        request = self._client.request(scope["method"], self._upstream + scope["path"]).headers(headers)
-        async with request.body_bytes(body).streamed_read_buffer_limit(0).build_streamed() as response:
-            down = [(name.encode(), value.encode()) for name, value in response.headers.items()]
+        response = await self._client.send(scope["method"], self._upstream + scope["path"], headers, body)
+        try:
+            down = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers]
             down = [(name, value) for name, value in down if name not in (b"transfer-encoding", b"connection")]
             await send({"type": "http.response.start", "status": response.status, "headers": down})
-            reader = response.body_reader
-            while (piece := await reader.read_chunk()) is not None:
-                await send({"type": "http.response.body", "body": piece.to_bytes(), "more_body": True})
+            while (piece := await response.read()) is not None:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            await response.close()
 
 
 async def _body(receive: Callable[[], Awaitable[Message]]) -> bytes:

@@ -211,7 +211,7 @@ def _installed_litellm() -> Path:
 
 KINDS: tuple[Kind, ...] = (
     Kind("nginx", _nginx, rows=USUAL | {"marks"}),
-    Kind("uvicorn + pyreqwest, nothing done", _bare, rows=USUAL | {"marks"}),
+    Kind("uvicorn + the HTTP client, nothing done", _bare, rows=USUAL | {"marks"}),
     Kind("thoughtline", _thoughtline, restores=True),
     Kind("thoughtline, in memory", _in_memory, restores=True),
     Kind("nginx, TLS", _nginx_tls, rows=frozenset(("memory-tls",))),

@@ -1,4 +1,4 @@
-"""The figures of a run, and the table that `docs/performance.md` shows."""
+"""The figures of a run, and the table that `bench/figures.md` shows."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from functools import lru_cache
 from itertools import takewhile
 from urllib.parse import quote, unquote, urlsplit
 
@@ -105,6 +106,14 @@ def is_this_machine(peer: str) -> bool:
         return False
     mapped = getattr(address, "ipv4_mapped", None)
     return address is None or (mapped or address).is_loopback
+
+
+@lru_cache(256)
+def is_loopback_url(url: str) -> bool:
+    """Whether an address is of this machine, as its name says. No forward proxy is a way there: it would look for the
+    server on its own machine, and see the key."""
+    host = (urlsplit(url).hostname or "").removesuffix(".")
+    return host == "localhost" or host.endswith(".localhost") or (host != "" and is_this_machine(host))
 
 
 def _translated(found: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

@@ -9,12 +9,12 @@ import msgspec
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.formats import FORMATS, USUAL, Wire
 from thoughtline.providers import canonical_name
-from thoughtline.replay.chains import proven
+from thoughtline.replay.bounds import bound_of
 from thoughtline.replay.detection import resolve
 from thoughtline.replay.findings import Finding
-from thoughtline.replay.keys import frame_of, walk
-from thoughtline.replay.matching import match_step
-from thoughtline.replay.plans import Match
+from thoughtline.replay.keys import walk
+from thoughtline.replay.known import known_steps
+from thoughtline.replay.plans import Needs
 from thoughtline.replay.rules import Case, check
 from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
@@ -45,10 +45,8 @@ def audit(
     for record in kept:
         for key in record.keys:
             index.setdefault(key, []).append(record)
-    steps = walk(transcript, identity, frame_of(transcript) if contract.binds_prefix else b"").steps
-    spoken_for = proven(steps, index, identity)
-    matches = ((step, match_step(step, index, identity, spoken_for)) for step in steps)
-    known = tuple((step, match.record) for step, match in matches if isinstance(match, Match))
+    walked = walk(transcript, identity, bound_of(transcript) if contract.binds_prefix else b"")
+    known = known_steps(Needs(identity, *walked), index)
     return check(Case(transcript, contract, issuer or Destination(provider, "", name, row.name), known))
 
 

@@ -11,12 +11,17 @@ from msgspec.structs import replace
 from thoughtline import providers
 from thoughtline.formats import FORMATS
 from thoughtline.providers import AuthStyle, Held, ProviderRow
+from thoughtline.providers.row import Door, TemplateAt
 from thoughtline.values.turns import FormatName
 
 ContinuityMode = Literal["handoff", "always"]
+CompactedBy = Literal["agent", "session"]
+"""What a client must name so that its last thoughts are quoted after a summary; a session in either case."""
+
 ContinuityWord = Literal["off", ContinuityMode]
 TagMode = Literal["off", "markers", "lift"]
 ContentWord = Literal["native", "plain"]
+ReplayMode = Literal["on", "observe", "off"]
 
 
 _SECRET_NAMES = re.compile(r"auth|key|token|secret|passw|pwd|credential|cookie|session|signature|jwt|bearer", re.I)
@@ -53,9 +58,11 @@ class Provider(Struct, frozen=True):
     `base_url` is what the provider's own SDK takes, empty where only settings can know it; `bases` are the addresses of
     formats that live elsewhere, `paths` what is appended where it is not the format's own path. Without `api_keys` the
     caller's own credential goes up. `contract` names one of `providers.CONTRACTS` that holds whatever the model,
-    `dialect` one of `providers.DIALECTS`; both are None where detection decides. `continuity`, `tags` and `content`
-    stand over what is set for all. `is_located`: its addresses name a project and a location. `keeps` is what it holds
-    of a conversation for clients that send only what is new, `counts` the formats in which it counts tokens.
+    `dialect` one of `providers.DIALECTS`; both are None where detection decides. `continuity`, `tags`, `content`
+    and `replay` stand over what is set for all. `is_located`: its addresses name a project and a location. `keeps` is
+    what it holds of a conversation for clients that send only what is new, `counts` the formats in which it counts
+    tokens. `door` is the one format that it is asked in, whatever a request needs; None where `doors`, as its row has
+    them, and its refusals decide. `template_at`: where a server of one's own can be asked for its chat template.
     """
 
     name: str
@@ -74,9 +81,13 @@ class Provider(Struct, frozen=True):
     continuity: ContinuityWord | None = None
     tags: TagMode | None = None
     content: ContentWord | None = None
+    replay: ReplayMode | None = None
     keeps: tuple[Held, ...] = ()
     counts: tuple[FormatName, ...] = ()
     is_located: bool = False
+    door: FormatName | None = None
+    doors: tuple[Door, ...] = ()
+    template_at: TemplateAt = ""
 
     @property
     def has_secrets(self) -> bool:
@@ -99,7 +110,9 @@ def built_in(row: ProviderRow) -> Provider:
     """A provider as its row has it, with no key of ours."""
     where = {"bases": row.bases, "paths": row.paths, "auth": row.auth, "keeps": row.holds, "is_located": row.is_located}
     made = Provider(row.name, row.base_url, row.formats)
-    return replace(made, websocket=row.has_websocket, counts=row.counts, **where)
+    return replace(
+        made, websocket=row.has_websocket, counts=row.counts, doors=row.doors, template_at=row.template_at, **where
+    )
 
 
 PROVIDERS: dict[str, Provider] = {row.name: built_in(row) for row in providers.PROVIDERS if row.formats}

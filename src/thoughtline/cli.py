@@ -79,7 +79,7 @@ def _warn_of_settings(chosen: argparse.Namespace) -> None:
     if file is not None:
         words = ["thoughtline", chosen.command, *filter(None, [vars(chosen).get("action")])]
         use = " ".join([*words, "--config", f"./{file}"])
-        print(f"thoughtline: ./{file} is not read, since nobody named it. To use it: {use}", file=sys.stderr)
+        print(f"thoughtline: ./{file} is not read unless it is named. To use it: {use}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -60,11 +60,11 @@ class ContractBook:
         may_seal = found.name == UNKNOWN.name  # where a person says which member it is, nothing else is guessed
         return replace(found, dialect=dialect, follows_answers=False, may_seal=may_seal)
 
-    def policy_for(self, contract: Contract) -> Policy:
+    def policy_for(self, contract: Contract, account: str) -> Policy:
         ladder = self._on_miss.get(contract.name)
         if ladder is None and self._inherits and contract.takes == "text":
             ladder = inheriting(contract.ladder)
-        return Policy(ladder, self._lessons.refused)
+        return Policy(ladder, self._lessons.refused_for(account))
 
 
 def _changed(found: Contract, override: Contract | None) -> Contract:

@@ -1,7 +1,7 @@
 """What refusals taught, kept in the store so that every replica and the next start know it.
 
     Correction   a contract differs from what we believed, for one provider, endpoint and model
-    refused seal a signature or ciphertext that its provider would not take: not sent again
+    refused seal a signature or ciphertext that its provider would not take from an account: not sent again for it
 
 Both are free of content: a digest stands for a seal. Reading them never asks the store; `refresh` does, now and then.
 """
@@ -41,6 +41,7 @@ class Lessons:
         self._clock = clock
         self.by_target: dict[tuple[str, str, str], tuple[Correction, ...]] = {}
         self.refused: frozenset[Key] = frozenset()
+        self._by_account: dict[str, frozenset[Key]] = {}
 
     @property
     def corrections(self) -> tuple[Correction, ...]:
@@ -50,6 +51,17 @@ class Lessons:
         """The contract as far as experience with this very target corrects it."""
         known = self.by_target.get((target.provider, target.endpoint, target.model))
         return corrected(contract, known, target, self._clock()) if known else contract
+
+    def refused_for(self, account: str) -> frozenset[Key]:
+        """The seals that were refused to an account: another one may be the one that they were made for."""
+        if not self.refused:
+            return self.refused
+        found = self._by_account.get(account)
+        if found is None:
+            ending = f"@{account}"
+            found = frozenset(Key(one.removesuffix(ending)) for one in self.refused if one.endswith(ending))
+            self._by_account[account] = found
+        return found
 
     async def refresh(self) -> None:
         """Learn what other replicas have learned, and forget what has expired or was reset.
@@ -69,7 +81,7 @@ class Lessons:
             corrections = {key_of(one): one for one in self.corrections} | corrections
             refused |= self.refused
         self.by_target = _by_target(corrections.values())
-        self.refused = refused
+        self.refused, self._by_account = refused, {}
 
     async def keep(self, corrections: tuple[Correction, ...], refused: frozenset[Key]) -> None:
         """Believe these from now on. A store that fails costs the others the knowledge, not us.
@@ -81,7 +93,7 @@ class Lessons:
         refused = refused if len(self.refused) < MOST_SEALS else frozenset()
         kept = {key_of(one): one for one in (*known, *corrections)}
         self.by_target = _by_target(kept.values())
-        self.refused |= refused
+        self.refused, self._by_account = self.refused | refused, {}
         expires = self._clock() + TTL_SECONDS
         try:
             for one in corrections:
@@ -102,7 +114,11 @@ class Lessons:
 
 def key_of(one: Correction) -> str:
     """The name by which a correction can be reset."""
-    parts = (one.provider, one.endpoint, one.model, one.change, one.field, one.scope, one.filler or "")
+    parts = [one.provider, one.endpoint, one.model, one.change, one.field, one.scope, one.filler or ""]
+    if one.rule is not None:
+        parts += [one.rule.path, one.rule.do, one.rule.when]
+    if one.account:
+        parts.append(one.account)
     return digest(msgspec.json.encode(parts)).hex()
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future, wait
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from thoughtline.outgoing import AskedAddress, server_of
 from thoughtline.providers import canonical_name
 from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
-from thoughtline.values.records import digest
+from thoughtline.values.records import digest, digest_of
 from thoughtline.watching import log_problem
 
 Json = dict[str, Any]
@@ -41,8 +41,8 @@ LOGGER_SECONDS = 5.0
 """How long a call whose history lacks a thought waits for a stream before it. LiteLLM gives the whole of a stream only
 to its loggers: of a call without a loop behind an event loop of its own for each chunk, in a pool of threads."""
 
-_PASSED_ON = ("tools", "thinking", "reasoning_effort", "enable_thinking", "extra_body")
-"""Members that say whether a model thinks: contracts ask for them."""
+_PASSED_ON = ("tools", "thinking", "reasoning_effort", "enable_thinking", "extra_body", "user", "safety_identifier")
+"""Members that say whether a model thinks, and for which end user: contracts and the rule of identity ask for them."""
 
 
 class _ChatRequest(NamedTuple):
@@ -54,15 +54,62 @@ class _ChatRequest(NamedTuple):
     opening: bytes
     """What its user said first: the calls of one conversation begin alike."""
 
+    @property
+    def conversation(self) -> tuple[str, bytes]:
+        return self.identity.tenant, self.opening
+
+
+class _CallName(NamedTuple):
+    """A call by its id, which a client may choose, and by the virtual key that it was made with, which it can't."""
+
+    id: str
+    virtual_key: str
+
 
 class _Call(NamedTuple):
-    """A call under way. `over` is done when its answer is remembered, or is not waited for any longer."""
+    """A call under way. `messages` is a digest of what is visible of them. `over` is done when its answer is
+    remembered, or is not waited for any longer."""
 
     exchange: AsyncExchange | SyncExchange
     conversation: tuple[str, bytes]
-    """The tenant and the opening."""
+    messages: bytes
     is_stream: bool
     over: Future[None]
+
+
+class _UnderWay:
+    """The calls whose answers have not come, oldest first. One name may stand for several: clients repeat ids."""
+
+    def __init__(self) -> None:
+        self._calls: OrderedDict[_CallName, list[_Call]] = OrderedDict()
+
+    def __iter__(self) -> Iterator[_Call]:
+        for calls in list(self._calls.values()):
+            yield from list(calls)
+
+    def add(self, kwargs: Json, call: _Call) -> None:
+        self._calls.setdefault(_name_of(kwargs), []).append(call)
+        while len(self._calls) > MOST_UNDER_WAY:
+            self._calls.popitem(last=False)
+
+    def get(self, kwargs: Json) -> _Call | None:
+        """The call of an answer, by its id, virtual key and messages; None where that may be several."""
+        calls = self._calls.get(_name_of(kwargs), [])
+        messages = _digest_of_messages(kwargs)
+        own = [call for call in calls if messages == call.messages] if messages else calls
+        is_one = len({(call.conversation, call.messages) for call in own}) == 1
+        return own[-1] if is_one else None
+
+    def take(self, kwargs: Json) -> _Call | None:
+        """The same, which is under way no longer. Of a call that was tried again, all tries."""
+        found, name = self.get(kwargs), _name_of(kwargs)
+        if found is not None:
+            left = [one for one in self._calls[name] if one.messages != found.messages]
+            if left:
+                self._calls[name] = left
+            else:
+                del self._calls[name]
+        return found
 
 
 class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency of ours
@@ -71,7 +118,7 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
     def __init__(self, line: Line | None = None) -> None:
         super().__init__()
         self._line = line
-        self._under_way: OrderedDict[str, _Call] = OrderedDict()
+        self._under_way = _UnderWay()
 
     @property
     def line(self) -> Line:
@@ -97,7 +144,7 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
     def log_pre_api_call(self, model: str, messages: object, kwargs: Json) -> None:
         """Of a call without a loop, which has no other hook: the request is changed where it stands."""
         sent = (kwargs.get("additional_args") or {}).get("complete_input_dict")
-        if kwargs.get("litellm_call_id") in self._under_way or not isinstance(sent, dict):
+        if self._under_way.get(kwargs) is not None or not isinstance(sent, dict):
             return
         request = _request_of({**kwargs, **(kwargs.get("litellm_params") or {}), "messages": sent.get("messages")})
         if request is None:
@@ -115,16 +162,13 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
     def _streams(self, request: _ChatRequest) -> list[Future[None]]:
         """What a request lacks may be in a stream that LiteLLM's loggers are about to get: those of its conversation
         are waited for. They are named before the store is asked, or one that ends meanwhile is missed by both."""
-        whose = request.identity.tenant, request.opening
-        calls = [call for call in list(self._under_way.values()) if call.is_stream and call.conversation == whose]
+        calls = [call for call in self._under_way if call.is_stream and call.conversation == request.conversation]
         return [call.over for call in calls if not call.over.done()]
 
     def _keep(self, kwargs: Json, request: _ChatRequest, exchange: AsyncExchange | SyncExchange) -> None:
-        whose = request.identity.tenant, request.opening
-        call = _Call(exchange, whose, bool(kwargs.get("stream")), Future())
-        self._under_way[str(kwargs.get("litellm_call_id"))] = call
-        while len(self._under_way) > MOST_UNDER_WAY:
-            self._under_way.popitem(last=False)
+        messages = _digest_of_body(request.body)
+        is_stream = bool(kwargs.get("stream"))
+        self._under_way.add(kwargs, _Call(exchange, request.conversation, messages, is_stream, Future()))
 
     # --- after it -----------------------------------------------------------------------------------------------------
 
@@ -136,7 +180,7 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
     async def async_post_call_streaming_iterator_hook(
         self, user_api_key_dict: object, response: Any, request_data: Json
     ) -> AsyncIterator[Any]:
-        call = self._under_way.pop(str(request_data.get("litellm_call_id")), None)
+        call = self._under_way.take(request_data)
         exchange = call.exchange if call is not None else None
         try:
             async for chunk in response:
@@ -166,21 +210,21 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
         self._remember_sync(kwargs, _whole(response_obj))
 
     async def _remember(self, kwargs: Json, body: bytes) -> None:
-        call = self._under_way.get(str(kwargs.get("litellm_call_id")))
+        call = self._under_way.get(kwargs)
         if call is not None and isinstance(call.exchange, AsyncExchange) and body:
             call.exchange.read(body)
             await call.exchange.end()
             self._settle(kwargs)
 
     def _remember_sync(self, kwargs: Json, body: bytes) -> None:
-        call = self._under_way.get(str(kwargs.get("litellm_call_id")))
+        call = self._under_way.get(kwargs)
         if call is not None and isinstance(call.exchange, SyncExchange) and body:
             call.exchange.read(body)
             call.exchange.end()
             self._settle(kwargs)
 
     def _settle(self, kwargs: Json) -> None:
-        call = self._under_way.pop(str(kwargs.get("litellm_call_id")), None)
+        call = self._under_way.take(kwargs)
         if call is not None and call.over.set_running_or_notify_cancel():
             call.over.set_result(None)
 
@@ -210,6 +254,8 @@ def _request_of(kwargs: Json) -> _ChatRequest | None:
         key = str(kwargs.get("api_key") or "")
         destination = Destination(server.provider, server.endpoint, model, USUAL.name, account_of(key))
         members = {member: kwargs[member] for member in _PASSED_ON if kwargs.get(member) is not None}
+        if end_user := _metadata(kwargs).get("user_api_key_end_user_id"):
+            members.setdefault("user", str(end_user))
         body = json_of({"model": model, "messages": messages, **members})
         return _ChatRequest(destination, Identity(_tenant(kwargs, key), _session(kwargs)), body, _opening(body))
     except Exception as problem:
@@ -225,6 +271,7 @@ def _opening(body: bytes) -> bytes:
 class _Saying(msgspec.Struct, gc=False):
     role: str = ""
     content: msgspec.Raw = msgspec.Raw(b"")
+    calls: msgspec.Raw = msgspec.field(default=msgspec.Raw(b""), name="tool_calls")
 
 
 class _Asking(msgspec.Struct, gc=False):
@@ -241,14 +288,51 @@ _TRANSLATED = frozenset(
 
 
 def _metadata(kwargs: Json) -> Json:
-    return {**(kwargs.get("metadata") or {}), **(kwargs.get("litellm_metadata") or {})}
+    """What the proxy says of a call; after it, loggers get that inside of `litellm_params`."""
+    inner = kwargs.get("litellm_params") or {}
+    given = (
+        inner.get("metadata"),
+        inner.get("litellm_metadata"),
+        kwargs.get("metadata"),
+        kwargs.get("litellm_metadata"),
+    )
+    return {name: value for one in given if isinstance(one, dict) for name, value in one.items()}
+
+
+def _virtual_key(kwargs: Json) -> str:
+    """The hash of the proxy's key that a call was made with; empty without a proxy."""
+    metadata = _metadata(kwargs)
+    return str(metadata.get("user_api_key_hash") or metadata.get("user_api_key") or "")
 
 
 def _tenant(kwargs: Json, key: str) -> str:
-    """The virtual key, of which the proxy tells the hash; without one the key that goes up."""
-    metadata = _metadata(kwargs)
-    virtual = metadata.get("user_api_key_hash") or metadata.get("user_api_key")
+    """The virtual key; without one the key that goes up."""
+    virtual = _virtual_key(kwargs)
     return tenant_of(f"litellm {virtual}") if virtual else tenant_of(key)
+
+
+def _name_of(kwargs: Json) -> _CallName:
+    return _CallName(str(kwargs.get("litellm_call_id")), _virtual_key(kwargs))
+
+
+def _digest_of_messages(kwargs: Json) -> bytes:
+    """Of a call as a hook gets it; empty where it has no messages that can be read."""
+    try:
+        return _digest_of_body(json_of({"messages": kwargs["messages"]})) if kwargs.get("messages") else b""
+    except (TypeError, ValueError, msgspec.MsgspecError):
+        return b""
+
+
+def _digest_of_body(body: bytes) -> bytes:
+    """Of what is visible of the messages: LiteLLM adds members that hold nothing, and we put reasoning back."""
+    messages = msgspec.json.decode(body, type=_Asking).messages
+    return digest_of(
+        *(part for one in messages for part in (one.role.encode(), *map(_given, (one.content, one.calls))))
+    )
+
+
+def _given(raw: msgspec.Raw) -> bytes:
+    return b"" if bytes(raw) == b"null" else bytes(raw)
 
 
 def _session(kwargs: Json) -> str | None:

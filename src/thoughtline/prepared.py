@@ -11,17 +11,22 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.leaving_out import without_members
+from thoughtline.formats.mending import mended
 from thoughtline.providers import Contract
+from thoughtline.replay.bounds import unattributed
+from thoughtline.replay.chat_templates import unread_turns
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.known import with_opened
+from thoughtline.replay.links import last_block_of
 from thoughtline.replay.planner import Needs, draft
 from thoughtline.replay.plans import NO_PAST, Found, Past, Plan, Policy, Trace
 from thoughtline.replay.refusals import Correction
+from thoughtline.replay.settling import while_paused, while_thinking, with_settings
 from thoughtline.replay.thinking import in_own_mode
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError
 from thoughtline.values.identity import Identity
-from thoughtline.values.items import Item
+from thoughtline.values.items import ANTHROPIC_CLAUDE_V1, Item
 from thoughtline.values.outcome import Counts, Outcome
 from thoughtline.values.records import Record
 from thoughtline.values.turns import Transcript
@@ -101,7 +106,8 @@ NOTHING_CARRIED = Carried()
 
 
 class Original(NamedTuple):
-    """A request as it came. `model` stands in for the one that the body names, `edits` for other members."""
+    """A request as it came. `model` stands in for the one that the body names, `edits` for other members, `user` for
+    the end user of a body that was translated."""
 
     body: bytes
     destination: Destination
@@ -109,11 +115,13 @@ class Original(NamedTuple):
     model: str
     edits: MemberEdits
     carried: Carried
+    user: str | None = None
 
 
 class Prepared(Struct, frozen=True, gc=False):
     """A request on its way. Without a `transcript` its body could not be read and goes out as it came.
 
+    `healings` is how often it was corrected after a refusal, `settled` how often of that only its settings were.
     Where its beginning was remembered, `transcript` is the end of it, `begun` names the session that no client named,
     and `whole` works through all of it. `trace` is what its plan is made of, if that can be remembered.
     """
@@ -128,6 +136,7 @@ class Prepared(Struct, frozen=True, gc=False):
     found: Found = {}
     plan: Plan | None = None
     healings: int = 0
+    settled: int = 0
     corrections: tuple[Correction, ...] = ()
     problem: DecodeError | EncodeError | None = None
     carried: Carried = NOTHING_CARRIED
@@ -196,19 +205,47 @@ def planned(prepared: Prepared, past: Past = NO_PAST) -> Prepared:
     assert needed is not None
     contract, found, policy = prepared.contract, prepared.found, prepared.policy
     wire, changed = FORMATS[transcript.format], tuple[Finding, ...]()
+    model = prepared.destination.model
     if wire.thinking_modes is not None:
-        transcript, changed = in_own_mode(transcript, contract, prepared.destination.model)
+        transcript, changed = in_own_mode(transcript, contract, model)
+    if "attribution" in wire.quirks and contract.dialect.reasoning_format != ANTHROPIC_CLAUDE_V1:
+        transcript = unattributed(transcript)
+    rules = contract.settings
+    if changed and contract.thinks(transcript):
+        rules = (*while_thinking(contract, model), *rules)
+    transcript, settled = with_settings(transcript, rules, contract)
     work = draft(transcript, contract, needed, found=found, issuer=prepared.destination, policy=policy, past=past)
     made = work.done()
     applied, quotation = made.apply(transcript), None
+    if work.is_paused:
+        applied, more = with_settings(applied, while_paused(contract, model), contract)
+        settled = (*settled, *more)
+    unread = _unread(made, transcript, contract)
+    if contract.keeping and made.counts.restored:
+        applied, kept = with_settings(applied, contract.keeping, contract)
+        settled = (*settled, *kept)
     if prepared.handover is not None:
         applied, quotation = prepared.handover.carry_on(applied, contract)
     body = wire.bodies.encode_request(applied, contract.dialect)
     body, refused = without_members(body, (*contract.drops, *policy.drops))
-    if changed:
-        made = replace(made, findings=(*made.findings, *changed))
-    if refused:
-        dropped = tuple(Finding("forbidden", one, "a member that this provider refuses", "") for one in refused)
-        made = replace(made, findings=(*made.findings, *dropped))
-    trace = None if refused else work.trace
+    if contract.binds_chain:
+        made = replace(made, block=last_block_of(applied.turns, past.block))
+    body, mends = mended(body, (*contract.mends, *policy.mends))
+    if contract.never_thinks:
+        why = "this model does not think: it is not asked to"
+        settled = (*settled, *(Finding("setting", f"/{name}", why, "") for name, _ in made.member_edits))
+    dropped = [Finding("forbidden", one, "a member that this provider refuses", "") for one in refused]
+    dropped += [Finding("forbidden", wire.list_place, f"this server refuses {one}", "") for one in mends]
+    if changed or settled or dropped or unread:
+        made = replace(made, findings=(*made.findings, *changed, *settled, *dropped, *unread))
+    is_whole = dropped or unread or (contract.keeping and made.counts.restored)
+    trace = None if is_whole else work.trace
     return replace(prepared, plan=made, trace=trace, body=body, quotation=quotation)
+
+
+def _unread(made: Plan, transcript: Transcript, contract: Contract) -> list[Finding]:
+    """The restored turns whose reasoning the server's chat template leaves out."""
+    if not contract.unread_turns or contract.keeping or not made.counts.restored:
+        return []
+    place, why = FORMATS[transcript.format].list_place, "the server's chat template leaves this reasoning out"
+    return [Finding("dropped", f"{place}/{at}", why, "") for at in unread_turns(transcript, made.notes or (), contract)]

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from thoughtline.contract_book import ContractBook
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import decode_bounded, is_light, is_light_conversation
-from thoughtline.healing import Healed, Sent, heal
+from thoughtline.healing import Healed, Sent, doors_named, heal, read_refusal
 from thoughtline.lessons import TTL_SECONDS, Lessons
 from thoughtline.prepared import NOTHING_CARRIED, Carried, HandsOver, MemberEdits, Original, Prepared, edited, planned
 from thoughtline.providers import Contract, Dialect
@@ -29,6 +29,7 @@ from thoughtline.replay.known import known_steps, needs_of_all
 from thoughtline.replay.learning import learned_from_answer
 from thoughtline.replay.planner import Needs, needs
 from thoughtline.replay.plans import Found
+from thoughtline.replay.refusals import Correction, Evidence, Refusal
 from thoughtline.replay.remembering import Conversations, Cut, premises_of, still_holds
 from thoughtline.resuming import begun, conversation, gone_on, is_worth_remembering
 from thoughtline.sessions import first_model
@@ -41,6 +42,9 @@ from thoughtline.values.turns import FormatName, Transcript
 from thoughtline.working import Work, at_once
 
 MOST_HEALINGS = 2
+MOST_SETTLED = 4
+"""Corrections of settings alone: servers refuse them one by one, and each that is corrected stays so."""
+
 REMEMBERED_BYTES = 64 * 2**20
 """What the conversations of late may take in memory."""
 
@@ -69,6 +73,7 @@ class Replayer:
         clock: Clock,
         work: Work = at_once,
         remembered_bytes: int = REMEMBERED_BYTES,
+        any_frame: bool = False,
     ) -> None:
         self._store = store
         self._lessons = lessons
@@ -76,6 +81,11 @@ class Replayer:
         self._clock = clock
         self._work = work
         self._conversations = Conversations(remembered_bytes)
+        self._any_frame = any_frame
+
+    def _who_asks(self, identity: Identity, destination: Destination) -> Identity:
+        """Who asks, with what else tells whether a turn is the same."""
+        return replace(identity, model=destination.model, any_frame=self._any_frame)
 
     def contract_for(self, destination: Destination) -> Contract:
         return self._book.contract_for(destination)
@@ -96,6 +106,7 @@ class Replayer:
         With `recall`, what other models thought is quoted where this one can't take it natively. `cuts` are the body's,
         where they were looked for already.
         """
+        identity = self._who_asks(identity, destination)
         original = Original(body, destination, identity, model=model, edits=edits, carried=carried)
         whole = partial(self._whole, original, recall)
         if recall is not None or not self._conversations.are_kept:
@@ -115,12 +126,15 @@ class Replayer:
         recall: Recalls | None = None,
     ) -> Prepared:
         """What to send for a request that came in another format. `carried` is what its client brought."""
+        identity = self._who_asks(identity, destination)
         whole = partial(
             self.prepare_decoded, transcript, destination, identity, contract=contract, carried=carried, recall=recall
         )
         if recall is not None or not self._conversations.are_kept or carried.renames(transcript):
             return await whole()
-        original = Original(transcript.whole, destination, identity, model="", edits=(), carried=carried)
+        original = Original(
+            transcript.whole, destination, identity, model="", edits=(), carried=carried, user=transcript.user
+        )
         cuts = self.cuts(original.body, transcript.format, identity.tenant)
         cut = self._cut_by(cuts, destination, identity, contract) if cuts else None
         return await self._going_on(original, whole, cut)
@@ -168,12 +182,13 @@ class Replayer:
 
     def cut_for(self, cuts: Sequence[Cut], destination: Destination, identity: Identity) -> Cut | None:
         """The one of them that was prepared for the same destination, caller and session, by the same rules."""
-        return self._cut_by(cuts, destination, identity, self._book.contract_for(destination))
+        who = self._who_asks(identity, destination)
+        return self._cut_by(cuts, destination, who, self._book.contract_for(destination))
 
     def _cut_by(
         self, cuts: Sequence[Cut], destination: Destination, identity: Identity, contract: Contract
     ) -> Cut | None:
-        policy = self._book.policy_for(contract)
+        policy = self._book.policy_for(contract, destination.account)
         for cut in cuts:
             premises = premises_of(destination, identity, as_asked(contract, cut.short), policy)
             if cut.conversation.premises == premises:
@@ -221,6 +236,7 @@ class Replayer:
     ) -> Prepared:
         """What to send for a request that was read already, or written by us. `carried` is what the client brought."""
         contract = contract or self._book.contract_for(destination)
+        identity = self._who_asks(identity, destination)
         work = self._work_for(transcript)
         wanted = needs if recall is None else needs_of_all
         needed, found = await self._found(partial(wanted, transcript, contract, identity), work, carried)
@@ -231,7 +247,7 @@ class Replayer:
             identity,
             b"",
             contract=contract,
-            policy=self._book.policy_for(contract),
+            policy=self._book.policy_for(contract, destination.account),
             transcript=transcript,
             needed=needed,
             found=found,
@@ -250,16 +266,17 @@ class Replayer:
     async def latest(self, transcript: Transcript, identity: Identity) -> Record | None:
         """The record of the model's last turn in a request of any format, whoever made it."""
         work = self._work_for(transcript)
+        identity = replace(identity, any_frame=self._any_frame)
         known = known_steps(*await self._found(partial(_last_step, transcript, identity), work))
         return known[-1].record if known else None
 
     async def heal(self, prepared: Prepared, status: int, answer: bytes) -> Prepared | None:
         """The request as it should have been, by what the refusal says; None if it is not ours to heal."""
-        if prepared.transcript is None or prepared.healings >= MOST_HEALINGS:
+        if prepared.transcript is None:
             return None
         try:
             healed = heal(status, answer, _sent(prepared), self._clock())
-            if healed is None:
+            if healed is None or not _may_try(prepared, healed):
                 return None
             prepared = await prepared.whole() if prepared.whole is not None else prepared
             amended = await self._amended(prepared, healed)
@@ -268,11 +285,45 @@ class Replayer:
             return None
         return None if again.body == prepared.body else again
 
+    def read_refusal(self, prepared: Prepared, status: int, answer: bytes) -> Refusal | None:
+        """What an error is about, for people."""
+        return read_refusal(status, answer, _sent(prepared))
+
+    def doors_named(
+        self, prepared: Prepared, status: int, answer: bytes
+    ) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+        """Endpoints that a refusal offers, and those that it closes."""
+        return doors_named(status, answer, _sent(prepared))
+
+    async def learn_door(self, destination: Destination, format: FormatName, *, with_tools: bool) -> None:
+        """Requests to this model go to another endpoint: it has answered there, and refused here."""
+        now = self._clock()
+        lesson = Correction(
+            destination.provider,
+            destination.endpoint,
+            destination.model,
+            change="opens",
+            field=format,
+            evidence=Evidence(400, "", ""),
+            learned_at=now,
+            expires_at=now + TTL_SECONDS,
+            scope="all_with_tools" if with_tools else "",
+        )
+        await self._lessons.keep((lesson,), frozenset())
+
+    def lessons_of(self, destination: Destination) -> tuple[Correction, ...]:
+        """What is known of a model at its address, and still holds."""
+        known = self._lessons.by_target.get((destination.provider, destination.endpoint, destination.model), ())
+        now = self._clock()
+        return tuple(one for one in known if one.holds_at(now)) if known else ()
+
     async def keep_lessons(self, prepared: Prepared) -> None:
         """The healed request went through: what healed it is worth knowing."""
-        refused = prepared.policy.refused - self._lessons.refused
+        account = prepared.destination.account
+        refused = prepared.policy.refused - self._lessons.refused_for(account)
         if prepared.corrections or len(refused) == 1:
-            await self._lessons.keep(prepared.corrections, refused if len(refused) == 1 else frozenset())
+            kept = [Key(f"{seal}@{account}") for seal in refused] if len(refused) == 1 else ()
+            await self._lessons.keep(prepared.corrections, frozenset(kept))
 
     async def save(self, records: Sequence[Record], *, learns: bool = False) -> Saved | None:
         """None where the store could not even remember it for now. `learns`: also what answers say of their server."""
@@ -337,6 +388,7 @@ class Replayer:
             policy=healed.policy,
             corrections=(*prepared.corrections, *healed.corrections),
             healings=prepared.healings + 1,
+            settled=prepared.settled + healed.is_setting,
         )
         return await self._needing(changed)
 
@@ -369,9 +421,27 @@ def _last_step(transcript: Transcript, identity: Identity) -> Needs:
 
 def _read_again(transcript: Transcript, dialect: Dialect) -> Transcript:
     bodies = FORMATS[transcript.format].bodies
-    return bodies.decode_request(bodies.encode_request(transcript, dialect), dialect)
+    again = bodies.decode_request(bodies.encode_request(transcript, dialect), dialect)
+    return replace(again, user=transcript.user)
+
+
+def _may_try(prepared: Prepared, healed: Healed) -> bool:
+    """Whether a request may be sent once more."""
+    if healed.is_setting:
+        return prepared.settled < MOST_SETTLED
+    return prepared.healings - prepared.settled < MOST_HEALINGS
 
 
 def _sent(prepared: Prepared) -> Sent:
     filler = prepared.plan.filler if prepared.plan else None
-    return Sent(prepared.body, prepared.destination, prepared.contract, prepared.policy, filler)
+    contract, transcript = prepared.contract, prepared.transcript
+    sent = Sent(prepared.body, prepared.destination, contract, prepared.policy, filler)
+    if transcript is None:
+        return sent
+    switch = contract.switch(transcript)
+    off = tuple(name for name, word in transcript.switches if word == "off")
+    return sent._replace(
+        said_off=(off or ("*",)) if switch == "off" else (),
+        says_thinking=switch not in ("unsaid", "off"),
+        thinks=contract.thinks(transcript),
+    )

@@ -38,6 +38,8 @@ def begun(original: Original, cut: Cut) -> Prepared | None:
         transcript = decode_bounded(cut.short, premises.destination.format, contract.dialect)
     except DecodeError:
         return None
+    if original.user is not None:
+        transcript = replace(transcript, user=original.user)
     if not cut.fits(transcript):
         return None
     return Prepared(
@@ -94,7 +96,7 @@ def conversation(prepared: Prepared, body: bytes) -> KnownConversation | None:
         return None
     begun = "" if who.session is not None else unnamed_session(transcript)
     premises = premises_of(prepared.destination, who, prepared.contract, prepared.policy)
-    surroundings = surroundings_of(transcript, prepared.contract)
+    surroundings = surroundings_of(transcript, premises)
     return conversation_of(body, listed[0], premises, surroundings=surroundings, begun=begun).with_segments(
         tuple(segments)
     )

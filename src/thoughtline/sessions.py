@@ -40,6 +40,7 @@ _HEADERS = (
     b"x-zoo-session-id",
     b"x-amp-thread-id",
     b"x-cagent-session-id",
+    b"agent-session-id",
     b"helicone-session-id",
 )
 _KNOWN_HEADERS = frozenset(_HEADERS)
@@ -60,6 +61,8 @@ class _Members(Struct, gc=False):
     client_metadata: Raw = Raw(b"")
     request: Raw = Raw(b"")
     user_prompt_id: Raw = Raw(b"")
+    params: Raw = Raw(b"")
+    thread_id: Raw = field(default=Raw(b""), name="threadId")
 
 
 class _Inner(Struct, gc=False):
@@ -68,6 +71,7 @@ class _Inner(Struct, gc=False):
     camel_session_id: str = field(default="", name="sessionId")
     litellm_session_id: str = ""
     id: str = ""
+    model: str = ""
 
 
 _NOTHING = _Members()
@@ -87,7 +91,8 @@ def who_asks(tenant: str, headers: Mapping[bytes, bytes], body: bytes) -> tuple[
     members = peek(_members, body) or _NOTHING
     if session is None and members != _Members(members.model):
         session = _first_named(members)
-    return Identity(tenant, session, agent), model or _string(members.model)
+    model = model or _string(members.model) or (_object(members.params).model if members.params else "")
+    return Identity(tenant, session, agent), model
 
 
 def first_model(body: bytes) -> str:
@@ -133,6 +138,7 @@ def _first_named(members: _Members) -> str | None:
     names = (
         _in_user_id(metadata.user_id),
         _string(members.session_id),
+        _string(members.thread_id),
         metadata.session_id,
         _string(members.litellm_session_id),
         metadata.litellm_session_id,

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import shutil
+import sys
 from collections.abc import Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Literal, NamedTuple, TextIO
 
 LogFormat = Literal["text", "json"]
@@ -13,6 +18,17 @@ Level = Literal["quiet", "normal", "verbose"]
 BOLD, DIM, RED, GREEN, YELLOW = "1", "2", "31", "32", "33"
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 """What would move the cursor, change the colours or turn the direction of writing."""
+
+
+def program() -> str:
+    """How a shell in this folder starts this program: by its name where the PATH leads to it, else by its path."""
+    own, found = Path(sys.argv[0]), shutil.which("thoughtline")
+    if own.stem != "thoughtline" or not own.is_file():
+        return "thoughtline" if found else f"{shlex.quote(sys.executable)} -m thoughtline.cli"
+    if found and os.path.samefile(found, own):
+        return "thoughtline"
+    own, here = own.absolute(), Path.cwd()
+    return shlex.quote(str(own.relative_to(here) if own.is_relative_to(here) else own))
 
 
 class LogOptions(NamedTuple):
@@ -31,6 +47,14 @@ def is_coloured(stream: TextIO, environment: Mapping[str, str]) -> bool:
 def printable(text: str) -> str:
     """A text that somebody else wrote, on one line and without a hold on the terminal."""
     return _UNPRINTABLE.sub(" ", text).strip()
+
+
+_LINK = re.compile(r"\[([^\[\]]+)\]\((?!https?:)([^()\s]+)\)")
+
+
+def unlinked(text: str) -> str:
+    """A text without links of Markdown, which no terminal shows: `what to set (docs/gateway.md#bedrock)`."""
+    return _LINK.sub(r"\1 (docs/\2)", text)
 
 
 def painted(text: str, colour: str, options: LogOptions) -> str:

@@ -10,22 +10,23 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import check_weight
 from thoughtline.prepared import Prepared
-from thoughtline.replay.keys import Spot, frame_of, walk
+from thoughtline.replay.bounds import bound_of
+from thoughtline.replay.keys import Spot, session_entry, walk
 from thoughtline.replay.weaving import is_filler
 from thoughtline.sessions import unnamed_session
 from thoughtline.values.errors import DecodeError, LimitExceeded
 from thoughtline.values.events import Event, Failed, ItemDone, Started, TurnDone, UsageReported
 from thoughtline.values.identity import Identity
-from thoughtline.values.items import Item
+from thoughtline.values.items import REASONING_KINDS, Item, seal_of
 from thoughtline.values.outcome import Outcome
-from thoughtline.values.records import Record, RecordId, digest, encode_record
+from thoughtline.values.records import UNKNOWN_PARENT, Record, RecordId, digest, encode_record
 from thoughtline.values.turns import Candidate, Finish, FormatName, Provenance, Reply, Transcript, Turn, Usage
 
 log = logging.getLogger(__name__)
@@ -59,6 +60,9 @@ class Watch:
             self.provenance = provenance_of(prepared)
             known = prepared.needed.end if prepared.needed else None
             self._spot = known or end_of(prepared.transcript, prepared.identity)
+        plan = prepared.plan
+        self._sent = (plan.block, plan.is_cut) if plan is not None else ("", False)
+        self._follows = Follows(plan.parent, plan.enters_session) if plan is not None else Follows()
         self._call_ids = prepared.carried.call_ids
         self._edit = edit
         self._left = MAX_BYTES
@@ -72,6 +76,8 @@ class Watch:
         self.usage: Usage | None = None
         self.has_news = False
         """Whether a turn has ended whose record was not taken yet."""
+        self.is_left = False
+        """Whether the client went away before the end of its turn."""
 
     @property
     def answer_id(self) -> str | None:
@@ -126,13 +132,29 @@ class Watch:
                 case _:
                     pass
 
+    @property
+    def losses(self) -> tuple[tuple[str, str], ...]:
+        """What a response says of lost reasoning: `dropped` where the provider did not read it, `withheld` where the
+        model has thought and its response shows nothing of it, not even a seal."""
+        usage = self.usage
+        if usage is None or not (usage.dropped or (usage.reasoning and self._ended)):
+            return ()
+        dropped = [("dropped", place) for place in usage.dropped]
+        items = [item for some in self._items.values() for item in some]
+        is_shown = any(isinstance(item, REASONING_KINDS) or seal_of(item) is not None for item in items)
+        return (*dropped, ("withheld", "")) if usage.reasoning and self._ended and not is_shown else tuple(dropped)
+
     def take(self, now: float, outcome: Outcome) -> tuple[Record, ...]:
         """The records of the turns that have ended since the last time."""
+        return self.ended(now, outcome)()
+
+    def ended(self, now: float, outcome: Outcome) -> Callable[[], tuple[Record, ...]]:
+        """What makes these records. It takes a while where an answer is long, and can be called in any thread."""
         new = sorted(self._ended.keys() - self._taken)
         self._taken.update(new)
         self.has_news = False
         if self._spot is None or self.provenance is None or not new:
-            return ()
+            return tuple
         candidates = []
         for choice in new:
             items, finish = tuple(self._items.get(choice, ())), self._ended[choice]
@@ -147,7 +169,16 @@ class Watch:
             candidates.append(Candidate(turn, choice, finish))
         reply = Reply(self._format, tuple(candidates), b"", self._started.id, self._started.model)
         made = replace(self.provenance, model_answered=reply.model) if reply.model else self.provenance
-        return captured_at(self._spot, reply, made, now, outcome)
+        after, is_cut = self._sent
+        spot, follows, is_left = self._spot, self._follows, self.is_left
+
+        def capture() -> tuple[Record, ...]:
+            records = captured_at(spot, reply, made, now, outcome, follows=follows)
+            if not after and not is_left:
+                return records
+            return tuple([replace(one, is_seen=not is_left, after=after, is_cut=is_cut) for one in records])
+
+        return capture
 
 
 def session_of(prepared: Prepared) -> str | None:
@@ -228,6 +259,14 @@ class StreamWatch(Watch):
 # --- from what a response said to what is remembered of it ------------------------------------------------------------
 
 
+class Follows(NamedTuple):
+    """What a turn follows, by the plan of its request: the record before it, and whether it is the first turn of its
+    conversation in the session that the client names."""
+
+    parent: RecordId = UNKNOWN_PARENT
+    enters_session: bool = False
+
+
 def capture(
     request: Transcript,
     reply: Reply,
@@ -235,19 +274,27 @@ def capture(
     now: float,
     spot: Spot | None = None,
     outcome: Outcome | None = None,
+    follows: Follows | None = None,
 ) -> tuple[Record, ...]:
     """What to remember of a reply to a request. `spot` is the `end` of what was needed to plan it, if it was planned:
-    it knows what stands around a conversation only where thinking is bound to it."""
-    return captured_at(spot or end_of(request, Identity(provenance.tenant)), reply, provenance, now, outcome)
+    it knows what stands around a conversation only where thinking is bound to it. `follows` is what its plan says."""
+    spot = spot or end_of(request, Identity(provenance.tenant))
+    return captured_at(spot, reply, provenance, now, outcome, follows=follows or Follows())
 
 
 def end_of(request: Transcript, identity: Identity) -> Spot:
     """Where the reply to a request will stand."""
-    return walk(request, identity, frame_of(request)).end
+    return walk(request, identity, bound_of(request)).end
 
 
 def captured_at(
-    spot: Spot, reply: Reply, provenance: Provenance, now: float, outcome: Outcome | None = None
+    spot: Spot,
+    reply: Reply,
+    provenance: Provenance,
+    now: float,
+    outcome: Outcome | None = None,
+    *,
+    follows: Follows | None = None,
 ) -> tuple[Record, ...]:
     """What to remember of a reply: one record for each answer that shows anything. A failed reply leaves nothing.
 
@@ -255,6 +302,8 @@ def captured_at(
     `outcome` what was done to its request.
     """
     identity = Identity(provenance.tenant, provenance.named_session, provenance.agent)
+    follows = follows or Follows()
+    entry = (session_entry(identity),) if follows.enters_session else ()
     records = []
     for candidate in reply.candidates:
         turn, finish = candidate.turn, candidate.finish
@@ -264,9 +313,24 @@ def captured_at(
                 items.append(replace(item, raw=item.raw.copy()) if item.raw else item)
         keys = spot.keys(items, identity)
         if keys:
-            keys = tuple(dict.fromkeys((*keys, spot.prefix()) if spot.frame else keys))
+            added = (spot.prefix(),) if spot.bound else ()
+            keys = tuple(dict.fromkeys((*keys, *added, *spot.goes_on_from, *entry)))
             made = replace(provenance, carrier=turn.carriers[0]) if turn.carriers else provenance
-            record = Record(RecordId(""), made, tuple(items), keys=keys, created_at=0.0, is_complete=finish is not None)
+            scope = spot.scope
+            record = Record(
+                RecordId(""),
+                made,
+                tuple(items),
+                keys=keys,
+                created_at=0.0,
+                is_complete=finish is not None,
+                frame=scope.frame,
+                user=scope.user,
+                tools=scope.tools,
+                exact=spot.exact,
+                parent=follows.parent,
+                since=spot.since,
+            )
             # The same turn captured twice is the same record, whenever that was.
             name = RecordId(digest(encode_record(record)).hex())
             done = replace(outcome, finish=finish.reason) if outcome and finish else outcome

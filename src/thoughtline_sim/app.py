@@ -132,7 +132,9 @@ async def _live(receive: Receive, send: Send) -> None:
 
 def sim_server(app: Any) -> uvicorn.Server:
     """A server of an application. A stream that is cut on purpose is no error worth a line."""
-    return uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_keep_alive=KEEP_ALIVE_SECONDS))
+    return uvicorn.Server(
+        uvicorn.Config(app, log_level="critical", timeout_keep_alive=KEEP_ALIVE_SECONDS, server_header=False)
+    )
 
 
 def serve(

@@ -31,6 +31,8 @@ class SimExchange(NamedTuple):
     ledger: Ledger
     notes: dict[str, list[JsonObject]]
     """What rules found that is no error but stands in the answer, such as dropped blocks."""
+    unread: dict[str, str]
+    """Reasoning that came back and that the model does not see, by its place: it is not billed."""
     thinks: bool = True
 
 
@@ -82,6 +84,10 @@ class Api(NamedTuple):
     """Whether the same address also takes a WebSocket."""
 
 
+Aside: TypeAlias = JsonObject | Callable[[HttpRequest, str], JsonObject | Rejection]
+"""What a simulator answers beside its APIs: always the same, or by the request and the profile."""
+
+
 class Simulator(NamedTuple):
     """A row of the table. The first profile is the one that is used if none is named."""
 
@@ -92,5 +98,5 @@ class Simulator(NamedTuple):
     reject: Reject = openai_error
     is_thinking: IsThinking = unless_no_effort
     profiles: tuple[str, ...] = ("default",)
-    others: tuple[tuple[str, JsonObject], ...] = ()
+    others: tuple[tuple[str, Aside], ...] = ()
     """What it answers on other paths, by their patterns."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from itertools import groupby
-from typing import TypeVar
+from itertools import groupby, takewhile
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct, field
 
@@ -14,6 +14,7 @@ from thoughtline_sim.writing import digest
 
 MAX_CONVERSATIONS = 1_000
 MAX_RESPONSES = 10_000
+MAX_PREFIXES = 2_000
 MAX_SAME_TURNS = 8
 """How many answers to one turn of one conversation are told apart: a turn asked again, or asked by many at once."""
 
@@ -50,12 +51,23 @@ class StoredResponse(Struct, frozen=True):
     is_stored: bool
 
 
+class PrefixParts(NamedTuple):
+    """The digests that a prefix of Claude's is made of, to name the place that changed: of the system prompt, of the
+    tools, and of the blocks of each message."""
+
+    system: str
+    tools: str
+    messages: tuple[tuple[str, ...], ...]
+
+
 class Conversation(Struct):
     """What is known of one conversation of one account."""
 
     id: str
     opening: str
     sent: dict[int, list[SentTurn]] = field(default_factory=dict)
+    prompt: list[str] = field(default_factory=list)
+    """The parts of the latest request as the model saw them."""
     requests: int = 0
     refusals: int = 0
     verdicts: Counter[Verdict] = field(default_factory=Counter)
@@ -75,6 +87,7 @@ class Ledger:
         self.conversations: Bounded[str, Conversation] = Bounded(MAX_CONVERSATIONS)
         self.responses: Bounded[tuple[str, str], StoredResponse] = Bounded(MAX_RESPONSES)
         self.items: Bounded[tuple[str, str], str] = Bounded(MAX_RESPONSES * 4)
+        self.prefixes: Bounded[str, PrefixParts] = Bounded(MAX_PREFIXES)
 
     def conversation(self, account: str, history: tuple[InputMessage, ...]) -> Conversation:
         """The conversation that begins with these words."""
@@ -102,6 +115,13 @@ def remember_turn(conversation: Conversation, turn: int, answer: tuple[InputMess
     sent = conversation.sent.setdefault(turn, [])
     sent.append(SentTurn(visible_of(answer), thoughts_of(answer)))
     del sent[:-MAX_SAME_TURNS]
+
+
+def cached_chars(conversation: Conversation, prompt: list[str]) -> int:
+    """How much of a prompt is what the latest one began with; the next is compared with this one."""
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(prompt, conversation.prompt, strict=False))
+    conversation.prompt = prompt
+    return sum(len(part) for part, _ in same)
 
 
 def judge(conversation: Conversation, history: tuple[InputMessage, ...]) -> list[Verdict]:

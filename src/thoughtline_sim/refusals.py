@@ -42,9 +42,18 @@ def mimo_error(sentence: str, is_streaming: bool = False) -> Rejection:
     return Rejection(400, b"data:" + body if is_streaming else body, sentence)
 
 
-def anthropic_error(message: str) -> Rejection:
-    error = {"type": "invalid_request_error", "message": message}
+def anthropic_error(message: str, code: str = "") -> Rejection:
+    """A code stands in the details."""
+    error: Json = {"type": "invalid_request_error", "message": message}
+    if code:
+        error["details"] = {"error_code": code}
     return _rejection(message, {"type": "error", "error": error, "request_id": _REQUEST_ID})
+
+
+def command_code_error(message: str, status: int = 400, code: str = "BAD_REQUEST") -> Rejection:
+    return _rejection(
+        message, {"success": False, "error": {"code": code, "status": status, "message": message}}, status
+    )
 
 
 def thread_not_found(message: str) -> Rejection:
@@ -68,9 +77,9 @@ def gemini_chat_error(message: str) -> Rejection:
     return gemini_error(message, is_in_array=True)
 
 
-def xai_error(message: str) -> Rejection:
+def xai_error(message: str, code: str = "invalid-argument") -> Rejection:
     """Flat, and `error` is a string."""
-    return _rejection(message, {"code": "invalid-argument", "error": message})
+    return _rejection(message, {"code": code, "error": message})
 
 
 def mistral_extra_forbidden(places: list[tuple[list[Json], Json]]) -> Rejection:
@@ -82,6 +91,12 @@ def mistral_extra_forbidden(places: list[tuple[list[Json], Json]]) -> Rejection:
 
 def mistral_error(message: str) -> Rejection:
     return _rejection(message, _mistral_body(message))
+
+
+def mistral_bad_argument(message: str) -> Rejection:
+    """An argument that a model does not have (recorded 2026-07)."""
+    rest = {"type": "invalid_request_invalid_args", "param": None, "code": "3051", "raw_status_code": 400}
+    return _rejection(message, {"object": "error", "message": message, **rest})
 
 
 def _mistral_body(message: Json) -> Json:
@@ -99,8 +114,18 @@ def plain_error(message: str) -> Rejection:
     return _rejection(message, {"error": message})
 
 
+def server_error(message: str, *, is_llama: bool) -> Rejection:
+    """A template that raises: llama.cpp's 500 and vLLM's."""
+    if is_llama:
+        message = f"Jinja Exception: {message}"
+        return _rejection(message, {"error": {"code": 500, "message": message, "type": "server_error"}}, 500)
+    error = {"message": message, "type": "InternalServerError", "param": None, "code": 500}
+    return _rejection(message, {"error": error}, 500)
+
+
 def copilot_error(message: str) -> Rejection:
-    return _rejection(message, {"error": {"message": message, "code": "invalid_request_body"}})
+    code = "unsupported_api_for_model" if "is not accessible via" in message else "invalid_request_body"
+    return _rejection(message, {"error": {"message": message, "code": code}})
 
 
 def openrouter_error(upstream: Rejection, provider_name: str) -> Rejection:

@@ -10,12 +10,13 @@ from hashlib import sha256
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from thoughtline_sim.exchange import Api, Reject, SimExchange, Simulator
-from thoughtline_sim.ledger import Ledger, judge, remember_turn, runs_of
+from thoughtline_sim.ledger import Ledger, cached_chars, judge, remember_turn, runs_of
 from thoughtline_sim.model import play
 from thoughtline_sim.pieces import CallTool, Hosted, Redacted, ScriptedTurn, Think
-from thoughtline_sim.reading import Json, JsonObject, as_object
+from thoughtline_sim.reading import Json, JsonObject, as_object, canonical
 from thoughtline_sim.script import number_in
 from thoughtline_sim.tokens import Mint
 from thoughtline_sim.values import HttpRequest, InputMessage, ModelAnswer, Rejection, TokenCounts, Verdict
@@ -24,6 +25,8 @@ from thoughtline_sim.writing import compact
 MAX_LOG = 200
 CHUNK_CHARS = 24
 MAX_DELAY_MS = 60_000
+MIN_CACHED = 1_024
+"""Tokens: a shorter beginning is not cached (OpenAI)."""
 _SHOWN_CHARS = 4_000
 _NOTHING = ScriptedTurn(())
 """What a warm-up says."""
@@ -63,10 +66,11 @@ class Simulation:
         if request.method == "GET" and request.path.rstrip("/").endswith("/models"):
             return json_response(200, self._models())
         if api is None or request.method != "POST":
-            for path, body in self.simulator.others:
+            for path, aside in self.simulator.others:
                 if re.search(path, request.path):
-                    return json_response(200, body)
-            known = ", ".join(api.path for api in self.simulator.apis)
+                    found = aside(request, self.profile) if callable(aside) else aside
+                    return _refused(found) if isinstance(found, Rejection) else json_response(200, found)
+            known = ", ".join(_readable(api.path) for api in self.simulator.apis)
             return json_response(404, {"error": {"message": f"{self.simulator.name} answers POST on {known}"}})
         return self.respond_to(api, request)
 
@@ -130,6 +134,7 @@ class Simulation:
             mint=self.mint,
             ledger=self.ledger,
             notes={},
+            unread={},
         )
         return exchange._replace(thinks=(api.is_thinking or self.simulator.is_thinking)(exchange))
 
@@ -150,15 +155,19 @@ class Simulation:
             is_streaming=exchange.is_streaming,
             verdicts=verdicts,
             messages=_shown(exchange.history, verdicts),
+            unread=list(exchange.unread),
         )
         if rejection is not None:
             return _refused(rejection)
         if api.counts is not None:
-            return json_response(200, api.counts(len(exchange.request.body) // 4))
+            return json_response(200, api.counts(_input_tokens(exchange) - 1))
         if exchange.request.is_websocket and exchange.body.get("generate") is False:
             return _streamed(api, exchange, _NOTHING, api.wire.write(exchange, self._compose(exchange, _NOTHING)))
         turn = play(exchange.history, api.wire.offer(exchange.body), _header_script(exchange.request), exchange.body)
-        whole = api.wire.write(exchange, self._compose(exchange, turn))
+        answer = self._compose(exchange, turn)
+        cached = cached_chars(conversation, _prompt(exchange)) // 4
+        cached = cached if cached >= MIN_CACHED else 0
+        whole = api.wire.write(exchange, replace(answer, usage=replace(answer.usage, cached=cached)))
         remember_turn(conversation, len(runs_of(exchange.history)), api.wire.read(api.wire.echo(whole)))
         return _streamed(api, exchange, turn, whole) if exchange.is_streaming else json_response(200, whole)
 
@@ -167,6 +176,7 @@ class Simulation:
         pieces = tuple(piece for piece in turn.pieces if exchange.thinks or piece not in thoughts)
         has_calls = any(isinstance(piece, CallTool) for piece in pieces)
         thought = sum(len(piece.text) for piece in thoughts) if exchange.thinks else 0
+        again = sum(map(len, exchange.unread.values())) // 4 if thought else 0  # what was lost is thought again
         size = sum(len(piece.arguments if isinstance(piece, (CallTool, Hosted)) else piece.text) for piece in pieces)
         return ModelAnswer(
             id=f"{self._random.getrandbits(128):032x}",
@@ -174,13 +184,15 @@ class Simulation:
             created=int(self._now()),
             pieces=pieces,
             finish=turn.finish or ("tool_calls" if has_calls else "stop"),
-            usage=TokenCounts(len(exchange.request.body) // 4 + 1, size // 4 + 1 + len(pieces), -(-thought // 4)),
+            usage=TokenCounts(
+                _input_tokens(exchange), (size + again) // 4 + 1 + len(pieces), -(-(thought + again) // 4)
+            ),
             has_ids=turn.has_ids,
         )
 
     def _note(self, request: HttpRequest, rejection: Rejection | None, **more: Json) -> None:
         """A line of the log: the conversation as the provider saw it, and what was wrong with it."""
-        unread = {"model": "", "conversation": "", "is_streaming": False, "verdicts": [], "messages": []}
+        unread = {"model": "", "conversation": "", "is_streaming": False, "verdicts": [], "messages": [], "unread": []}
         self._entry = {
             "at": self._now(),
             "method": request.method,
@@ -192,6 +204,19 @@ class Simulation:
             **more,
         }
         self.log.append(self._entry)
+
+
+def _prompt(exchange: SimExchange) -> list[str]:
+    """What the model sees, in parts that a cache can compare."""
+    head = [canonical(exchange.body.get(name)) for name in ("instructions", "system", "tools")]
+    unread = set(exchange.unread.values())
+    parts = [canonical(message.raw) for message in exchange.history if unread.isdisjoint(message.thoughts)]
+    return [*head, *parts]
+
+
+def _input_tokens(exchange: SimExchange) -> int:
+    """Four characters each, without the reasoning that the model does not see."""
+    return max(0, len(exchange.request.body) - sum(map(len, exchange.unread.values()))) // 4 + 1
 
 
 def account_of(request: HttpRequest) -> str:
@@ -255,3 +280,8 @@ def _shown(history: tuple[InputMessage, ...], verdicts: list[Verdict]) -> list[J
         }
         for message in history
     ]
+
+
+def _readable(pattern: str) -> str:
+    """A pattern of paths as a person writes one: `/models/NAME:generateContent`."""
+    return re.sub(r"\[\^[^\]]*\]\+", "NAME", pattern).replace("\\", "").rstrip("$")

@@ -2,77 +2,50 @@
 
 from __future__ import annotations
 
-import re
-
 from thoughtline_sim import refusals
-from thoughtline_sim.exchange import Api, Reject, Rule, SimExchange, Simulator
+from thoughtline_sim.apis import (
+    chat_api,
+    code_assist_api,
+    generate_api,
+    messages_api,
+    model_in_path,
+    responses_api,
+)
+from thoughtline_sim.exchange import Api, SimExchange, Simulator
 from thoughtline_sim.reading import JsonObject, as_object, string
 from thoughtline_sim.rules import (
     anthropic,
     asking,
     bedrock,
+    claude_settings,
+    command_code,
+    deepseek,
     forbidden,
     gemini,
+    gemini_settings,
+    kimi,
     openrouter,
     presence,
     responses,
+    switches,
+    templates,
+    tool_schemas,
 )
 from thoughtline_sim.wires import chat_styles, messages
 from thoughtline_sim.wires import responses as responses_wires
-from thoughtline_sim.wires.chat import OLLAMA, ChatStyle, chat_wire
+from thoughtline_sim.wires.chat import OLLAMA
+from thoughtline_sim.wires.command_code import COMMAND_CODE
 from thoughtline_sim.wires.converse import converse_wire, invoke_wire
-from thoughtline_sim.wires.generate import CODE_ASSIST, GENERATE, code_assist_thinks, either, thinking_config
 from thoughtline_sim.wires.interactions import INTERACTIONS
-from thoughtline_sim.wires.messages import MessagesStyle, messages_wire
-from thoughtline_sim.wires.responses import ResponsesStyle, responses_wire
-
-_MODEL = re.compile(r"/models/([^/:]+):\w+$|/model/([^/]+)/[\w-]+$")
+from thoughtline_sim.wires.messages import messages_wire
 
 
 def _unless_disabled(exchange: SimExchange) -> bool:
-    """GLM, MiniMax, Qwen, vLLM: each has its own switch."""
+    """GLM, Qwen, vLLM: each has its own switch."""
     body = exchange.body
     kwargs = as_object(body.get("chat_template_kwargs"))
     is_off = as_object(body.get("thinking")).get("type") == "disabled" or body.get("reasoning_effort") == "none"
     return not (is_off or body.get("enable_thinking") is False or kwargs.get("enable_thinking") is False)
-
-
-def _chat(style: ChatStyle, *rules: Rule, reject: Reject | None = None) -> Api:
-    return Api(r"/chat/completions$", chat_wire(style), (asking.chat_results, *rules), reject=reject)
-
-
-def _messages(style: MessagesStyle, *rules: Rule, reject: Reject | None = None) -> tuple[Api, Api]:
-    """The API and its counter of tokens, which looks at the same rules."""
-    api = Api(r"/messages$", messages_wire(style), rules, reject=reject)
-    return api, api._replace(path=r"/messages/count_tokens$", counts=lambda tokens: {"input_tokens": tokens})
-
-
-def _responses(style: ResponsesStyle, *rules: Rule, has_websocket: bool = False) -> Api:
-    return Api(r"/responses$", responses_wire(style), rules, has_websocket=has_websocket)
-
-
-def _model_in_path(body: JsonObject, path: str) -> str:
-    found = _MODEL.search(path)
-    return (found.group(1) or found.group(2)) if found else ""
-
-
-def _google(models: str, api: Api) -> tuple[Api, Api]:
-    """An API of Google's methods, whole and streamed, and its counter of tokens."""
-    api = api._replace(
-        path=models + r":(?:g|streamG)enerateContent$", is_streaming=lambda body, path: ":stream" in path
-    )
-    return api, api._replace(path=models + r":countTokens$", counts=lambda tokens: {"totalTokens": tokens})
-
-
-def _generate(*rules: Rule) -> tuple[Api, Api]:
-    def is_thinking(exchange: SimExchange) -> bool:
-        return either(thinking_config(exchange), "thinkingBudget", "thinking_budget") != 0
-
-    return _google(r"/models/[^/:]+", Api("", GENERATE, rules, model_of=_model_in_path, is_thinking=is_thinking))
-
-
-def _code_assist(*rules: Rule) -> tuple[Api, Api]:
-    return _google(r"/v1internal", Api("", CODE_ASSIST, rules, is_thinking=code_assist_thinks, inside="request"))
 
 
 _CODE_ASSIST_MODELS = ("gemini-3-pro-preview", "gemini-3.7-flash", "claude-sonnet-4-5")
@@ -99,16 +72,25 @@ _CONVERSE_API = Api(
     r"/model/[^/]+/converse(?:-stream)?$",
     converse_wire(bedrock.STYLE),
     bedrock.RULES,
-    model_of=_model_in_path,
+    model_of=model_in_path,
     is_streaming=lambda body, path: path.endswith("-stream"),
 )
 _INVOKE_API = Api(
     r"/model/[^/]+/invoke(?:-with-response-stream)?$",
     invoke_wire(bedrock.INVOKE_STYLE),
     bedrock.INVOKE_RULES,
-    model_of=_model_in_path,
+    model_of=model_in_path,
     is_streaming=lambda body, path: path.endswith("-stream"),
-    is_thinking=anthropic.is_thinking,
+    is_thinking=claude_settings.is_thinking,
+)
+_COMMAND_CODE_API = Api(
+    r"/alpha/generate$",
+    COMMAND_CODE,
+    command_code.RULES,
+    model_of=lambda body, path: string(as_object(body.get("params")).get("model")),
+    is_streaming=lambda body, path: True,
+    is_thinking=lambda exchange: True,
+    inside="params",
 )
 _OLLAMA_API = Api(
     r"/api/chat$",
@@ -118,9 +100,22 @@ _OLLAMA_API = Api(
     reject=refusals.plain_error,
     is_thinking=forbidden.ollama_thinks,
 )
+_DEEPSEEK_CHAT = (deepseek.model_known, deepseek.effort_known, deepseek.effort_with_thinking)
+_KIMI_CHAT = (presence.kimi_thinking_is_object, presence.kimi_one_switch, presence.kimi_text_not_empty)
 _DEEPSEEK_TOOLS = (presence.deepseek_tool_kinds, presence.deepseek_tool_choice)
-_GEMINI_RULES = (asking.gemini_tools_together, gemini.generate_is_signed, gemini.results_follow_code)
-_CLAUDE_RULES = (asking.claude_tool_kinds, asking.claude_sampling, asking.claude_results)
+_GEMINI_SETTINGS = (tool_schemas.gemini_tools, gemini_settings.thinking_fits, asking.gemini_tools_together)
+_GEMINI_RULES = (*_GEMINI_SETTINGS, gemini.generate_is_signed, gemini.results_follow_code)
+_CLAUDE_RULES = (
+    asking.claude_tool_kinds,
+    tool_schemas.claude_tools,
+    claude_settings.sampling_fits,
+    asking.claude_results,
+)
+_OPENAI_RESPONSES = responses_api(
+    responses_wires.OPENAI, tool_schemas.openai_responses_tools, *responses.OPENAI_RULES, has_websocket=True
+)
+_META_RULES = (switches.meta_always_thinks, switches.meta_forces_no_tool)
+_KIMI_RULES = (kimi.thinking_can_be_off, kimi.sampling_fixed, kimi.forced_tool)
 
 
 def _published(publisher: str, api: Api) -> Api:
@@ -136,9 +131,9 @@ def _raw_predict() -> tuple[Api, Api]:
         r"/models/[^/:]+:(?:r|streamR)awPredict$",
         wire,
         (anthropic.vertex_members, *_CLAUDE_RULES, *anthropic.RULES),
-        model_of=_model_in_path,
+        model_of=model_in_path,
         reject=refusals.anthropic_error,
-        is_thinking=anthropic.is_thinking,
+        is_thinking=claude_settings.is_thinking,
     )
     count = api._replace(
         path=r"/models/count-tokens:rawPredict$",
@@ -155,7 +150,7 @@ _ROWS = (
         "DeepSeek of 2025: reasoning in the input is an error",
         ("deepseek-reasoner",),
         reject=refusals.deepseek_error,
-        apis=(_chat(chat_styles.DEEPSEEK, presence.deepseek_r1_forbids),),
+        apis=(chat_api(chat_styles.DEEPSEEK, presence.deepseek_r1_forbids),),
         is_thinking=lambda exchange: True,
     ),
     Simulator(
@@ -163,7 +158,7 @@ _ROWS = (
         "DeepSeek V3.2: reasoning of the current tool loop must come back",
         ("deepseek-reasoner", "deepseek-chat"),
         reject=refusals.deepseek_error,
-        apis=(_chat(chat_styles.DEEPSEEK, *_DEEPSEEK_TOOLS, presence.deepseek_v3_2_requires),),
+        apis=(chat_api(chat_styles.DEEPSEEK, *_DEEPSEEK_TOOLS, presence.deepseek_v3_2_requires),),
         is_thinking=presence.deepseek_is_thinking,
     ),
     Simulator(
@@ -172,38 +167,41 @@ _ROWS = (
         ("deepseek-v4-pro", "deepseek-flash"),
         reject=refusals.deepseek_error,
         apis=(
-            _chat(chat_styles.DEEPSEEK, *_DEEPSEEK_TOOLS, presence.deepseek_chat_requires),
-            *_messages(
+            chat_api(chat_styles.DEEPSEEK, *_DEEPSEEK_CHAT, *_DEEPSEEK_TOOLS, presence.deepseek_chat_requires),
+            *messages_api(
                 messages.PLAIN,
+                deepseek.effort_with_thinking,
                 presence.deepseek_tool_choice,
                 presence.deepseek_requires(presence.has_block, "content[].thinking"),
             ),
-            _responses(
+            responses_api(
                 responses_wires.DEEPSEEK,
+                deepseek.model_known,
                 *_DEEPSEEK_TOOLS,
                 presence.deepseek_calls_before_outputs,
                 presence.deepseek_requires(presence.has_item, "reasoning_text"),
-            ),
+            )._replace(is_thinking=deepseek.responses_think),
         ),
         is_thinking=presence.deepseek_is_thinking,
-        profiles=("tools", "toolcalls", "nonblank"),
+        profiles=("tools", "toolcalls", "nonblank", "reseller"),
     ),
     Simulator(
         "kimi",
         "Moonshot Kimi: reasoning of every tool call must come back; call ids collide; chat and Anthropic APIs",
-        ("kimi-k2.6", "kimi-k3", "kimi-k2-thinking"),
+        ("kimi-k2.6", "kimi-k3", "kimi-k2.7-code", "kimi-k2-thinking"),
         reject=refusals.typed_error,
         apis=(
-            _chat(
+            chat_api(
                 chat_styles.KIMI,
-                presence.kimi_thinking_is_object,
-                presence.kimi_one_switch,
-                presence.kimi_text_not_empty,
+                *_KIMI_CHAT,
+                *_KIMI_RULES,
                 presence.calls_require(presence.has_field, presence.kimi_missing),
             ),
-            *_messages(messages.KIMI, presence.calls_require(presence.has_block, presence.kimi_missing)),
+            *messages_api(
+                messages.KIMI, *_KIMI_RULES, presence.calls_require(presence.has_block, presence.kimi_missing)
+            ),
         ),
-        is_thinking=presence.kimi_is_thinking,
+        is_thinking=kimi.kimi_is_thinking,
     ),
     Simulator(
         "mimo",
@@ -211,45 +209,53 @@ _ROWS = (
         ("mimo-v2.5-pro", "mimo-v2-flash"),
         reject=refusals.mimo_error,
         apis=(
-            _chat(chat_styles.MIMO, presence.calls_require(presence.has_field, presence.mimo_missing)),
-            *_messages(messages.PLAIN, presence.calls_require(presence.has_block, presence.mimo_missing)),
+            chat_api(chat_styles.MIMO, presence.calls_require(presence.has_field, presence.mimo_missing)),
+            *messages_api(messages.PLAIN, presence.calls_require(presence.has_block, presence.mimo_missing)),
         ),
         is_thinking=presence.mimo_is_thinking,
     ),
     Simulator(
         "glm",
-        "Zhipu GLM: never refuses; what came back is in /_stats",
-        ("glm-5", "glm-4.7"),
-        apis=(_chat(chat_styles.GLM),),
+        "Zhipu GLM: takes any reasoning and none; clears earlier turns unless asked not to, or on the Coding Plan",
+        ("glm-5", "glm-5.3", "glm-4.7"),
+        apis=(chat_api(chat_styles.GLM, switches.glm_can_be_off, switches.glm_efforts, switches.glm_clears_thinking),),
         is_thinking=_unless_disabled,
     ),
     Simulator(
         "minimax",
-        "MiniMax: `<think>` in the text, or `reasoning_split`; never refuses; chat and Anthropic APIs",
-        ("MiniMax-M3", "MiniMax-M2"),
-        apis=(_chat(chat_styles.MINIMAX), *_messages(messages.PLAIN, reject=refusals.anthropic_error)),
-        is_thinking=_unless_disabled,
+        "MiniMax: `<think>` in the text, or `reasoning_split`; M3 thinks unasked on chat alone; three APIs",
+        ("MiniMax-M3", "MiniMax-M3.1", "MiniMax-M2"),
+        apis=(
+            chat_api(chat_styles.MINIMAX, switches.minimax_can_be_off),
+            *messages_api(messages.PLAIN, switches.minimax_can_be_off, reject=refusals.anthropic_error),
+            responses_api(responses_wires.DEEPSEEK, switches.minimax_can_be_off),
+        ),
+        is_thinking=switches.minimax_thinks,
     ),
     Simulator(
         "qwen",
-        "Qwen on DashScope: never refuses; what came back is in /_stats",
-        ("qwen3.7-max",),
-        apis=(_chat(chat_styles.QWEN),),
+        "Qwen on DashScope: takes any reasoning and none; reads earlier turns with `preserve_thinking`",
+        ("qwen3.7-max", "qwen3.8-max"),
+        apis=(
+            chat_api(
+                chat_styles.QWEN, switches.qwen_streams_thinking, switches.qwen_one_limit, switches.qwen_preserves
+            ),
+        ),
         is_thinking=_unless_disabled,
     ),
     Simulator(
         "anthropic",
-        "Anthropic Messages: signed thinking; profiles for Claude 4/4.5, for 4.6 and later, and for bound blocks",
-        ("claude-sonnet-4-5", "claude-opus-4-8", "claude-opus-5-5"),
+        "Anthropic Messages: signed thinking, by the model's name; profiles for the kinds of account",
+        ("claude-sonnet-4-5", "claude-opus-4-8", "claude-sonnet-5-5", "claude-opus-5-5", "claude-fable-5-2"),
         reject=refusals.anthropic_error,
-        apis=_messages(
+        apis=messages_api(
             anthropic.STYLE,
             anthropic.thread_known,
             *_CLAUDE_RULES,
             *anthropic.RULES,
         ),
-        is_thinking=anthropic.is_thinking,
-        profiles=("classic", "adaptive", "bound"),
+        is_thinking=claude_settings.is_thinking,
+        profiles=("bound", "older", "oauth", "classic", "adaptive"),
     ),
     Simulator(
         "bedrock",
@@ -258,7 +264,7 @@ _ROWS = (
         reject=refusals.bedrock_error,
         apis=(_CONVERSE_API, _INVOKE_API),
         is_thinking=bedrock.is_thinking,
-        profiles=("classic", "adaptive", "bound"),
+        profiles=("bound", "older", "first-binding", "classic", "adaptive"),
     ),
     Simulator(
         "gemini",
@@ -266,8 +272,8 @@ _ROWS = (
         ("gemini-3-pro-preview", "gemini-3.7-flash"),
         reject=refusals.gemini_error,
         apis=(
-            *_generate(*_GEMINI_RULES),
-            _chat(chat_styles.GOOGLE, gemini.chat_is_signed, reject=refusals.gemini_chat_error),
+            *generate_api(*_GEMINI_RULES),
+            chat_api(chat_styles.GOOGLE, gemini.chat_is_signed, reject=refusals.gemini_chat_error),
             Api(
                 r"/interactions$",
                 INTERACTIONS,
@@ -280,8 +286,8 @@ _ROWS = (
         "Code Assist and Antigravity: Gemini in an envelope, signed as Gemini 3; Claude with signed thoughts",
         _CODE_ASSIST_MODELS,
         reject=refusals.gemini_error,
-        apis=_code_assist(
-            gemini.for_gemini(asking.gemini_tools_together),
+        apis=code_assist_api(
+            *(gemini.for_gemini(rule) for rule in _GEMINI_SETTINGS),
             gemini.for_gemini(gemini.generate_is_signed),
             gemini.for_gemini(gemini.results_follow_code),
             gemini.claude_is_signed,
@@ -294,10 +300,10 @@ _ROWS = (
         ("gemini-3-pro-preview", "claude-sonnet-4-5@20250929", "claude-opus-4-8"),
         reject=refusals.gemini_error,
         apis=(
-            *(_published("google", api) for api in _generate(*_GEMINI_RULES)),
+            *(_published("google", api) for api in generate_api(*_GEMINI_RULES)),
             *(_published("anthropic", api) for api in _raw_predict()),
         ),
-        profiles=("classic", "adaptive", "bound"),
+        profiles=("bound", "older", "oauth", "classic", "adaptive"),
     ),
     Simulator(
         "gemini-2.5",
@@ -305,49 +311,52 @@ _ROWS = (
         ("gemini-2.5-pro", "gemini-2.5-flash"),
         reject=refusals.gemini_error,
         apis=(
-            *_generate(asking.gemini_tools_together),
-            _chat(chat_styles.GOOGLE, reject=refusals.gemini_chat_error),
+            *generate_api(*_GEMINI_SETTINGS),
+            chat_api(chat_styles.GOOGLE, reject=refusals.gemini_chat_error),
         ),
     ),
     Simulator(
         "openai",
         "OpenAI: Responses, stored or not, with pairs and ciphertext; chat, where reasoning has no place",
-        ("gpt-5.1", "o4-mini"),
+        ("gpt-5.1", "gpt-5.6-sol", "gpt-6-astra", "gpt-6.1-sol", "o4-mini"),
         apis=(
-            _responses(responses_wires.OPENAI, *responses.OPENAI_RULES, has_websocket=True),
-            _chat(chat_styles.OPENAI, *responses.CHAT_RULES, responses.chat_effort_with_tools),
+            _OPENAI_RESPONSES,
+            chat_api(chat_styles.OPENAI, tool_schemas.openai_chat_tools, *responses.CHAT_RULES),
         ),
+        profiles=("default", "unchecked", "unverified"),
     ),
     Simulator(
         "azure",
         "Azure OpenAI: like OpenAI; ciphertext of another resource is refused",
         ("gpt-5-mini",),
         apis=(
-            _responses(responses_wires.OPENAI, *responses.OPENAI_RULES, has_websocket=True),
-            _chat(chat_styles.OPENAI, *responses.CHAT_RULES),
+            _OPENAI_RESPONSES,
+            chat_api(chat_styles.OPENAI, tool_schemas.openai_chat_tools, *responses.CHAT_RULES),
         ),
     ),
     Simulator(
         "xai",
-        "xAI: Responses with ciphertext, which must be xAI's own; chat",
+        "xAI: Responses with ciphertext, which must be xAI's own; chat, which from Grok 4 on has no field for it",
         ("grok-4.7", "grok-3-mini"),
         reject=refusals.xai_error,
         apis=(
-            _responses(
+            responses_api(
                 responses_wires.XAI,
                 asking.xai_tool_kinds,
+                switches.xai_parameters,
                 responses.xai_summary_given,
                 responses.xai_ciphertext_opens,
                 has_websocket=True,
             ),
-            _chat(chat_styles.XAI),
+            chat_api(chat_styles.XAI, switches.xai_parameters),
         ),
+        is_thinking=switches.xai_thinks,
     ),
     Simulator(
         "openrouter",
         "OpenRouter: `reasoning_details`; the rules of the model's own provider, errors wrapped",
         ("anthropic/claude-sonnet-4.5", "google/gemini-3-pro-preview", "openai/gpt-5", "deepseek/deepseek-v4-pro"),
-        apis=(_chat(openrouter.STYLE, openrouter.upstream_agrees),),
+        apis=(chat_api(openrouter.STYLE, openrouter.upstream_agrees),),
         is_thinking=openrouter.is_thinking,
     ),
     Simulator(
@@ -355,34 +364,47 @@ _ROWS = (
         "Mistral: thinking chunks in content; any unknown member is a 422",
         ("magistral-medium-latest", "mistral-small-latest"),
         reject=refusals.mistral_error,
-        apis=(_chat(chat_styles.MISTRAL, forbidden.mistral_extra_keys),),
+        apis=(chat_api(chat_styles.MISTRAL, forbidden.mistral_extra_keys, switches.mistral_effort),),
+        is_thinking=switches.mistral_thinks,
     ),
     Simulator(
         "groq",
         "Groq: `reasoning`; refuses unknown members of a message",
         ("openai/gpt-oss-120b",),
         reject=refusals.typed_error,
-        apis=(_chat(chat_styles.GROQ, forbidden.groq_properties),),
+        apis=(chat_api(chat_styles.GROQ, forbidden.groq_properties, switches.groq_effort),),
     ),
     Simulator(
         "cerebras",
         "Cerebras: `reasoning`; refuses unknown members of a message, with a flat error body",
         ("gpt-oss-120b", "zai-glm-4.7"),
         reject=refusals.cerebras_error,
-        apis=(_chat(chat_styles.CEREBRAS, forbidden.cerebras_properties),),
+        apis=(chat_api(chat_styles.CEREBRAS, forbidden.cerebras_properties),),
     ),
     Simulator(
         "ollama",
         "Ollama: its own chat with `thinking`, and the OpenAI-compatible API with `reasoning`",
         ("qwen3:14b", "llama3.2"),
-        apis=(_OLLAMA_API, _chat(chat_styles.OLLAMA, forbidden.ollama_effort_known)),
+        apis=(_OLLAMA_API, chat_api(chat_styles.OLLAMA, forbidden.ollama_effort_known)),
+        profiles=("default", "0.17"),
+        others=((r"/api/show$", templates.ollama_show(forbidden.ollama_model_thinks)),),
     ),
     Simulator(
         "vllm",
-        "vLLM: `reasoning` out, either name in; never refuses",
-        ("Qwen/Qwen3-32B",),
-        apis=(_chat(chat_styles.VLLM),),
+        "vLLM: `reasoning` out, either name in; the model's template reads it or not, and raises as a 500",
+        ("Qwen/Qwen3-32B", "Qwen/Qwen3.8-35B", "openai/gpt-oss-120b"),
+        apis=(chat_api(chat_styles.VLLM, templates.vllm_renders),),
         is_thinking=_unless_disabled,
+        others=((r"/tokenize$", templates.vllm_tokenize),),
+    ),
+    Simulator(
+        "llamacpp",
+        "llama.cpp: `reasoning_content`; the profile is the template that is loaded, which `/props` shows",
+        ("local",),
+        apis=(chat_api(chat_styles.LLAMACPP, templates.llama_renders),),
+        is_thinking=_unless_disabled,
+        profiles=templates.LOADED,
+        others=((r"/props$", templates.llama_props), (r"/apply-template$", templates.llama_apply_template)),
     ),
     Simulator(
         "copilot",
@@ -390,9 +412,45 @@ _ROWS = (
         ("claude-sonnet-4.5", "gpt-5.3-codex"),
         reject=refusals.copilot_error,
         apis=(
-            _chat(chat_styles.COPILOT, forbidden.copilot_opaque_opens),
-            _responses(responses_wires.COPILOT, *responses.OPENAI_RULES),
+            chat_api(
+                chat_styles.COPILOT,
+                switches.copilot_serves("/chat/completions"),
+                switches.copilot_effort,
+                forbidden.copilot_opaque_opens,
+            ),
+            responses_api(
+                responses_wires.COPILOT,
+                switches.copilot_serves("/responses"),
+                switches.copilot_input_types,
+                *responses.OPENAI_RULES,
+            ),
+            *messages_api(
+                anthropic.STYLE,
+                switches.copilot_serves("/v1/messages"),
+                switches.copilot_effort,
+                *_CLAUDE_RULES,
+                *anthropic.RULES,
+            ),
         ),
+        profiles=("default", "no-items"),
+    ),
+    Simulator(
+        "command-code",
+        "Command Code: the AI SDK's stream parts as lines of JSON; reasoning is taken back and never asked for",
+        ("deepseek/deepseek-v4-pro", "claude-sonnet-5"),
+        reject=refusals.command_code_error,
+        apis=(_COMMAND_CODE_API,),
+    ),
+    Simulator(
+        "meta",
+        "Meta: Muse Spark always reasons; ciphertext on Responses, redacted blocks on Messages, nothing on chat",
+        ("muse-spark",),
+        apis=(
+            responses_api(responses_wires.OPENAI, *_META_RULES, responses.ciphertext_opens),
+            chat_api(chat_styles.OPENAI, *_META_RULES),
+            *messages_api(messages.META, *_META_RULES, reject=refusals.anthropic_error),
+        ),
+        is_thinking=lambda exchange: True,
     ),
 )
 SIMULATORS: dict[str, Simulator] = {row.name: row for row in _ROWS}

@@ -68,11 +68,12 @@ class Tool(Struct, frozen=True):
 
 
 class TokenCounts(Struct, frozen=True):
-    """Tokens, as four characters each; `output` includes `reasoning`."""
+    """Tokens, as four characters each; `output` includes `reasoning`, `input` includes `cached`."""
 
     input: int
     output: int
     reasoning: int
+    cached: int = 0
 
     @property
     def total(self) -> int:

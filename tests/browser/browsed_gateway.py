@@ -114,7 +114,7 @@ class World:
     def refused(self) -> str:
         """The id of a request that its provider refuses, whatever is done."""
         chat = self.chat("Mend the tokenizer", "refused")
-        chat.history += _lost_turn()
+        chat.history += lost_turn()
         response = chat.ask("wall", "deepseek-v4-pro")
         assert response.status_code == 400
         return response.headers["x-thoughtline-request"]
@@ -128,7 +128,7 @@ class World:
         return response.headers["x-thoughtline-request"]
 
 
-def _lost_turn() -> list[Json]:
+def lost_turn() -> list[Json]:
     call = {"id": "call_00_lost", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
     return [
         {"role": "assistant", "content": None, "tool_calls": [call]},
@@ -142,7 +142,7 @@ def world(takes_keys: bool = False, store_url: str = "memory://") -> Iterator[Wo
     slow = SlowStream()
     with upstream(slow.answer) as one, upstream(refuse) as wall:
         rows = {
-            "acme": Provider("acme", served("deepseek").url, ("openai_chat",)),
+            "acme": Provider("acme", served("deepseek", "reseller").url, ("openai_chat",)),
             "keyed": Provider("keyed", served("deepseek").url, ("openai_chat",), api_keys=("a-key",)),
             "slow": Provider("slow", one.url, ("openai_chat",)),
             "wall": Provider("wall", wall.url, ("openai_chat",)),

@@ -94,7 +94,7 @@ def test_a_key_is_added_and_revoked(page: Page, keyed: World) -> None:
     expect(page.get_by_text("No client keys")).to_be_visible()
     page.get_by_label("Name").fill("ann")
     page.get_by_role("button", name="Add key").click()
-    secret = page.locator(".secret code").inner_text()
+    secret = page.locator(".secret > code").first.inner_text()
     assert keyed.chat("With a key", "keyed", key=secret).ask("keyed", "deepseek-v4-pro").status_code == 200
     page.reload()
     row = page.locator("tr", has_text="ann")
@@ -133,20 +133,21 @@ def test_a_client_is_connected(page: Page, gateway: World) -> None:
     page.get_by_label("Client").select_option("claude-code")
     page.get_by_label("Provider").select_option("kimi")
     expect(page.locator(".setup pre").first).to_contain_text(f"{gateway.url}/kimi")
+    expect(page.locator(".setup")).to_contain_text("thoughtline run claude-code --provider kimi starts it")
     light = page.get_by_role("status")
     expect(light).to_contain_text("Waiting for the first request of Claude Code")
     body = {"model": "kimi-k3", "max_tokens": 64, "messages": [{"role": "user", "content": "hi"}]}
     headers = {"user-agent": PROGRAM, "x-api-key": "someone", "anthropic-version": "2023-06-01"}
     assert httpx.post(f"{gateway.url}/kimi/v1/messages", json=body, headers=headers).status_code == 200
-    expect(light).to_contain_text("Claude Code is connected.")
+    expect(light).to_contain_text("Claude Code has sent requests here.")
 
 
-def test_a_lesson_is_reset(page: Page, gateway: World) -> None:
+def test_what_was_learned_is_reset(page: Page, gateway: World) -> None:
     """What a refusal taught is listed until somebody resets it."""
     gateway.healed()
     gateway.log_in(page, "/contracts")
-    lessons = page.locator(".panel", has_text="Learned from refusals")
-    expect(lessons).to_contain_text("acme")
-    lessons.get_by_role("button", name="Reset", exact=True).first.click()
-    lessons.get_by_role("button", name="Reset it?").click()
-    expect(lessons).to_contain_text("Nothing learned yet")
+    learned = page.locator(".panel", has_text="Learned from refusals")
+    expect(learned).to_contain_text("acme")
+    learned.get_by_role("button", name="Reset", exact=True).first.click()
+    learned.get_by_role("button", name="Reset it?").click()
+    expect(learned).to_contain_text("Nothing learned yet")

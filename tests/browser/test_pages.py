@@ -19,7 +19,7 @@ VIEWS = {
     "memory": "Memory",
     "health": "Health",
     "connect": "Connect",
-    "contracts": "Contracts and lessons",
+    "contracts": "Contracts",
     "audit": "Audit",
     "settings": "Settings",
 }
@@ -103,6 +103,17 @@ def test_every_view_where_nothing_has_happened(page: Page, idle: World) -> None:
         page.goto(f"{idle.url}/{path}")
         expect(page.get_by_text(empty)).to_be_visible()
         look(page, f"empty-{path}")
+
+
+@pytest.mark.parametrize("path", ["/sessions/%E0%A4%A", "/requests/100%", "/live/%zz"])
+def test_an_address_with_a_stray_percent_sign(watched: Watched, busy: World, path: str) -> None:
+    """The view is there, and says that there is nothing of that name."""
+    watched.expected = ("404", "400")
+    page = watched.page
+    busy.log_in(page)
+    page.goto(busy.url + path)
+    expect(page.locator(".shell")).to_be_visible()
+    expect(page.get_by_text("Loading…")).to_have_count(0)
 
 
 def test_every_view_leads_to_its_json(page: Page, busy: World) -> None:

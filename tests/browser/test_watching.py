@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.browsed_gateway import SENTENCE, World
+from tests.browser.browsed_gateway import SENTENCE, World, lost_turn
 from tests.browser.conftest import Watched
 
 
@@ -151,3 +152,41 @@ def test_dark_and_light(page: Page, gateway: World, scheme: str) -> None:
     expect(page.locator("body")).not_to_have_css("background-color", before)
     page.reload()
     expect(page.get_by_title("Dark or light")).to_have_text(other)
+
+
+def test_a_turn_that_went_up_blank(page: Page, gateway: World) -> None:
+    """An outcome of its own, with a whole sentence."""
+    chat = gateway.chat("Look at the log", "blank")
+    chat.history += lost_turn()
+    response = chat.ask("deepseek", "deepseek-v4-pro")
+    assert response.status_code == 200
+    gateway.log_in(page, f"/requests/{response.headers['x-thoughtline-request']}")
+    expect(page.locator(".head .tag")).to_have_text("blank")
+    expect(page.locator(".turns p")).to_have_text(re.compile("^there is no record of this turn"))
+
+
+def test_a_request_that_went_nowhere_has_no_bodies(page: Page, gateway: World) -> None:
+    """Bodies are kept here, so the page does not say that they are not."""
+    request = httpx.post(f"{gateway.url}/nowhere/v1/x", json={}).headers["x-thoughtline-request"]
+    gateway.log_in(page, f"/requests/{request}")
+    expect(page.get_by_text("This request did not go to a provider")).to_be_visible()
+    expect(page.get_by_text("Bodies are not kept")).to_have_count(0)
+
+
+def test_since_when_requests_are_counted(page: Page, gateway: World) -> None:
+    """Not the last 24 hours, if it runs since a moment ago."""
+    gateway.log_in(page)
+    expect(page.locator(".top p").first).to_contain_text("Since the start, ")
+    expect(page.get_by_text("Last 24 h")).to_have_count(0)
+
+
+@pytest.mark.parametrize("view", ["live", "health"])
+def test_a_gateway_that_is_gone_has_no_good_store(page: Page, watched: Watched, gateway: World, view: str) -> None:
+    watched.expected = ("ERR_FAILED",)  # what is aborted below
+    gateway.log_in(page)
+    page.goto(f"{gateway.url}/{view}")
+    expect(page.locator(".state")).to_contain_text("Store OK")
+    page.route("**/*", lambda route: route.abort())
+    expect(page.locator(".state")).to_contain_text("does not answer", timeout=15_000)  # asked every five seconds
+    expect(page.get_by_text("The store is OK")).to_have_count(0)
+    page.unroute("**/*")

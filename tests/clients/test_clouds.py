@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import pytest
@@ -66,24 +67,26 @@ def _gateway(cloud: Cloud, upstream: Upstream) -> AbstractContextManager[Running
     return running({}, Settings(providers={cloud.simulator: provider}))
 
 
-def _asked(upstream: Upstream) -> set[str]:
-    return {seen.path for seen in upstream.watched.seen if seen.status != 200}
+EXPECTED = ("modified", "thinking", "/inference-profiles")
+"""What refusals may be about: turns in another order, and a list that the simulator does not have."""
 
 
 @pytest.mark.programs
 @pytest.mark.parametrize("cloud", CLOUDS, ids=[cloud.id for cloud in CLOUDS])
 def test_ten_turns_with_tools(cloud: Cloud, place: Place) -> None:
-    """Every turn that is sent again is whole, those that the program wrote in another order too; each request has a
-    signature that holds, where the gateway has credentials to sign with."""
+    """Every turn that is sent again is whole. Where the program wrote one in another order, it is refused once and put
+    right. Each request has a signature that holds, where the gateway has credentials to sign with."""
     upstream = start(cloud.simulator, cloud.profile, _script())
     with _gateway(cloud, upstream) as gateway:
         task = Task(f"{gateway.url}/{cloud.simulator}", cloud.model)
         done = run(cloud.program, cloud.program.begin("Ten steps, please."), place, task)
         restored = [line.get("restored", 0) for line in gateway.lines]
     assert (done.status, done.answer) == (0, "Ten turns."), (done, upstream.refusals())
-    assert upstream.verdicts() == [["whole"] * before for before in range(TURNS)]
+    verdicts = upstream.verdicts()
+    assert len(verdicts) <= TURNS + 2
+    assert [verdict for verdict, _ in groupby(verdicts)] == [["whole"] * before for before in range(TURNS)]
     assert any(restored)
-    assert _asked(upstream) <= {"/inference-profiles"}
+    assert all(any(word in refusal for word in EXPECTED) for refusal in upstream.refusals()), upstream.refusals()
     assert place.trap.strangers(cloud.program) == []
 
 

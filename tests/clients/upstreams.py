@@ -16,6 +16,9 @@ from thoughtline.values.turns import FormatName
 from thoughtline_sim.app import Receive, Scope, Send, SimulatorApp, simulator_app
 from thoughtline_sim.values import Verdict
 
+_MOST_TURNS = 40
+"""More than a program makes of a task."""
+
 
 class Seen(NamedTuple):
     """A request as it reached the simulator, and how it was answered."""
@@ -28,18 +31,22 @@ class Seen(NamedTuple):
 class Watched:
     """A simulator that keeps a line on every request, those it has no API for included, and its body.
 
-    `script` is what its model says, `|` between the lines: most programs can't be told to send a header.
+    `script` is what its model says, `|` between the lines: most programs can't be told to send a header. With
+    `by_request`, its turns answer one request after the other, whatever a client made of the history.
     """
 
-    def __init__(self, app: SimulatorApp, script: str = "") -> None:
+    def __init__(self, app: SimulatorApp, script: str = "", *, by_request: bool = False) -> None:
         self.app = app
         self.script = script
+        self._turns = script.split("|---|") if by_request else []
+        self._answered = 0
         self.seen: list[Seen] = []
         self.bodies: list[bytes] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def note(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
+                self._answered += message["status"] == 200
                 self.seen.append(Seen(scope["method"], scope["path"], message["status"]))
             await send(message)
 
@@ -52,6 +59,9 @@ class Watched:
                 self.bodies.append(b"".join(body))
             return message
 
+        if self._turns:
+            turn = self._turns[min(self._answered, len(self._turns) - 1)]
+            self.script = "|---|".join([turn] * _MOST_TURNS)
         if self.script and scope["type"] in ("http", "websocket"):
             scope["headers"] = [*scope["headers"], (b"x-sim-script", self.script.encode())]
         await self.app(scope, hear, note)
@@ -81,9 +91,9 @@ class Upstream(NamedTuple):
         return [verdicts for verdicts, _ in self.judged()]
 
 
-def start(simulator: str, profile: str | None = None, script: str = "") -> Upstream:
+def start(simulator: str, profile: str | None = None, script: str = "", *, by_request: bool = False) -> Upstream:
     """A simulator of its own for one test."""
-    watched = Watched(simulator_app(simulator, profile, seed=7, now=lambda: NOW), script)
+    watched = Watched(simulator_app(simulator, profile, seed=7, now=lambda: NOW), script, by_request=by_request)
     return Upstream(simulator, listening(watched), watched)
 
 

@@ -16,7 +16,7 @@ from thoughtline.cli import main
 from thoughtline.settings import ServerSettings, Settings
 
 TOKEN = "a-token-of-the-tests-000"
-TURNS = (("deepseek", "m", "one"), ("deepseek", "m", "two"), ("kimi", "kimi-k2.6", "three"))
+TURNS = (("deepseek", "deepseek-v4-pro", "one"), ("deepseek", "deepseek-v4-pro", "two"), ("kimi", "kimi-k2.6", "three"))
 TOOLS = [{"type": "function", "function": {"name": "bash", "parameters": {"type": "object", "properties": {}}}}]
 
 
@@ -28,8 +28,8 @@ def place(tmp_path: Path) -> Iterator[dict[str, list[str]]]:
     settings = Settings(server=replace(ServerSettings(), admin_token=TOKEN))
     with running(simulators, settings, url) as gateway:
         for provider, model, words in (
-            ("deepseek", "m", "one"),
-            ("deepseek", "m", "two"),
+            ("deepseek", "deepseek-v4-pro", "one"),
+            ("deepseek", "deepseek-v4-pro", "two"),
             ("kimi", "kimi-k2.6", "three"),
         ):
             body = {"model": model, "messages": [{"role": "user", "content": words}], "tools": TOOLS}

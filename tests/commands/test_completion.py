@@ -25,9 +25,9 @@ def completed(line: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("thoughtline se", ["serve"]),
+        ("thoughtline se", ["serve", "service"]),
         ("thoughtline serve --po", ["--port"]),
-        ("thoughtline connect claude", ["claude-code"]),
+        ("thoughtline connect claude-code", ["claude-code", "claude-code-router"]),
         ("thoughtline sim deepseek-r", ["deepseek-r1"]),
         ("thoughtline keys re", ["revoke"]),
     ],

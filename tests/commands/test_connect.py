@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 
 from thoughtline.cli import main
 from thoughtline.clients import CLIENTS, DEFAULT_URL, Client, address_of
-from thoughtline.commands.client_files import ClientRecord, changes_for, file_of
+from thoughtline.commands.client_files import Change, ClientRecord, changes_for, file_of
+from thoughtline.gateway.admin_token import admin_token
+from thoughtline.gateway.client_keys import KeyMark
+from thoughtline.settings import Settings, make_private
+from thoughtline.stores import open_store
 
 WRITTEN = [client for client in CLIENTS if any(step.file for step in client.steps)]
 every_written = pytest.mark.parametrize("client", WRITTEN, ids=[client.name for client in WRITTEN])
@@ -107,10 +111,10 @@ def test_the_key_is_written_and_not_shown(
     assert main(["connect", "claude", "--provider", "deepseek", "--write"]) == 0
     output = capsys.readouterr().out
     assert KEY not in output
-    assert '"ANTHROPIC_API_KEY": "…"' in output
+    assert '"ANTHROPIC_AUTH_TOKEN": "…"' in output
     written = json.loads(file.read_text())
     assert written["theme"] == "dark"
-    assert written["env"]["ANTHROPIC_API_KEY"] == KEY
+    assert written["env"]["ANTHROPIC_AUTH_TOKEN"] == KEY
     assert written["env"]["ANTHROPIC_BASE_URL"].endswith("/deepseek")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
@@ -159,4 +163,35 @@ def test_what_no_file_takes_is_still_to_do(capsys: pytest.CaptureFixture[str]) -
     main(["connect", "qwen", "--write"])
     output = capsys.readouterr().out
     assert "Then, in the shell that starts it: qwen --auth-type openai" in output
-    assert "Replace YOUR_KEY by your key, or set THOUGHTLINE_KEY or DASHSCOPE_API_KEY" in output
+    assert "YOUR_KEY is a placeholder: replace it by your key, or set THOUGHTLINE_KEY or DASHSCOPE_API_KEY" in output
+
+
+@pytest.mark.parametrize("maker", ["connect", "run", "admin token", "key mark", "store"])
+async def test_the_data_folder_is_its_owners_whichever_command_makes_it(tmp_path: Path, maker: str) -> None:
+    """Whatever the umask is: it has keys in it."""
+    data, before = tmp_path / "share" / "thoughtline", os.umask(0o022)
+    try:
+        match maker:
+            case "connect":
+                ClientRecord(data, CLIENTS[0]).write([Change(tmp_path / "file", None, b"x")])
+            case "run":
+                make_private(data / "run" / "home")
+            case "admin token":
+                admin_token(Settings(), data)
+            case "key mark":
+                KeyMark(data).set()
+            case _:
+                await (await open_store(f"sqlite:///{data}/thoughtline.db")).close()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(data.stat().st_mode) == 0o700
+
+
+def test_a_new_file_is_written_for_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A member on each line: it is a file that its owner edits."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    assert main(["connect", "claude", "--write"]) == 0
+    lines = (tmp_path / ".claude" / "settings.json").read_text().splitlines()
+    assert lines[:2] == ["{", '  "env": {']
+    assert len(lines) > 4

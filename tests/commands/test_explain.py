@@ -11,8 +11,10 @@ import pytest
 from tests.gateway.managed_gateways import TOKEN, Managed, followed, managed
 from tests.gateway.test_admin_requests import NOVEL, acme, unseen
 from thoughtline.cli import main
-from thoughtline.commands.explain import DONE, NOT_FOUND
+from thoughtline.commands.explain import DONE, NOT_FOUND, demand_of
 from thoughtline.commands.telling import FAILED
+from thoughtline.gateway.admin.request_answers import ContractUsed
+from thoughtline.providers import CONTRACTS
 
 
 @pytest.fixture
@@ -44,13 +46,13 @@ def test_the_last_one_and_one_by_its_id(gateway: Managed, capsys: pytest.Capture
     answers = gateway.ask("list the files", turns=6)
     assert explain(gateway) == DONE
     output = capsys.readouterr().out
-    assert "(5 turns)  restored: found by the whole conversation before it" in output
+    assert "(5 turns)  restored: same conversation so far, same system prompt" in output
     assert "tokens" in output
     first = gateway.gateway.lines[1]["request"]
     assert explain(gateway, first[:7]) == DONE
     output = capsys.readouterr().out
     assert f"{first}" in output
-    assert "/messages/1  restored: found by the whole conversation before it" in output
+    assert "/messages/1  restored: same conversation so far, same system prompt" in output
     assert explain(gateway, first, "--json") == DONE
     assert json.loads(capsys.readouterr().out)["id"] == first
     assert not [one for one in answers if one["reasoning_content"] in output]
@@ -97,3 +99,27 @@ def test_following(gateway: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
     gateway.gateway.loop.call_soon_threadsafe(gateway.gateway.app.leave)
     following.join(20)
     assert not following.is_alive()
+
+
+def test_every_contract_has_words() -> None:
+    """What a provider demands is a sentence, whatever the kind and the scope."""
+    for contract in CONTRACTS.values():
+        used = ContractUsed(
+            contract.name,
+            contract.kind,
+            contract.scope,
+            takes=contract.takes,
+            carrier="",
+            source="",
+            is_overridden=False,
+            learned=[],
+        )
+        assert "_" not in demand_of(used)
+        assert demand_of(used).split()[0] in ("requires", "accepts")
+
+
+def test_nothing_failed_yet(capsys: pytest.CaptureFixture[str]) -> None:
+    """The gateway remembers what happened since it started, and says so."""
+    with managed() as gateway:
+        assert explain(gateway, "last-failed") == NOT_FOUND
+        assert "no request has failed since the gateway started" in capsys.readouterr().err

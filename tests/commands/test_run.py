@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -57,7 +58,7 @@ def test_the_client_s_status_is_ours(tmp_path: Path, gateway: str) -> None:
     """It has our process, our environment with what `connect` prints over it, and its own arguments."""
     installed(tmp_path, "claude", "sys.exit(7)")
     words = ("claude", "--provider", "deepseek", "--url", gateway, "--", "-p", "hi there", "--", "--provider")
-    variables = {"DEEPSEEK_API_KEY": KEY, "MINE": "1", "ANTHROPIC_AUTH_TOKEN": "old", "HTTPS_PROXY": "http://proxy:1"}
+    variables = {"DEEPSEEK_API_KEY": KEY, "MINE": "1", "ANTHROPIC_API_KEY": "old", "HTTPS_PROXY": "http://proxy:1"}
     process = started(tmp_path, *words, **variables)
     output, remarks = process.communicate(timeout=60)
     assert (process.returncode, remarks) == (7, "")
@@ -65,9 +66,9 @@ def test_the_client_s_status_is_ours(tmp_path: Path, gateway: str) -> None:
     assert shown["pid"] == process.pid
     assert shown["words"] == ["-p", "hi there", "--", "--provider"]
     assert shown["env"]["ANTHROPIC_BASE_URL"] == f"{gateway}/deepseek"
-    assert shown["env"]["ANTHROPIC_API_KEY"] == KEY
+    assert shown["env"]["ANTHROPIC_AUTH_TOKEN"] == KEY
     assert shown["env"]["ANTHROPIC_DEFAULT_HAIKU_MODEL"] == "deepseek-v4-pro"
-    assert "ANTHROPIC_AUTH_TOKEN" not in shown["env"]
+    assert "ANTHROPIC_API_KEY" not in shown["env"]
     assert (shown["env"]["MINE"], shown["env"]["NO_PROXY"]) == ("1", "127.0.0.1")
 
 
@@ -97,6 +98,10 @@ def test_a_gateway_of_its_own(tmp_path: Path) -> None:
         assert waiting.recv(1) == b""  # it hangs up when it ends
 
 
+OWN = f"{shlex.quote(sys.executable)} -m thoughtline.cli"
+"""How the program is started again where no PATH leads to it."""
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -107,9 +112,9 @@ def test_a_gateway_of_its_own(tmp_path: Path) -> None:
         (["codex"], "no program codex in PATH; install it: npm install --global @openai/codex"),
         (
             ["zed"],
-            "Zed can't be configured by flags or variables. Change its own settings: thoughtline connect zed --write",
+            f"Zed can't be configured by flags or variables. Change its own settings: {OWN} connect zed --write",
         ),
-        (["cursor"], "Cursor can't be configured by flags or variables. What to set in it: thoughtline connect cursor"),
+        (["cursor"], f"Cursor can't be configured by flags or variables. What to set in it: {OWN} connect cursor"),
         (["cluade"], "no client cluade; did you mean claude-code?"),
         (["claude", "--provider", "depseek"], "no provider depseek; did you mean deepseek?"),
         (["claude", "--model", "depseek/x"], "no provider depseek; did you mean deepseek?"),
@@ -140,6 +145,44 @@ def test_everything_that_connect_prints_is_set(client: object) -> None:
     given = " ".join([*launch.arguments, *launch.variables.values(), *(file.text for file in launch.files)])
     for value in (ADDRESS.base, ADDRESS.model, KEY):
         assert value in given
+
+
+@pytest.mark.parametrize(
+    ("given", "passed"),
+    [
+        ([], ["--model", "thoughtline-deepseek/some-model"]),
+        (["--continue"], ["--model", "thoughtline-deepseek/some-model", "--continue"]),
+        (["run", "-c", "hi"], ["run", "--model", "thoughtline-deepseek/some-model", "-c", "hi"]),
+        (["run", "-m", "other/x", "hi"], ["run", "-m", "other/x", "hi"]),
+        (["run", "--model=other/x", "hi"], ["run", "--model=other/x", "hi"]),
+        (["serve", "--port", "1"], ["serve", "--port", "1"]),
+    ],
+)
+@pytest.mark.parametrize("name", ["opencode", "kilo"])
+def test_a_session_goes_on_with_the_model_that_is_named(name: str, given: list[str], passed: list[str]) -> None:
+    """Not with the one that it was begun with; a model that the user names counts more."""
+    client = find(name)
+    assert client is not None
+    launch = launch_of(client, ADDRESS, KEY)
+    assert launch is not None
+    assert launch.words(given) == passed
+
+
+def test_what_was_chosen_is_told(tmp_path: Path, gateway: str) -> None:
+    """The provider's own format, thinking, plain content: on stderr, before the client starts."""
+    installed(tmp_path, "opencode")
+    words = ("opencode", "--url", gateway, "--provider")
+    told = {
+        "anthropic": "It is set to speak anthropic_messages",
+        "mistral": "It gets plain text",
+    }
+    for provider, sentence in told.items():
+        process = started(tmp_path, *words, provider, THOUGHTLINE_KEY=KEY)
+        output, remarks = process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert remarks.startswith(f"thoughtline run: {sentence}")
+        config = json.loads(json.loads(output)["env"]["OPENCODE_CONFIG_CONTENT"])
+        assert list(config["provider"]) == [f"thoughtline-{provider}"]
 
 
 def test_flags_of_codex() -> None:

@@ -241,7 +241,7 @@ def system_of(format: FormatName, body: Json) -> str:
 
 
 def _joined(content: Any) -> str:
-    return content if isinstance(content, str) else "\n\n".join(part["text"] for part in content)
+    return content if isinstance(content, str) else "\n\n".join(part["text"] for part in content if "text" in part)
 
 
 async def talk(

@@ -228,10 +228,10 @@ async def test_too_long_and_deleted_thoughts_after_a_summary(desk: Desk) -> None
 async def test_a_compaction_keeps_what_was_quoted(desk: Desk) -> None:
     """The client writes a summary in place of most turns and keeps its last two: the system prompt is as before."""
     history: list[ChatTurn] = []
-    await talk(desk, history, (DEEPSEEK, thinks(1)), (DEEPSEEK, thinks(2)))
-    sent = await talk(desk, history, *((CLAUDE, thinks(number)) for number in range(3, 6)))
+    await talk(desk, history, (DEEPSEEK, thinks(1)), (DEEPSEEK, thinks(2)), session="s")
+    sent = await talk(desk, history, *((CLAUDE, thinks(number)) for number in range(3, 6)), session="s")
     compacted = [ChatTurn("user", "In short: two answers were given."), *history[-5:]]
-    after = await desk.ask(CLAUDE, request("anthropic_messages", [*compacted, ChatTurn("user", "And now?")]))
+    after = await desk.ask(CLAUDE, request("anthropic_messages", [*compacted, ChatTurn("user", "And now?")]), "s")
     assert after.texts == ["thought 1", "thought 2"]
     assert after.json["system"] == sent[-1].json["system"]
 

@@ -113,14 +113,16 @@ async def test_notes_hold_no_content() -> None:
 
 
 async def test_a_session_without_a_name_is_known_by_its_turns() -> None:
-    """A client that names no session and drops its first turns is still in the session it began."""
+    """A client that names no session is in the one it began, while its history shows that; words alone, without their
+    beginning, don't."""
     async with at_desk() as desk:
         history: list[ChatTurn] = []
         sent = await talk(desk, history, *((DEEPSEEK, thinks(number)) for number in range(6)))
+        again = await desk.ask(DEEPSEEK, request("openai_chat", [*history, ChatTurn("user", "And now?")]))
+        assert again.handover.session == sent[0].handover.session
         cut = await desk.ask(DEEPSEEK, request("openai_chat", [*history[6:], ChatTurn("user", "And now?")]))
-        assert cut.handover.session == sent[0].handover.session
         other = await desk.ask(DEEPSEEK, request("openai_chat", [ChatTurn("user", "Something else")]))
-        assert other.handover.session != cut.handover.session
+        assert len({again.handover.session, cut.handover.session, other.handover.session}) == 3
 
 
 async def test_an_unreadable_note_says_nothing() -> None:

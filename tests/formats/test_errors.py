@@ -46,6 +46,7 @@ WORDS: dict[FormatName, dict[int, str]] = {
         504: "DEADLINE_EXCEEDED",
     },
     "ollama_chat": dict.fromkeys(STATUSES, ""),
+    "command_code_generate": {status: str(status) for status in STATUSES},  # the number itself
     # Amazon Bedrock API reference, Converse.
     "bedrock_converse": {
         **dict.fromkeys((400, 402, 409, 413), "ValidationException"),

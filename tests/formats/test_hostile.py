@@ -67,6 +67,7 @@ NOT_JSON = {
     "NUL": b'{"messages":[{"role":"user","content":"a\x00b"}]}',
     "only NUL": b"\x00" * 64,
     "invalid UTF-8": b'{"messages":[{"role":"user","content":"\xff\xfe"}],"input":"\xff","contents":[]}',
+    "invalid UTF-8 in a system instruction": b'{"contents":[],"systemInstruction":"\xed\xa0\x80"}',
     "lone surrogate": b'{"messages":[{"role":"user","content":"\\ud800"}],"input":"\\ud800"}',
     "NaN": b'{"messages":NaN}',
     "a number": b"17",

@@ -24,8 +24,11 @@ from thoughtline.formats.json_text import (
     is_array,
     is_given,
     is_json,
+    member_spans,
+    members,
     object_of,
     pointer,
+    set_members,
 )
 from thoughtline.values.errors import DecodeError, EncodeError, LimitExceeded
 
@@ -284,3 +287,20 @@ def test_the_element_with_a_problem_is_named() -> None:
     with pytest.raises(DecodeError) as caught:
         decode_each([Raw(b"1"), Raw(b'"x"')], number, "/list")
     assert caught.value.place.startswith("/list/1")
+
+
+ODD = b'{ "a": 1, "\xff\xc3": {"\xfe": "\xff"}, "caf\xc3\xa9": [2],"a" : 3 }'
+"""With names that are no UTF-8."""
+
+
+def test_a_name_that_is_no_utf8_is_another_member() -> None:
+    """It hides no other one, its value is as it came, and an edit beside it leaves its bytes."""
+    found = members(ODD)
+    assert {name: bytes(value) for name, value in found.items()} == {
+        "a": b"3",
+        "??": b'{"\xfe": "\xff"}',
+        "caf\u00e9": b"[2]",
+    }
+    assert bytes(members(found["??"])["?"]) == b'"\xff"'
+    assert [ODD[one.value_start : one.end] for one in member_spans(ODD)] == [b"1", b'{"\xfe": "\xff"}', b"[2]", b"3"]
+    assert set_members(ODD, [("caf\u00e9", b"4")]) == ODD.replace(b"[2]", b"4")

@@ -31,7 +31,7 @@ LIST_MEMBER = {
     "gemini_code_assist": "contents",
     "gemini_interactions": "input",
 }
-INSIDE = {"gemini_code_assist": "request"}
+INSIDE = {"gemini_code_assist": "request", "command_code_generate": "params"}
 
 
 def bodies_of(case: WireCase) -> BodyCodec:

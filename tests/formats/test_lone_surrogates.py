@@ -46,6 +46,7 @@ BODIES: dict[str, dict[str, object]] = {
 }
 
 
+BODIES["command_code_generate"] = {"memory": "", "params": BODIES["openai_chat"]}
 BODIES["gemini_code_assist"] = {"model": "m", "request": BODIES["gemini_generate"]}
 BODIES["bedrock_invoke"] = {"anthropic_version": "bedrock-2023-05-31", **BODIES["anthropic_messages"]}
 

@@ -32,6 +32,7 @@ BODIES: dict[FormatName, Json] = {
     "ollama_chat": {"message": {"thinking": "no", "content": "words"}},
     "bedrock_converse": {"output": {"message": {"content": [{"reasoningContent": {}}, {"text": "words"}]}}},
 }
+BODIES["command_code_generate"] = {"type": "text-delta", "id": "0", "text": "words"}  # the one line of a stream
 BODIES["bedrock_invoke"] = BODIES["anthropic_messages"]
 BODIES["gemini_code_assist"] = {"response": BODIES["gemini_generate"]}
 BODIES["gemini_interactions"] = {
@@ -59,6 +60,8 @@ EVENTS: dict[str, tuple[FormatName, Json]] = {
         {"event_type": "step.delta", "index": 1, "delta": {"type": "text", "text": "words"}},
     ),
     "ollama": ("ollama_chat", {"message": {"content": "words"}, "done": False}),
+    "command code": ("command_code_generate", {"type": "text-delta", "id": "0", "text": "words"}),
+    "command code, older": ("command_code_generate", {"type": "text-delta", "delta": "words"}),
     "ollama, generate": ("ollama_chat", {"response": "words", "done": False}),
 }
 ENDS: dict[str, tuple[FormatName, Json]] = {
@@ -69,6 +72,7 @@ ENDS: dict[str, tuple[FormatName, Json]] = {
     "interactions": ("gemini_interactions", {"event_type": "interaction.completed"}),
     "interactions, error": ("gemini_interactions", {"event_type": "error"}),
     "ollama": ("ollama_chat", {"done": True}),
+    "command code": ("command_code_generate", {"type": "finish"}),
     "chat": ("openai_chat", {"error": {"message": "no"}}),
 }
 

@@ -64,6 +64,7 @@ FORMATS_ASKING: dict[FormatName, Asking] = {
         {"input": "hi", "generation_config": {"top_k": 1, "thinking_level": "high", "thinking_summaries": "auto"}},
         {"input": "hi", "generation_config": {"top_k": 1}},
     ),
+    "command_code_generate": Asking({**CHAT, "reasoning_effort": "high"}, CHAT),
     "ollama_chat": Asking({**CHAT, "think": True}, CHAT),
     "bedrock_converse": Asking(
         {**CONVERSE, "additionalModelRequestFields": {"top_k": 1, "thinking": {"type": "enabled"}}},

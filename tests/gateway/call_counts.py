@@ -9,20 +9,20 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from types import FrameType
 from typing import Any, TypeVar
 
+import pytest
 import uvloop
 from msgspec.structs import replace
-from pyreqwest.bytes import Bytes
-from pyreqwest.http import HeaderMap
 
 from tests.gateway.gateways import moved
 from thoughtline.catalogue import PROVIDERS
-from thoughtline.gateway import upstream
+from thoughtline.gateway import http_client
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.client_keys import ClientKeys
+from thoughtline.gateway.http_client import Connection
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.state import State, make_state
 from thoughtline.settings import ReplaySettings, Settings
@@ -44,61 +44,64 @@ HEADERS = (
 )
 
 
-class _Answer:
-    """What pyreqwest gives for a request: the request itself, its response, and the reader of that."""
-
-    version = "HTTP/1.1"
-    status = 200
-
-    def __init__(self, headers: Sequence[tuple[str, str]], pieces: Iterable[bytes]) -> None:
-        self.headers = HeaderMap(list(headers))
-        self.body_reader = self
-        self._pieces = iter(pieces)
-
-    async def __aenter__(self) -> _Answer:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        pass
-
-    async def read_chunk(self) -> Bytes | None:
-        piece = next(self._pieces, None)
-        return None if piece is None else Bytes(piece)
-
-
 class MadeUp:
-    """A provider: every request gets `pieces`, in one body or as a stream."""
+    """A provider: every request gets `pieces`, in one body or as a stream. It is a connection to itself, too."""
 
     def __init__(self, pieces: Sequence[bytes], *, is_stream: bool = False) -> None:
         self.pieces = pieces
         self.is_stream = is_stream
         self.body = b""
+        self.target = ""
 
-    def client(self, _timeouts: object) -> MadeUp:
-        return self
+    def answered(self) -> bytes:
+        """The response as it is on the wire."""
+        if not self.is_stream:
+            body = b"".join(self.pieces)
+            return b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (
+                len(body),
+                body,
+            )
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+        return head + b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in (*self.pieces, b""))
 
-    def request(self, _method: str, _url: str) -> MadeUp:
-        return self
+    async def connected(self, _place: object, factory: Callable[[], Connection], _seconds: float) -> Connection:
+        connection = factory()
+        connection.connection_made(_Transport(self, connection))
+        return connection
 
-    def headers(self, _headers: object) -> MadeUp:
-        return self
 
-    def body_bytes(self, body: bytes) -> MadeUp:
-        self.body = body
-        return self
+class _Transport(asyncio.Transport):
+    """What a connection writes to: a request that is whole is answered at once."""
 
-    def streamed_read_buffer_limit(self, _limit: int) -> MadeUp:
-        return self
+    def __init__(self, provider: MadeUp, connection: Connection) -> None:
+        super().__init__()
+        self._provider = provider
+        self._connection = connection
+        self._written = b""
 
-    def build_streamed(self) -> _Answer:
-        if self.is_stream:
-            headers = [("content-type", "text/event-stream"), ("cache-control", "no-cache")]
-        else:
-            length = sum(map(len, self.pieces))
-            headers = [("content-type", "application/json"), ("content-length", str(length))]
-        return _Answer(headers, self.pieces)
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self._written += data
+        head, _, body = self._written.partition(b"\r\n\r\n")
+        length = head.rpartition(b"content-length: ")[2]
+        if len(body) < int(length):
+            return
+        self._written = b""
+        self._provider.target, self._provider.body = head.split(b" ", 2)[1].decode(), body
+        asyncio.get_running_loop().call_soon(self._connection.data_received, self._provider.answered())
 
-    async def close(self) -> None:
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def is_closing(self) -> bool:
+        return False
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+    def abort(self) -> None:
         pass
 
 
@@ -185,10 +188,6 @@ def with_gateway(
         finally:
             await app.stop()
 
-    built = upstream._built  # the one seam to the HTTP client
-    upstream._built = provider.client  # type: ignore[assignment]  # as much of a client as is used
-    try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(run())
-    finally:
-        upstream._built = built
+    with pytest.MonkeyPatch.context() as patch, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        patch.setattr(http_client, "connected", provider.connected)  # the one seam to the network
+        return runner.run(run())

@@ -18,7 +18,7 @@ import httpx
 from msgspec.structs import replace
 
 from tests.continuity.desks import system_of
-from tests.gateway.gateways import Running, running
+from tests.gateway.gateways import Running, moved_in, running
 from tests.sim.faces import HTTP
 from tests.sim.served_simulators import NOW, listening
 from tests.translation.lanes import MORE_UPSTREAMS, UPSTREAMS, Answer, Client, Upstream
@@ -50,6 +50,10 @@ _SEAL = re.compile(
 _BUSY = HttpResponse(503, "application/json", [b'{"error":{"message":"overloaded"}}'])
 
 
+TEMPLATE_PATHS = ("/api/show", "/apply-template", "/tokenize")
+"""Where servers say what their chat templates read."""
+
+
 class Seen(NamedTuple):
     """A request that was answered, and the answer."""
 
@@ -73,6 +77,8 @@ class Watched(SimulatorApp):
         if self.is_failing:
             return _BUSY
         response = super()._respond(request)
+        if request.path.endswith(TEMPLATE_PATHS):
+            return response
         self.seen.append(Seen(request.body, response.status, b"".join(response.frames)))
         return response
 
@@ -290,15 +296,8 @@ def stage(
     for app in apps:
         one = app.upstream
         said = (of_provider or {}).get(one.provider)
-        rows[one.provider] = replace(
-            PROVIDERS[one.provider],
-            base_url=app.url,
-            bases={},
-            formats=(one.format,),
-            paths={},
-            api_keys=("a-key",),
-            continuity=said,
-        )
+        row = moved_in(one.provider, app.url, one.format)
+        rows[one.provider] = replace(row, api_keys=("a-key",), continuity=said)
     targets = tuple(f"{app.upstream.provider}/{app.upstream.model}" for app in apps)
     route = RouteSettings("team", targets, continuity=of_route)
     kept = StoreSettings(memory_entries=5000)

@@ -27,6 +27,7 @@ from thoughtline.gateway.serving import server_config
 from thoughtline.gateway.state import State, make_state
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock, Store, open_store
+from thoughtline.values.turns import FormatName
 
 Json = dict[str, Any]
 Result = TypeVar("Result")
@@ -83,10 +84,19 @@ class Running:
         yield lambda: self.wait_for(lines.get())
 
 
+HEADERS = {"command-code": {"x-command-code-version": "1.69.0"}}
+"""What a provider wants to hear from every client."""
+
+
 def moved(name: str, url: str) -> Provider:
     """A built-in provider at another address, all its formats there."""
     row = PROVIDERS[name]
-    return replace(row, base_url=url, bases={})
+    return replace(row, base_url=url, bases={}, headers=HEADERS.get(name, {}))
+
+
+def moved_in(name: str, url: str, format: FormatName) -> Provider:
+    """The same, asked in one format only, at that format's own path."""
+    return replace(moved(name, url), formats=(format,), paths={})
 
 
 @contextlib.contextmanager

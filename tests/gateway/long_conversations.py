@@ -20,8 +20,9 @@ from tests.sim.faces import TOOLS, WIRES
 from tests.translation.lanes import THINKS
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.state import State
+from thoughtline.replay.bounds import bound_of
 from thoughtline.replay.detection import as_asked
-from thoughtline.replay.keys import frame_of, walk
+from thoughtline.replay.keys import walk
 from thoughtline.settings import ReplaySettings
 from thoughtline.stores import Filter
 from thoughtline.translation import CallIds, Sealer, translate_request
@@ -107,15 +108,15 @@ class AnyProvider(MadeUp):
     def __init__(self) -> None:
         super().__init__([])
 
-    def request(self, _method: str, url: str) -> MadeUp:
-        segments = url.partition("://")[2].partition("?")[0].split("/")[1:]
+    def answered(self) -> bytes:
+        segments = self.target.partition("?")[0].split("/")[1:]
         wire = next(wire for wire in FORMATS.values() if wire.client_path(segments) is not None)
         turn = Turn("assistant", (Text("That was all."),), NOWHERE)
         reply = Reply(
             wire.name, (Candidate(turn, 0, Finish("stop", "stop")),), id="answer-1", model="made-up", usage=Usage(9, 9)
         )
         self.pieces = [wire.bodies.encode_response(reply, wire.dialect)]
-        return self
+        return super().answered()
 
 
 class Asker(NamedTuple):
@@ -248,7 +249,7 @@ class _History:
         spoken = Transcript(self._made.format, tuple(turns), is_reshaped=True)
         bodies, dialect = FORMATS[self._made.format].bodies, self._contract.dialect
         spoken = bodies.decode_request(bodies.encode_request(spoken, dialect), dialect)
-        frame = frame_of(self._seen_by_provider(who)) if self._contract.binds_prefix else b""
+        frame = bound_of(self._seen_by_provider(who)) if self._contract.binds_prefix else b""
         records = []
         for number, step in enumerate(walk(spoken, who, frame).steps):
             if self._cell.kind != "mixed" or number % 3 < 2:

@@ -106,7 +106,9 @@ def talking(
     url: str, headers: Mapping[str, str] = AUTH, trust: ssl.SSLContext | None = None, **asked: Any
 ) -> Iterator[Talk]:
     address, head = url.replace("http", "ws", 1), dict(headers)
-    with connect(address, ssl=trust, additional_headers=head, max_size=None, ping_interval=None) as connection:
+    with connect(
+        address, ssl=trust, additional_headers=head, max_size=None, ping_interval=None, proxy=None
+    ) as connection:
         yield Talk(connection, {**ASKED, **asked})
 
 

@@ -37,6 +37,9 @@ class Keys(NamedTuple):
     def find(self, credential: str) -> ClientKey | None:
         return ANN if credential == "tl-ann" and self.are_known else None
 
+    async def look_again(self, credential: str) -> None:
+        """Nothing else is there."""
+
     async def refresh(self) -> None:
         """Nothing changes."""
 
@@ -122,10 +125,18 @@ def test_keys_that_are_not_known(keys: Keys, credential: str, expected: tuple[in
     assert (refusal.value.status, refusal.value.code) == expected
 
 
-def test_another_gateways_key_goes_up() -> None:
-    """Where nobody needs a key of ours, one that looks like it is the key of a gateway further up."""
-    caller = admit(_headers(make_secret(bytes)), "", "127.0.0.1", Keys(are_required=False, are_known=True))
-    assert _keys(caller, THEIRS) == [""]
+@pytest.mark.parametrize("credential", [make_secret(bytes), make_secret(bytes)[:-1], "tl-anything"])
+@pytest.mark.parametrize("are_required", [False, None])
+def test_what_looks_like_a_client_key_does_not_go_up(credential: str, are_required: bool | None) -> None:
+    """Where nobody needs a key of ours, too: it may be one that is mistyped, revoked, another gateway's, or not known
+    yet. Beside a key of the provider's it is no harm, for that goes up in its place."""
+    for headers in (_headers(credential), {**_headers("sk-a"), b"x-api-key": credential.encode()}):
+        caller = admit(headers, "", "127.0.0.1", Keys(are_required=are_required, are_known=True))
+        with pytest.raises(Declined) as refusal:
+            _keys(caller, THEIRS)
+        assert (refusal.value.status, refusal.value.code) == (401, "unknown_key")
+        if are_required is False:
+            assert _keys(caller, OURS) == ["provider-key"]
 
 
 def test_a_caller_is_not_free_unless_it_is_said() -> None:

@@ -68,7 +68,7 @@ def row(number: int = 0) -> RequestRow:
         model="m",
         status=200,
     )
-    served = Served(line, True, 0.0, 0.0, None, "/v1", "", "", "", None, ())
+    served = Served(line, True, 0.0, 0.0, None, "/v1", "", "", "", "", None, ())
     return row_of(served, "w")
 
 

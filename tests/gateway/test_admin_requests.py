@@ -39,13 +39,13 @@ def explained(gateway: Managed, response: httpx.Response) -> Json:
     return gateway.get(f"{REQUESTS}/{response.headers['x-thoughtline-request']}")
 
 
-def deeds(view: Json) -> list[tuple[str, str]]:
-    return [(turn["deed"], turn["why"]) for turn in view["turns"]]
+def treatments(view: Json) -> list[tuple[str, str]]:
+    return [(turn["treatment"], turn["why"]) for turn in view["turns"]]
 
 
 def acme(**replay: bool) -> Settings:
     """A provider that nobody has listed, which is as strict as DeepSeek."""
-    url = served("deepseek").url
+    url = served("deepseek", "reseller").url
     return Settings(
         providers={"acme": Provider("acme", url, ("openai_chat",))}, replay=replace(ReplaySettings(), **replay)
     )
@@ -54,7 +54,7 @@ def acme(**replay: bool) -> Settings:
 def unseen() -> list[Json]:
     """A history whose turn went past the gateway."""
     body = {"model": NOVEL, "messages": [USER], "tools": TOOLS}
-    url = f"{served('deepseek').url}/v1/chat/completions"
+    url = f"{served('deepseek', 'reseller').url}/v1/chat/completions"
     message = httpx.post(url, json=body, headers={"authorization": "Bearer x"}).json()["choices"][0]["message"]
     return [USER, *followed({**message, "reasoning_content": None})]
 
@@ -85,7 +85,7 @@ def test_a_restored_request(gateway: Managed) -> None:
     assert [row["id"] for row in rows] == [line["request"] for line in reversed(gateway.gateway.lines)]
     view = gateway.get(f"{REQUESTS}/{rows[0]['id']}")
     assert {name: view[name] for name in rows[0]} == rows[0]
-    assert deeds(view) == [("restored", "lineage")]
+    assert treatments(view) == [("restored", "lineage")]
     assert view["turns"][0]["place"] == "/messages/1"
     entries = gateway.get(CACHE)["entries"]
     assert view["turns"][0]["record"] == entries[1]["id"]
@@ -103,7 +103,7 @@ def test_a_client_that_keeps_its_reasoning(gateway: Managed) -> None:
     """Its turns are kept, neither restored nor missing."""
     (answer,) = gateway.ask("list the files")
     view = explained(gateway, gateway.send([USER, *followed(answer)]))
-    assert (deeds(view), view["outcome"], view["kept"]) == ([("kept", "lineage")], "ok", 1)
+    assert (treatments(view), view["outcome"], view["kept"]) == ([("kept", "lineage")], "ok", 1)
 
 
 def test_a_refused_request() -> None:
@@ -118,7 +118,7 @@ def test_a_refused_request() -> None:
     assert (refusal["status"], refusal["words"], refusal["rule"]) == (400, words, "missing")
     assert (refusal["remedy"], refusal["wasHealed"]) == ("restore", False)
     assert (row["outcome"], row["status"], row["message"]) == ("refused", 400, words[:200])
-    assert row["summary"].startswith("acme refused it with 400: a turn lacks the reasoning")
+    assert row["summary"].startswith("client: acme refused it with 400: a turn lacks the reasoning")
 
 
 def test_a_healed_request() -> None:
@@ -132,7 +132,7 @@ def test_a_healed_request() -> None:
     assert (tried["status"], tried["sends"], len(tried["refusals"])) == (200, 2, 1)
     assert (tried["refusals"][0]["wasHealed"], tried["refusals"][0]["rule"]) == (True, "missing")
     assert "learned from a 400" in tried["contract"]["learned"][0]
-    assert (view["outcome"], view["healed"], deeds(view)) == ("healed", 1, [("blank", "no_record")])
+    assert (view["outcome"], view["healed"], treatments(view)) == ("healed", 1, [("blank", "no_record")])
     assert [sum(series[name]) for name in ("requests", "avoided", "healed", "refused", "errors")] == [1, 1, 1, 0, 0]
 
 
@@ -155,8 +155,8 @@ def test_an_error_that_is_not_about_reasoning() -> None:
         ([{"content": "hi"}], [USER, {"role": "assistant", "content": "hi there"}, USER], None, "text_differs"),
         (
             [{"content": None, "tool_calls": [CALL]}] * 2,
-            [{"role": "user", "content": "c"}, *followed({"role": "assistant", "content": None, "tool_calls": [CALL]})],
-            "s",
+            [USER, *followed({"role": "assistant", "content": None, "tool_calls": [CALL]})],
+            None,
             "ambiguous",
         ),
         (
@@ -173,11 +173,13 @@ def test_why_a_turn_is_missing(said: list[Json], history: list[Json], session: s
     thought = [{**message, "reasoning_content": f"thought {number}"} for number, message in enumerate(said)]
     with scripted([*thought, {"content": "end"}]) as up, managed(simulators={"deepseek": up.url}) as gateway:
         for number in range(len(said)):
-            opening = USER if reason == "text_differs" else {"role": "user", "content": f"opening {number}"}
+            opening = (
+                USER if reason in ("text_differs", "ambiguous") else {"role": "user", "content": f"opening {number}"}
+            )
             assert gateway.send([opening], session=session).status_code == 200
         view = explained(gateway, gateway.send(history, session=session))
-    assert deeds(view) == [("blank", reason)]
-    assert view["turns"][0]["words"].startswith("replaced by a blank: ")
+    assert treatments(view) == [("blank", reason)]
+    assert view["turns"][0]["words"].startswith("sent blank: ")
 
 
 def test_a_turn_that_had_no_reasoning() -> None:
@@ -187,7 +189,7 @@ def test_a_turn_that_had_no_reasoning() -> None:
         gateway.send([USER])
         view = explained(gateway, gateway.send([USER, {"role": "assistant", "content": "hi"}, USER]))
         stats = gateway.get(CACHE)["stats"]
-    assert {why for _, why in deeds(view)} <= {"had_none"}
+    assert {why for _, why in treatments(view)} <= {"had_none"}
     assert (stats["hits"], stats["misses"]) == (0, 0)
 
 
@@ -216,7 +218,7 @@ def test_a_turn_of_another_account(tmp_path: Path) -> None:
             with managed(settings, f"sqlite:///{tmp_path}/kept.db", simulators={}) as gateway:
                 response = gateway.anyone.post("/anthropic/v1/messages", json=sent)
                 view = explained(gateway, response)
-    assert deeds(view) == [("missing", "other_account")]
+    assert treatments(view) == [("missing", "other_account")]
     assert "account-two-key" not in json.dumps(view)
 
 
@@ -231,7 +233,7 @@ def test_a_turn_whose_time_is_over(tmp_path: Path) -> None:
         (answer,) = gateway.ask("list the files")
         now[0] += 8 * 86400
         view = explained(gateway, gateway.send([USER, *followed({**answer, "reasoning_content": None})]))
-    assert deeds(view) == [("blank", "expired")]
+    assert treatments(view) == [("blank", "expired")]
 
 
 def test_tokens_of_the_usage() -> None:
@@ -254,7 +256,7 @@ def test_what_the_gateway_declines(gateway: Managed) -> None:
     response = gateway.anyone.post("/v1/chat/completions", json={"model": "nobody", "messages": []})
     view = explained(gateway, response)
     assert (view["outcome"], view["code"], view["tried"]) == ("declined", "unknown_model", [])
-    assert "No provider is known for the model 'nobody'" in view["message"]
+    assert "Which provider has 'nobody'?" in view["message"]
 
 
 def test_a_provider_that_can_not_be_reached() -> None:
@@ -273,6 +275,27 @@ def test_one_name_for_a_session(gateway: Managed) -> None:
     turns = gateway.get(f"/api/sessions/{session['id']}")["turns"]
     assert turns[0]["outcome"]["request"] == row["id"]
     assert [one["id"] for one in gateway.get(REQUESTS, session=session["id"])["requests"]] == [row["id"]]
+
+
+def test_a_caller_is_known_by_the_name_of_its_key(tmp_path: Path) -> None:
+    """In the list, in the explanation, and as a filter."""
+    row = replace(PROVIDERS["deepseek"], base_url=served("deepseek").url, bases={}, api_keys=("k",))
+    settings = Settings(providers={**PROVIDERS, "deepseek": row})
+    with managed(settings, f"sqlite:///{tmp_path}/turns.db", takes_keys=True, simulators={}) as gateway:
+        secret = gateway.admin.post("/api/keys", json={"name": "alice"}).json()["secret"]
+        assert gateway.send([{"role": "user", "content": "hi"}], key=secret).status_code == 200
+        [row] = gateway.get(REQUESTS, caller="Alice")["requests"]
+        assert row["caller"] == "alice"
+        assert gateway.get(f"{REQUESTS}/{row['id']}")["caller"] == "alice"
+        assert gateway.get(REQUESTS, caller="bob")["requests"] == []
+
+
+def test_a_blank_is_not_called_restored(gateway: Managed) -> None:
+    """It is the case that somebody opens: a turn whose reasoning was not found."""
+    answer = gateway.send([*unseen()])
+    assert answer.status_code == 200
+    row = gateway.get(REQUESTS, limit=1)["requests"][0]
+    assert (row["outcome"], row["blank"]) == ("blank", 1)
 
 
 def test_filters(gateway: Managed) -> None:
@@ -295,6 +318,14 @@ def test_filters(gateway: Managed) -> None:
         assert len(gateway.get(REQUESTS, **{name: value})["requests"]) == count, name
     assert len(gateway.get(REQUESTS, status="404", outcome="declined")["requests"]) == 1
     assert gateway.get(REQUESTS, status="404", outcome="ok")["requests"] == []
+    others = {
+        "status": ("!2xx", 1),
+        "provider": ("!kimi", 3),
+        "tenant": (kimi["tenant"][:10], 1),
+        "client": ("none", 0),
+    }
+    for name, (value, count) in others.items():
+        assert len(gateway.get(REQUESTS, **{name: value})["requests"]) == count, name
     assert gateway.admin.get(REQUESTS, params={"outcome": "fine"}).status_code == 400
 
 
@@ -392,5 +423,5 @@ def test_replicas_on_one_store_know_each_others_requests(shared_url: str) -> Non
         assert len(lists[0]) == 3
         assert lists[0] == lists[1]
         view = other.get(f"{REQUESTS}/{one.gateway.lines[1]['request']}")
-        assert (deeds(view), view["bodies"]) == ([("restored", "lineage")], None)
+        assert (treatments(view), view["bodies"]) == ([("restored", "lineage")], None)
         assert one.get(f"{REQUESTS}/{view['id']}")["bodies"] is not None

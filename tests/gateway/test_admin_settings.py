@@ -80,6 +80,7 @@ def test_continuity_answers_and_says_that_it_is_there(gateway: Managed) -> None:
         "mode": "handoff",
         "maxChars": 64000,
         "afterCompaction": True,
+        "afterCompactionBy": "agent",
         "models": {"kimi/k*": "off"},
         "available": True,
     }

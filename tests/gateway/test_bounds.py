@@ -8,7 +8,6 @@ import signal
 import socket
 import threading
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,15 +16,16 @@ import zstandard
 
 from tests.gateway.gateways import Running, running
 from tests.gateway.test_bytes import CHAT, behind, say_hi
-from tests.gateway.test_faults import event, silent, without_end
+from tests.gateway.test_faults import event, without_end
 from tests.gateway.test_serving import WAIT_SECONDS, _until_closed, serving
-from tests.gateway.upstreams import EVENTS, Got, Out, Upstream, upstream
+from tests.gateway.upstreams import EVENTS, Got, Out, upstream
 from tests.sim.faces import HTTP
 from thoughtline.formats import weighing
 from thoughtline.gateway import relay, saving
-from thoughtline.gateway import upstream as upward
+from thoughtline.gateway.in_flight import InFlight
 from thoughtline.gateway.relay import Disconnect
 from thoughtline.gateway.saving import Abandoned
+from thoughtline.working import WORK_SHARE, WorkShare
 
 Result = TypeVar("Result")
 MANY = b'{"model":"m","messages":[' + b"{}," * 110_000 + b"{}]}"
@@ -74,12 +74,15 @@ def test_few_bytes_do_not_become_very_many(size: int, status: int) -> None:
 
 
 def test_large_work_is_done_aside() -> None:
-    """A long conversation is read and planned in another thread than the loop's; a short one is not."""
+    """A long conversation is read and planned in another thread than the loop's, for its tenant; a short one is not."""
     threads: set[str] = set()
+    shares: set[WorkShare] = set()
     with upstream(say_hi) as up, running(behind(up)) as gateway:
         work = gateway.state.work
 
         async def noted(do: Callable[[], Result]) -> Result:
+            shares.add(WORK_SHARE.get())
+
             def there() -> Result:
                 threads.add(threading.current_thread().name)
                 return do()
@@ -91,7 +94,12 @@ def test_large_work_is_done_aside() -> None:
         short = {"model": "m", "messages": turns}
         assert HTTP.post(gateway.url + CHAT, json=short).status_code == 200
         assert threads == set()
-        assert HTTP.post(gateway.url + CHAT, json={**short, "messages": turns * 100}).status_code == 200
+        long = json.dumps({**short, "messages": turns * 100}).encode()
+        for key in ("one", "other"):
+            headers = {"authorization": f"Bearer {key}"}
+            assert HTTP.post(gateway.url + CHAT, content=long, headers=headers).status_code == 200
+        assert {share.size for share in shares} == {len(long)}
+        assert len({share.tenant for share in shares}) == 2
         assert threads
         assert all(name.startswith("thoughtline-work") for name in threads)
 
@@ -104,42 +112,11 @@ def asking(gateway: Running, body: bytes = b'{"model":"m","messages":[],"stream"
     return connection
 
 
-def test_who_leaves_before_the_first_byte_is_not_waited_for() -> None:
-    """The exchange ends at once, not when the provider has answered or its time is over."""
-    with upstream(silent) as up, running(behind(up)) as gateway, gateway.listening() as next_line:
-        with asking(gateway):
-            up.wait_until(lambda up: len(up.got) == 1)
-        assert next_line().code == "client_gone"
-
-
-def _has_got(count: int, up: Upstream) -> bool:
-    return len(up.got) == count
-
-
-def test_a_caller_leaves_only_so_many_requests_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each holds a connection to the provider; other callers are served."""
-    monkeypatch.setattr(upward, "MOST_LEFT_ALONE", 2)
-
-    async def answer(got: Got, out: Out) -> None:
-        await (silent if b'"stream"' in got.body else say_hi)(got, out)
-
-    with upstream(answer) as up, running(behind(up)) as gateway, gateway.listening() as next_line:
-        for number in (1, 2):
-            with asking(gateway):
-                up.wait_until(partial(_has_got, number))
-            next_line()
-        body = {"model": "m", "messages": []}
-        refused = HTTP.post(gateway.url + CHAT, json=body, headers={"authorization": "Bearer k"})
-        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_abandoned")
-        other = HTTP.post(gateway.url + CHAT, json=body, headers={"authorization": "Bearer other"})
-        assert other.status_code == 200
-
-
 def test_the_newest_abandoned_answer_is_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """One bound for all clients together."""
     monkeypatch.setattr(saving, "MOST_ABANDONED_BYTES", 100)
     kept = Abandoned()
-    first, second, third = (Disconnect(1.0, kept) for _ in range(3))
+    first, second, third = (Disconnect(1.0, kept, InFlight()) for _ in range(3))
     for one in (first, second, third):
         one.has_left = True
     first.hold(40)

@@ -369,3 +369,72 @@ def test_a_redirect_is_not_followed() -> None:
         response = HTTP.post(gateway.url + CHAT, json={"model": "m", "messages": []})
         assert (response.status_code, response.headers["location"]) == (307, "http://127.0.0.1:1/secret")
         assert len(up.got) == 1
+
+
+NO_UTF8 = b'"\xff":1,'
+ODD_NAMES = {
+    "chat": ("/deepseek/v1/chat/completions", b'{%b"model":"m","messages":[{%b"role":"user","content":"x"}]}'),
+    "messages": ("/anthropic/v1/messages", b'{%b"model":"m","messages":[{%b"role":"user","content":"x"}]}'),
+    "responses": ("/openai/v1/responses", b'{%b"model":"m","input":[{%b"role":"user","content":"x"}]}'),
+    "gemini": (
+        "/gemini/v1beta/models/m:generateContent",
+        b'{%b"contents":[{"role":"user","parts":[{%b"text":"x"}]}]}',
+    ),
+    "code assist": (
+        "/code-assist/v1internal:generateContent",
+        b'{%b"model":"m","project":"p","request":{"contents":[{"role":"user","parts":[{%b"text":"x"}]}]}}',
+    ),
+    "converse": (
+        "/bedrock/model/m/converse",
+        b'{%b"messages":[{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"f","input":{%b"a":1}}}]}]}',
+    ),
+    "ollama": ("/ollama/api/chat", b'{%b"model":"m","messages":[{%b"role":"user","content":"x"}]}'),
+}
+TRANSLATED = {
+    "responses to gemini": ("/gemini/v1/responses", ODD_NAMES["responses"][1]),
+    "messages to gemini": ("/gemini/v1/messages", ODD_NAMES["messages"][1]),
+    "chat to messages": ("/anthropic/v1/chat/completions", ODD_NAMES["chat"][1]),
+    "gemini to chat": ("/deepseek/v1beta/models/m:generateContent", ODD_NAMES["gemini"][1]),
+    "messages to chat": ("/deepseek/v1/messages", ODD_NAMES["messages"][1]),
+}
+
+
+@pytest.mark.parametrize("case", [*ODD_NAMES, *TRANSLATED])
+@pytest.mark.parametrize("place", ["outside", "inside"])
+def test_a_name_that_is_no_utf8_is_the_providers_to_judge(case: str, place: str) -> None:
+    """Within a format the body goes up as it came; to another format the rest of it does."""
+    path, text = {**ODD_NAMES, **TRANSLATED}[case]
+    body = text % ((NO_UTF8, b"") if place == "outside" else (b"", NO_UTF8))
+    names = ("deepseek", "anthropic", "openai", "gemini", "code-assist", "bedrock", "ollama")
+    with upstream(say_hi) as up:
+        rows = {name: replace(moved(name, up.url), auth="none") for name in names}
+        with running({}, Settings(providers=rows)) as gateway:
+            response = HTTP.post(gateway.url + path, content=body)
+        assert response.status_code == 200
+        assert case in TRANSLATED or up.got[0].body == body
+
+
+BOMB = b'{"id":"1","choices":[{"index":0,"message":{"role":"assistant","content":"' + b" " * (200 * 2**20)
+PACKED: dict[str, Callable[[], bytes]] = {
+    "gzip": lambda: gzip.compress(BOMB, 9),
+    "deflate": lambda: zlib.compress(BOMB, 9),
+    "br": lambda: brotli.compress(BOMB, quality=5),
+    "zstd": lambda: zstandard.compress(BOMB),
+}
+
+
+@pytest.mark.parametrize("encoding", PACKED)
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+def test_an_answer_that_is_a_compression_bomb_passes_on_as_it_came(encoding: str, kind: str) -> None:
+    """It is not read to its end, and the client gets every byte of it."""
+    packed = PACKED[encoding]()
+
+    async def answer(got: Got, out: Out) -> None:
+        await out.whole(200, packed, ("content-type", kind), ("content-encoding", encoding))
+
+    with upstream(answer) as up, running(behind(up)) as gateway:
+        body = {"model": "m", "messages": [], "stream": kind != "application/json"}
+        headers = {"accept-encoding": encoding}
+        with HTTP.stream("POST", gateway.url + CHAT, json=body, headers=headers) as response:
+            assert b"".join(response.iter_raw()) == packed
+        assert "unpacked" in gateway.lines[-1]["note"]

@@ -355,6 +355,39 @@ def test_after_a_summary(headers: dict[str, str], quoted: int) -> None:
     assert ("the key is under the mat" in apps[1].system) is bool(quoted)
 
 
+@pytest.mark.parametrize(
+    ("headers", "system", "quoted"),
+    [
+        ({"x-claude-code-session-id": "one"}, "You code.", 1),
+        ({"x-claude-code-session-id": "one"}, "Write a title.", 0),
+        ({"x-claude-code-session-id": "one", "x-claude-code-agent-id": "a1"}, "You code.", 0),
+        ({"x-claude-code-session-id": "two"}, "You code.", 0),
+        ({"x-claude-code-session-id": "one", "authorization": "Bearer another"}, "You code.", 0),
+        ({}, "You code.", 0),
+    ],
+    ids=["main line", "title call", "sub-agent", "another session", "another key", "no session"],
+)
+def test_after_a_summary_a_session_is_enough_where_settings_say_so(
+    headers: dict[str, str], system: str, quoted: int
+) -> None:
+    """`after_compaction_by = "session"`: for Claude Code's main line, and for nobody who shares its session."""
+    apps = [Watched(CHAT), Watched(MESSAGES)]
+    rows = {app.upstream.provider: app.url for app in apps}
+    continuity = ContinuitySettings(enabled=True, after_compaction_by="session")
+    with running(rows, Settings(continuity=continuity)) as gateway:
+        mine = {"authorization": "Bearer mine"}
+        ask = {"role": "user", "content": "Begin.\nscript:\nthink: the key is under the mat\nsay: Yes."}
+        body = {"model": "deepseek-v4-pro", "messages": [{"role": "system", "content": "You code."}, ask]}
+        first = mine | {"x-claude-code-session-id": "one"}
+        assert HTTP.post(f"{gateway.url}/deepseek/v1/chat/completions", json=body, headers=first).status_code == 200
+        summed = {"model": "claude-sonnet-4-5", "max_tokens": 4000, "messages": [{"role": "user", "content": "Go on."}]}
+        url = f"{gateway.url}/anthropic/v1/messages"
+        got = HTTP.post(url, json=summed | {"system": system}, headers=mine | headers)
+    assert got.status_code == 200
+    assert f"checkpoints={quoted}" in got.headers["x-thoughtline-replay"]
+    assert ("the key is under the mat" in apps[1].system) is bool(quoted)
+
+
 def test_nothing_after_a_summary_where_settings_say_so() -> None:
     """`after_compaction = false`."""
     apps = [Watched(CHAT), Watched(MESSAGES)]

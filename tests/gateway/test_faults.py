@@ -87,7 +87,7 @@ def test_a_durable_store_that_fails(ail: str) -> None:
         assert response.headers["x-thoughtline-replay"].endswith("store=degraded")
         ready = HTTP.get(f"{gateway.url}/readyz").json()
         assert (ready["status"], ready["store"]) == ("ready", "degraded")
-        assert "3 turns wait" in ready["detail"]
+        assert "Not yet written: 3 turns" in ready["detail"]
         inner.ail = ""
         gateway.wait_for(until_settled(store))
         assert "degraded" not in dialogue.post().headers["x-thoughtline-replay"]
@@ -442,3 +442,24 @@ def test_a_client_that_leaves(path: str, answer: Answer, monkeypatch: pytest.Mon
         line = next_line()
         assert "client" in line.note + line.code
         assert _tasks(gateway) <= RESTING_TASKS
+
+
+def test_a_store_that_failed_when_it_was_asked() -> None:
+    """The answer says so, although the store works again by the time that its head goes out."""
+    inner = Ailing()
+    store = LayeredStore(inner, StoreSettings(timeout_seconds=0.1), time.time)
+    reply = b'{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"hi"}}]}'
+    said = [{"role": role, "content": "a"} for role in ("user", "assistant", "user")]
+
+    async def answer(got: Got, out: Out) -> None:
+        inner.ail = ""
+        await out.until(lambda: store.is_settled)
+        await out.whole(200, reply)
+
+    with upstream(answer) as up, running({"deepseek": up.url}, store=store) as gateway:
+        inner.ail = "down"
+        heads = [
+            HTTP.post(f"{gateway.url}/deepseek/chat/completions", json={"model": "m", "messages": said}).headers
+            for _ in range(2)
+        ]
+        assert ["store=degraded" in head["x-thoughtline-replay"] for head in heads] == [True, False]

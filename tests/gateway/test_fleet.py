@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Callable, Iterator
 
 import httpx
@@ -323,9 +324,42 @@ def test_encrypted_as_the_store_is(redis_url: str) -> None:
         sealed = StoreSettings(encryption_key="a" * 64)
         one, other = some.start(store=sealed), some.start(store=sealed)
         stranger = Packer("b" * 64)
-        news = msgspec.json.encode(News("x", StoreCounts(), (AsideFact("two:k", 60.0),)))
+        news = msgspec.json.encode(News("x", StoreCounts(), some.clock(), (AsideFact("two:k", 60.0),)))
         for message in (stranger.seal(news, b"news"), Packer().seal(news, b"news")[:5], b"", b"\xff"):
             one.loop.call_soon_threadsafe(bus_of(other)._hear, "news", message)
         one.loop.call_soon_threadsafe(one.state.health.keys.failed, "two", "key-1", TargetFailure("busy"), some.clock())
         until(lambda: bool(other.state.health.keys.aside))
         assert "two:k" not in other.state.health.keys.aside
+
+
+SENSELESS: dict[str, list[object]] = {
+    "a count below zero": ["asked", "k", 0.0, -1000],
+    "a count beyond all": ["asked", "k", 0.0, 10**12],
+    "a request of the future": ["asked", "k", -1e9, 1],
+    "streams below zero": ["held", "k", -5],
+    "a breaker that opens for ever": ["breaker", "one", 3, 3, 1e9, 0.0],
+    "a probe for ever": ["breaker", "one", 3, 3, 1.0, 1e9],
+    "a key that is left alone for ever": ["aside", "two:k", 1e9],
+}
+
+
+@pytest.mark.parametrize("case", [*SENSELESS, "an old message", "a message without a time"])
+def test_what_makes_no_sense_is_not_believed(redis_url: str, case: str) -> None:
+    """No message lifts a limit, or keeps a target or a key from being asked for longer than a process itself would; nor
+    does one that was kept and is said again."""
+    with own_database(redis_url) as url, replicas(url) as some:
+        one = some.start()
+        at = {"an old message": some.clock() - 3600, "a message without a time": 0.0}.get(case, some.clock())
+        fact = SENSELESS.get(case, ["breaker", "one", 3, 3, 60.0, 0.0])
+        news = {"worker": "x", "counts": {}, "at": at, "facts": [fact, ["aside", "two:k", 60.0]]}
+        message = Packer().seal(msgspec.json.encode(news), b"news")
+        heard = threading.Event()
+
+        def hear() -> None:
+            bus_of(one)._hear("news", message)
+            heard.set()
+
+        one.loop.call_soon_threadsafe(hear)
+        assert heard.wait(10)
+        counts, health = bus_of(one).key_counts, one.state.health
+        assert (counts._others, counts._held, health.breakers.known, health.keys.aside) == ({}, {}, {}, {})

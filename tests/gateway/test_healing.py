@@ -26,7 +26,8 @@ from thoughtline.values.turns import FormatName
 
 def _unheard_of(start: str, model: str = "novel-9") -> Case:
     """A face whose model is called as no other."""
-    return next(case for case in CASES if case.id.startswith(start))._replace(model=model)
+    case = next(case for case in CASES if case.id.startswith(start))
+    return case._replace(model=model, profile="reseller" if case.simulator == "deepseek" else case.profile)
 
 
 STRICT = [
@@ -39,7 +40,7 @@ STRICT = [
     _unheard_of("mimo-anthropic_messages"),
     _unheard_of("anthropic-classic"),
     _unheard_of("gemini-openai_chat"),
-    _unheard_of("openai-openai_responses"),
+    _unheard_of("openai-openai_responses-gpt-5.1-stored"),
     _unheard_of("openrouter-openai_chat-anthropic", "anthropic/novel-9"),
 ]
 

@@ -59,12 +59,12 @@ def run_tools(gateway: Running, provider: str, model: str, way: str) -> str:
         ("mistral", "magistral-medium-latest"),
         ("openai", "gpt-5.1"),
         ("gemini", "gemini-3-pro-preview"),
-        ("anthropic", "claude-opus-4-8"),
+        ("anthropic", "claude-opus-5"),
     ],
 )
 def test_the_sdks_tool_runner_sends_all_of_its_conversation(provider: str, model: str, way: str) -> None:
     """It begins a thread, and goes on with what is new: every step reaches the model with all that led to it."""
-    simulator = start(provider, "adaptive" if provider == "anthropic" else None)
+    simulator = start(provider)
     with running({provider: simulator.url}) as gateway:
         assert run_tools(gateway, provider, model, way) == "It is cold."
     last = simulator.watched.app.simulation.log[-1]

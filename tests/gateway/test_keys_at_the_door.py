@@ -12,6 +12,8 @@ from msgspec.structs import replace
 
 from tests.commands.doctor.scripted_servers import answering
 from tests.gateway.gateways import Running, running
+from tests.gateway.test_bytes import say_hi
+from tests.gateway.upstreams import upstream
 from tests.sim.served_simulators import served
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.gateway.client_keys import ClientKeys, KeyMark, make_secret
@@ -48,6 +50,21 @@ async def test_from_the_first_key_to_after_the_last(tmp_path: Path, first: str) 
     await command.close()
 
 
+async def test_a_key_that_was_just_made_is_known_at_once(tmp_path: Path) -> None:
+    """The store is asked for a key that nobody here knows: it is neither sent up nor refused, though no gateway was
+    told of it. One that is in no store is refused, and does not go up."""
+    store_url = f"sqlite:///{tmp_path}/turns.db"
+    command = await open_store(store_url)
+    keys = await ClientKeys.load(command)
+    with upstream(say_hi) as up, running({"deepseek": up.url}, None, store_url, takes_keys=True) as gateway:
+        assert [ask(gateway, "sk-anything"), ask(gateway, "tl-anything")] == [200, 401]
+        secret, _ = await keys.add("ann")
+        assert ask(gateway, secret) == 403  # it is let in, and the gateway has no key for this provider
+        assert [ask(gateway, make_secret()), ask(gateway, "sk-anything")] == [401, 401]
+        assert [got.header("authorization") for got in up.got] == ["Bearer sk-anything"]
+    await command.close()
+
+
 class Shut(NamedTuple):
     """A gateway that should know client keys and doesn't."""
 
@@ -64,6 +81,10 @@ SHUT = {
     "a store that is down": Shut("/dev/null/x.db", ServerSettings(), False, [503, 503, 503]),
     "a store that is down, keys required": Shut(
         "/dev/null/x.db", ServerSettings(require_client_keys=True), False, [503, 401, 401]
+    ),
+    "a file that is damaged, and a mark": Shut("damaged.db", ServerSettings(), True, [503, 401, 401]),
+    "a file that is damaged, and never a key": Shut(
+        "damaged.db", ServerSettings(), False, [200, 200, 200], is_ready=True
     ),
     "keys required and none made": Shut(
         "turns.db", ServerSettings(require_client_keys=True), False, [401, 401, 401], is_ready=True
@@ -84,6 +105,7 @@ def test_a_lost_store_does_not_open_the_door(tmp_path: Path, case: Shut) -> None
     if case.is_marked:
         mark.set()
     store = case.store if case.store.startswith("/") else f"{tmp_path}/{case.store}"
+    (tmp_path / "damaged.db").write_bytes(b"no database" * 1000)
     with running({}, settings, f"sqlite:///{store}", takes_keys=True, mark=mark) as gateway:
         assert [ask(gateway, one) for one in (make_secret(), "sk-anything", "")] == case.statuses
         ready = httpx.get(f"{gateway.url}/readyz")
@@ -99,7 +121,7 @@ def test_a_key_of_ours_does_not_go_up_while_the_keys_are_not_known(tmp_path: Pat
 
 
 async def test_a_gateway_whose_keys_were_all_taken_off_the_record_is_open(tmp_path: Path) -> None:
-    """`thoughtline keys open`: a gateway that runs knows at its next look, and a later key closes it again."""
+    """`thoughtline keys clear`: a gateway that runs knows at its next look, and a later key closes it again."""
     store_url = f"sqlite:///{tmp_path}/turns.db"
     row = replace(PROVIDERS["deepseek"], base_url=served("deepseek").url, bases={}, api_keys=("sk-inside",))
     command = await open_store(store_url)
@@ -129,3 +151,23 @@ async def test_a_providers_key_is_shown_as_the_face_wants_it() -> None:
     assert "authorization: Bearer inside" in google.heads[0]
     assert "x-goog-api-key: inside" in google.heads[1]
     assert "authorization" not in google.heads[1]
+
+
+@pytest.mark.parametrize(
+    ("shown", "header"),
+    [
+        ("sk-ant-api03-mine", "x-api-key: sk-ant-api03-mine"),
+        ("sk-ant-oat01-mine", "authorization: Bearer sk-ant-oat01-mine"),
+        ("anything", "authorization: Bearer anything"),
+    ],
+)
+async def test_a_callers_key_that_comes_as_a_token_is_shown_as_a_key(shown: str, header: str) -> None:
+    """Claude Code sends `ANTHROPIC_AUTH_TOKEN` as a bearer token; Anthropic reads keys in a header of its own. A token
+    of a login stays what it is."""
+    async with answering(200) as claude:
+        row = replace(PROVIDERS["anthropic"], base_url=f"http://127.0.0.1:{claude.port}", bases={})
+        with running({}, Settings(providers={"anthropic": row})) as gateway:
+            url, sent = f"{gateway.url}/anthropic/v1/messages", {"authorization": f"Bearer {shown}"}
+            await asyncio.to_thread(httpx.post, url, json=BODY | {"max_tokens": 9}, headers=sent)
+    lines = claude.heads[0].splitlines()
+    assert [line for line in lines if shown in line] == [header]

@@ -79,7 +79,8 @@ def test_a_refusal_is_told_in_the_providers_words(tmp_path: Path) -> None:
         answer = ask(url, 5)
         line = terminal.wait_for(lambda line: answer.headers["x-thoughtline-request"] in line)
         assert answer.status_code == 400
-        assert f"refused: {answer.json()['error']['message']}" in line
+        assert f"It says: {answer.json()['error']['message']}" in line
+        assert answer.headers["x-thoughtline-verdict"] in line
 
 
 def test_what_a_client_writes_can_not_take_the_terminal(tmp_path: Path) -> None:

@@ -49,3 +49,66 @@ def test_a_request_that_lost_nothing_keeps_its_bytes() -> None:
     with upstream(call_then_answer) as up, running(behind(up)) as gateway:
         assert HTTP.post(gateway.url + CHAT, content=body).status_code == 200
     assert up.got[-1].body == body
+
+
+READ = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+ARGUMENTS = {"path": "@"}
+HISTORIES: dict[str, dict[str, object]] = {
+    "/v1/chat/completions": {
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "@"}, {"type": "image_url", "image_url": "@"}]},
+            {"role": "assistant", "content": "@", "tool_calls": [READ]},
+            {"role": "tool", "tool_call_id": "c1", "content": "@"},
+        ]
+    },
+    "/v1/responses": {
+        "instructions": "@",
+        "input": [
+            {"role": "user", "content": "@"},
+            {"type": "function_call", "call_id": "c1", "name": "read", "arguments": "@"},
+            {"type": "function_call_output", "call_id": "c1", "output": "@"},
+        ],
+    },
+    "/v1/messages": {
+        "system": "@",
+        "messages": [
+            {"role": "user", "content": "@"},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "read", "input": ARGUMENTS}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "@"}]},
+        ],
+    },
+    "/v1beta/models/MODEL:generateContent": {
+        "systemInstruction": "@",
+        "contents": [
+            {"role": "user", "parts": [{"text": "@"}, {"inlineData": {"mimeType": "@", "data": "@"}}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "read", "args": ARGUMENTS}}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "read", "response": {"output": "@"}}}]},
+        ],
+    },
+    "/api/chat": {
+        "messages": [
+            {"role": "user", "content": "@", "images": ["@"]},
+            {"role": "assistant", "content": "@", "tool_calls": [{"function": {"name": "read", "arguments": {}}}]},
+            {"role": "tool", "tool_name": "read", "content": "@"},
+        ]
+    },
+}
+PROVIDERS = ("deepseek", "gemini", "anthropic", "ollama", "openai")
+
+
+@pytest.mark.parametrize("half", [rb"\ud83d", b"\xed\xa0\x80", b"\xff"])
+@pytest.mark.parametrize("path", HISTORIES)
+def test_half_a_character_is_no_error_of_ours(path: str, half: bytes) -> None:
+    """Escaped or as bytes, in any place and for any provider: it is passed on, or refused as the client's."""
+    with upstream(refuse) as up, running(dict.fromkeys(PROVIDERS, up.url)) as gateway:
+        for provider in PROVIDERS:
+            model = f"{provider}/some-model"
+            pieces = json.dumps({"model": model, **HISTORIES[path]}).encode().split(b"@")
+            for at in range(1, len(pieces)):
+                body = b"x".join(pieces[:at]) + half + b"x".join(pieces[at:])
+                response = HTTP.post(gateway.url + path.replace("MODEL", model), content=body)
+                assert response.status_code == 400, (provider, at, response.text)
+
+
+async def refuse(got: Got, out: Out) -> None:
+    await out.whole(400, b'{"error":{"message":"no"}}')

@@ -348,9 +348,17 @@ HABITS = [
         ("unknown", "missing", "invented", "altered"),
     ),
     Habit("C10 reasoning in the text", thoughts_in_text, ("openai_chat",), NAMED),
-    Habit("C11 system in the middle", then_forget(system_in_the_middle), ("openai_chat",)),
-    Habit("D2 another system prompt", then_forget(rewritten_system), ("openai_chat",)),
-    Habit("D2 another system prompt", then_forget(rewritten_system), ("anthropic_messages",), (), ("missing",)),
+    # A client that changes its system prompt is another one, unless it names its session or has ids that are unique.
+    Habit("C11 system in the middle", then_forget(system_in_the_middle), ("openai_chat",), has_session=True),
+    Habit("D2 another system prompt", then_forget(rewritten_system), ("openai_chat",), has_session=True),
+    Habit(
+        "D2 another system prompt",
+        then_forget(rewritten_system),
+        ("anthropic_messages",),
+        (),
+        ("missing",),
+        has_session=True,
+    ),
     Habit("D2 reminders in results", then_forget(reminders), ("openai_chat",), has_session=True),
     Habit(
         "D6 a sliding window",

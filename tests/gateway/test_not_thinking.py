@@ -90,13 +90,14 @@ def test_a_client_that_asks_by_itself(model: str) -> None:
         assert json.loads(up.got[-1].body) == body | {"include": more[:1]}
 
 
+@pytest.mark.parametrize("is_stored", [True, False], ids=["stored", "stateless"])
 @pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "forgotten"])
-def test_from_a_model_that_reasons_to_one_that_does_not(*, is_kept: bool) -> None:
-    """Its items go without their reasoning, and without the ids that would name it."""
+def test_from_a_model_that_reasons_to_one_that_does_not(*, is_kept: bool, is_stored: bool) -> None:
+    """Its items go without their reasoning. Where items are stored, they go without the ids that would name it too."""
     opening = 'hi {mark}\nscript:\nthink: Look.\ncall: weather {{"city": "Rome"}}\n---\nsay: Warm.\n'
-    tools = [{"type": "function", "name": "weather", "parameters": {"type": "object"}}]
-    said: list[Body] = [{"role": "user", "content": opening.format(mark=is_kept)}]
-    body: Body = {"model": "gpt-5.1", "store": False, "include": [CIPHERTEXT], "tools": tools, "input": said}
+    tools = [{"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}}]
+    said: list[Body] = [{"role": "user", "content": opening.format(mark=(is_kept, is_stored))}]
+    body: Body = {"model": "gpt-5.1", "store": is_stored, "include": [CIPHERTEXT], "tools": tools, "input": said}
     with running({"openai": served("openai").url}) as gateway:
         url = f"{gateway.url}/openai/v1/responses"
         output = httpx.post(url, json=body).json()["output"]
@@ -105,7 +106,8 @@ def test_from_a_model_that_reasons_to_one_that_does_not(*, is_kept: bool) -> Non
         result = {"type": "function_call_output", "call_id": call["call_id"], "output": "warm"}
         response = httpx.post(url, json=body | {"model": "gpt-4.1", "input": [*said, *kept, result]})
         assert response.status_code == 200, response.text
-        assert told(response, "healed") == (0 if is_kept else 1)  # which ids had a partner, nobody knows here
+        is_refused = is_stored and not is_kept  # which ids had a partner, the gateway doesn't know here
+        assert told(response, "healed") == int(is_refused)
         changes = [one.change for one in gateway.state.lessons.corrections]
         assert "requires" not in changes
 

@@ -16,7 +16,7 @@ from thoughtline import watching
 from thoughtline.catalogue import TagMode
 from thoughtline.formats import FORMATS
 from thoughtline.formats.streaming import PayloadStreamDecoder
-from thoughtline.replay import matching, planner, plans
+from thoughtline.replay import chains, matching, plans
 from thoughtline.settings import Settings
 
 SAYS = "Hello.\nscript:\nthink: A greeting.\nsay: Hello <think>to</think> you."
@@ -44,7 +44,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     monkeypatch.setattr(PayloadStreamDecoder, "__init__", counting("answers", PayloadStreamDecoder.__init__))
     monkeypatch.setattr(watching, "provenance_of", counting("provenances", watching.provenance_of))
     by_lineage = counting("lineages", plans.match_by_lineage)
-    for module in (plans, planner, matching):
+    for module in (plans, chains, matching):
         monkeypatch.setattr(module, "match_by_lineage", by_lineage)
     return counts
 

@@ -94,6 +94,72 @@ def test_paths_with_and_without_versions(name: str, path: str, has_prefix: bool)
         assert up.got[0].target == ARRIVES[name]
 
 
+MISSPELLED = [
+    ("POST", "/kimmi/v1/chat/completions", "/kimi/v1/chat/completions"),
+    ("POST", "/kimmi/v1/embeddings", "/kimi/v1/embeddings"),
+    ("GET", "/opnai/v1/files/file-1", "/openai/v1/files/file-1"),
+    ("POST", "/antropic/v1/messages", "/anthropic/v1/messages"),
+    ("GET", "/kimmi/v1/models", "/kimi/v1/models"),
+    ("POST", "/acme/v1/chat/completions", None),
+    ("POST", "/acme/v1/messages", None),
+    ("GET", "/acme/v1/models", None),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "meant"), MISSPELLED, ids=[path for _, path, _ in MISSPELLED])
+def test_a_misspelled_provider_is_not_the_default(method: str, path: str, meant: str | None) -> None:
+    """The caller's key was meant for somebody else: the default is not asked, and the answer says what was meant."""
+    with upstream(say_hi) as up, running(behind(up), Settings(default_provider="deepseek")) as gateway:
+        body = b'{"model":"m","messages":[]}' if method == "POST" else b""
+        headers = {"authorization": "Bearer sk-kimi"}
+        response = HTTP.request(method, gateway.url + path, content=body, headers=headers)
+        assert (response.status_code, response.json()["error"]["code"]) == (404, "unknown_path")
+        assert meant is None or f"Did you mean {meant}?" in response.json()["error"]["message"]
+        assert up.got == []
+
+
+@pytest.mark.parametrize("path", ["/v1/embeddings", "/files/file-1", "/base/v1/chat/completions", "/upload/v1/files"])
+def test_other_paths_go_to_the_default(path: str) -> None:
+    """What begins with no provider's name; and with what the default's own address begins with."""
+    with upstream(say_hi) as up:
+        row = replace(moved("deepseek", up.url), base_url=f"{up.url}/base", bases={})
+        with running({}, Settings(providers={"deepseek": row}, default_provider="deepseek")) as gateway:
+            assert HTTP.post(gateway.url + path, content=b"{}").status_code == 200
+        assert up.got[0].target == f"/base{path.removeprefix('/base').removeprefix('/v1')}"
+
+
+ASKED_FOR = [
+    ("deepseek", "kimi/kimi-k2.6", "kimi", "kimi-k2.6"),
+    ("deepseek", "moonshot/kimi-k2.6", "kimi", "kimi-k2.6"),
+    ("deepseek", "deepseek-v4-pro", "deepseek", "deepseek-v4-pro"),
+    ("deepseek", "unheard-of/model", "deepseek", "unheard-of/model"),
+    ("openrouter", "kimi/kimi-k2.6", "openrouter", "kimi/kimi-k2.6"),
+    ("vllm", "deepseek/deepseek-r1", "vllm", "deepseek/deepseek-r1"),
+]
+
+
+@pytest.mark.parametrize(("default", "model", "provider", "arrives"), ASKED_FOR)
+def test_a_models_name_with_a_default_provider(default: str, model: str, provider: str, arrives: str) -> None:
+    """`provider/model` goes to that provider. A server of others' models names them so itself, and gets them whole."""
+    with upstream(say_hi) as up, upstream(say_hi) as kimi:
+        rows = {**behind(up, default), **behind(kimi, "kimi")}
+        with running(rows, Settings(default_provider=default)) as gateway:
+            body = {"model": model, "messages": []}
+            assert HTTP.post(f"{gateway.url}/v1/chat/completions", json=body).status_code == 200
+        asked, other = (kimi, up) if provider == "kimi" else (up, kimi)
+        assert json.loads(asked.got[0].body)["model"] == arrives
+        assert other.got == []
+
+
+def test_a_misspelled_provider_before_a_models_name() -> None:
+    with upstream(say_hi) as up, running(behind(up), Settings(default_provider="deepseek")) as gateway:
+        body = {"model": "kimmi/kimi-k2.6", "messages": []}
+        error = HTTP.post(f"{gateway.url}/v1/chat/completions", json=body).json()["error"]
+        assert error["code"] == "unknown_model"
+        assert "Did you mean kimi/kimi-k2.6?" in error["message"]
+        assert up.got == []
+
+
 @pytest.mark.parametrize("path", ["/", "/api/hello"])
 def test_probes(path: str) -> None:
     """Claude Code asks whether anybody is there."""

@@ -23,7 +23,6 @@ STARTS = (
     "gemini-gemini_generate-gemini-3-pro",
     "code-assist-gemini_code_assist-gemini",
     "gemini-gemini_interactions",
-    "ollama-ollama_chat",
     "bedrock-bedrock_converse-us",
     "bedrock-bedrock_invoke-us",
 )

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.gateways import running
+from tests.gateway.gateways import moved_in, running
 from tests.gateway.test_translation import GatewayLane, lane
 from tests.sim.served_simulators import NOW, listening
 from tests.translation.lanes import MORE_UPSTREAMS, UPSTREAMS, Upstream
@@ -145,9 +145,7 @@ def test_what_earlier_tools_did_is_no_reason_to_refuse(upstream: Upstream) -> No
 
 def _moved(upstream: Upstream, settings: Settings) -> tuple[Settings, Any]:
     simulator = simulator_app(upstream.simulator, upstream.profile, seed=7, now=lambda: NOW)
-    row = replace(
-        PROVIDERS[upstream.provider], base_url=listening(simulator), bases={}, formats=(upstream.format,), paths={}
-    )
+    row = moved_in(upstream.provider, listening(simulator), upstream.format)
     return replace(settings, providers={**PROVIDERS, upstream.provider: row}), simulator
 
 

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from tests.gateway.gateways import running
 from tests.gateway.managed_gateways import TOKEN, Managed, managed
 from tests.gateway.upstreams import Got, Out, Upstream, upstream
 from thoughtline.catalogue import Provider
-from thoughtline.gateway.client_keys import ClientKeys
+from thoughtline.gateway.client_keys import ClientKeys, make_secret
 from thoughtline.settings import Settings
 
 BODY = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
@@ -136,11 +137,33 @@ def test_a_client_key_in_a_query_is_taken_out(closed: Managed, provider: Upstrea
     assert provider.got[-1].target.endswith("?alt=sse&x=1")
 
 
-def test_a_strange_key_goes_where_it_belongs(gateway: Managed, provider: Upstream) -> None:
-    """A key of another gateway behind this one is a provider's key like any other."""
-    other = "tl-" + "a" * 49
-    assert ask(gateway, PATHS[0], {"authorization": f"Bearer {other}"}, "").status_code == 200
-    assert provider.got[-1].header("authorization") == f"Bearer {other}"
+@pytest.mark.parametrize("path", ["unkeyed/v1/chat/completions", "unkeyed/v1/files"])
+@pytest.mark.parametrize("place", [name for name in shown("") if name not in ("bare", "password", "name")])
+def test_a_client_key_that_nobody_knows(gateway: Managed, provider: Upstream, path: str, place: str) -> None:
+    """Wherever it stands, also where no keys are needed: it may have been made a moment ago, or for another gateway."""
+    secret = make_secret()
+    headers, query = shown(secret)[place]
+    before = len(provider.got)
+    response = ask(gateway, path, headers, query)
+    assert secret not in json.dumps([(got.target, got.headers) for got in provider.got[before:]])
+    if response.status_code != 200:
+        assert response.status_code in (401, 403)
+        assert secret not in response.text
+
+
+def test_a_gateway_behind_this_one_gets_its_own_key() -> None:
+    """As the key of a provider in settings, or in a header of its own."""
+    secret = make_secret()
+    with upstream(_answer) as up:
+        rows = {
+            "key": Provider("key", up.url, ("openai_chat",), api_keys=(secret,)),
+            "header": Provider("header", up.url, ("openai_chat",), headers={"authorization": f"Bearer {secret}"}),
+        }
+        with running({}, Settings(providers=rows)) as gateway:
+            for name in rows:
+                url = f"{gateway.url}/{name}/v1/chat/completions"
+                assert httpx.post(url, json=BODY).status_code == 200
+                assert up.got[-1].header("authorization") == f"Bearer {secret}"
 
 
 def test_what_a_provider_says_in_our_name_does_not_come_down(gateway: Managed) -> None:

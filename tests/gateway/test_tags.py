@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.gateway.failing_simulators import BY_FORMAT, ON, Stage, Talk, stage
-from tests.gateway.gateways import running
+from tests.gateway.gateways import moved_in, running
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.sim.faces import HTTP
 from tests.translation.lanes import BODY_TYPES, UPSTREAMS, Upstream
@@ -150,7 +150,7 @@ def test_a_stream_without_tags_is_left_alone(format: FormatName, mode: TagMode) 
         await out.end()
 
     with upstream(answer) as up:
-        row = replace(PROVIDERS[target.provider], base_url=up.url, bases={}, formats=(format,), paths={})
+        row = moved_in(target.provider, up.url, format)
         settings = Settings(providers={**PROVIDERS, row.name: row}, tags=mode)
         with running({}, settings) as gateway:
             url = f"{gateway.url}/{row.name}{path}"
@@ -202,3 +202,22 @@ def test_an_element_keeps_its_id_from_its_beginning_to_its_end() -> None:
     ]
     told = [element["id"] for element in final["response"]["output"]]
     assert [name for name in told if name in ("rs_1", "msg_1", "fc_1")] == ["rs_1", "msg_1", "fc_1"]
+
+
+@pytest.mark.parametrize("mode", ["markers", "lift"])
+def test_a_stream_that_tells_its_length(mode: TagMode) -> None:
+    """It gets shorter, so that its length is not told any more: a client would wait for the rest."""
+    chunk = {"id": "1", "choices": [{"index": 0, "delta": {"content": SAYS}, "finish_reason": "stop"}]}
+    told = f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n".encode()
+
+    async def answer(got: Got, out: Out) -> None:
+        await out.whole(200, told, ("content-type", "text/event-stream"))
+
+    with upstream(answer) as up, running({"deepseek": up.url}, Settings(tags=mode)) as gateway:
+        body = {"model": "deepseek-chat", "messages": [], "stream": True}
+        response = HTTP.post(f"{gateway.url}/deepseek/v1/chat/completions", json=body)
+    chunks = [json.loads(line[6:]) for line in response.text.splitlines() if line.startswith("data: {")]
+    words = [one["choices"][0]["delta"].get("content") or "" for one in chunks if one["choices"]]
+    assert "".join(words) == SHOWN[mode]
+    assert response.text.endswith("data: [DONE]\n\n")
+    assert "content-length" not in response.headers

@@ -1,4 +1,4 @@
-"""A client that tells a Claude to think in a way that it lacks: it is answered, and hears what was changed."""
+"""A client that tells a Claude to think in a mode that it lacks: it is answered, and told what was changed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,17 @@ def ask(gateway: Running, model: str, thinking: Json) -> httpx.Response:
 
 @pytest.mark.parametrize("thinking", [BUDGET, {"type": "disabled"}])
 def test_a_model_that_is_known(thinking: Json) -> None:
-    """The strict simulator has nothing to refuse; a finding says what was changed."""
+    """What our table says of a model is not believed before its provider: the first request is refused and healed, the
+    second is corrected before it goes up; a finding says what was changed."""
     simulator = start("anthropic", "bound")
     with running({"anthropic": simulator.url}) as gateway:
-        response = ask(gateway, "claude-opus-5-5", thinking)
-    assert (response.status_code, simulator.refusals()) == (200, [])
-    assert response.headers["x-thoughtline-findings"] == "forbidden=1"
+        first = ask(gateway, "claude-opus-5-5", thinking)
+        refused = len(simulator.refusals())
+        second = ask(gateway, "claude-opus-5-5", thinking)
+    assert [first.status_code, second.status_code] == [200, 200]
+    assert (refused, len(simulator.refusals())) == (1, 1)
+    assert "healed=1" in first.headers["x-thoughtline-replay"]
+    assert second.headers["x-thoughtline-findings"] == "forbidden=1"
 
 
 def refusing(mode: str, sentence: str) -> Any:

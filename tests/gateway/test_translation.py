@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.gateways import Running, running
+from tests.gateway.gateways import Running, moved_in, running
+from tests.gateway.upstreams import Got, Out, upstream
 from tests.sim.served_simulators import NOW, listening
 from tests.translation.lanes import BODY_TYPES, MORE_UPSTREAMS, UPSTREAMS, Answer, Client, Json, Upstream
 from tests.translation.pairs import HARDEST, SCRIPTS, hold
 from thoughtline.catalogue import PROVIDERS
-from thoughtline.settings import Settings
+from thoughtline.settings import Settings, TranslationSettings
 from thoughtline.values.turns import FormatName
 from thoughtline_sim.app import SimulatorApp, simulator_app
 
@@ -63,8 +66,7 @@ class GatewayLane:
 def lane(upstream: Upstream, client: FormatName) -> Iterator[GatewayLane]:
     """A gateway and a simulator of their own."""
     simulator = simulator_app(upstream.simulator, upstream.profile, seed=7, now=lambda: NOW)
-    row = PROVIDERS[upstream.provider]
-    row = replace(row, base_url=listening(simulator), bases={}, formats=(upstream.format,), paths={})
+    row = moved_in(upstream.provider, listening(simulator), upstream.format)
     settings = Settings(providers={**PROVIDERS, upstream.provider: row})
     with running({}, settings) as gateway:
         yield GatewayLane(upstream, client, gateway, simulator)
@@ -147,3 +149,120 @@ def test_an_earlier_system_message_unbinds_what_follows(edit: str) -> None:
                 history.insert(at, reminder("anthropic_messages", 9))
         talk.ask(is_streaming=False)
         assert one.verdicts == ["whole", "missing", "missing"]
+
+
+@pytest.mark.parametrize("marks", [True, False], ids=["marked", "not marked"])
+def test_the_setting_decides_whether_prompts_get_a_mark_for_caching(marks: bool) -> None:
+    """A Codex-like request to Claude: `[translation] cache_marks` sets one mark, or none."""
+
+    async def answer(got: Got, out: Out) -> None:
+        await out.whole(200, b'{"id":"m","type":"message","role":"assistant","content":[],"stop_reason":"end_turn"}')
+
+    body = {"model": "claude-sonnet-4-5", "input": "Hi.", "tools": [{"type": "function", "name": "look"}]}
+    with (
+        upstream(answer) as up,
+        running({"anthropic": up.url}, Settings(translation=TranslationSettings(cache_marks=marks))) as gateway,
+    ):
+        key = {"authorization": "Bearer a-key"}
+        assert httpx.post(f"{gateway.url}/anthropic/v1/responses", json=body, headers=key).status_code == 200
+        assert up.got[0].body.count(b'"cache_control"') == int(marks)
+
+
+SAID = {"role": "user", "parts": {"text": "Hi."}}
+DECLARED = {"functionDeclarations": [{"name": "look", "parameters": {"type": "OBJECT", "properties": {}}}]}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"contents": SAID},
+        {"contents": [SAID], "tools": DECLARED},
+        {"contents": [{"role": "user", "parts": [{"text": "Hi."}]}], "tools": DECLARED},
+        {"contents": SAID, "systemInstruction": {"parts": {"text": "Be brief."}}},
+    ],
+    ids=["contents", "parts and tools", "tools", "instructions"],
+)
+def test_a_gemini_client_may_send_single_objects(body: Json) -> None:
+    """Google takes one object where a list may stand; translated, such a request says the same."""
+    with lane(UPSTREAMS[0], "gemini_generate") as one:
+        answer = one.exchange(json.dumps(body).encode(), False)
+        assert answer.status == 200, answer.body
+
+
+@pytest.mark.parametrize("body", [b'{"contents": {', b'{"tools": {}, "contents": 7}'])
+def test_single_objects_in_a_body_that_is_wrong_give_a_400(body: bytes) -> None:
+    """And no other error."""
+    with lane(UPSTREAMS[0], "gemini_generate") as one:
+        assert one.exchange(body, False).status == 400
+
+
+# --- asked to think ---------------------------------------------------------------------------------------------------
+
+ASKED: Json = {"role": "user", "content": "What is there?"}
+CALL = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+UNSIGNED: list[Json] = [
+    ASKED,
+    {"role": "assistant", "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "call_1", "content": "-"},
+]
+OFFERED = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}]
+CLAUDES = [("anthropic", "claude-sonnet-4-5"), ("openrouter", "anthropic/claude-sonnet-4.5")]
+
+
+def asked_of(
+    provider: str, model: str, messages: list[Json], think: bool = True, **extra: object
+) -> tuple[httpx.Response, Json]:
+    """A chat client's request to Claude, where only a translation leads: its answer, and what went up at last."""
+    simulator = simulator_app(provider, seed=7, now=lambda: NOW)
+    bodies: list[bytes] = []
+
+    async def keeping(scope: Any, receive: Any, send: Any) -> None:
+        async def hear() -> Any:
+            message = await receive()
+            bodies.append(message.get("body", b""))
+            return message
+
+        await simulator(scope, hear, send)
+
+    row = replace(PROVIDERS[provider], base_url=listening(keeping), bases={}, paths={}, formats=("openai_chat",))
+    if provider == "anthropic":
+        row = replace(row, formats=("anthropic_messages",))
+    settings = Settings(providers={provider: row}, translation=TranslationSettings(think=think))
+    with running({}, settings) as gateway:
+        path, body = "/v1/chat/completions", {"model": model, "messages": messages, "tools": OFFERED, **extra}
+        if provider == "openrouter":
+            path, body = "/api/chat", {**body, "stream": False}
+        answer = httpx.post(f"{gateway.url}/{provider}{path}", json=body, headers={"authorization": "Bearer a-key"})
+    return answer, json.loads(b"".join(bodies[-1:]) or b"{}")
+
+
+@pytest.mark.parametrize(("provider", "model"), CLAUDES)
+@pytest.mark.parametrize("think", [True, False], ids=["asked", "not asked"])
+def test_the_setting_decides_whether_claude_is_asked_to_think(provider: str, model: str, think: bool) -> None:
+    """`[translation] think`; the client sees the thoughts, and that they were asked for."""
+    answer, sent = asked_of(provider, model, [ASKED], think)
+    assert answer.status_code == 200, answer.text
+    assert bool(sent.keys() & {"thinking", "reasoning"}) is think
+    assert ("asked-to-think" in answer.headers.get("x-thoughtline-findings", "")) is think
+    assert not think or "reasoning_content" in answer.text or '"thinking"' in answer.text
+
+
+@pytest.mark.parametrize(("provider", "model"), CLAUDES)
+def test_a_tool_loop_that_began_elsewhere_is_not_refused(provider: str, model: str) -> None:
+    """Its first turn has no thinking of Claude's: the model is not made to think until the user speaks again."""
+    history: list[Json] = [*UNSIGNED]
+    if provider == "openrouter":
+        call = {"function": {"name": "look", "arguments": {}}}
+        history = [ASKED, {"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "tool", "content": "-"}]
+    answer, _ = asked_of(provider, model, history)
+    assert answer.status_code == 200, answer.text
+    answer, sent = asked_of(provider, model, [*history, {"role": "assistant", "content": "So."}, ASKED])
+    assert answer.status_code == 200, answer.text
+    assert sent.keys() & {"thinking", "reasoning"}
+
+
+def test_an_answer_that_the_client_begins_is_not_thought_about() -> None:
+    """Claude refuses to think before words that stand already."""
+    answer, sent = asked_of("anthropic", "claude-sonnet-4-5", [ASKED, {"role": "assistant", "content": "It is"}])
+    assert answer.status_code == 200, answer.text
+    assert "thinking" not in sent

@@ -23,8 +23,8 @@ from tests.sim.faces import HTTP, NO_STORE, TOOLS
 from tests.sim.served_simulators import listening
 from thoughtline.catalogue import PROVIDERS, Timeouts
 from thoughtline.gateway import upstream_socket
+from thoughtline.gateway.http_client import UpstreamCut, UpstreamResponse
 from thoughtline.gateway.state import with_settings
-from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.gateway.upstream_socket import HeldSocket
 from thoughtline.values.errors import Declined
 from thoughtline_sim.app import simulator_app
@@ -172,17 +172,17 @@ async def test_other_credentials_have_another_connection(recorded: tuple[Recorde
 
 
 async def test_a_refusal_is_that_of_http(recorded: tuple[Recorded, str]) -> None:
-    """Status and body, to be healed from; the connection goes on."""
+    """Status and body, to be healed from; the connection goes on. Ids of items pair where items are stored."""
     app, url = recorded
     held, opening = HeldSocket(), user()
-    first = output(await answer(held, url, request(opening)))
-    refused = await ask(held, url, request(opening, first[-1], result(first[-1])))
+    first = output(await answer(held, url, request(opening, store=True)))
+    refused = await ask(held, url, request(opening, first[-1], result(first[-1]), store=True))
     body, is_whole = await refused.read_all(2**20)
     await refused.close()
     assert (refused.status, refused.kind, is_whole) == (400, "application/json", True)
     assert "without its required 'reasoning' item" in json.loads(body)["error"]["message"]
     before = len(app.connections)
-    await answer(held, url, request(opening, *first, result(first[-1])))
+    await answer(held, url, request(opening, *first, result(first[-1]), store=True))
     assert len(app.connections) == before
 
 
@@ -469,7 +469,6 @@ async def test_pings_are_answered() -> None:
 
 async def test_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that nobody vouches for is not spoken with; an authority of the house can be named."""
-    monkeypatch.setattr(upstream_socket, "_tls", upstream_socket._tls.__wrapped__)
     certify(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "server.pem")

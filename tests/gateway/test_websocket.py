@@ -243,6 +243,10 @@ def test_what_is_held_of_all_connections_is_bounded(monkeypatch: pytest.MonkeyPa
         ({"origin": "https://evil.example"}, 403, "cross_site"),
         ({"origin": "null"}, 403, "cross_site"),
         ({"sec-fetch-site": "cross-site"}, 403, "cross_site"),
+        ({"origin": "http://localhost:3000"}, 403, "cross_site"),
+        ({"origin": "http://127.0.0.1:3000"}, 403, "cross_site"),
+        ({"origin": "https://localhost"}, 403, "cross_site"),
+        ({"origin": "http://[::1]:3000"}, 403, "cross_site"),
         ({"host": "evil.example"}, 421, "unknown_host"),
     ],
 )
@@ -255,11 +259,26 @@ def test_no_website_opens_one(headers: dict[str, str], status: int, code: str) -
         assert [(line["event"], line["detail"]) for line in gateway.lines] == [("websocket refused", code)]
 
 
-def test_pages_of_this_machine_listed_sites_and_editors_may() -> None:
-    with running({}, Settings(server=ServerSettings(cors=("https://app.example",)))) as gateway:
-        for origin in ("http://localhost:3000", "vscode-file://vscode-app", "https://app.example"):
+def test_pages_of_the_gateway_listed_sites_and_editors_may() -> None:
+    listed = ("https://app.example", "http://localhost:3000")
+    with running({}, Settings(server=ServerSettings(cors=listed))) as gateway:
+        for origin in (gateway.url, "vscode-file://vscode-app", *listed):
             with talking(gateway.url + RESPONSES, {**AUTH, "origin": origin}):
                 pass
+
+
+def test_a_listed_page_spends_no_key_of_the_gateway() -> None:
+    """As over HTTP: it may read answers, and needs a key of its own. The gateway's own pages may spend."""
+    settings = Settings(server=ServerSettings(cors=("http://localhost:3000",)))
+    with upstream(say_hi) as up, over_http("openai", up.url, settings, api_keys=("sk-provider",)) as gateway:
+        with pytest.raises(InvalidStatus) as refusal:
+            talking(gateway.url + RESPONSES, {"origin": "http://localhost:3000"}).__enter__()
+        assert refusal.value.response.status_code == 403
+        with talking(f"{gateway.url}/v1/responses", {"origin": "http://localhost:3000"}) as talk:
+            assert talk.ask(input=[USER], model="openai/gpt-5.1").error == (403, "cross_site")
+        with talking(gateway.url + RESPONSES, {"origin": gateway.url}) as talk:
+            assert talk.ask(input=[USER]).said == "hi"
+    assert len(up.got) == 1
 
 
 def test_a_listed_site_may() -> None:
@@ -316,6 +335,48 @@ def test_limits_hold_for_frames() -> None:
             told = talk.ask(input=[USER])
             assert told.error == (429, "too_many_requests")
             assert int(told.last["headers"]["retry-after"]) > 0
+
+
+WRONG = ("", "{", "[]", '{"type":"response.append"}', '{"type":"response.create","stream_id":"s"}')
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_connection_of_wrong_frames_alone_is_closed(wrong: str) -> None:
+    """Each is answered and logged; the connection is closed after a few in a row."""
+    most = websocket.MOST_BAD_FRAMES
+    with running({}) as gateway:
+        with talking(gateway.url + RESPONSES) as talk:
+            for _ in range(most):
+                talk.connection.send(wrong)
+                assert talk.heard().last["type"] == "error"
+            assert talk.closed() == 1008
+        gateway.wait_for(left(gateway))
+        assert [line["event"] for line in gateway.lines] == ["websocket frame refused"] * most + ["websocket closed"]
+
+
+def test_a_good_frame_between_wrong_ones_keeps_a_connection() -> None:
+    with answering() as (_up, gateway), talking(gateway.url + RESPONSES) as talk:
+        for _ in range(2):
+            for _ in range(websocket.MOST_BAD_FRAMES - 1):
+                talk.connection.send("{}")
+                assert talk.heard().error == (400, "unknown_frame")
+            assert talk.ask(input=[USER]).said == "hi"
+
+
+@pytest.mark.parametrize("frame", ["{}", '{"type":"response.create","generate":false}'], ids=["wrong", "prewarm"])
+def test_frames_that_ask_nobody_count_in_the_limits(frame: str) -> None:
+    """As a POST does that is refused for its body: a frame costs its key a request, whatever is in it."""
+    with upstream(say_hi) as up, over_http("openai", up.url, api_keys=("sk-provider",)) as gateway:
+        keys = gateway.state.keys
+        assert isinstance(keys, ClientKeys)
+        made = gateway.wait_for(keys.add("me", requests_per_minute=3))
+        with talking(gateway.url + RESPONSES, {"authorization": f"Bearer {made.secret}"}) as talk:
+            assert talk.ask(input=[USER]).said == "hi"
+            for _ in range(2):
+                talk.connection.send(frame)
+                assert talk.heard().last["type"] in ("error", "response.completed")
+            assert talk.ask(input=[USER]).error == (429, "too_many_requests")
+        assert len(up.got) == 1
 
 
 # its end

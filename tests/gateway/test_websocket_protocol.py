@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import socket
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 
 import pytest
 from websockets.client import ClientProtocol
@@ -25,6 +27,7 @@ from tests.gateway.sockets import (
     answering,
     begun,
     event,
+    left,
     say_hi,
     talking,
     text_of,
@@ -34,6 +37,8 @@ from tests.gateway.test_memory import settled
 from tests.gateway.upstreams import Got, Out
 from tests.sim.faces import HTTP
 from thoughtline.gateway import websocket_protocol
+from thoughtline.gateway.client_keys import ClientKeys
+from thoughtline.gateway.limits import OwnCounts
 from thoughtline.settings import ServerSettings, Settings
 
 KEY = "AAAAAAAAAAAAAAAAAAAAAA=="
@@ -125,12 +130,12 @@ SHORT = Settings(server=ServerSettings(body_timeout_seconds=0.05))
 
 
 @contextlib.contextmanager
-def upgraded(gateway: Running) -> Iterator[socket.socket]:
+def upgraded(gateway: Running, auth: Mapping[str, str] = AUTH, path: str = RESPONSES) -> Iterator[socket.socket]:
     """A connection that speaks for itself, byte by byte."""
     host, port = gateway.url.removeprefix("http://").split(":")
-    head = "".join(f"{name}: {value}\r\n" for name, value in {**AUTH, **UPGRADE, "host": host}.items())
+    head = "".join(f"{name}: {value}\r\n" for name, value in {**auth, **UPGRADE, "host": host}.items())
     with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
-        connection.sendall(f"GET {RESPONSES} HTTP/1.1\r\n{head}sec-websocket-key: {KEY}\r\n\r\n".encode())
+        connection.sendall(f"GET {path} HTTP/1.1\r\n{head}sec-websocket-key: {KEY}\r\n\r\n".encode())
         heard = b""
         while not heard.endswith(b"\r\n\r\n"):
             heard += connection.recv(1)
@@ -182,6 +187,67 @@ def test_what_is_half_or_wrong_ends_it(data: bytes, code: int, reason: str) -> N
         told = closed(connection)
     assert told.code == code
     assert reason in told.reason
+
+
+@pytest.mark.parametrize(
+    ("data", "logged"),
+    [
+        (frame(Opcode.PING) * 200, "1008 too many pings"),
+        (frame(Opcode.PONG) * 200, "1008 too many pings"),
+        (frame(Opcode.CONT, b"{"), "1002 unexpected continuation frame"),
+        (frame(Opcode.TEXT, b"{}") * 50, "1008 too many bad frames"),
+    ],
+    ids=["pings", "pongs", "no message", "bad messages"],
+)
+def test_a_connection_that_is_closed_for_what_its_client_did_is_logged(data: bytes, logged: str) -> None:
+    """The log has the reason and who it was; the client gets the reason, although it sent more than was read."""
+    with running({}) as gateway:
+        with upgraded(gateway) as connection:
+            connection.sendall(data)
+            assert closed(connection).reason == logged.partition(" ")[2]
+        gateway.wait_for(left(gateway))
+        last = gateway.lines[-1]
+    assert (last["event"], last["detail"].partition(", ")[0]) == ("websocket closed", logged)
+
+
+def test_an_honest_client_pings_as_often_as_it_likes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What counts is the rate: more pings than may come at once are fine over a longer time."""
+    monkeypatch.setattr(websocket_protocol, "CONTROL_FRAMES_PER_SECOND", 1e6)
+    with running({}) as gateway, talking(gateway.url + RESPONSES) as talk:
+        for _ in range(2 * websocket_protocol.MOST_CONTROL_FRAMES):
+            assert talk.connection.ping().wait(PATIENCE)
+
+
+PREWARM = b'{"type":"response.create","model":"m","generate":false,"input":[]}'
+
+
+def test_others_are_served_between_any_two_messages() -> None:
+    """However many messages come in one read: in a turn of the loop one of them is read and answered."""
+    sent = 1_000
+    with running({}, takes_keys=True) as gateway:
+        keys, counts = gateway.state.keys, gateway.state.limits.counts
+        assert isinstance(keys, ClientKeys)
+        assert isinstance(counts, OwnCounts)
+        made = gateway.wait_for(keys.add("me", requests_per_minute=2 * sent))
+
+        def counted() -> int:
+            rate = counts._rates.get(made.key.id)
+            return len(rate._taken) if rate is not None else 0
+
+        async def most_in_a_turn() -> int:
+            most = 0
+            while (before := counted()) < sent:
+                await asyncio.sleep(0)
+                most = max(most, counted() - before)
+            return most
+
+        with upgraded(gateway, {"authorization": f"Bearer {made.secret}"}, "/v1/responses") as connection:
+            connection.sendall(frame(Opcode.TEXT, PREWARM) * sent)
+            reader = threading.Thread(target=lambda: [*iter(lambda: connection.recv(65536), b"")])
+            reader.start()
+            assert gateway.wait_for(most_in_a_turn()) == 1
+            connection.shutdown(socket.SHUT_RDWR)
+            reader.join()
 
 
 def test_a_message_in_many_pieces() -> None:

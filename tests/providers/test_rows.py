@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from thoughtline import catalogue, providers
 from thoughtline.auditing import audit
@@ -70,8 +71,9 @@ def acme(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_gateway_knows_a_new_row() -> None:
     """By its name, by another, by its host, and by its model elsewhere; the catalogue lists it."""
-    assert resolve(TARGET) == resolve(Destination("acme-corp", "", "any", "openai_chat")) == CHAT
-    assert resolve(Destination("", "https://api.acme.example/v1", "any", "openai_chat")) == CHAT
+    known = replace(CHAT, switches=("enable_thinking", "chat_template_kwargs"))
+    assert resolve(TARGET) == resolve(Destination("acme-corp", "", "any", "openai_chat")) == known
+    assert resolve(Destination("", "https://api.acme.example/v1", "any", "openai_chat")) == known
     assert resolve(Destination("vllm", "", "acme/roadrunner-2", "openai_chat")).name == "acme"
     assert canonical_name("Acme-Corp") == "acme"
     assert catalogue.built_in(ACME).base_url == "https://api.acme.example/v1"

@@ -69,7 +69,7 @@ ROWS: list[tuple[str, str, FormatName, Thinking, dict[str, Any]]] = [
     ("minimax", "MiniMax-M2", CHAT, HIGH, {}),
     ("openrouter", "anthropic/claude-sonnet-4.5", CHAT, BUDGET, {"reasoning.max_tokens": 4_000}),
     ("openrouter", "deepseek/deepseek-v4-pro", CHAT, HIGH, {"reasoning.effort": "high"}),
-    ("mistral", "magistral-medium-latest", CHAT, HIGH, {}),
+    ("mistral", "magistral-medium-latest", CHAT, HIGH, {"reasoning_effort": "high"}),
     ("mistral", "mistral-small-latest", CHAT, OFF, {"reasoning_effort": "none"}),
     ("anthropic", "claude-sonnet-4-5", CLAUDE, BUDGET, {"thinking.type": "enabled", "thinking.budget_tokens": 4_000}),
     (

@@ -28,7 +28,7 @@ from thoughtline.values.events import fold
 from thoughtline.values.identity import Identity
 from thoughtline.values.records import Key, Record, decode_record, encode_record
 from thoughtline.values.turns import FormatName, Provenance, Reply, Transcript
-from thoughtline.watching import capture
+from thoughtline.watching import Follows, capture
 
 Json = dict[str, Any]
 TENANT = "tenant"
@@ -105,8 +105,12 @@ class World:
         agent: str | None = None,
         tenant: str = TENANT,
         complete: bool = True,
+        is_seen: bool = True,
     ) -> tuple[Record, ...]:
-        """The provider answers a request, whole (JSON) or as a stream (bytes); what it said is captured."""
+        """The provider answers a request, whole (JSON) or as a stream (bytes); what it said is captured.
+
+        The request is planned first, as a gateway does: the record names the one before it.
+        """
         dialect = self.contract().dialect
         asked = self._bodies().decode_request(encoded(request), dialect)
         reply = self._reply(response)
@@ -118,9 +122,14 @@ class World:
             *(self.format, dialect.name, session, agent),
         )
         self.store.clock += 1
-        records = capture(asked, reply, where, self.store.clock)
-        end = needs(asked, self.contract(), Identity(tenant, session, agent)).end
-        assert _known(capture(asked, reply, where, self.store.clock, end)) == _known(records), "planned, kept otherwise"
+        who = Identity(tenant, session, agent, model=self.model)
+        made = self._planned(asked, self.contract(), who)
+        follows = Follows(made.parent, made.enters_session)
+        records = capture(asked, reply, where, self.store.clock, follows=follows)
+        end = needs(asked, self.contract(), who).end
+        again = capture(asked, reply, where, self.store.clock, end, follows=follows)
+        assert _known(again) == _known(records), "planned, kept otherwise"
+        records = tuple(values.replace(record, is_seen=is_seen) for record in records)
         self.store.save(records)
         return records
 
@@ -141,7 +150,7 @@ class World:
             model=model or self.model,
             account=account or self.account,
         )
-        return target._plan(encoded(request), Identity(tenant, session, agent))
+        return target._plan(encoded(request), Identity(tenant, session, agent, model=target.model))
 
     def _plan(self, body: bytes, who: Identity) -> Sent:
         contract, bodies = self.contract(), self._bodies()

@@ -4,9 +4,9 @@
 
 Texts are equal, ids collide, branches share their openings, several tenants say the same, the provider runs tools of
 its own, system messages stand in between. Every turn has reasoning of its own. *Wrong* is reasoning of another turn;
-*lost* is a turn whose own was not restored. Two turns with the same visible history, ids of calls included, are the
-same turn for everybody but their session, so either's reasoning may come back there; what a client shows after it
-dropped words may be the very history of another.
+*lost* is a turn whose own was not restored. Nothing tells apart two turns with the same visible history, ids of calls
+and session included: neither may come back. What a client shows after it dropped words may be the very history of
+another.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from thoughtline.values.items import (
 )
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn
-from thoughtline.watching import capture
+from thoughtline.watching import Follows, capture
 
 WORDS = ("go on", "list the files", "fix the test", "why?", "thanks", "again please")
 ANSWERS = ("", "Done.", "Let me look.", "It is fixed now.", "Hello!")
@@ -227,8 +227,13 @@ class Universe:
         self.clock += 1.0
         made = self.maker.contract.format
         request = Transcript(made, tuple(talk.turns), tools=(Raw(b"{}"),))
+        needed = needs(request, self.maker.contract, Identity(talk.tenant, talk.session))
+        found = self.found(talk.tenant, needed.keys)
+        planned = plan(request, self.maker.contract, needed, found, self.maker.issuer)
+        follows = Follows(planned.parent, planned.enters_session)
         reply = Reply(made, (Candidate(Turn("assistant", items), 0, Finish("stop", "stop")),))
-        for record in capture(request, reply, self.maker.provenance(talk.tenant, talk.session), self.clock):
+        where = self.maker.provenance(talk.tenant, talk.session)
+        for record in capture(request, reply, where, self.clock, follows=follows):
             for key in record.keys:
                 self.index.setdefault((talk.tenant, key), []).insert(0, record)
 
@@ -343,7 +348,6 @@ def tally(case: Case, seed: int, conversations: int) -> Counts:
     twins: dict[History, set[str]] = {}
     for talk in universe.conversations:
         for position, thought in talk.thoughts.items():
-            twins.setdefault(talk.history(position), set()).add(thought)
             if case.mutation == "no text beside calls":
                 twins.setdefault(talk.words(position), set()).add(thought)
     counts = Counts()
@@ -369,7 +373,7 @@ def _sent_again(universe: Universe, talk: Conversation, twins: dict[History, set
             continue
         texts = [item.text for item in planned.turns[number].items if isinstance(item, ReasoningText)]
         real = re.findall(r"<[^>]*>", "".join(texts))
-        allowed = set().union(*(twins[talk.history(position)] for position in steps))
+        allowed = {talk.thoughts[position] for position in steps}
         if universe.case.mutation == "no text beside calls":
             allowed |= twins.get(shown.words(number), set())
         wrong += any(thought not in allowed for thought in real)

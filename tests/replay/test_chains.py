@@ -284,3 +284,70 @@ def test_twins_written_into_one() -> None:
     told(world, *two)
     sent = thoughts(world.send(chat(*merged(stripped(one)))).messages)
     assert "Theirs" not in str(sent)
+
+
+# --- turns whose own record was never captured ------------------------------------------------------------------------
+
+LISTING = "\n".join(f"-rw-r--r-- 1 ann staff {size} report-{size}.txt" for size in range(8000, 8008))
+
+
+@pytest.mark.parametrize("provider", [KIMI, DEEPSEEK])
+def test_the_same_words_behind_another_opening(provider: tuple[str, str]) -> None:
+    """Another conversation ends in the same turns, and this one has no records: it gets none of the other's."""
+    world = World(*provider)
+    turns = [said("Hello.", reasoning="Of Ann."), user("Ready?"), said("Yes.", reasoning="Ann's PIN."), user("Go on.")]
+    history = told(world, user("I am Ann."), *turns, said("Done.", reasoning="Ann's."), user("Thanks."))
+    sent = world.send(chat(user("I am Bert."), *stripped(history[1:])))
+    assert not "".join(one or "" for one in thoughts(sent.messages)).strip()
+    assert world.send(chat(*stripped(history))).messages == history
+
+
+def test_a_record_that_only_looks_the_same_is_named() -> None:
+    """A finding says that nothing proves whose it is."""
+    world = World(*KIMI)
+    history = told(world, user("One."), *talk()[1:])
+    sent = world.send(chat(user("Two."), *stripped(history[4:])))
+    assert "ambiguous" in sent.rules
+    assert any("nothing proves" in finding.message for finding in sent.plan.findings)
+
+
+@pytest.mark.parametrize("shown", ["call_7Yh3Tn65VbW0cXs8dQ", "k3J9x0048"])
+def test_ids_of_a_twin_without_records(shown: str) -> None:
+    """Two conversations in the same words: an id that looks like the model's own is another call of it. One that does
+    not was rewritten by the client, and says nothing."""
+    world = World(*DEEPSEEK)
+    name = "call_9fQ2mZx81LkPq7RtAb"
+    told(world, user("Look."), said(None, call(name), reasoning="Ann's."), result(name))
+    sent = world.send(chat(user("Look."), said(None, call(shown)), result(shown)))
+    assert ("Ann's." in str(sent.body)) == (shown == "k3J9x0048")
+
+
+def test_a_turn_after_a_twins_call() -> None:
+    """What follows a call that is another conversation's is that conversation's too."""
+    world = World(*DEEPSEEK)
+    ann, bert = "call_9fQ2mZx81LkPq7RtAb", "call_7Yh3Tn65VbW0cXs8dQ"
+    step, answer = said(None, call(ann), reasoning="Ann's."), said("Three files.", reasoning="Ann counts.")
+    told(world, user("Look."), step, result(ann), answer, user("Thanks."))
+    shown = [said(None, call(bert)), result(bert), said("Three files."), user("Thanks.")]
+    assert "Ann" not in str(world.send(chat(user("Look."), *shown)).body)
+
+
+def test_a_session_with_records_of_its_own() -> None:
+    """A twin's turn is not taken into a session that already has turns; a resumed conversation names a new one."""
+    world = World(*KIMI)
+    hello, more = said("Hello.", reasoning="Ann's."), said("More.", reasoning="Bert's.")
+    world.answer(chat(user("Hi.")), chat_reply(hello), session="ann")
+    shown = [user("Hi."), said("Hello."), user("Go on.")]
+    assert "Ann's." in str(world.send(chat(*shown), session="resumed").body)
+    world.answer(chat(user("Other."), said("Well."), user("Go on.")), chat_reply(more), session="bert")
+    assert "Ann's." not in str(world.send(chat(*shown), session="bert").body)
+
+
+def test_a_long_run_behind_a_rewritten_opening() -> None:
+    """Calls and results that nobody else has say whose turns they are, though ids are counted and no session is named;
+    in few words they don't."""
+    for results, is_known in ((LISTING, True), ("ok", False)):
+        world = World(*KIMI)
+        history = told(world, *talk(results=results))
+        sent = world.send(chat(user("Question 0, asked in other words."), *stripped(history[1:])))
+        assert (thoughts(sent.messages)[-1] == "Plain 1.") == is_known

@@ -161,12 +161,14 @@ def test_e4_the_answer_that_the_client_goes_on_from_wins(session: str | None) ->
 
 
 def test_e4_equal_answers_to_one_request() -> None:
-    """E4: both answers say the same: the newest whole one stands for it; what a client kept is not exchanged."""
+    """E4: both answers say the same: without a sign of which is meant none comes back; what a client kept stays."""
     world = World(*DEEPSEEK)
     old, new = said("Three.", reasoning="Counted once. "), said("Three.", reasoning="Counted twice.")
     for answer in (old, new):
         world.answer(chat(ASK), chat_reply(answer))
-    assert world.send(chat(ASK, said("Three."), user("Sure?"))).messages[1] == new
+    lost = world.send(chat(ASK, said("Three."), user("Sure?")))
+    assert lost.messages[1]["reasoning_content"].strip() == ""
+    assert "ambiguous" in lost.rules
     assert world.send(chat(ASK, old, user("Sure?"))).plan.edits == ()
     trimmed = said("Three.", reasoning="Counted once.")
     assert world.send(chat(ASK, trimmed, user("Sure?"))).messages[1] == old
@@ -273,6 +275,7 @@ def test_e8_one_dead_record_leaves_the_others() -> None:
     first = [ASK, *STEP, output("call_a1B2c3D4")]
     world.answer(responses(*first), responses_reply(rs("rs_2", "gAAAAtwo"), msg("msg_2", "Three.")))
     world.store.forget(dead)
-    sent = world.send(responses(ASK, STEP[1], output("call_a1B2c3D4"), msg("msg_2", "Three."), user("Sure?")))
+    shown = ASK, STEP[1], output("call_a1B2c3D4"), msg("msg_2", "Three."), user("Sure?")
+    sent = world.send(responses(*shown, store=True))
     assert ids(sent.messages) == [None, "rs_2", "msg_2"]
     assert sent.messages[3]["encrypted_content"] == "gAAAAtwo"

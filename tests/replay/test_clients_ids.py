@@ -67,8 +67,8 @@ def test_b1_equal_ids_and_arguments_in_two_conversations() -> None:
 
 
 def test_b1_an_opening_rewritten_under_a_repeated_id() -> None:
-    """B1: Gemini CLI, resumed, writes its first message anew and names no session: the first call, whose id says
-    nothing, is known by the turn that followed it. Another conversation with the same call does not get in the way."""
+    """B1: Gemini CLI, resumed, rewrites its first message and names no session: its turns are known by their run, the
+    first call, whose id says nothing, too. Another conversation with the same call does not get in the way."""
     world = World(*KIMI)
     told(
         world,
@@ -78,11 +78,13 @@ def test_b1_an_opening_rewritten_under_a_repeated_id() -> None:
         said("Done.", reasoning="D"),
     )
     first, second = kimi_step("List it."), said("Now two.", call("functions.bash:1", "pwd"), reasoning="And where?")
+    third = said("That is all.", reasoning="Done here.")
     history = told(
-        world, user("Files: none."), first, result("functions.bash:0"), second, result("functions.bash:1", "/")
+        *(world, user("Files: none."), first, result("functions.bash:0")),
+        *(second, result("functions.bash:1", "/srv/reports/2026" * 20), third, user("Thanks.")),
     )
     sent = world.send(chat(user("Files: a b c."), *stripped(history[1:])))
-    assert [reasoning_of(sent.messages[at]) for at in (1, 3)] == ["List it.", "And where?"]
+    assert [reasoning_of(sent.messages[at]) for at in (1, 3, 5)] == ["List it.", "And where?", "Done here."]
     assert not sent.rules & {"missing", "ambiguous"}
 
 
@@ -262,15 +264,25 @@ ITEMS: dict[str, list[Json]] = {
 
 @pytest.mark.parametrize("habit", ITEMS)
 def test_b7_all_ids_of_a_step_or_none(habit: str) -> None:
-    """B7: reasoning and what it led to go out with all their own ids, or with none: never with half, never invented."""
+    """B7: stored reasoning and what it led to go out with all their own ids, or with none: never with half, never
+    invented."""
     world = World("openai", "gpt-5.4", "openai_responses")
     ask = user("How many files?")
     world.answer(responses(ask), responses_reply(*STEP))
-    sent = world.send(responses(ask, *ITEMS[habit], output("call_a1B2c3D4")))
+    sent = world.send(responses(ask, *ITEMS[habit], output("call_a1B2c3D4"), store=True))
     step = sent.messages[1:-1]
     assert [item["type"] for item in step] == ["reasoning", "message", "function_call"]
     assert step[0]["encrypted_content"] == "gAAAAone"
     assert ids(step) in ([None, None, None], ["rs_1", "msg_1", "fc_1"])
+
+
+@pytest.mark.parametrize("habit", ["all ids dropped", "the message's dropped", "the call's dropped"])
+def test_b7_items_that_are_not_stored_keep_the_ids_they_have(habit: str) -> None:
+    """B7: with `store: false` no partner is looked for: a client's own items go up as they came."""
+    world = World("openai", "gpt-5.4", "openai_responses")
+    ask = user("How many files?")
+    world.answer(responses(ask), responses_reply(*STEP))
+    assert world.send(responses(ask, *ITEMS[habit], output("call_a1B2c3D4"))).plan.edits == ()
 
 
 def test_b7_one_id_on_two_messages() -> None:
@@ -290,11 +302,29 @@ def test_b7_one_id_on_two_messages() -> None:
 
 
 def test_b7_half_a_pair_that_nobody_knows() -> None:
-    """B7: a call whose partner nobody has goes out without its id, so that no partner is looked for."""
+    """B7: a call whose partner nobody has goes out without its id, so that no partner is looked for. Among items that
+    are not stored none is looked for: they go up as they came."""
     world = World("openai", "gpt-5.4", "openai_responses")
-    sent = world.send(responses(user("Look."), fc("fc_7", "call_zZ9yY8xX"), output("call_zZ9yY8xX")))
+    items = user("Look."), fc("fc_7", "call_zZ9yY8xX"), output("call_zZ9yY8xX")
+    sent = world.send(responses(*items, store=True))
     assert ids(sent.messages) == [None]
     assert sent.messages[1]["call_id"] == "call_zZ9yY8xX"
+    assert world.send(responses(*items, store=False)).plan.edits == ()
+
+
+@pytest.mark.parametrize("is_remembered", [True, False])
+@pytest.mark.parametrize("name", ["fc_1", None])
+def test_b7_a_reference_to_stored_reasoning_stands_for_it(name: str | None, is_remembered: bool) -> None:
+    """B7: a client may send `item_reference` in place of stored reasoning. Nothing is missing then: the request stays
+    as it came, whether the call beside it has its own id or none (recorded without: accepted)."""
+    world = World("openai", "gpt-5.2", "openai_responses")
+    ask = user("How many files?")
+    if is_remembered:
+        world.answer(responses(ask), responses_reply(*STEP))
+    reference = {"type": "item_reference", "id": "rs_1"}
+    sent = world.send(responses(ask, reference, fc(name, "call_a1B2c3D4"), output("call_a1B2c3D4"), store=True))
+    assert sent.plan.edits == ()
+    assert not sent.rules
 
 
 # --- B8 --------------------------------------------------------------------------------------------------------------

@@ -70,7 +70,6 @@ MAKERS = {
     "kimi, decorated": ("kimi", "kimi-k2.6", thinking("List.", "k" * 40)),
     "a field's name for a signature": ("mimo", "mimo-v2.5-pro", thinking("List.", "reasoning_content")),
     "another Claude's host": ("vertex-claude", "claude-opus-4-6", thinking("List.", "EsigVertex")),
-    "another Claude": ("anthropic", "claude-opus-4-5", thinking("List.", "EsigOther")),
 }
 
 
@@ -85,6 +84,37 @@ def test_f1_thinking_of_another_maker_does_not_reach_claude(maker: str, is_last:
     sent = claude_world.send(claude(ASK, says(block, CALL), BACK, *rest))
     assert kinds(sent.messages[1]) == ["tool_use"]
     assert "foreign" in sent.rules
+
+
+@pytest.mark.parametrize("made_by", ["claude-opus-4-5", "claude-opus-5-5", "claude-fable-5-2"])
+def test_f1_a_block_of_another_claude_of_the_account_goes_up(made_by: str) -> None:
+    """F1: what a Claude can't read of another's it drops itself, and reads again on the way back."""
+    world = World("anthropic", made_by, "anthropic_messages")
+    block = thinking("List.", "EsigOther")
+    world.answer(claude(ASK), claude_reply(block, CALL))
+    sent = world.elsewhere("anthropic", "claude-opus-4-8").send(claude(ASK, says(block, CALL), BACK))
+    assert sent.plan.edits == ()
+
+
+@pytest.mark.parametrize(
+    ("made_by", "asked", "is_put_back"),
+    [
+        ("claude-opus-4-5", "claude-opus-4-8", True),
+        ("claude-opus-5", "claude-opus-5-5", True),
+        ("claude-sonnet-5-5", "claude-opus-5-5", True),
+        ("claude-fable-5", "claude-fable-5-1", True),
+        ("claude-opus-5-5", "claude-sonnet-5", False),
+        ("claude-fable-5-1", "claude-opus-5-5", False),
+        ("claude-opus-5", "claude-sonnet-5-5", False),
+        ("claude-fable-5-2", "claude-fable-5-1", False),
+    ],
+)
+def test_f1_a_lost_block_is_put_back_for_a_claude_that_reads_it(made_by: str, asked: str, is_put_back: bool) -> None:
+    """F1: after a switch of models, what the new one reads of the old one's comes back."""
+    world = World("anthropic", made_by, "anthropic_messages")
+    world.answer(claude(ASK), claude_reply(thinking("List.", "EsigOther"), CALL))
+    sent = world.elsewhere("anthropic", asked).send(claude(ASK, says(CALL), BACK))
+    assert ("EsigOther" in str(sent.body)) is is_put_back
 
 
 # --- F2 --------------------------------------------------------------------------------------------------------------
@@ -164,13 +194,16 @@ def bound_talk(world: World) -> list[Json]:
 
 
 @pytest.mark.parametrize("change", PREFIXES)
-def test_f4_a_changed_frame_drops_every_bound_block(change: str) -> None:
-    """F4: a block is bound to system prompt and tools too: if they change, none goes out, and that is said."""
+def test_f4_a_changed_frame_forbids_restoring_and_nothing_else(change: str) -> None:
+    """F4: a block is bound to system prompt and tools too: if they change, none is put back, and that is said. Those
+    that the client kept go up: older accounts accept them, and read them."""
     world = bound()
-    request = claude(*bound_talk(world), **({"tools": TOOLS} | PREFIXES[change]))
-    sent = world.send({name: value for name, value in request.items() if value is not None})
-    assert [kinds(sent.messages[1]), kinds(sent.messages[3])] == [["text"], ["text"]]
-    assert "bound-prefix-changed" in sent.rules
+    history = bound_talk(world)
+    for kept in (history, [history[0], says(FIRST[1]), history[2], says(SECOND[1]), history[4]]):
+        request = claude(*kept, **({"tools": TOOLS} | PREFIXES[change]))
+        sent = world.send({name: value for name, value in request.items() if value is not None})
+        assert sent.plan.edits == ()
+        assert sent.rules & {"bound-prefix-changed", "other-frame"}
 
 
 def test_f4_blocks_before_the_change_stay() -> None:
@@ -178,7 +211,8 @@ def test_f4_blocks_before_the_change_stay() -> None:
     world = bound()
     history = bound_talk(world)
     history[2] = user("All of them.")
-    sent = world.send(claude(*history, tools=TOOLS), session="s")
+    bare_turns = [history[0], says(FIRST[1]), history[2], says(SECOND[1]), history[4]]
+    sent = world.send(claude(*bare_turns, tools=TOOLS), session="s")
     assert kinds(sent.messages[1]) == ["thinking", "text"]
     assert "EsigB" not in str(sent.body)
 
@@ -190,7 +224,8 @@ def test_f4_blocks_made_after_the_change_are_good_again() -> None:
     new = {"tools": TOOLS, "system": "Be verbose."}
     third = [thinking("", "EsigC"), use("toolu_03QrStUvWx")]
     world.answer(claude(*history, **new), claude_reply(*third))
-    sent = world.send(claude(*history, says(third[1]), asks(returned("toolu_03QrStUvWx")), **new))
+    bare_turns = [history[0], says(FIRST[1]), history[2], says(SECOND[1]), history[4]]
+    sent = world.send(claude(*bare_turns, says(third[1]), asks(returned("toolu_03QrStUvWx")), **new))
     assert [kinds(message) for message in sent.messages[1:6:2]] == [["text"], ["text"], ["thinking", "tool_use"]]
 
 

@@ -107,6 +107,11 @@ def test_a_host_is_matched_at_its_end_only() -> None:
     """A host that merely mentions another is not it."""
     assert host_of(Destination("", "https://api.deepseek.com.evil.example/v1", "", CHAT)).name == ""
     assert host_of(Destination("", "https://API.DeepSeek.com:443/v1", "", CHAT)).name == "deepseek"
+    assert host_of(Destination("", "https://evil.example/volces.com/api/coding", "", CHAT)).name == ""
+    assert (
+        host_of(Destination("", "https://ark.cn-beijing.volces.com/api/coding/v3", "", CHAT)).name
+        == "volcengine-coding"
+    )
     assert all(row.hosts.endswith("$") or row.hosts == "(?!)" for row in PROVIDERS)
 
 
@@ -115,3 +120,25 @@ def test_every_row_has_its_source_and_its_format() -> None:
     assert all(contract.source.says for contract in CONTRACTS.values())
     assert all(bool(contract.source.link) == bool(contract.source.day) for contract in CONTRACTS.values())
     assert maker_of("") is None
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        *((name, "anthropic") for name in ("claude-2.1", "claude-3-7-sonnet@20250219", "claude-opus-4-20250514")),
+        *((name, "anthropic") for name in ("claude-4-sonnet", "claude-haiku-4-5@20251001", "claude-sonnet-4.5")),
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "anthropic"),
+        *((name, "anthropic-adaptive") for name in ("claude-opus-4-6[1m]", "claude-opus-4.8", "claude-opus-5")),
+        *((name, "anthropic-adaptive") for name in ("claude-sonnet-5-20260629", "claude-fable-5", "claude-mythos-5")),
+        *((name, "anthropic-bound") for name in ("claude-fable-5-1", "claude-mythos-5-1", "claude-opus-5-5[1m]")),
+        *((name, "anthropic-bound") for name in ("claude-5.5-opus", "global.anthropic.claude-haiku-5-5-v1:0")),
+        *((name, "anthropic-bound") for name in ("claude-fable-5-3", "claude-opus-6", "claude-sonnet-6-20270301")),
+        *((name, "anthropic-bound") for name in ("claude-opus-5-10", "claude-lyric-1", "claude-haiku-5-6@20270101")),
+    ],
+)
+def test_generations_of_claude(model: str, expected: str) -> None:
+    """Versions decide, in every spelling of a name; one that does not exist yet is of the newest generation."""
+    found = resolve(Destination("anthropic", "https://api.anthropic.com", model, "anthropic_messages"))
+    assert found.name == expected
+    if expected == "anthropic-bound":
+        assert resolve(Destination("bedrock", "", model, "bedrock_invoke")).binds_chain

@@ -6,11 +6,11 @@ import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
+from thoughtline.replay.bounds import bound_of
+from thoughtline.replay.ids import is_distinctive
 from thoughtline.replay.keys import (
     ModelStep,
     evidence_of,
-    frame_of,
-    is_distinctive,
     place_after,
     said_between,
     seal_key,
@@ -99,7 +99,7 @@ def test_the_keys_of_a_step() -> None:
     """One of each kind of evidence that there is for it; the strongest is there at once."""
     step, call = last(*TALK), last(SYSTEM, ASKED, CALL)
     assert kinds(step.keys) == {"lineage", "outline", "context", "before", "session", "place"}
-    assert kinds(call.keys) == {"lineage", "call", "before", "session", "place"}
+    assert kinds(call.keys) == {"lineage", "outline", "call", "before", "session", "place"}
     assert step.lineage == step.keys[0]
     assert kinds(last(*TALK, identity=Identity("t")).keys) == kinds(step.keys) - {"session"}
 
@@ -107,13 +107,13 @@ def test_the_keys_of_a_step() -> None:
 @pytest.mark.parametrize(
     ("at", "said", "changed"),
     [
-        (0, ("system", Text("Be quick.")), set()),
+        (0, ("system", Text("Be quick.")), {"lineage", "context", "before", "place"}),
         (1, ("user", Text(" List.\n")), set()),
         (1, ("user", Text("Count.")), {"lineage", "outline", "place"}),
         (2, ("assistant", Text("Look."), ToolCall("ls", "{}", "call_8aB3cD4e")), {"outline"}),
         (2, ("assistant", Text("Look."), ToolCall("ls", " { } ", "call_9fK2mQ7x")), set()),
         (2, ("assistant", ToolCall("ls", "{}", "call_9fK2mQ7x")), {"lineage", "outline", "context", "place"}),
-        (3, ("user", ToolResult(Raw(b'"b"'), "call_9fK2mQ7x")), {"lineage", "context", "place"}),
+        (3, ("user", ToolResult(Raw(b'"b"'), "call_9fK2mQ7x")), {"lineage", "outline", "context", "place"}),
         (4, ("user", Text("Stop.")), {"lineage", "outline", "context", "before", "place"}),
         (5, ("assistant", Text("Over.")), {"lineage", "outline", "context", "before", "session"}),
         (5, ("assistant", ReasoningText("Thought."), Text("Do ne.")), set()),
@@ -146,7 +146,7 @@ def test_sessions_and_their_agents_are_apart() -> None:
 
 def test_a_system_message_inside_is_part_of_the_outline() -> None:
     """And of what thinking is bound to; clients that add one there keep the lineage."""
-    frame = frame_of(request(*TALK))
+    frame = bound_of(request(*TALK))
     note: Said = ("system", Text("Mind the time."))
     plain = walk(request(*TALK), ME, frame).steps[-1]
     noted = walk(request(*TALK[:4], note, *TALK[4:]), ME, frame).steps[-1]
@@ -154,8 +154,8 @@ def test_a_system_message_inside_is_part_of_the_outline() -> None:
     assert plain.prefix != noted.prefix
 
 
-def test_results_are_a_set() -> None:
-    """Tools end in any order, in one message or several, and clients repeat what they gave."""
+def test_results_in_another_order() -> None:
+    """Tools end in any order, in one message or several, and clients repeat what they sent: each is its call's."""
     one, two = ToolResult(Raw(b'"1"'), "a"), ToolResult(Raw(b'"2"'), "b")
     orders: list[list[Said]] = [
         [("user", one, two)],
@@ -186,9 +186,9 @@ def test_a_step_that_shows_nothing_has_only_its_seals() -> None:
 def test_what_thinking_is_bound_to() -> None:
     """System prompt and tools, but for cache marks."""
     tools = (Raw(b'{"name":"ls"}'), Raw(b'{"name":"ls","cache_control":{}}'), Raw(b'{"name":"pwd"}'))
-    frames = [frame_of(replace(request(*TALK), tools=(tool,))) for tool in tools]
+    frames = [bound_of(replace(request(*TALK), tools=(tool,))) for tool in tools]
     assert frames[0] == frames[1] != frames[2]
-    assert frame_of(request(*TALK)) != frame_of(request(*TALK[1:])) != frames[0]
+    assert bound_of(request(*TALK)) != bound_of(request(*TALK[1:])) != frames[0]
 
 
 def test_a_walk_that_begins_in_the_middle() -> None:

@@ -159,12 +159,23 @@ def test_ids_that_were_made_of_a_twins(habit: str) -> None:
 
 
 def test_a_turn_asked_again_under_a_counted_id() -> None:
-    """Kimi counts its ids, so a turn that was asked again has the same: the newest is meant."""
+    """Kimi counts its ids, so a turn that was asked again has the same: the client has the one that it saw end."""
     world = World("kimi", "kimi-k2.6")
-    for thought in ("first try", "second try"):
-        world.answer(chat(user("Look.")), chat_reply(said(None, call("functions.bash:0"), reasoning=thought)))
+    for thought, is_seen in (("first try", False), ("second try", True), ("third try", False)):
+        reply = chat_reply(said(None, call("functions.bash:0"), reasoning=thought))
+        world.answer(chat(user("Look.")), reply, is_seen=is_seen)
     sent = world.send(chat(user("Look."), said(None, call("functions_bash_0")), result("functions_bash_0")))
     assert sent.messages[1]["reasoning_content"] == "second try"
+
+
+def test_two_turns_that_nothing_tells_apart() -> None:
+    """Equal words and counted ids, both seen to their end: neither is believed, and a finding says so."""
+    world = World("kimi", "kimi-k2.6")
+    for thought in ("one's", "the other's"):
+        world.answer(chat(user("Look.")), chat_reply(said(None, call("functions.bash:0"), reasoning=thought)))
+    sent = world.send(chat(user("Look."), said(None, call("functions.bash:0")), result("functions.bash:0")))
+    assert sent.messages[1]["reasoning_content"].strip() == ""
+    assert "ambiguous" in sent.rules
 
 
 # --- item ids --------------------------------------------------------------------------------------------------------
@@ -232,3 +243,26 @@ def test_what_stands_around_tells_bound_twins_apart(other: str) -> None:
     world.answer(AGENTS[other], claude_reply(thinking("Its own.", "Eother"), words("Done.")))
     sent = world.send(claude(user("Go."), says(words("Done.")), user("Thanks.")))
     assert sent.messages[1] == says(thinking("Mine.", "Emine"), words("Done."))
+
+
+# --- end users -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("session", [None, "app"])
+@pytest.mark.parametrize("ids", [("call_9fQ2mZx81LkPq7Rt", "call_Yh3Tn65VbW0cXs8d"), ("bash:0", "bash:1")])
+def test_merged_turns_of_another_end_user(ids: tuple[str, str], session: str | None) -> None:
+    """Steps that a client wrote into one turn are never another end user's, whatever their ids and session are."""
+    first, second = ids
+    calls = [call(first, "ls a"), call(second, "ls b")]
+    history = [user("Look."), said(None, calls[0], reasoning="for Ann 1"), result(first, "a")]
+    merged = [user("Look."), said(None, *calls), result(first, "a"), result(second, "b")]
+
+    def sent(name: str) -> str:
+        world = World("kimi", "kimi-k2.6")
+        world.answer({**chat(history[0]), "user": "ann"}, chat_reply(history[1]), session=session)
+        answer = chat_reply(said(None, calls[1], reasoning="for Ann 2"))
+        world.answer({**chat(*history), "user": "ann"}, answer, session=session)
+        return str(world.send({**chat(*merged), "user": name}, session=session).body)
+
+    assert "for Ann 1" in sent("ann")
+    assert "for Ann" not in sent("bob")

@@ -89,3 +89,29 @@ def test_a_step_is_woven_with_the_names_that_hold(
     """A thought comes back with its name where its message has one, and a client's own name for it stays."""
     made = (rs(1), MSG)
     assert woven_in_pairs(made, shown, made, is_bound=is_bound) == woven
+
+
+def ref(name: str) -> Unknown:
+    return Unknown("item_reference", Raw(json.dumps({"type": "item_reference", "id": name}).encode()))
+
+
+@pytest.mark.parametrize("is_bound", [True, False])
+@pytest.mark.parametrize(
+    "shown",
+    [
+        (ref("rs_1"), fc(1), rs(2), MSG),
+        (ref("rs_1"), fc(1, None), ref("rs_2"), Text("Done.")),
+    ],
+    ids=["one of two", "both"],
+)
+def test_a_thought_that_is_referred_to_is_not_sent_twice(is_bound: bool, shown: tuple[Item, ...]) -> None:
+    """`item_reference` stands for the stored reasoning: a step that has all of it stays as it came."""
+    made = (rs(1), fc(1), rs(2), MSG)
+    assert woven_in_pairs(made, shown, made, is_bound=is_bound) == shown
+
+
+def test_beside_a_reference_only_the_lost_thought_comes_back() -> None:
+    """The other thought of the step is put back. No pair can be counted then, so it has no names."""
+    made = (rs(1), fc(1), rs(2), MSG)
+    woven = woven_in_pairs(made, (ref("rs_1"), fc(1), MSG), made, is_bound=True)
+    assert woven == (ref("rs_1"), fc(1, None), rs(2, None), Text("Done."))

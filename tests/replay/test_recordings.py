@@ -12,6 +12,8 @@ from tests.formats.test_recordings import decode_reply, decode_request, facts
 from tests.recordings import LEFT_OUT, SUPPORTED, Exchange, Recording, name_of, needs_recordings
 from thoughtline.providers import Contract, Dialect
 from thoughtline.replay.detection import resolve
+from thoughtline.replay.findings import Finding
+from thoughtline.replay.known import known_steps
 from thoughtline.replay.matching import thought_of
 from thoughtline.replay.planner import may_restore, needs, plan
 from thoughtline.replay.rules import Case, check
@@ -22,29 +24,11 @@ from thoughtline.values.items import REASONING_KINDS, Item, Unknown, plain_token
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Provenance, Transcript
 from thoughtline.watching import capture
+from tools.listed_changes import CHANGED_TURNS, PLANNED
 
 pytestmark = needs_recordings
 PAIRED = [recording for recording in SUPPORTED if recording.pairs]
 WHO = Identity("tenant")
-CHANGED_TURNS = {
-    "native-zen-tool-loop": "the recorder blanked an argument of the call: another call, so no seal",
-    "native-openai-oauth-tool-loop": "the recorder blanked an argument of the call: another call, so no seal",
-    "thinking-with-modified-history": "the client rewrote the answer: no longer the turn that was captured",
-}
-
-REWRITTEN = {
-    "fantasy--testazureresponsescommon-azure-o4-mini-tool-streaming": "nothing is stored: the ciphertext is asked for",
-    "fantasy--testopenairesponsescommon-openai": "nothing is stored: the ciphertext is asked for",
-    "thinking-with-modified-history": "the answer was rewritten: OpenAI refused the id of its reasoning, as recorded",
-    "ruby-llm--chat-with-extended-thinking-gemini": "the client put the signature of the words on the thought",
-    "ruby-llm--chat-with-extended-thinking-vertexai": "the client put the signature of the words on the thought",
-    "ruby-llm--chat-with-schema-with-gemini": "the client put the signature of the words on a thought it made up",
-    "ruby-llm--chat-with-schema-with-vertexai": "the client put the signature of the words on a thought it made up",
-    "file-search-grounding-gemini-3-true": "the client joined the words and the signed part after them",
-    "test-hf-model-thinking-part": "the client wrote a blank line into the thought",
-    "prompt-caching-streaming-probe": "DeepSeek wants the field in every message beside tools, empty if need be",
-}
-"""Requests that lost no reasoning and are changed all the same, by a part of the recording's name, and why."""
 
 
 def model_of(exchange: Exchange) -> str:
@@ -205,11 +189,73 @@ def follow_ups(recording: Recording) -> Iterator[Kept]:
 def test_a_request_that_lost_nothing_goes_up_as_it_came(recording: Recording) -> None:
     """Every request that follows captured answers and kept their reasoning is forwarded byte for byte."""
     changed = [one.name for one in follow_ups(recording) if one.is_changed and not one.is_restored]
-    assert not changed or any(part in recording.id for part in REWRITTEN)
+    assert not changed or any(part in recording.id for part in PLANNED)
 
 
-@pytest.mark.parametrize("part", REWRITTEN)
+@pytest.mark.parametrize("part", PLANNED)
 def test_a_listed_exception_is_one(part: str) -> None:
     """The list of requests that are changed without a loss has no name that it could do without."""
     named = [recording for recording in SUPPORTED if part in recording.id]
     assert any(one.is_changed and not one.is_restored for recording in named for one in follow_ups(recording))
+
+
+def audited(exchange: Exchange, records: Iterable[Record]) -> list[Finding]:
+    """The refusals that the auditor foretells of a request, given the answers before it."""
+    contract = as_spoken(exchange)
+    assert exchange.request is not None
+    request = exchange.format.bodies.decode_request(exchange.request, contract.dialect)
+    known = known_steps(needs(request, contract, WHO), index_of(records))
+    return [one for one in check(Case(request, contract, issuer_of(exchange), tuple(known))) if one.status]
+
+
+@pytest.mark.parametrize("recording", SUPPORTED, ids=name_of)
+def test_the_auditor_raises_no_false_alarm(recording: Recording) -> None:
+    """No refusal is foretold of a request that its provider accepted."""
+    records: list[Record] = []
+    for exchange in recording.exchanges:
+        if exchange.family in LEFT_OUT or exchange.request is None:
+            continue
+        if exchange.recorded["status"] < 400:
+            assert audited(exchange, records) == []
+            request = exchange.format.bodies.decode_request(exchange.request, as_spoken(exchange).dialect)
+            records += captured(exchange, request, as_spoken(exchange).dialect)
+
+
+NAMED = {
+    "thinking-with-modified-history": "unpaired",
+    "explicit-error-rejects-a-stale-thinking-block": "bound-prefix-changed",
+    "forced-tool-choice-under-thinking": "setting",
+    "functiontoolswithreasoningeffortparam-chat": "door",
+    "text-encoded-thoughts-openai-responses": "setting",
+    "xai--xai--req-llm--reasoning-basic": "setting",
+}
+"""Recorded refusals of reasoning and of its settings, by a part of the recording's name, and the rule that foretells
+each."""
+OTHERS = (
+    "multimodal-tool-return",  # files and addresses that can't be read
+    "tool-use-failed-error",  # the model's own call was wrong
+    "req-llm--tool-round-trip",  # a message in a role that the format does not have
+)
+"""Recorded refusals that are about something else."""
+
+
+@pytest.mark.parametrize("part", NAMED)
+def test_the_auditor_names_a_recorded_refusal(part: str) -> None:
+    """The request that was refused has a finding with the status of the refusal."""
+    named = [recording for recording in SUPPORTED if part in recording.id]
+    assert named
+    for recording in named:
+        records: list[Record] = []
+        for exchange in recording.exchanges:
+            if exchange.recorded["status"] >= 400:
+                assert (NAMED[part], 400) in [(one.rule, one.status) for one in audited(exchange, records)]
+                continue
+            assert exchange.request is not None
+            dialect = as_spoken(exchange).dialect
+            records += captured(exchange, exchange.format.bodies.decode_request(exchange.request, dialect), dialect)
+
+
+def test_every_recorded_refusal_is_judged() -> None:
+    """Each is named by a rule, or is about something else."""
+    refused = [one.id for one in SUPPORTED if any(each.recorded["status"] >= 400 for each in one.exchanges)]
+    assert [name for name in refused if not any(part in name for part in (*NAMED, *OTHERS))] == []

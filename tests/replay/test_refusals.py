@@ -98,7 +98,6 @@ DEEPSEEK_CASES = {
     "messages face without marks": Case("missing", "deepseek", "restore", "content[].thinking", "", openai(f"The content[].thinking {PASS_BACK}")),
     "responses face": Case("missing", "deepseek", "restore", "reasoning_text", "", openai(f"The `reasoning_text` {PASS_BACK}")),
     "responses face without marks": Case("missing", "deepseek", "restore", "reasoning_text", "", openai(f"The reasoning_text {PASS_BACK}")),
-    "tool_choice": Case("thinking-conflict", "deepseek", "pause_thinking", "tool_choice", "", openai("Thinking mode does not support this tool_choice")),
     "a relay's own check": Case("missing", "openai-chat", "restore", "reasoning_content", "/messages/51", openai("litellm.BadRequestError: OpenAIException - messages[51]: assistant message with tool_calls must include reasoning_content. Received Model Group=deepseek-v4-pro")),
 }
 KIMI_TEXT = "thinking is enabled but reasoning_content is missing in assistant tool call message at index 13"
@@ -106,13 +105,11 @@ KIMI_CASES = {
     "kimi": Case("missing", "kimi", "restore", "reasoning_content", "/messages/13", {"error": {"message": KIMI_TEXT, "type": "invalid_request_error"}}),
     "kimi at SiliconFlow": Case("missing", "kimi", "restore", "reasoning_content", "/messages/13", {"code": 20015, "message": KIMI_TEXT, "data": None}),
     "kimi behind a proxy's own error": Case("missing", "kimi", "restore", "reasoning_content", "/messages/13", {"error": "Internal server error", "details": f"400 {KIMI_TEXT}"}),
-    "kimi effort": Case("thinking-conflict", "kimi", "drop_member", "reasoning_effort", "", openai("cannot specify both 'thinking' and 'reasoning_effort'")),
     "kimi thinking of a wrong type": Case("thinking-conflict", "kimi", "pass_on", "thinking", "", openai("the thinking field in the request (expected type object) is illegal, and bool is not acceptable")),
     "mimo": Case("missing", "mimo", "restore", "reasoning_content", "", {"error": MIMO}),
     "mimo stream": Case("missing", "mimo", "restore", "reasoning_content", "", "data:" + json.dumps({"error": MIMO})),
     "mimo event": Case("missing", "mimo", "restore", "reasoning_content", "", "event: error\ndata: " + json.dumps({"error": MIMO}) + "\n\ndata: [DONE]\n\n"),
     "mimo in one sentence": Case("missing", "mimo", "restore", "reasoning_content", "", openai(f"Param Incorrect: The reasoning_content {PASS_BACK}")),
-    "qwen": Case("thinking-conflict", "qwen", "pause_thinking", "enable_thinking", "", openai("parameter.enable_thinking must be set to false for non-streaming calls", "invalid_parameter_error")),
 }
 ANTHROPIC_CASES = {
     "1 tool_use": Case("missing", "anthropic", "restore", "thinking", "/messages/1/content/0", anthropic(THINKING_FIRST.format("tool_use"))),
@@ -143,10 +140,6 @@ ANTHROPIC_CASES = {
     "8": Case("bound-prefix-changed", "anthropic", "drop_block", "signature", "/messages/5/content/0", anthropic(BOUND)),
     "9": Case("forbidden", "anthropic", "drop_member", "block_binding", "/thinking", anthropic("thinking.adaptive.block_binding: Extra inputs are not permitted")),
     "9 at Bedrock": Case("forbidden", "bedrock", "drop_member", "block_binding", "/thinking", bedrock("The model returned the following errors: thinking.adaptive.block_binding: Extra inputs are not permitted")),
-    "10 disabled": Case("thinking-mode", "anthropic", "adapt_thinking", "disabled", "", anthropic(MODE.format("disabled"))),
-    "10 enabled": Case("thinking-mode", "anthropic", "adapt_thinking", "enabled", "", anthropic(MODE.format("enabled"))),
-    "11 tool_choice": Case("thinking-conflict", "anthropic", "pause_thinking", "tool_choice", "", anthropic("Thinking may not be enabled when tool_choice forces tool use.")),
-    "11 temperature": Case("thinking-conflict", "anthropic", "pass_on", "temperature", "", anthropic("`temperature` may only be set to 1 when thinking is enabled. Please consult our documentation.")),
     "cache mark on thinking": Case("forbidden", "anthropic", "drop_member", "cache_control", "/messages/1/content/0", anthropic("messages.1.content.0.thinking.cache_control: Extra inputs are not permitted")),
     "a chat field": Case("forbidden", "anthropic", "strip_field", "reasoning_content", "/messages/3", anthropic("messages.3.reasoning_content: Extra inputs are not permitted")),
 }
@@ -178,7 +171,6 @@ GEMINI_CASES = {
         "",
         openrouter("Gemini models require OpenRouter reasoning details to be preserved in each request. Please refer to our docs: https://openrouter.ai/docs/guides/best-practices/reasoning-tokens#preserving-reasoning-blocks. Upstream error: " + json.dumps(google(GEMINI_MISSING), indent=2) + "\n", "Google AI Studio"),
     ),
-    "mandatory at OpenRouter": Case("thinking-mode", "openrouter", "adapt_thinking", "reasoning", "", {"error": {"message": "Reasoning is mandatory for this endpoint and cannot be disabled.", "code": 400}}),
 }
 RESPONSES_CASES = {
     "no following item": Case("unpaired", "openai", "unpair", "id", RS, openai(f"Item '{RS}' of type 'reasoning' was provided without its required following item.", None, "input")),
@@ -215,7 +207,6 @@ FORBIDDING_CASES = {
     "cerebras, several": Case("forbidden", "cerebras", "strip_field", "reasoning_content", "/messages/4", cerebras("\n".join(map(unsupported, ["seed", "messages.4.assistant.reasoning_content", "enable_thinking"])))),
     "cerebras parameter": Case("forbidden", "cerebras", "drop_member", "reasoning", "/reasoning", cerebras(unsupported("reasoning"))),
     "cerebras enable_thinking": Case("forbidden", "cerebras", "drop_member", "enable_thinking", "/enable_thinking", cerebras(unsupported("enable_thinking"))),
-    "openai parameter": Case("forbidden", "openai-chat", "drop_member", "reasoning", "/reasoning", openai("Unknown parameter: 'reasoning'.", "unknown_parameter", "reasoning")),
     "openai message": Case("forbidden", "openai-chat", "strip_field", "reasoning", "/messages/2", openai("Unknown parameter: 'messages[2].reasoning'.", "unknown_parameter", "messages[2].reasoning")),
     "openai reasoning_content": Case("forbidden", "openai-chat", "strip_field", "reasoning_content", "/messages/7", openai("Unknown parameter: 'messages[7].reasoning_content'.", "unknown_parameter", "messages[7].reasoning_content")),
     "openai call": Case("forbidden", "openai-chat", "drop_member", "extra_content", "/messages/2/tool_calls/0", openai("Unknown parameter: 'messages[2].tool_calls[0].extra_content'.", "unknown_parameter")),
@@ -229,17 +220,13 @@ FORBIDDING_CASES = {
     "google": Case("forbidden", "gemini", "drop_member", "foo", "/contents/1/parts/0", google("Invalid JSON payload received. Unknown name \"foo\" at 'contents[1].parts[0]': Cannot find field.")),
     "converse": Case("forbidden", "bedrock", "drop_member", "foo", "/messages/1", bedrock("#/messages/1: extraneous key [foo] is not permitted")),
     "openai, older": Case("forbidden", "openai-chat", "strip_field", "reasoning_content", "/messages/2", openai("Additional properties are not allowed ('reasoning_content' was unexpected) - 'messages.2'", None)),
-    "openai effort with tools": Case("thinking-conflict", "openai-chat", "pass_on", "reasoning_effort", "", openai("Function tools with reasoning_effort are not supported for gpt-5.4-mini in /v1/chat/completions.")),
     "sglang": Case("missing", "sglang", "restore", "reasoning_content", "", openai("ThinkingMode: thinking, invalid message without reasoning_content/tool_calls `...` after last user message")),
     "llama.cpp": Case("thinking-last", "llama.cpp", "add_filler_text", "content", "", openai("Expected 'content' or 'tool_calls' (ref: https://github.com/ggml-org/llama.cpp/issues/8367 & https://github.com/ggml-org/llama.cpp/issues/12279)")),
     "ollama": Case("thinking-unsupported", "ollama", "stop_asking", "think", "", {"error": '"llama3.2:1b" does not support thinking'}),
     "claude can't think": Case("thinking-unsupported", "ollama", "stop_asking", "think", "", anthropic("'claude-3-5-haiku-20241022' does not support thinking.")),
     "a model can't think": Case("thinking-unsupported", "openai-chat", "stop_asking", "thinking", "", openai("This model does not support reasoning.")),
     "gemini can't think": Case("thinking-unsupported", "gemini", "stop_asking", "thinkingConfig", "", google("Thinking is not enabled for models/gemini-2.0-flash")),
-    "no effort": Case("forbidden", "openai-chat", "drop_member", "reasoning_effort", "", openai("Unsupported parameter: 'reasoning_effort' is not supported with this model.", "unsupported_parameter", "reasoning_effort")),
-    "no effort in Responses": Case("forbidden", "openai", "drop_member", "effort", "/reasoning", openai("Unsupported parameter: 'reasoning.effort' is not supported with this model.", "unsupported_parameter", "reasoning.effort")),
-    "no summary in Responses": Case("forbidden", "openai", "drop_member", "summary", "/reasoning", openai("Unsupported parameter: 'reasoning.summary' is not supported with this model.", "unsupported_parameter", "reasoning.summary")),
-    "grok's effort": Case("forbidden", "xai", "drop_member", "reasoning_effort", "", {"code": "invalid-argument", "error": "Argument not supported on this model: reasoningEffort"}),
+    "no reasoning items": Case("forbidden", "openai", "strip_field", "items", "/input/3", openai('input[3].type "reasoning" is not a valid input item type')),
 }
 
 # fmt: on
@@ -369,7 +356,6 @@ def learned(case: Case, sent_filler: str | None = None) -> Correction | None:
         ("gemini through OpenRouter", "requires", "first_call_of_step", "reasoning_details"),
         ("anthropic 8", "binds_prefix", "", "signature"),
         ("anthropic 9", "drops", "", "block_binding"),
-        ("anthropic 10 disabled", "always_thinks", "", "disabled"),
         ("bedrock Nova", "forbids", "", "reasoningContent"),
         ("bedrock gpt-oss", "drops", "", "signature"),
         ("bedrock null text", "needs_filler", "", "text"),
@@ -402,7 +388,6 @@ def test_a_refusal_corrects_the_contract(name: str, change: str, scope: str, fie
         "responses not stored",
         "responses unverified",
         "responses twice",
-        "kimi effort",
     ],
 )
 def test_one_bad_item_teaches_nothing(name: str) -> None:

@@ -212,23 +212,38 @@ def test_altered_text() -> None:
 
 
 def test_foreign_seal() -> None:
-    """The same block, on its way to another model."""
+    """The same block, on its way to another account. Another model of its maker drops what it can't read."""
     body = claude({"role": "assistant", "content": [THOUGHT, USE]}, RESULT, model="claude-sonnet-4-5")
     records = record_of(body, [THOUGHT, USE])
     issuer = Destination("anthropic", "", "claude-sonnet-4-5", "anthropic_messages")
-    finding = only(found(body, "anthropic", records=records, issuer=issuer))
+    other = Destination("anthropic", "", "claude-sonnet-4-5", "anthropic_messages", "another account")
+    assert found(body, "anthropic", records=records, issuer=issuer) == []
+    finding = only(found(body, "anthropic", records=records, issuer=other))
     assert finding.rule == "foreign"
 
 
 def test_bound_prefix_changed() -> None:
     """A system prompt that was edited after the block was made."""
-    model = "claude-opus-5-5"
+    model = "claude-fable-5-2"
     body = claude({"role": "assistant", "content": [THOUGHT, USE]}, RESULT, model=model)
     records = record_of(body, [THOUGHT, USE], model)
     assert not found(body, "anthropic", records=records)
     finding = only(found({**body, "system": "Be brief."}, "anthropic", records=records))
     assert finding.rule == "bound-prefix-changed"
     assert "bound to a different conversation" in finding.answer
+
+
+@pytest.mark.parametrize(("behaviour", "status"), [("error", 400), ("drop_block", None), (None, 0)])
+def test_bound_prefix_changed_where_accounts_differ(behaviour: str | None, status: int | None) -> None:
+    """Older accounts read such a block, so no refusal is foretold, unless the request asks for one; a request that asks
+    for the drop has nothing wrong with it."""
+    body = claude({"role": "assistant", "content": [THOUGHT, USE]}, RESULT, model="claude-sonnet-5-5")
+    records = record_of(body, [THOUGHT, USE], "claude-sonnet-5-5")
+    body |= {"system": "Be brief.", "thinking": {"type": "adaptive"}}
+    if behaviour is not None:
+        body["thinking"] = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": behaviour}}
+    findings = found(body, "anthropic", records=records)
+    assert [one.status for one in findings] == ([] if status is None else [status])
 
 
 def test_every_rule_explains_itself() -> None:
@@ -260,3 +275,30 @@ def test_every_rule_explains_itself() -> None:
 def test_format_by_the_body(body: dict[str, Any], provider: str, expected: FormatName) -> None:
     """Members that only one format has tell it."""
     assert guess_format(json.dumps(body).encode(), provider) == expected
+
+
+SETTINGS: list[tuple[dict[str, Any], str, str, str]] = [
+    (chat(tool_choice="required"), "deepseek", "deepseek-v4-pro", "/tool_choice"),
+    (chat(reasoning_effort="high"), "xai", "grok-code-fast-1", "/reasoning_effort"),
+    (responses(reasoning={"effort": "minimal"}), "openai", "o4-mini", "/reasoning/effort"),
+    (chat(reasoning_effort="low"), "openai", "gpt-5.4-mini", "/tools"),
+]
+TAKEN: list[tuple[dict[str, Any], str, str]] = [
+    (chat(tool_choice="auto"), "deepseek", "deepseek-v4-pro"),
+    (chat(tool_choice="required", thinking={"type": "disabled"}), "deepseek", "deepseek-v4-pro"),
+    (chat(reasoning_effort="high"), "openrouter", "x-ai/grok-code-fast-1"),
+    (responses(reasoning={"effort": "max"}), "openai", "gpt-5.6"),
+    (chat(reasoning_effort="none"), "openai", "gpt-5.6"),
+]
+
+
+@pytest.mark.parametrize(("body", "provider", "model", "place"), SETTINGS)
+def test_a_setting_that_is_refused(body: dict[str, Any], provider: str, model: str, place: str) -> None:
+    """As recorded: a forced tool, an effort, a word for it, and tools at the wrong endpoint."""
+    finding = only([one for one in found(body, provider, model) if one.rule in ("setting", "door")])
+    assert (finding.place, finding.status) == (place, 400)
+
+
+@pytest.mark.parametrize(("body", "provider", "model"), TAKEN)
+def test_a_setting_that_is_taken(body: dict[str, Any], provider: str, model: str) -> None:
+    assert [one for one in found(body, provider, model) if one.rule in ("setting", "door")] == []

@@ -1,4 +1,4 @@
-"""Ways to think that a Claude has or lacks: a request in another one is told in the model's own."""
+"""Modes of thinking: a request goes up in its own, until its provider refuses that."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 
 from thoughtline.formats import FORMATS
+from thoughtline.healing import Sent, heal
 from thoughtline.providers import ANTHROPIC
 from thoughtline.replay.detection import resolve
+from thoughtline.replay.learning import corrected
+from thoughtline.replay.plans import Policy
+from thoughtline.replay.refusals import Correction
 from thoughtline.replay.thinking import in_own_mode
 from thoughtline.values.destination import Destination
 
@@ -18,14 +22,34 @@ ENABLED: Json = {"type": "enabled", "budget_tokens": 10_000}
 BODIES = FORMATS["anthropic_messages"].bodies
 
 
-def told(model: str, thinking: Json, **beside: Any) -> tuple[Json, int]:
-    """What a model is told, and how much is found."""
+def told(model: str, thinking: Json, refused: str = "", **beside: Any) -> tuple[Json, int]:
+    """What a model is told, and how much is found. `refused` is the mode that its provider has refused."""
     body = {"model": model, "max_tokens": 32_000, "messages": [{"role": "user", "content": "x"}], "thinking": thinking}
-    contract = resolve(Destination("anthropic", "https://api.anthropic.com", model, "anthropic_messages"))
+    target = Destination("anthropic", "https://api.anthropic.com", model, "anthropic_messages")
+    contract = corrected(resolve(target), lessons(target, refused) if refused else (), target, 1.0)
     asked = BODIES.decode_request(json.dumps(body | beside).encode(), ANTHROPIC)
     changed, findings = in_own_mode(asked, contract, model)
     sent = json.loads(BODIES.encode_request(changed, ANTHROPIC))
     return {name: sent[name] for name in ("thinking", "output_config") if name in sent}, len(findings)
+
+
+REFUSALS = {
+    "enabled": '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and '
+    '"output_config.effort" to control thinking behavior.',
+    "disabled": '"thinking.type.disabled" is not supported for this model. Use "thinking.type.adaptive" and '
+    '"output_config.effort" to control thinking behavior.',
+    "adaptive": "adaptive thinking is not supported on this model",
+}
+
+
+def lessons(target: Destination, mode: str) -> tuple[Correction, ...]:
+    """What the refusal of a mode teaches."""
+    error = {"type": "error", "error": {"type": "invalid_request_error", "message": REFUSALS[mode]}}
+    body = json.dumps({"model": target.model, "messages": [], "thinking": {"type": mode}}).encode()
+    sent = Sent(body, target, resolve(target), Policy(), filler=None)
+    healed = heal(400, json.dumps(error).encode(), sent, 0.0)
+    assert healed is not None
+    return healed.corrections
 
 
 @pytest.mark.parametrize(
@@ -69,14 +93,30 @@ def told(model: str, thinking: Json, **beside: Any) -> tuple[Json, int]:
     ],
 )
 def test_another_way_is_found(model: str, thinking: Json, beside: Json, expected: Json) -> None:
-    """A budget becomes the effort that covers it, an effort its budget; what stands beside them stays."""
-    assert told(model, thinking, **beside) == (expected, 1)
+    """Where its mode was refused, a budget becomes the effort that covers it, an effort its budget; what stands beside
+    them stays."""
+    assert told(model, thinking, str(thinking["type"]), **beside) == (expected, 1)
+
+
+def test_a_mode_that_no_refusal_named_stays() -> None:
+    """After `enabled` was refused, a request in a mode that the model has is not rewritten."""
+    assert told("claude-sonnet-5-5", {"type": "between_tools"}, "enabled") == (
+        {"thinking": {"type": "between_tools"}},
+        0,
+    )
+    assert told("claude-haiku-5-5", {"type": "disabled"}, "enabled") == ({"thinking": {"type": "disabled"}}, 0)
 
 
 @pytest.mark.parametrize(
     ("model", "thinking"),
     [
         ("claude-opus-5-5", {"type": "adaptive"}),
+        ("claude-opus-5-5", ENABLED),
+        ("claude-opus-5-5", {"type": "disabled"}),
+        ("claude-haiku-5-5", {"type": "disabled"}),
+        ("claude-sonnet-5-5", {"type": "between_tools"}),
+        ("claude-sonnet-4-5", {"type": "adaptive"}),
+        ("claude-opus-6", {"type": "a_mode_of_tomorrow"}),
         ("claude-opus-4-6", ENABLED),
         ("claude-opus-4-6", {"type": "adaptive"}),
         ("claude-opus-4-8", {"type": "disabled"}),
@@ -86,6 +126,6 @@ def test_another_way_is_found(model: str, thinking: Json, beside: Json, expected
         ("my-own-name", {"type": "adaptive"}),
     ],
 )
-def test_what_a_model_has_or_nobody_knows_stays(model: str, thinking: Json) -> None:
-    """A name that tells nothing is left to the provider."""
+def test_a_mode_goes_up_as_it_came(model: str, thinking: Json) -> None:
+    """Whatever our table says of the model: its provider decides."""
     assert told(model, thinking) == ({"thinking": thinking}, 0)

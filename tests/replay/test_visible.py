@@ -156,7 +156,7 @@ def test_a_mark_in_what_is_no_object(raw: bytes) -> None:
     [
         (Visible("Hi.", (LS, PWD)), True),
         (Visible("", (PWD,)), True),
-        (Visible("Hi.", ()), True),
+        (Visible("Hi.", ()), False),
         (Visible("", ()), False),
         (Visible("Ho.", (LS, PWD)), False),
         (Visible("Hi.", (LS, LS)), False),
@@ -164,7 +164,7 @@ def test_a_mark_in_what_is_no_object(raw: bytes) -> None:
     ],
 )
 def test_what_is_left_of_a_turn(request_: Visible, is_shown: bool) -> None:
-    """Calls of a set or the words beside them may be dropped; nothing may be there that the model never said."""
+    """Some calls of a set or the words beside them may be dropped; nothing may be there that the model never said."""
     assert shows(request_, Visible("Hi.", (LS, PWD))) == is_shown
 
 
@@ -248,3 +248,12 @@ def test_long_content_is_digested() -> None:
     assert brief(b"a" * 256) == b"a" * 256
     assert len(brief(b"a" * 257)) < 64
     assert brief(b"a" * 257) != brief(b"a" * 258)
+
+
+def test_a_cache_point_says_nothing() -> None:
+    """Converse's mark for prompt caching moves from turn to turn: with it and without it, a turn says the same."""
+    point = unknown(b'{"cachePoint":{"type":"default"}}', "cachePoint")
+    words, call = Text("Look."), ToolCall("look", "{}", "t1")
+    assert said_by(Turn("user", (words, point))) == said_by(Turn("user", (words,)))
+    assert shown_of((words, call, point)) == shown_of((words, call))
+    assert visible_of((point,)) == visible_of(())

@@ -490,14 +490,14 @@ def test_mistakes_in_the_environment(write: Path) -> None:
     """The variable is the place; a long name that nobody knows is a mistake, since it was meant for us."""
     problems = refused(write, "", {"THOUGHTLINE_PORT": "many", "THOUGHTLINE_SERVER__PROT": "1"})
     assert problems == [
-        "THOUGHTLINE_PORT: server.port: found something else (expected a whole number from 0 to 65,535)",
+        'THOUGHTLINE_PORT: server.port: "many" is not a port (0 to 65,535)',
         "THOUGHTLINE_SERVER__PROT: there is no such variable (did you mean THOUGHTLINE_SERVER__PORT?)",
     ]
 
 
 CLIENT_FORMATS = (
     *("openai_chat", "openai_responses", "anthropic_messages"),
-    *("gemini_generate", "gemini_code_assist", "gemini_interactions", "ollama_chat"),
+    *("gemini_generate", "gemini_code_assist", "gemini_interactions", "ollama_chat", "command_code_generate"),
 )
 
 

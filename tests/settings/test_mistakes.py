@@ -1,4 +1,4 @@
-"""What is said of everything that is wrong: where, which key, what was expected; and never the value."""
+"""What is said of everything that is wrong: where, which key, what was expected; never what may be a secret."""
 
 from __future__ import annotations
 
@@ -23,32 +23,44 @@ def write(tmp_path: Path) -> Path:
 MISTAKES = [
     ("[sever]", "1: sever: there is no such table (did you mean server?)"),
     ("[server]\nprot = 1", "2: server.prot: there is no such key (did you mean port?)"),
-    ('[server]\nport = "8642"', "2: server.port: found text (expected a whole number from 0 to 65,535)"),
-    ("[server]\nport = 70000", "2: server.port: found a whole number (expected a whole number from 0 to 65,535)"),
-    ("[server]\ninsecure = 1", "2: server.insecure: found a whole number (expected true or false)"),
-    ("[server]\nport = true", "2: server.port: found true or false (expected a whole number from 0 to 65,535)"),
+    ('[server]\nport = "8642"', '2: server.port: "8642" is not a port (0 to 65,535, without quotes)'),
+    ("[server]\nport = 70000", "2: server.port: 70000 is not a port (0 to 65,535)"),
+    ("[server]\ninsecure = 1", "2: server.insecure: found 1 (expected true or false)"),
+    ("[server]\nport = true", "2: server.port: true is not a port (0 to 65,535)"),
     ("[server]\nadmin_token = 'short'", "2: server.admin_token: found text (expected at least 16 characters"),
-    ('[server]\nmax_body = "32 MiB of it"', '2: server.max_body: found text (expected a size, such as "500kB"'),
-    ('[server]\nmax_body = "0"', '2: server.max_body: found text (expected a size, such as "500kB"'),
-    ("[replay]\nremembered_size = -1", "2: replay.remembered_size: found a whole number (expected a size, such as"),
-    ('[store]\nttl = "7 days"', "2: store.ttl: found text (expected a duration"),
-    ("[store]\nttl = '0s'", "2: store.ttl: found text (expected a duration"),
+    ("[server]\nadmin_token = 'change-me-to-a-long-secret'", "2: server.admin_token: this secret is an example's"),
+    ("[store]\nencryption_key = 'CHANGEME'", "2: store.encryption_key: this secret is an example's"),
+    ("[providers.kimi]\napi_key = ['sk-a', 'change_me']", "2: providers.kimi.api_key: this secret is an example's"),
+    (
+        '[server]\nmax_body = "32 MiB of it"',
+        '2: server.max_body: "32 MiB of it" is not a size (such as "500kB", "32MiB", "1GiB")',
+    ),
+    ('[server]\nmax_body = "0"', '2: server.max_body: "0" is not a size (such as "500kB", "32MiB", "1GiB")'),
+    (
+        "[replay]\nremembered_size = -1",
+        '2: replay.remembered_size: -1 is not a size (such as "500kB", "32MiB", "1GiB", or 0)',
+    ),
+    ('[store]\nttl = "7 days"', '2: store.ttl: "7 days" is not a duration (such as "30s", "15m", "2h", "7d")'),
+    ("[store]\nttl = '0s'", '2: store.ttl: "0s" is not a duration (such as "30s", "15m", "2h", "7d")'),
     (f"[store]\nttl = '{'9' * 400}w'", "2: store.ttl: found text (expected a duration"),
     (f"[store]\nmax_size = '{'9' * 400}GB'", "2: store.max_size: found text (expected a size"),
-    ('[store]\nurl = "mysql://x"', "2: store.url: there is no such store (it begins with one of memory, sqlite"),
-    ('[continuity]\nmode = "hand-off"', "2: continuity.mode: there is no such word (did you mean handoff?)"),
-    ("[continuity]\ncount = 0", "2: continuity.count: found a whole number (expected a whole number from 1 to 100)"),
+    (
+        '[store]\nurl = "mysql://x"',
+        "2: store.url: mysql is no such store (it begins with one of memory, sqlite, redis, rediss",
+    ),
+    ('[continuity]\nmode = "hand-off"', '2: continuity.mode: "hand-off" is no such word (did you mean handoff?)'),
+    ("[continuity]\ncount = 0", "2: continuity.count: 0 is out of range (1 to 100)"),
     (
         "[continuity.models]\n'kim/k3' = 'off'",
         "2: continuity.models.kim/k3: there is no such provider (did you mean kimi?)",
     ),
     (
         "[continuity.models]\n'kimi/k3' = 'allways'",
-        "2: continuity.models.kimi/k3: there is no such word (did you mean always?)",
+        '2: continuity.models.kimi/k3: "allways" is no such word (did you mean always?)',
     ),
     (
         "[continuity.models]\n'kimi/k3' = true",
-        "2: continuity.models.kimi/k3: found true or false (expected one of off, handoff, always)",
+        "2: continuity.models.kimi/k3: found true (expected one of off, handoff, always)",
     ),
     (
         "[continuity.models]\nkimi = 'off'",
@@ -63,17 +75,23 @@ MISTAKES = [
     ("[continuity.model]", "1: continuity.model: there is no such key (did you mean models?)"),
     ("server = 1", "1: server: found a value instead of a table (begin it with [server])"),
     ("[server.host]", "1: server.host: found a table instead of a value (expected text)"),
-    ("[providers.x]\nauth = 'none'", "1: providers.x: a provider that is not built in needs an address (set base_url"),
+    ("[providers.x]\nauth = 'none'", "1: providers.x: unknown provider x (did you mean xai? A new one needs base_url)"),
     ("[providers.'a/b']\nbase_url = 'http://h'", "1: providers.a/b: this name can't be part of an address"),
     ("[providers.v1]\nbase_url = 'http://h'", "1: providers.v1: this name can't be part of an address"),
     ("[providers.kimi]\n[providers.moonshot]", "2: providers.moonshot: kimi is set twice (use one table"),
     ("[providers.kimi]\nformats = []", "2: providers.kimi.formats: a word is unknown, missing or said twice"),
     ("[providers.kimi]\nformats = ['openai']", "2: providers.kimi.formats: a word is unknown, missing or said twice"),
-    ("[providers.kimi]\ncontract = 'kimmi'", "2: providers.kimi.contract: there is no such word (did you mean kimi?)"),
+    (
+        "[providers.kimi]\ncontract = 'kimmi'",
+        '2: providers.kimi.contract: "kimmi" is no such word (did you mean kimi?)',
+    ),
     ("[providers.kimi]\napi_key = 1", "2: providers.kimi.api_key: found a whole number (expected a key, or a list"),
     ("[providers.kimi]\napi_key = ['a', 1]", "2: providers.kimi.api_key: found a list (expected a key, or a list"),
     ('[providers.kimi]\napi_key = "a\\nb"', "2: providers.kimi.api_key: found text (expected a key, or a list"),
-    ("[providers.kimi]\ntimeout = 30", "2: providers.kimi.timeout: found a whole number (expected a duration"),
+    (
+        "[providers.kimi]\ntimeout = 30",
+        '2: providers.kimi.timeout: 30 is not a duration (such as "30s", "15m", "2h", "7d")',
+    ),
     (
         "[providers.kimi.timeout]\nconect = '1s'",
         "2: providers.kimi.timeout.conect: there is no such key (did you mean connect",
@@ -84,7 +102,7 @@ MISTAKES = [
     ("[providers.kimi.bases]\nopenai = 'http://h'", "2: providers.kimi.bases.openai: there is no such format (did you"),
     (
         "[providers.kimi.paths]\nopenai_chat = 'chat'",
-        "2: providers.kimi.paths.openai_chat: found text (expected a path",
+        '2: providers.kimi.paths.openai_chat: "chat" is not a path (such as "/chat/completions")',
     ),
     ("[routes.a]\ntargets = []", "2: routes.a.targets: a route needs targets"),
     ("[routes.a]", "1: routes.a.targets: a route needs targets"),
@@ -100,7 +118,7 @@ MISTAKES = [
     ("[routes.a]\ntargets = ['kimi/x']\nweights = [1, 2]", "1: routes.a.weights: there must be one for each target"),
     ("[contracts.kimmi]", "1: contracts.kimmi: there is no such contract (did you mean kimi?)"),
     ("[contracts.kimi]\nscop = 'calls'", "2: contracts.kimi.scop: there is no such key (did you mean scope?)"),
-    ("[contracts.kimi]\nscope = 'call'", "2: contracts.kimi.scope: there is no such word (did you mean calls?)"),
+    ("[contracts.kimi]\nscope = 'call'", '2: contracts.kimi.scope: "call" is no such word (did you mean calls?)'),
     (
         "[contracts.kimi]\nladder = ['blnk']",
         "2: contracts.kimi.ladder: a word is unknown, missing or said twice (did you mean blank?)",

@@ -101,10 +101,10 @@ CASES: tuple[Case, ...] = (
     chat("glm", "glm-5", providers.GLM),
     chat("minimax", "MiniMax-M2", providers.MINIMAX_TAGS),
     chat("minimax", "MiniMax-M3", providers.MINIMAX_SPLIT, reasoning_split=True),
-    messages("minimax", "/anthropic/v1/messages", "MiniMax-M3", providers.MINIMAX_ANTHROPIC, None),
+    messages("minimax", "/anthropic/v1/messages", "MiniMax-M3", providers.MINIMAX_ANTHROPIC, None, **BOUND),
     chat("qwen", "qwen3.7-max", providers.QWEN),
     messages("anthropic", "/v1/messages", "claude-sonnet-4-5", providers.ANTHROPIC, "classic", **ENABLED),
-    messages("anthropic", "/v1/messages", "claude-opus-4-8", providers.ANTHROPIC, "adaptive"),
+    messages("anthropic", "/v1/messages", "claude-opus-4-8", providers.ANTHROPIC, "adaptive", **BOUND),
     messages("anthropic", "/v1/messages", "claude-opus-5-5", providers.ANTHROPIC, "bound", **BOUND),
     converse("us.anthropic.claude-sonnet-4-5", providers.BEDROCK_CLAUDE, ENABLED),
     converse("openai.gpt-oss-120b", providers.BEDROCK_PLAIN, {}),
@@ -246,6 +246,28 @@ WIRES: dict[str, Wire] = {
     ),
 }
 WIRES["bedrock_invoke"] = WIRES["anthropic_messages"]
+WIRES["command_code_generate"] = Wire(
+    WIRES["anthropic_messages"].tools,
+    lambda text: {"role": "user", "content": text},
+    lambda whole: [whole],
+    lambda whole: [
+        Call(part["toolCallId"], part["toolName"]) for part in whole["content"] if part["type"] == "tool-call"
+    ],
+    lambda calls: [
+        {
+            "role": "tool",
+            "content": [
+                {
+                    "type": "tool-result",
+                    "toolCallId": call.id,
+                    "toolName": call.name,
+                    "output": {"type": "text", "value": "21 degrees"},
+                }
+            ],
+        }
+        for call in calls
+    ],
+)
 
 WIRES["gemini_interactions"] = Wire(
     WIRES["openai_responses"].tools,
@@ -261,6 +283,13 @@ GENERATES = WIRES["gemini_generate"]
 WIRES["gemini_code_assist"] = GENERATES._replace(
     echo=lambda whole: GENERATES.echo(whole["response"]), calls=lambda whole: GENERATES.calls(whole["response"])
 )
+
+
+def command_code_body(params: Body) -> Body:
+    """A request in the envelope that Command Code's CLI puts around it."""
+    where = {"workingDir": "/w", "date": "2026-11-18", "environment": "linux", "structure": []}
+    git = {"isGitRepo": False, "currentBranch": "", "mainBranch": "", "gitStatus": "", "recentCommits": []}
+    return {"config": where | git, "memory": "", "taste": None, "skills": None, "params": params}
 
 
 def enveloped(body: Body) -> Body:

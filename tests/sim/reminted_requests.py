@@ -15,10 +15,14 @@ from tests.recordings import Exchange
 from thoughtline.values.events import fold
 from thoughtline.values.items import ReasoningEncrypted, ReasoningText, Text, ToolCall, Unknown, seal_of
 from thoughtline.values.turns import Reply
+from thoughtline_sim.exchange import SimExchange
 from thoughtline_sim.ledger import StoredResponse
 from thoughtline_sim.reading import call_arguments
+from thoughtline_sim.rules.claude_models import model_named
+from thoughtline_sim.rules.claude_prefix import prefixes_of
 from thoughtline_sim.simulation import Simulation
 from thoughtline_sim.tokens import ANTHROPIC, OPENAI, XAI
+from thoughtline_sim.values import HttpRequest
 from thoughtline_sim.wires.generate import call_of, signature_of, spelling_for
 from thoughtline_sim.writing import digest
 
@@ -45,7 +49,8 @@ class Reminter:
         self.simulation = simulation
         self.account = account
         self.signed: dict[str, tuple[str, int, str, str]] = {}
-        self.calls: dict[str, tuple[str, str]] = {}
+        self.chained: dict[str, Body] = {}
+        self.calls: dict[str, list[tuple[str, str]]] = {}
 
     # what was answered
 
@@ -56,6 +61,7 @@ class Reminter:
             return
         for candidate in reply.candidates:
             self._learn_items(candidate.turn.items, reply.id or "message")
+            self._learn_chain(exchange.recorded, [seal_of(item) for item in candidate.turn.items])
         if exchange.family == "openai-responses":
             self._learn_response(exchange, reply)
 
@@ -71,7 +77,42 @@ class Reminter:
                     self.signed[_plain(seal.data)] = (message_id, number, skeleton, digest(text) if text else "")
                 number += 1
             if seal is not None and isinstance(item, ToolCall):
-                self.calls[_plain(seal.data)] = (item.name, call_arguments(item.arguments))
+                self.calls.setdefault(_plain(seal.data), []).append((item.name, call_arguments(item.arguments)))
+
+    def _learn_chain(self, recorded: Body, seals: list[Any]) -> None:
+        """Of a bound model's blocks: what stood before them in the request that made them."""
+        request = recorded.get("request") or {}
+        model = str(request.get("model"))
+        if "claude" not in model or not model_named(model).is_bound:
+            return
+        exchange = SimExchange(
+            body=request,
+            history=(),
+            model=model,
+            account=self.account,
+            profile=self.simulation.profile,
+            request=HttpRequest("POST", recorded["path"], {}, {}, b""),
+            is_streaming=False,
+            mint=self.simulation.mint,
+            ledger=self.simulation.ledger,
+            notes={},
+            unread={},
+        )
+        prefixes = prefixes_of(exchange)
+        self.simulation.ledger.prefixes[prefixes.end] = prefixes.parts
+        sent = [
+            block
+            for message in request["messages"]
+            if isinstance(message["content"], list)
+            for block in message["content"]
+        ]
+        known = [self.signed.get(_plain(str(block.get("signature") or block.get("data")))) for block in sent]
+        after = next((f"{name[0]}/{name[1]}" for name in reversed(known) if name), "")
+        for seal in seals:
+            if seal is not None:
+                self.chained[_plain(seal.data)] = {"prefix": prefixes.end, "after": after}
+                name = self.signed.get(_plain(seal.data))
+                after = f"{name[0]}/{name[1]}" if name else after
 
     def _learn_response(self, exchange: Exchange, reply: Reply) -> None:
         items = tuple(
@@ -104,6 +145,7 @@ class Reminter:
         known = (f"m{index}", number, skeleton, digest(text) if text else "")
         message, place, made, shown = self.signed.get(_plain(old), known)
         claims = {"model": model, "message": message, "number": place, "skeleton": made, "shown": shown, "prefix": ""}
+        claims |= self.chained.get(_plain(old), {})
         return self.simulation.mint.seal(claims, ("anthropic", self.account), ANTHROPIC)
 
     def _blocks(self, message: Body, index: int, model: str) -> None:
@@ -154,7 +196,8 @@ class Reminter:
             if old and "skip_thought" not in old and not old.startswith("c2tpcF90"):
                 call = call_of(part)
                 as_sent = (call.get("name", ""), call_arguments(call.get("args")) if call else "")
-                name, arguments = self.calls.get(_plain(old), as_sent)
+                made = self.calls.get(_plain(old), [as_sent])  # a step without thought has one signature everywhere
+                name, arguments = as_sent if as_sent in made else made[-1]
                 key = "thoughtSignature" if "thoughtSignature" in part else "thought_signature"
                 part[key] = self._google(name, arguments, model)
 

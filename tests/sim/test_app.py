@@ -35,7 +35,7 @@ def test_two_hundred_streams_at_once() -> None:
 
     async def one(client: httpx.AsyncClient, number: int, gate: asyncio.Barrier) -> str:
         script = f"stream {number}\nscript:\nlong 2000\nsay: answer {number}\nchunk 50"
-        body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": script}]}
+        body = {"model": "deepseek-v4-pro", "stream": True, "messages": [{"role": "user", "content": script}]}
         async with client.stream("POST", url, json=body) as response:
             assert response.status_code == 200
             await gate.wait()
@@ -157,6 +157,7 @@ def test_unknown_paths() -> None:
     response = HTTP.post(served("kimi").url + "/v1/embeddings", json={})
     assert response.status_code == 404
     assert "kimi answers POST on" in response.text
+    assert "$" not in response.text
 
 
 # how a stream is cut
@@ -275,7 +276,7 @@ def test_list() -> None:
     """Every simulator, with its profiles."""
     listed = run("--list").stdout.splitlines()
     assert [line.split()[0] for line in listed] == list(SIMULATORS)
-    assert any("[classic, adaptive, bound]" in line for line in listed)
+    assert any("[bound, older, oauth, classic, adaptive]" in line for line in listed)
 
 
 @pytest.mark.parametrize(

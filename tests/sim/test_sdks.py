@@ -236,3 +236,13 @@ def test_errors_reach_the_caller_of_the_sdk() -> None:
     settings: Any = {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 4000}
     with pytest.raises(anthropic.BadRequestError, match="Invalid `signature` in `thinking` block"):
         client.messages.create(model="claude-sonnet-4-5", messages=messages, **settings)
+
+
+@pytest.mark.parametrize("simulator", ["openai", "openrouter"])
+def test_members_that_sdks_of_other_languages_require(simulator: str) -> None:
+    """Generated SDKs (OpenRouter's, OpenAI's for Java and .NET) require members that say nothing."""
+    case = next(case for case in CASES if (case.simulator, case.format) == (simulator, "openai_chat"))
+    whole = Dialogue(case, f"members {simulator}").ask()
+    assert {"id", "object", "created", "model", "choices", "usage", "system_fingerprint"} <= set(whole)
+    assert {"index", "message", "finish_reason", "logprobs"} <= set(whole["choices"][0])
+    assert {"prompt_tokens", "completion_tokens", "total_tokens"} <= set(whole["usage"])

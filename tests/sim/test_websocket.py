@@ -93,9 +93,9 @@ def test_whole_input_is_taken_too() -> None:
     """A client that sends everything again is judged as over HTTP."""
     opening = user()
     with connected() as socket:
-        first = ask(socket, request(opening))["response"]["output"]
-        second = ask(socket, request(opening, *first, output(first[-1])))
-        lost = ask(socket, request(opening, first[-1], output(first[-1])))
+        first = ask(socket, request(opening, store=True))["response"]["output"]
+        second = ask(socket, request(opening, *first, output(first[-1]), store=True))
+        lost = ask(socket, request(opening, first[-1], output(first[-1]), store=True))
     assert second["type"] == "response.completed"
     assert latest_verdicts() == ["missing"]
     assert (lost["status"], lost["error"]["param"]) == (400, "input")

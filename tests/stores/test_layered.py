@@ -516,6 +516,26 @@ async def test_closing_writes_what_waits(tmp_path: Path) -> None:
     await again.close()
 
 
+async def test_background_work_that_fails_in_any_way_is_tried_again() -> None:
+    """A driver may raise what nobody expects of it; the retrier of a store goes on all the same."""
+    failed: list[Exception] = []
+    works = asyncio.Event()
+
+    async def fail_at_first() -> None:
+        for error in (StoreUnavailable("down"), ValueError("another operation is in progress")):
+            if not any(type(one) is type(error) for one in failed):
+                failed.append(error)
+                raise error
+        works.set()
+
+    periodic = Periodic(fail_at_first, lambda: 0.0)
+    periodic.start()
+    async with asyncio.timeout(30):
+        await works.wait()
+    await periodic.stop()
+    assert len(failed) == 2
+
+
 async def test_background_work_that_swallows_its_cancellation_still_ends() -> None:
     """A driver that catches the cancellation of a query does not keep its store from closing."""
     begun = asyncio.Event()

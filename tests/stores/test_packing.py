@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import random
 import re
+import threading
 from base64 import b64encode
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import zstandard
@@ -13,9 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.stores.places import SETTINGS, Place, found, sqlite_url, turn
+from tests.stores.places import SETTINGS, START, Place, found, sqlite_url, turn
 from thoughtline.stores import open_store
+from thoughtline.stores.durable import LONG_BYTES
 from thoughtline.stores.packing import COMPRESS_ABOVE, MAX_UNPACKED, Packer, decode_key
+from thoughtline.stores.sqlite import SqliteStore
 from thoughtline.values.errors import DecodeError, StoreRefused, WrongKey
 from thoughtline.values.records import encode_record
 
@@ -157,3 +162,31 @@ async def test_files_are_for_their_owner_alone(tmp_path: Path, key: str | None) 
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
     assert any(b"xyzzy" in path.read_bytes() for path in files) is (key is None)
     await store.close()
+
+
+async def test_long_records_are_packed_and_unpacked_in_a_thread(tmp_path: Path) -> None:
+    """So that they hold up no other request; they are found as they were, with a key and without."""
+
+    class Watched(Packer):
+        threads: ClassVar[set[str]] = set()
+
+        def seal(self, body: bytes, identity: bytes) -> bytes:
+            self.threads.add(threading.current_thread().name)
+            return super().seal(body, identity)
+
+        def unseal(self, data: bytes, identity: bytes) -> bytes:
+            self.threads.add(threading.current_thread().name)
+            return super().unseal(data, identity)
+
+    long = turn(1, thought=random.Random(1).randbytes(LONG_BYTES).hex())
+    here = threading.current_thread().name
+    for key in (None, A):
+        store = SqliteStore(f"sqlite:///{tmp_path}/{bool(key)}.db", SETTINGS, lambda: START, Watched(key))
+        await store.open()
+        Watched.threads.clear()
+        await store.save([long])
+        assert (await store.find("tenant", long.keys))[long.keys[0]] == (long,)
+        assert here not in Watched.threads
+        await store.save([turn(2)])
+        assert here in Watched.threads
+        await store.close()

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tests.replay.dialogues import Store
-from tests.sim.faces import TOOLS, WIRES, Call
-from thoughtline.formats import FORMATS
+from tests.sim.faces import TOOLS, WIRES, Call, command_code_body
+from thoughtline.formats import FORMATS, Wire
 from thoughtline.gateway.asgi import as_declined, error_body
 from thoughtline.providers import Contract, Dialect
+from thoughtline.replay.bounds import bound_of
 from thoughtline.replay.detection import resolve
 from thoughtline.replay.findings import Finding
-from thoughtline.replay.keys import frame_of, walk
+from thoughtline.replay.keys import walk
 from thoughtline.replay.planner import Plan, needs, plan
 from thoughtline.translation import (
     ResponseContext,
@@ -36,7 +37,7 @@ from thoughtline.values.destination import Destination
 from thoughtline.values.errors import ThoughtlineError
 from thoughtline.values.events import Event, fold
 from thoughtline.values.identity import Identity
-from thoughtline.values.turns import FormatName, Provenance, Reply
+from thoughtline.values.turns import FormatName, Provenance, Reply, Transcript, Turn
 from thoughtline.watching import capture
 from thoughtline_sim.simulation import HttpResponse, Simulation
 from thoughtline_sim.simulators import SIMULATORS
@@ -53,6 +54,8 @@ BODY_TYPES: tuple[FormatName, ...] = (
     "gemini_generate",
     "ollama_chat",
 )
+EVERY_CLIENT: tuple[FormatName, ...] = (*BODY_TYPES, "command_code_generate")
+"""With one that is never answered with a body."""
 
 
 class Upstream(NamedTuple):
@@ -91,6 +94,10 @@ UPSTREAMS: tuple[Upstream, ...] = (
     Upstream(
         *("code-assist", "default", "code-assist", "gemini_code_assist", "gemini-3-pro-preview"),
         *("/v1internal:generateContent", "/v1internal:streamGenerateContent"),
+    ),
+    Upstream(
+        *("command-code", "default", "command-code", "command_code_generate"),
+        *("deepseek/deepseek-v4-pro", "/alpha/generate"),
     ),
 )
 MORE_UPSTREAMS: tuple[Upstream, ...] = (
@@ -219,7 +226,8 @@ class Lane:
         up = self.upstream
         path = (up.stream_path if is_streaming and up.stream_path else up.path).replace("{model}", up.model)
         query = {"alt": "sse"} if "stream" in path else {}
-        return self.simulation.respond(HttpRequest("POST", path, query, {"authorization": "Bearer key"}, body))
+        headers = {"authorization": "Bearer key", "x-command-code-version": "1.69.0"}
+        return self.simulation.respond(HttpRequest("POST", path, query, headers, body))
 
     def _provenance(self, model: str) -> Provenance:
         up = self.upstream
@@ -230,7 +238,7 @@ class Lane:
 
     def way(self, request: TranslatedRequest, dialect: Dialect | None = None) -> ResponseContext:
         asked = request.transcript
-        prefix = walk(asked, Identity(TENANT), frame_of(asked)).end.prefix()
+        prefix = walk(asked, Identity(TENANT), bound_of(asked)).end.prefix()
         sealing = Sealing(self.sealer, self._provenance(self.upstream.model), prefix, float(NOW))
         return ResponseContext(
             *(self.upstream.format, self.upstream.contract.dialect, self.client, FORMATS[self.client].dialect),
@@ -281,6 +289,7 @@ THINKS: dict[str, Json] = {
     "anthropic_messages": {"max_tokens": 8000, "thinking": {"type": "enabled", "budget_tokens": 4000}},
     "gemini_generate": {"generationConfig": {"thinkingConfig": {"thinkingBudget": 4000, "includeThoughts": True}}},
     "ollama_chat": {"think": True},
+    "command_code_generate": {"reasoning_effort": "high"},
 }
 
 
@@ -305,7 +314,13 @@ class Client:
         if self.tools:
             known[self.wire.tools_member] = self.wire.tools(self.tools)
         if self.lane.client != "gemini_generate":
-            known |= {"model": "some/model", "stream": is_streaming}
+            upstream = getattr(self.lane, "upstream", None)
+            model = "some/model"
+            if upstream is not None and self.lane.client == upstream.format:  # such a request is not translated
+                model = upstream.model
+            known |= {"model": model, "stream": is_streaming}
+        if self.lane.client == "command_code_generate":
+            known = command_code_body(known | {"stream": True})
         return json.dumps(known, ensure_ascii=False).encode()
 
     def ask(self, is_streaming: bool) -> Answer:
@@ -313,7 +328,10 @@ class Client:
         answer = self.lane.exchange(self.body(is_streaming), is_streaming)
         assert answer.status == 200, answer.body
         spoken = FORMATS[self.lane.client]
-        if is_streaming:
+        if "streams_only" in spoken.quirks:
+            reply = spoken.bodies.decode_response(answer.body, spoken.dialect)
+            whole = _as_message(spoken, reply)
+        elif is_streaming:
             decoder = spoken.stream_decoder(spoken.dialect)
             reply = fold([*decoder.feed(answer.body), *decoder.finish()], self.lane.client)
             whole = json.loads(spoken.bodies.encode_response(reply, spoken.dialect))
@@ -334,6 +352,16 @@ class Client:
             self.history += self.wire.results(calls) if calls else [self.wire.say(words)]
 
 
+def _as_message(spoken: Wire, reply: Reply) -> Json:
+    """What a client keeps of an answer that is a stream and nothing else."""
+    turns = (Turn("assistant", reply.candidates[0].turn.items),)
+    body = spoken.bodies.encode_request(
+        Transcript(spoken.name, (), b'{"messages":[]}').with_turns(turns), spoken.dialect
+    )
+    message: Json = json.loads(body)[spoken.inside]["messages"][0]
+    return message
+
+
 def _function_response(call: Call) -> Json:
     known: Json = {"name": call.name, "response": {"result": "21 degrees"}}
     return {"functionResponse": known | ({"id": call.id} if call.id else {})}
@@ -351,5 +379,8 @@ def stripped(format: FormatName, echoed: list[Json]) -> list[Json]:
             parts = [{k: v for k, v in part.items() if k != "thoughtSignature"} for part in echoed[0]["parts"]]
             kept = [part for part in parts if not part.get("thought") and part != {"text": ""}]
             return [{**echoed[0], "parts": kept}]
+        case "command_code_generate":
+            parts = [{k: v for k, v in part.items() if k != "providerOptions"} for part in echoed[0]["content"]]
+            return [{**echoed[0], "content": [part for part in parts if part["type"] != "reasoning"]}]
         case _:
             return [{k: v for k, v in one.items() if k != "id"} for one in echoed if one["type"] != "reasoning"]

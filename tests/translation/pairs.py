@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.translation.lanes import BODY_TYPES, UPSTREAMS, Client, Lane, Upstream
+from tests.translation.lanes import EVERY_CLIENT, UPSTREAMS, Client, Lane, Upstream
 from thoughtline.values.turns import FormatName
 
 TURNS = 10
@@ -105,7 +105,7 @@ answers; `whole` counts earlier turns whose reasoning came back to the simulator
 
 
 def page() -> str:
-    rows = [row(upstream, client) for upstream in UPSTREAMS for client in BODY_TYPES]
+    rows = [row(upstream, client) for upstream in UPSTREAMS for client in EVERY_CLIENT]
     return HEAD + "\n".join(rows) + "\n"
 
 

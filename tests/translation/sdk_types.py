@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import anthropic.types
 import openai.types.chat
 import openai.types.responses
 from google.genai import types as google
 from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic.alias_generators import to_camel
 
 from thoughtline.values.turns import FormatName
 
@@ -61,6 +62,36 @@ class _OllamaLine(BaseModel):
     logprobs: list[_OllamaToken] | None = None
 
 
+class _StreamPart(BaseModel):
+    """`TextStreamPart` of the AI SDK, as far as Command Code sends it."""
+
+    model_config = ConfigDict(extra="forbid", alias_generator=to_camel)
+    type: Literal[
+        "start",
+        "start-step",
+        "text-start",
+        "text-delta",
+        "text-end",
+        "reasoning-start",
+        "reasoning-delta",
+        "reasoning-end",
+        "tool-call",
+        "finish-step",
+        "finish",
+        "error",
+    ]
+    id: str | None = None
+    text: str | None = None
+    tool_call_id: str | None = None
+    tool_name: str | None = None
+    input: dict[str, Any] | None = None
+    provider_metadata: dict[str, dict[str, Any]] | None = None
+    finish_reason: Literal["stop", "length", "tool-calls", "content-filter", "error", "other", "unknown"] | None = None
+    usage: dict[str, Any] | None = None
+    total_usage: dict[str, Any] | None = None
+    error: Any = None
+
+
 def check_body(format: FormatName, body: bytes) -> None:
     """A whole response, read strictly."""
     match format:
@@ -72,6 +103,8 @@ def check_body(format: FormatName, body: bytes) -> None:
             anthropic.types.Message.model_validate_json(body)
         case "gemini_generate":
             google.GenerateContentResponse.model_validate_json(body)
+        case "command_code_generate":
+            check_stream(format, body)
         case _:
             _OllamaLine.model_validate_json(body)
 
@@ -89,13 +122,15 @@ def check_stream(format: FormatName, stream: bytes) -> None:
                     _MESSAGE_EVENT.validate_json(payload)
             case "gemini_generate":
                 google.GenerateContentResponse.model_validate_json(payload)
+            case "command_code_generate":
+                _StreamPart.model_validate_json(payload)
             case _:
                 _OllamaLine.model_validate_json(payload)
 
 
 def payloads(format: FormatName, stream: bytes) -> Iterator[bytes]:
     """The JSON of each event."""
-    if format == "ollama_chat":
+    if format in ("ollama_chat", "command_code_generate"):
         yield from (line for line in stream.split(b"\n") if line)
         return
     for line in stream.split(b"\n"):

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.replay.detection import resolve
@@ -61,3 +62,94 @@ def test_long_ones_are_not_kept() -> None:
     """What is kept stays small."""
     members: dict[str, Any] = {"model": "m", "messages": [], "user": "u", "metadata": {"long": "x" * 200_000}}
     assert translated(**members) is not translated(**members)
+
+
+# --- asked to think ---------------------------------------------------------------------------------------------------
+
+Json = dict[str, Any]
+ADAPTIVE = resolve(Destination("anthropic", "https://upstream.example", "claude-opus-4-8", "anthropic_messages"))
+NEWEST = resolve(Destination("anthropic", "https://upstream.example", "claude-opus-5-5", "anthropic_messages"))
+ROUTER = resolve(Destination("openrouter", "https://openrouter.ai", "anthropic/claude-sonnet-4.5", "openai_chat"))
+ASKING = TARGET._replace(may_ask_to_think=True)
+TARGETS: dict[str, Target] = {
+    "classic": ASKING,
+    "adaptive": ASKING._replace(contract=ADAPTIVE, model="claude-opus-4-8"),
+    "newest": ASKING._replace(contract=NEWEST, model="claude-opus-5-5"),
+    "never thinks": ASKING._replace(model="claude-3-5-haiku-latest"),
+    "openrouter": ASKING._replace(to="openai_chat", contract=ROUTER, model="anthropic/claude-sonnet-4.5"),
+    "openrouter, another model": ASKING._replace(to="openai_chat", contract=ROUTER, model="qwen/qwen3-max"),
+}
+CALLED = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+GEMINI_CLI = {"generationConfig": {"temperature": 1, "topP": 0.95, "topK": 64}}
+
+
+def thinking_in(made: TranslatedOptions) -> Json:
+    body = json.loads(made.body)
+    return {name: body[name] for name in ("thinking", "reasoning", "reasoning_effort") if name in body}
+
+
+@pytest.mark.parametrize(
+    ("target", "members", "expected"),
+    [
+        ("classic", {}, {"thinking": {"type": "enabled", "budget_tokens": 8_192}}),
+        ("classic", {"max_tokens": 6_000}, {"thinking": {"type": "enabled", "budget_tokens": 3_000}}),
+        ("classic", {"max_tokens": 4_000}, {}),
+        ("classic", {"temperature": 1, "top_p": 1}, {"thinking": {"type": "enabled", "budget_tokens": 8_192}}),
+        ("classic", {"temperature": 0}, {}),
+        ("classic", {"top_p": 0.5}, {}),
+        ("classic", {"tools": [CALLED]}, {"thinking": {"type": "enabled", "budget_tokens": 8_192}}),
+        ("classic", {"tools": [CALLED], "tool_choice": "required"}, {}),
+        ("classic", {"reasoning_effort": "none"}, {}),
+        ("classic", {"reasoning_effort": "low"}, {"thinking": {"type": "enabled", "budget_tokens": 2_048}}),
+        ("adaptive", {}, {"thinking": {"type": "adaptive"}}),
+        ("newest", {}, {}),
+        ("never thinks", {}, {}),
+        ("openrouter", {}, {"reasoning": {"enabled": True}}),
+        ("openrouter", {"max_tokens": 1_000}, {}),
+        ("openrouter", {"temperature": 0}, {}),
+        ("openrouter, another model", {}, {}),
+    ],
+)
+def test_a_model_is_asked_to_think_unless_something_speaks_against_it(
+    target: str, members: Json, expected: Json
+) -> None:
+    """For a client that leaves it to its provider, in the mode that the model has; what a client says stays."""
+    client: FormatName = "gemini_generate" if target.startswith("openrouter") else "openai_chat"
+    if client == "gemini_generate":
+        names = {"max_tokens": "maxOutputTokens", "temperature": "temperature"}
+        members = {"generationConfig": {names[name]: value for name, value in members.items()}}
+    made = translated(client, TARGETS[target], model="m", **members)
+    assert thinking_in(made) == expected
+    is_ours = bool(expected) and "reasoning_effort" not in members
+    assert [finding.rule for finding in made.findings] == (["asked-to-think"] if is_ours else [])
+
+
+@pytest.mark.parametrize("target", ["classic", "adaptive", "openrouter"])
+def test_what_gemini_does_unasked_does_not_speak_against_thinking(target: str) -> None:
+    """Gemini CLI sends the defaults of Gemini's models. Claude refuses them while it thinks: they are left out."""
+    made = translated("gemini_generate", TARGETS[target], **GEMINI_CLI)
+    assert thinking_in(made)
+    assert not {"temperature", "top_p", "top_k"} & json.loads(made.body).keys()
+    assert [finding.rule for finding in made.findings] == ["asked-to-think"]
+
+
+@pytest.mark.parametrize("config", [{"thinkingBudget": 0}, {"thinkingLevel": "low"}, {"thinkingBudget": 5_000}])
+def test_a_client_that_says_anything_about_thinking_is_believed(config: Json) -> None:
+    """The same goes up as without the setting."""
+    members = {"generationConfig": {"thinkingConfig": config}}
+    asked, plain = (translated("gemini_generate", each, **members) for each in (ASKING, TARGET))
+    assert (asked.body, asked.findings) == (plain.body, plain.findings)
+
+
+def test_a_client_of_claudes_own_format_is_believed_when_it_says_nothing() -> None:
+    """At Anthropic, saying nothing means no thinking: on Bedrock it means the same."""
+    converse = resolve(Destination("bedrock", "https://upstream.example", "claude-sonnet-4-5", "bedrock_converse"))
+    target = ASKING._replace(to="bedrock_converse", contract=converse)
+    assert b"thinking" not in translated("anthropic_messages", target, model="m", max_tokens=32_000).body
+    assert b"thinking" in translated("openai_chat", target, model="m").body
+
+
+def test_a_mode_that_was_refused_is_not_asked_for() -> None:
+    """What a refusal taught holds here too."""
+    learned = ASKING._replace(contract=replace(CLAUDE, refused_modes=("enabled",)))
+    assert thinking_in(translated(target=learned, model="m")) == {}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.translation.lanes import BODY_TYPES
+from tests.translation.lanes import EVERY_CLIENT
 from tests.translation.noted_answers import Source, events_of, gathered, made_stream, messages_stream, stream, whole
 from tests.translation.sdk_types import check_body, check_request, check_stream
 from tests.translation.test_requests import BY_FORMAT, body_of, transcript_of, translated, user
@@ -129,7 +129,7 @@ ANSWERS: dict[FormatName, Source] = {
 }
 
 
-@pytest.mark.parametrize("to", BODY_TYPES)
+@pytest.mark.parametrize("to", EVERY_CLIENT)
 @pytest.mark.parametrize("write", [whole, stream, gathered, made_stream])
 @pytest.mark.parametrize("source", ANSWERS)
 def test_a_client_of_another_format_gets_a_finding(source: FormatName, write: Any, to: FormatName) -> None:

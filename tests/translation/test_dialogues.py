@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tests.translation.lanes import BODY_TYPES, MORE_UPSTREAMS, UPSTREAMS, Lane, Upstream
+from tests.translation.lanes import EVERY_CLIENT, MORE_UPSTREAMS, UPSTREAMS, Lane, Upstream
 from tests.translation.pairs import HARDEST, PAGE, Dialogue, hold, row
 from thoughtline.values.turns import FormatName
 
 pairs = pytest.mark.parametrize(
     ("upstream", "client"),
-    [(upstream, client) for upstream in UPSTREAMS for client in BODY_TYPES],
+    [(upstream, client) for upstream in UPSTREAMS for client in EVERY_CLIENT],
     ids=lambda value: value if isinstance(value, str) else value.id,
 )
 others = pytest.mark.parametrize(
     ("upstream", "client"),
-    [(upstream, client) for upstream in MORE_UPSTREAMS for client in BODY_TYPES if client != upstream.format],
+    [(upstream, client) for upstream in MORE_UPSTREAMS for client in EVERY_CLIENT if client != upstream.format],
     ids=lambda value: value if isinstance(value, str) else f"{value.id}-{value.model}",
 )
 SHORT = 6

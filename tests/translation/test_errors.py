@@ -13,7 +13,7 @@ import pytest
 from google import genai
 from google.genai import errors as google_errors
 
-from tests.translation.lanes import BODY_TYPES
+from tests.translation.lanes import EVERY_CLIENT
 from thoughtline.translation import translate_error
 from thoughtline.values.turns import FormatName
 
@@ -55,7 +55,7 @@ def message_of(format: FormatName, body: bytes) -> str:
             return str(said["error"]["message"])
 
 
-@pytest.mark.parametrize("to", BODY_TYPES)
+@pytest.mark.parametrize("to", EVERY_CLIENT)
 @pytest.mark.parametrize("name", ENVELOPES)
 def test_every_envelope_in_every_other(name: str, to: FormatName) -> None:
     """Whichever envelope an error came in, the client reads the provider's sentence in its own."""
@@ -64,7 +64,7 @@ def test_every_envelope_in_every_other(name: str, to: FormatName) -> None:
     assert SENTENCE in message_of(to, body)
 
 
-@pytest.mark.parametrize("to", BODY_TYPES)
+@pytest.mark.parametrize("to", EVERY_CLIENT)
 @pytest.mark.parametrize(
     "body",
     [

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.translation.lanes import BODY_TYPES
+from tests.translation.lanes import EVERY_CLIENT
 from tests.translation.noted_answers import (
     ANNOTATION,
     CITED,
@@ -43,7 +43,8 @@ from thoughtline.values.turns import FormatName
 
 Write = Callable[[Source, FormatName], Translated]
 writes = pytest.mark.parametrize("write", [*WHOLE, *STREAMED])
-clients = pytest.mark.parametrize("to", BODY_TYPES)
+clients = pytest.mark.parametrize("to", EVERY_CLIENT)
+UNCITED = ("ollama_chat", "command_code_generate")
 
 
 def checked(to: FormatName, write: Write, source: Source) -> Translated:
@@ -71,7 +72,7 @@ def expected_loss(source: FormatName, to: FormatName) -> list[str]:
     """What is found: the words that a page says are Anthropic's (and OpenRouter's), a block is cited as a whole."""
     if source == to:
         return []
-    if to == "ollama_chat":
+    if to in UNCITED:
         return [NO_CITATIONS]
     if to == "anthropic_messages":
         return [] if source == "bedrock_converse" else [NO_PLACE]
@@ -88,7 +89,7 @@ def test_a_page_is_cited_for_the_same_words(source: FormatName, write: Write, to
     if source == to and write in (whole, stream):
         return  # the provider's own bytes
     out = checked(to, write, CITING[source])
-    if to == "ollama_chat":
+    if to in UNCITED:
         assert lost(out) == [NO_CITATIONS]
         return
     told = CITED_BY[to](events_of(to, out.body))
@@ -320,7 +321,7 @@ def test_every_answer_has_its_own_notes() -> None:
 def test_an_answer_without_notes_says_nothing_of_them() -> None:
     """No empty members where there is nothing to tell, but for those that a format always has."""
     source = annotated()
-    for to in BODY_TYPES:
+    for to in EVERY_CLIENT:
         for write in (gathered, made_stream):
             out = checked(to, write, source)
             body = out.body.replace(b'"annotations":[]', b"").replace(b'"logprobs":[]', b"")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from tests.translation.lanes import BODY_TYPES, MORE_UPSTREAMS, NOW, UPSTREAMS, Client, Lane, StreamReader, Upstream
+from tests.translation.lanes import EVERY_CLIENT, MORE_UPSTREAMS, NOW, UPSTREAMS, Client, Lane, StreamReader, Upstream
 from tests.translation.sdk_types import check_body, check_stream, payloads
 from thoughtline import providers
 from thoughtline.formats import FORMATS
@@ -27,7 +27,7 @@ from thoughtline.values.events import CallDelta, Event, ItemDone, Other, Started
 from thoughtline.values.items import DEEPSEEK_V1, REASONING_KINDS, Item, ReasoningText, Text, ToolCall, Unknown
 from thoughtline.values.turns import Candidate, Finish, FormatName, Reply, Turn, Usage
 
-clients = pytest.mark.parametrize("to", BODY_TYPES)
+clients = pytest.mark.parametrize("to", EVERY_CLIENT)
 TOOL_CALLS = Finish("tool_calls", "tool_calls")
 ANSWER: tuple[Item, ...] = (
     ReasoningText("I should look.", None, DEEPSEEK_V1),
@@ -142,6 +142,7 @@ def test_the_end_of_a_turn_is_told_apart(to: FormatName) -> None:
         "anthropic_messages": b"message_delta",
         "gemini_generate": b"finishReason",
         "ollama_chat": b'"done":true',
+        "command_code_generate": b'"type":"finish"',
     }
     assert not any(marks[to] in chunk.data for chunk in chunks)
     assert marks[to] in b"".join(chunk.ending for chunk in (*chunks, last))
@@ -196,6 +197,8 @@ def test_a_failure_in_mid_stream(to: FormatName) -> None:
             assert (events[-1]["type"], events[-1]["message"]) == ("error", "Overloaded.")
         case "gemini_generate":
             assert events[-1]["error"]["message"] == "Overloaded."
+        case "command_code_generate":
+            assert (events[-1]["type"], events[-1]["error"]["message"]) == ("error", "Overloaded.")
         case _:
             assert events[-1] == {"error": "Overloaded."}
 
@@ -381,7 +384,7 @@ def messages_stream(begun: dict[str, Any], ended: dict[str, Any]) -> bytes:
     return b"".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events)
 
 
-@pytest.mark.parametrize("to", [to for to in BODY_TYPES if to != "anthropic_messages"])
+@pytest.mark.parametrize("to", [to for to in EVERY_CLIENT if to != "anthropic_messages"])
 @pytest.mark.parametrize(
     ("begun", "ended"),
     [
@@ -461,7 +464,8 @@ def test_line_breaks_inside_strings_are_escaped(to: FormatName, ensure_ascii: bo
     assert is_on_lines(stream_reply(reply, way_to(to)).body)
     whole = translate_reply(reply, way_to(to)).body
     assert is_on_lines(whole)
-    assert json.dumps(json.loads(whole), ensure_ascii=False).count("\u2028") >= 3
+    read = [json.loads(line) for line in whole.split(b"\n") if line]
+    assert json.dumps(read, ensure_ascii=False).count("\u2028") >= 3
 
 
 @clients

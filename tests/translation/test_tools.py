@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.translation.lanes import BODY_TYPES
+from tests.translation.lanes import EVERY_CLIENT
 from tests.translation.test_requests import BY_FORMAT, body_of, translated
 from thoughtline.formats import FORMATS
 from thoughtline.replay.detection import resolve
@@ -125,7 +125,9 @@ def test_gemini_gets_no_search_beside_functions() -> None:
     assert [finding.place for finding in request.findings] == ["/tools/1"]
 
 
-@pytest.mark.parametrize("client", [name for name in BODY_TYPES if name != "ollama_chat"])
+@pytest.mark.parametrize(
+    "client", [name for name in EVERY_CLIENT if name not in ("ollama_chat", "command_code_generate")]
+)
 def test_a_setting_refuses_a_tool_that_is_missing(client: FormatName) -> None:
     """400 with the place and what to do, in every client's format."""
     bodies: dict[str, Json] = {

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from thoughtline.values.nearest import did_you_mean, nearest
+from thoughtline.values.nearest import did_you_mean, nearest, nearest_value, next_word
 
 
 @pytest.mark.parametrize(
@@ -21,3 +23,28 @@ def test_what_to_write_instead() -> None:
     assert did_you_mean("depseek", (name for name in ("openai", "deepseek"))) == "did you mean deepseek?"
     assert did_you_mean("zzz", (name for name in ("openai", "deepseek"))) == "known: openai, deepseek"
     assert did_you_mean("zzz", []) == "known: none"
+
+
+@pytest.mark.parametrize(
+    ("value", "legal", "expected"),
+    [
+        ("none", ["low", "high"], "low"),
+        ("high", ["xhigh", "medium", "low"], "xhigh"),
+        ("minimal", ["none", "low"], "low"),
+        ("high", ["none", "default"], "default"),
+        ("ultra", ["low", "max"], "max"),
+        (5, [1, 10], 1),
+        ("flex", ["auto", "priority"], "auto"),
+        ("odd", ["even"], "even"),
+        ("odd", ["this", "that"], None),
+        (True, ["low"], None),
+    ],
+)
+def test_the_nearest_legal_value(value: Any, legal: list[Any], expected: Any) -> None:
+    """By how much a word asks for; up where two are as near, and never from on to off."""
+    assert nearest_value(value, legal) == expected
+
+
+def test_the_word_beside_another() -> None:
+    """Up from the least, down from the most, in its case."""
+    assert [next_word(word) for word in ("MINIMAL", "max", "xhigh", "none")] == ["LOW", "xhigh", "high", "minimal"]

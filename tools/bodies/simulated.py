@@ -80,7 +80,7 @@ def _row(simulator: str, model: str, profile: str = "default", provider: str = "
 
 
 CHAT_ALONE = 'formats = ["openai_chat"]\n'
-SETTINGS = dict.fromkeys(("deepseek-v3.2", "glm", "groq", "openrouter", "qwen", "vllm"), CHAT_ALONE) | {
+SETTINGS = dict.fromkeys(("deepseek-v3.2", "glm", "groq", "llamacpp", "openrouter", "qwen", "vllm"), CHAT_ALONE) | {
     "copilot": 'formats = ["openai_chat", "openai_responses"]\n',
     "deepseek-r1": CHAT_ALONE + 'contract = "deepseek-r1"\n',
     "ollama": 'formats = ["ollama_chat", "openai_chat"]\n',
@@ -93,6 +93,7 @@ ROWS = (
     _row("deepseek", "deepseek-v4-pro", "tools"),
     _row("deepseek", "deepseek-v4-pro", "toolcalls"),
     _row("deepseek", "deepseek-v4-pro", "nonblank"),
+    _row("deepseek", "deepseek-v4-pro", "reseller"),
     _row("kimi", "kimi-k2.6"),
     _row("mimo", "mimo-v2.5-pro"),
     _row("glm", "glm-5"),
@@ -102,6 +103,7 @@ ROWS = (
     _row("anthropic", "claude-sonnet-4-5", "classic"),
     _row("anthropic", "claude-opus-4-8", "adaptive", anthropic_messages=ADAPTIVE),
     _row("anthropic", "claude-opus-5-5", "bound", anthropic_messages=ADAPTIVE),
+    *(_row("anthropic", "claude-opus-5-5", kind, anthropic_messages=ADAPTIVE) for kind in ("older", "oauth")),
     _row("bedrock", "us.anthropic.claude-sonnet-4-5", "classic"),
     _row(
         "bedrock",
@@ -115,11 +117,22 @@ ROWS = (
         "bound",
         bedrock_converse={"additionalModelRequestFields": ADAPTIVE},
     ),
+    *(
+        _row(
+            "bedrock",
+            "us.anthropic.claude-opus-5-5",
+            kind,
+            bedrock_converse={"additionalModelRequestFields": ADAPTIVE},
+        )
+        for kind in ("older", "first-binding")
+    ),
     _row("bedrock", "openai.gpt-oss-120b", "classic", bedrock_converse=NOT_SAID),
     _row("gemini", "gemini-3-pro-preview"),
     _row("gemini-2.5", "gemini-2.5-pro", provider="gemini"),
     _row("code-assist", "gemini-3-pro-preview"),
     _row("openai", "gpt-5.1"),
+    _row("openai", "gpt-6-luna", "unchecked"),
+    _row("openai", "gpt-5.1", "unverified"),
     _row("azure", "gpt-5-mini"),
     _row("xai", "grok-4.7"),
     _row("xai", "grok-3-mini"),
@@ -132,9 +145,13 @@ ROWS = (
     _row("groq", "openai/gpt-oss-120b"),
     _row("cerebras", "gpt-oss-120b"),
     _row("ollama", "qwen3:14b"),
+    _row("ollama", "qwen3:14b", "0.17"),
     _row("vllm", "Qwen/Qwen3-32B"),
+    *(_row("llamacpp", name, name) for name in SIMULATORS["llamacpp"].profiles),
     _row("copilot", "claude-sonnet-4.5"),
     _row("copilot", "gpt-5.3-codex"),
+    _row("copilot", "gpt-5.3-codex", "no-items"),
+    _row("meta", "muse-spark"),
 )
 UNHELD = {"vertex"}
 """Its addresses name a project and a location, which the clients here know nothing of."""

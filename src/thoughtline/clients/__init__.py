@@ -8,20 +8,25 @@ A `Client` is a row: steps with `<base>`, `<key>` and `<model>` where those go, 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from textwrap import indent
+from types import MappingProxyType
 from typing import NamedTuple
 
 from thoughtline import providers
 from thoughtline.catalogue import PROVIDERS
-from thoughtline.clients import editors, libraries, open_agents, terminal
-from thoughtline.clients.row import CHAT
+from thoughtline.clients import editors, further_agents, libraries, open_agents, terminal
+from thoughtline.clients.row import CHAT, FormatSetup
 from thoughtline.clients.row import Client as Client
 from thoughtline.clients.row import SetupStep as SetupStep
-from thoughtline.providers import canonical_name
+from thoughtline.providers import canonical_name, maker_of
+from thoughtline.providers.thinking import knob_for
 from thoughtline.replay.detection import resolve
+from thoughtline.terminal import unlinked
 from thoughtline.values.destination import Destination
 from thoughtline.values.nearest import nearest as nearest_word
+from thoughtline.values.turns import FormatName
 
 DEFAULT_URL = "http://127.0.0.1:8642"
 KEY = "YOUR_KEY"
@@ -43,6 +48,12 @@ CLIENTS: tuple[Client, ...] = (
     open_agents.CONTINUE,
     open_agents.AIDER,
     open_agents.PI,
+    further_agents.GOOSE,
+    further_agents.KIMI_CODE,
+    further_agents.MISTRAL_VIBE,
+    further_agents.OPENHANDS,
+    further_agents.MINI_SWE_AGENT,
+    further_agents.CLAUDE_CODE_ROUTER,
     editors.ZED,
     libraries.OPENAI_SDK,
     libraries.ANTHROPIC_SDK,
@@ -113,16 +124,68 @@ def _context_of(model: str) -> int | None:
 def instructions(client: Client, address: Address, key: str = KEY) -> str:
     """The steps to take, and what to know."""
     steps = [f"{step.where}\n\n{indent(lines_of(client, step, address, key=key), '    ')}\n" for step in client.steps]
-    notes = [f"- {note}" for note in notes_of(client, address, key)]
+    notes = [f"- {unlinked(note)}" for note in (*choices_of(client, address), *notes_of(client, address, key))]
     return "\n".join([f"{client.title} through {address.base}\n", *steps, *notes])
 
 
 def lines_of(client: Client, step: SetupStep, address: Address, *, key: str = KEY) -> str:
     """The lines of a step, filled in, with those that only other providers need where it is one."""
     is_elsewhere = step.elsewhere and _provider_at(address)[0] != client.provider
-    return fill(
-        f"{step.lines.rstrip()}\n{step.elsewhere.strip()}" if is_elsewhere else step.lines, address, key
-    ).strip()
+    lines = f"{step.lines.rstrip()}\n{step.elsewhere.strip()}" if is_elsewhere else step.lines
+    return fill_words(client, lines, address, key).strip()
+
+
+def fill_words(client: Client, text: str, address: Address, key: str = KEY) -> str:
+    """A text of a client's row with everything in its place."""
+    return fill(text, address, key, _words(client, address))
+
+
+def format_at(client: Client, address: Address) -> FormatName:
+    """The format that a client is set to speak: the provider's own, of those that it can be set to."""
+    if not client.spellings:
+        return client.formats[0]
+    provider, model = _provider_at(address)
+    row, maker = providers.host_named(provider), maker_of(model)
+    wanted = row.formats if row is not None else ()
+    if row is not None and maker is not None and maker.name in row.guests:
+        wanted = (row.guests[maker.name],)
+    formats = [spelling.format for spelling in client.spellings]
+    return next((one for one in wanted if one in formats), formats[0])
+
+
+def choices_of(client: Client, address: Address) -> list[str]:
+    """What was chosen for this client at this provider, in a sentence each."""
+    words = _words(client, address)
+    lines = "".join(step.lines for step in client.steps)
+    sentences = []
+    if client.spellings and format_at(client, address) != client.spellings[0].format:
+        sentences.append(f"It is set to speak {format_at(client, address)}, the provider's own format.")
+    if words.get("thinking") and "<thinking>" in lines:
+        sentences.append("It is set to ask for thinking: this model thinks only if asked.")
+    if words.get("content") and "<content>" in lines:
+        sentences.append("It gets plain text, for it can't read this provider's lists in `content`.")
+    return sentences
+
+
+def _words(client: Client, address: Address) -> Mapping[str, str | None]:
+    """What stands for the blanks in a client's lines at this address."""
+    provider, model = _provider_at(address)
+    own_format = format_at(client, address)
+    spelling = next((one for one in client.spellings if one.format == own_format), FormatSetup(own_format, {}))
+    contract = resolve(Destination(provider, "", model, format=own_format))
+    thinks_if_asked = re.search(contract.thinks_if_asked, model.lower()) and not contract.thinks_by_default
+    return {
+        **{name: None for one in client.spellings for name in one.words},
+        **spelling.words,
+        "provider": provider,
+        "thinking": spelling.thinking.get(knob_for(contract, model).style) if thinks_if_asked else None,
+        "content": "plain" if _has_lists(provider, model) and own_format == CHAT else None,
+    }
+
+
+def _has_lists(provider: str, model: str) -> bool:
+    """Whether a provider's chat answers have a list in `content`."""
+    return resolve(Destination(provider, "", model, format=CHAT)).dialect.carrier in ("mistral_chunks", "cohere_chunks")
 
 
 def key_variables(address: Address) -> tuple[str, ...]:
@@ -135,11 +198,10 @@ def key_variables(address: Address) -> tuple[str, ...]:
 
 def notes_of(client: Client, address: Address, key: str = KEY) -> list[str]:
     """What to know of a client, and of the provider that it is pointed at."""
-    provider, model = _provider_at(address)
-    carrier = resolve(Destination(provider, "", model, format=CHAT)).dialect.carrier
-    has_lists = CHAT in client.formats and carrier in ("mistral_chunks", "cohere_chunks")
+    is_set = any("<content>" in step.lines for step in client.steps)
+    has_lists = CHAT in client.formats and not is_set and _has_lists(*_provider_at(address))
     notes = (client.habit, *client.notes, *([_LISTS] if has_lists else []))
-    return [fill(note, address, key) for note in notes]
+    return [fill_words(client, note, address, key) for note in notes]
 
 
 def _provider_at(address: Address) -> tuple[str, str]:
@@ -151,13 +213,17 @@ def _provider_at(address: Address) -> tuple[str, str]:
     return canonical_name(provider), name
 
 
-def fill(text: str, address: Address, key: str = KEY) -> str:
-    """The text with the address, the key, the model and its context size in their places. A line that wants a size
-    which is not known is left out: the client's own guess is as good."""
-    if address.context is None:
-        text = "".join(line for line in text.splitlines(keepends=True) if "<context>" not in line)
-    text = text.replace("<context>", str(address.context))
-    return text.replace("<base>", address.base).replace("<model>", address.model).replace("<key>", key)
+def fill(text: str, address: Address, key: str = KEY, words: Mapping[str, str | None] = MappingProxyType({})) -> str:
+    """The text with the address, the key, the model, its context size and other words in their places. A line that
+    wants what is not known is left out: the client's own guess is as good."""
+    known = {**words, "context": str(address.context) if address.context is not None else None}
+    known |= {"base": address.base, "model": address.model, "key": key}
+    for name, word in known.items():
+        if word is None:
+            text = "".join(line for line in text.splitlines(keepends=True) if f"<{name}>" not in line)
+        else:
+            text = text.replace(f"<{name}>", word)
+    return text
 
 
 def _named() -> dict[str, Client]:

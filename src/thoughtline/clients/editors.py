@@ -21,8 +21,8 @@ Add model                   <model>
     ),
     habit="Strips reasoning, according to reports.",
     notes=(
-        "Requests come from Cursor's own servers, so the gateway needs a public HTTPS address or a tunnel. Cursor "
-        "refuses loopback and private addresses.",
+        "Requests come from Cursor's own servers, so the gateway needs a public HTTPS address or a tunnel, and a "
+        "client key. Cursor refuses loopback and private addresses. docs/cursor.md shows how.",
         "A model that shares its name with a built-in one does not go to your address.",
     ),
     agents=("cursor/",),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from thoughtline.clients import Address, Client, lines_of
+from thoughtline.clients import Address, Client, fill_words, lines_of
 from thoughtline.clients.row import Passing, SetupStep
 
 
@@ -46,13 +46,28 @@ class Launch(NamedTuple):
     without: tuple[str, ...]
     files: list[OwnFile]
     homes: list[OwnHome]
+    choice: tuple[str, ...] = ()
+    choosers: tuple[str, ...] = ()
+
+    def words(self, arguments: list[str]) -> list[str]:
+        """The user's own arguments, with the model among them where the program takes it there."""
+        command = 1 if arguments[:1] and arguments[0] in self.choosers else 0
+        is_session = command or not arguments or arguments[0].startswith("-")
+        is_named = any(word in ("-m", "--model") or word.startswith("--model=") for word in arguments)
+        if not self.choice or not is_session or is_named:
+            return arguments
+        return [*arguments[:command], *self.choice, *arguments[command:]]
 
 
 def launch_of(client: Client, address: Address, key: str) -> Launch | None:
     """None for a client that has no program, or that only its own file can set."""
     if client.program is None:
         return None
-    launch = Launch(client.program.command, [], {}, client.program.without, files=[], homes=[])
+    program = client.program
+    choice = tuple(fill_words(client, word, address) for word in program.choice)
+    launch = Launch(
+        program.command, [], {}, program.without, files=[], homes=[], choice=choice, choosers=program.choosers
+    )
     for step in client.steps:
         lines = lines_of(client, step, address, key=key)
         if step.language == "shell":

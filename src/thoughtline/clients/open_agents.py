@@ -11,10 +11,13 @@ from thoughtline.clients.row import (
     MESSAGES,
     RESPONSES,
     Client,
+    FormatSetup,
     Passing,
     Program,
     SetupStep,
 )
+
+_CLINE_BUDGET = '{"enabled": true, "budgetTokens": 8192}'
 
 CLINE = Client(
     "cline",
@@ -28,14 +31,16 @@ CLINE = Client(
             """
 {
   "version": 1,
-  "lastUsedProvider": "openai-compatible",
+  "lastUsedProvider": "<kind>",
   "providers": {
-    "openai-compatible": {
+    "<kind>": {
       "settings": {
-        "provider": "openai-compatible",
+        "provider": "<kind>",
         "apiKey": "<key>",
         "model": "<model>",
-        "baseUrl": "<base>/v1"
+        "headers": {"x-thoughtline-content": "<content>"},
+        "reasoning": <thinking>,
+        "baseUrl": "<base><path>"
       },
       "updatedAt": "2026-11-16T00:00:00.000Z",
       "tokenSource": "manual"
@@ -66,31 +71,64 @@ Model ID        <model>
     tried="3.0.65, by `make test-clients`",
     agents=("cline/",),
     program=Program("cline", "npm install --global cline"),
+    spellings=(
+        FormatSetup(CHAT, {"kind": "openai-compatible", "path": "/v1"}),
+        # Not Responses: there it asks for no encrypted reasoning, so that nobody has what OpenAI wants back.
+        FormatSetup(
+            MESSAGES,
+            {"kind": "anthropic", "path": "/v1"},
+            {"claude_budget": _CLINE_BUDGET, "claude_adaptive": _CLINE_BUDGET},
+        ),
+        FormatSetup(GEMINI, {"kind": "gemini", "path": "/v1beta"}),
+    ),
 )
 
 _OPENCODE_LINES = """
 {
   "provider": {
-    "thoughtline": {
-      "npm": "@ai-sdk/openai-compatible",
-      "name": "thoughtline",
-      "options": {"baseURL": "<base>/v1", "apiKey": "<key>"},
+    "thoughtline-<provider>": {
+      "npm": "<package>",
+      "name": "thoughtline-<provider>",
+      "options": {
+        "headers": {"x-thoughtline-content": "<content>"},
+        "baseURL": "<base><path>",
+        "apiKey": "<key>"
+      },
       "models": {
         "<model>": {
           "limit": {"context": <context>, "output": 32000},
+          "options": <thinking>,
           "name": "<model>"
         }
       }
     }
   },
-  "model": "thoughtline/<model>"
+  "model": "thoughtline-<provider>/<model>"
 }
 """
+_OPENCODE_SPELLINGS = (
+    FormatSetup(
+        CHAT,
+        {"package": "@ai-sdk/openai-compatible", "path": "/v1"},
+        {"reasoning": '{"reasoning": {"enabled": true}}'},
+    ),
+    FormatSetup(RESPONSES, {"package": "@ai-sdk/openai", "path": "/v1"}),
+    FormatSetup(
+        MESSAGES,
+        {"package": "@ai-sdk/anthropic", "path": "/v1"},
+        {
+            "claude_budget": '{"thinking": {"type": "enabled", "budgetTokens": 8192}}',
+            "claude_adaptive": '{"thinking": {"type": "adaptive"}}',
+        },
+    ),
+    FormatSetup(GEMINI, {"package": "@ai-sdk/google", "path": "/v1beta"}),
+)
+_OPENCODE_CHOICE = ("--model", "thoughtline-<provider>/<model>")
 _OPENCODE_FORMATS = (CHAT, RESPONSES, MESSAGES, GEMINI)
 _OPENCODE_NOTES = (
     "It writes titles with a second, small model of the same provider.",
-    "The base URL ends in `/v1` with `@ai-sdk/anthropic` and `@ai-sdk/openai` too, and in `/v1beta` with "
-    "`@ai-sdk/google`.",
+    "Each provider has a name of its own, so that a session can go on with another: `--model thoughtline-<provider>/"
+    "<model>`, which `run` passes on to it.",
 )
 
 OPENCODE = Client(
@@ -114,7 +152,8 @@ OPENCODE = Client(
     ),
     tried="1.18.33, by `make test-clients`",
     agents=("opencode/",),
-    program=Program("opencode", "npm install --global opencode-ai"),
+    program=Program("opencode", "npm install --global opencode-ai", choice=_OPENCODE_CHOICE, choosers=("run",)),
+    spellings=_OPENCODE_SPELLINGS,
 )
 
 KILO = Client(
@@ -135,7 +174,8 @@ KILO = Client(
     notes=_OPENCODE_NOTES,
     tried="7.7.9, by hand on 2026-11-15",
     agents=("kilo-code/", "kilocode/", "kilo/"),
-    program=Program("kilo", "npm install --global @kilocode/cli"),
+    program=Program("kilo", "npm install --global @kilocode/cli", choice=_OPENCODE_CHOICE, choosers=("run",)),
+    spellings=_OPENCODE_SPELLINGS,
 )
 
 CONTINUE = Client(
@@ -153,11 +193,13 @@ version: 0.0.1
 schema: v1
 models:
   - name: <model>
-    provider: openai
+    provider: <kind>
     model: <model>
-    apiBase: <base>/v1
+    apiBase: <base><path>
     apiKey: <key>
     roles: [chat, edit, apply]
+    requestOptions: {headers: {x-thoughtline-content: <content>}}
+    requestOptions: {extraBodyProperties: {<thinking>}}
 """,
             file="~/.continue/config.yaml",
             passing=Passing("path", "--config"),
@@ -169,6 +211,17 @@ models:
     tried="1.5.47, by `make test-clients`",
     agents=("continue/",),
     program=Program("cn", "npm install --global @continuedev/cli"),
+    spellings=(
+        FormatSetup(CHAT, {"kind": "openai", "path": "/v1"}, {"reasoning": "reasoning: {enabled: true}"}),
+        FormatSetup(
+            MESSAGES,
+            {"kind": "anthropic", "path": "/v1"},
+            {
+                "claude_budget": "thinking: {type: enabled, budget_tokens: 8192}",
+                "claude_adaptive": "thinking: {type: adaptive}",
+            },
+        ),
+    ),
 )
 
 AIDER = Client(
@@ -219,8 +272,9 @@ PI = Client(
 {
   "providers": {
     "thoughtline": {
-      "baseUrl": "<base>/v1",
-      "api": "openai-completions",
+      "baseUrl": "<base><path>",
+      "api": "<api>",
+      "headers": {"x-thoughtline-content": "<content>"},
       "apiKey": "<key>",
       "models": [
         {
@@ -244,11 +298,16 @@ PI = Client(
     ),
     habit="Keeps reasoning; drops signed blocks without text, and after a model switch sends reasoning as text.",
     notes=(
-        "`api` can also be `openai-responses`, `anthropic-messages` (no `/v1`) or `google-generative-ai` (`/v1beta`).",
-        "With `anthropic-messages` it sends a thinking budget to Claude models it does not know, and the newest "
-        "refuse that. With `openai-completions` the gateway asks in the way each model accepts.",
+        "With `anthropic-messages` it sends a thinking budget to Claude models it does not know. The newest refuse "
+        "that; the gateway asks them in the way they accept.",
     ),
     tried="0.73.1, by `make test-clients`",
     agents=("pi/", "pi-coding-agent/"),
     program=Program("pi", "npm install --global @mariozechner/pi-coding-agent"),
+    spellings=(
+        FormatSetup(CHAT, {"api": "openai-completions", "path": "/v1"}),
+        FormatSetup(RESPONSES, {"api": "openai-responses", "path": "/v1"}),
+        FormatSetup(MESSAGES, {"api": "anthropic-messages", "path": ""}),
+        FormatSetup(GEMINI, {"api": "google-generative-ai", "path": "/v1beta"}),
+    ),
 )

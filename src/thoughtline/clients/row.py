@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
+from thoughtline.providers.knobs import Style
 from thoughtline.values.turns import FormatName
 
 Language = Literal["shell", "json", "toml", "yaml", "python", "words"]
@@ -49,17 +52,36 @@ class SetupStep(NamedTuple):
         return self.where.startswith("Or ")
 
 
+class FormatSetup(NamedTuple):
+    """How a client is set to speak a format: `words` for the blanks in its lines; without one, the line is left out.
+
+    `thinking` fills the blank of that name where the model thinks only if asked and the client does not ask by itself:
+    for a Claude with a budget, for one that decides itself, for one at OpenRouter.
+    """
+
+    format: FormatName
+    words: Mapping[str, str]
+    thinking: Mapping[Style, str] = MappingProxyType({})
+
+
 class Program(NamedTuple):
-    """What `thoughtline run` starts. `without` are variables that would overrule those that it sets."""
+    """What `thoughtline run` starts. `without` are variables that would overrule those that it sets.
+
+    `choice` is how its command line names the model, for a program that goes on with a session by the model that the
+    session had; `choosers` are the commands that take it, beside the program's name alone.
+    """
 
     command: str
     install: str
     without: tuple[str, ...] = ()
+    choice: tuple[str, ...] = ()
+    choosers: tuple[str, ...] = ()
 
 
 class Client(NamedTuple):
     """A row. `provider` is the one it is pointed at if none is named; `habit` is what it does to reasoning; `tried`, as
-    which version it went through a gateway, and how. `agents` are how its user agents begin, in small letters."""
+    which version it went through a gateway, and how. `agents` are how its user agents begin, in small letters.
+    `spellings` are how it is set to speak its formats, the usual one first; none: it speaks but one."""
 
     name: str
     title: str
@@ -72,3 +94,4 @@ class Client(NamedTuple):
     tried: str = ""
     agents: tuple[str, ...] = ()
     program: Program | None = None
+    spellings: tuple[FormatSetup, ...] = ()

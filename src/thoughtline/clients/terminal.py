@@ -13,6 +13,7 @@ from thoughtline.clients.row import (
     RESPONSES,
     SHELL,
     Client,
+    FormatSetup,
     Passing,
     Program,
     SetupStep,
@@ -30,7 +31,7 @@ CLAUDE_CODE = Client(
             "shell",
             """
 export ANTHROPIC_BASE_URL=<base>
-export ANTHROPIC_API_KEY=<key>
+export ANTHROPIC_AUTH_TOKEN=<key>
 export ANTHROPIC_MODEL=<model>
 export CLAUDE_CODE_MAX_CONTEXT_TOKENS=<context>
 """,
@@ -45,7 +46,7 @@ export ANTHROPIC_DEFAULT_HAIKU_MODEL=<model>
     habit="Keeps all thinking, but moves blocks that were between calls, and drops everything when the model changes.",
     notes=(
         "The base URL has no `/v1`. The same names work in the `env` block of `~/.claude/settings.json`.",
-        "`ANTHROPIC_AUTH_TOKEN` instead of `ANTHROPIC_API_KEY` sends a bearer token, and needs no approval.",
+        "`ANTHROPIC_API_KEY` instead of `ANTHROPIC_AUTH_TOKEN` works too, but it asks for approval of the key first.",
         "It also asks for models of its own choice, for titles and checks. Where those don't exist, name others with "
         "`ANTHROPIC_DEFAULT_OPUS_MODEL`, `ANTHROPIC_DEFAULT_SONNET_MODEL` and `ANTHROPIC_DEFAULT_HAIKU_MODEL`.",
         "It assumes a context of a million tokens for models it does not know, and so compacts too late. Set the real "
@@ -59,7 +60,7 @@ export ANTHROPIC_DEFAULT_HAIKU_MODEL=<model>
         "claude",
         "npm install --global @anthropic-ai/claude-code",
         without=(
-            "ANTHROPIC_AUTH_TOKEN",
+            "ANTHROPIC_API_KEY",
             "CLAUDE_CODE_USE_BEDROCK",
             "CLAUDE_CODE_USE_VERTEX",
             "CLAUDE_CODE_USE_FOUNDRY",
@@ -118,25 +119,27 @@ COPILOT_CLI = Client(
             SHELL,
             "shell",
             """
-export COPILOT_PROVIDER_BASE_URL=<base>/v1
-export COPILOT_PROVIDER_TYPE=openai
+export COPILOT_PROVIDER_BASE_URL=<base><path>
+export COPILOT_PROVIDER_TYPE=<type>
+export COPILOT_PROVIDER_WIRE_API=<wire>
 export COPILOT_PROVIDER_API_KEY=<key>
 export COPILOT_MODEL=<model>
 """,
         ),
     ),
     habit="Keeps all reasoning, in order; gives Responses items new ids.",
-    notes=(
-        "For Responses, set `COPILOT_PROVIDER_WIRE_API=responses`. With `COPILOT_PROVIDER_TYPE=anthropic`, the base "
-        "URL has no `/v1`.",
-        "`COPILOT_OFFLINE=true` stops it from contacting GitHub.",
-    ),
+    notes=("`COPILOT_OFFLINE=true` stops it from contacting GitHub.",),
     tried="1.0.102, by `make test-clients`",
     agents=("copilot/", "githubcopilotcli/", "copilot-cli/"),
     program=Program(
         "copilot",
         "npm install --global @github/copilot",
         without=("COPILOT_PROVIDER_BEARER_TOKEN", "COPILOT_PROVIDER_WIRE_API"),
+    ),
+    spellings=(
+        FormatSetup(CHAT, {"type": "openai", "path": "/v1"}),
+        FormatSetup(RESPONSES, {"type": "openai", "path": "/v1", "wire": "responses"}),
+        FormatSetup(MESSAGES, {"type": "anthropic", "path": ""}),
     ),
 )
 

@@ -8,10 +8,9 @@ from collections.abc import AsyncIterator
 from urllib.parse import urlencode
 
 import msgspec
-from pyreqwest.client import ClientBuilder
-from pyreqwest.exceptions import PyreqwestError
 
 from thoughtline.addresses import own_url
+from thoughtline.commands.http_client import NO_ANSWER, answer_to, read_whole
 from thoughtline.commands.options import add_config_option
 from thoughtline.gateway.admin.answers import Failure
 from thoughtline.gateway.admin_token import admin_token
@@ -33,7 +32,7 @@ class AdminClient:
 
     def __init__(self, url: str, token: str, instead: str = "") -> None:
         self.url = url.rstrip("/")
-        self._token = token
+        self._headers = [("authorization", f"Bearer {token}")]
         self._instead = instead
 
     @classmethod
@@ -44,35 +43,31 @@ class AdminClient:
         return cls(options.url or own_url(settings.server.host, settings.server.port), token, instead)
 
     async def ask(self, method: str, path: str, query: dict[str, str] | None = None) -> bytes:
-        async with ClientBuilder().build() as client:
-            url = f"{self.url}{path}" + (f"?{urlencode(query)}" if query else "")
-            try:
-                response = await client.request(method, url).bearer_auth(self._token).build().send()
-            except PyreqwestError:
-                raise self._unreachable() from None
-            body = (await response.bytes()).to_bytes()
+        url = f"{self.url}{path}" + (f"?{urlencode(query)}" if query else "")
+        try:
+            async with answer_to(method, url, self._headers) as response:
+                body = await read_whole(response)
+        except NO_ANSWER:
+            raise self._unreachable() from None
         if response.status != 200:
             raise _refused(response.status, body)
         return body
 
     async def events(self, path: str) -> AsyncIterator[tuple[str, bytes]]:
         """Server-sent events as they come: name and data."""
-        async with ClientBuilder().build() as client:
-            builder = client.get(f"{self.url}{path}").bearer_auth(self._token)
-            request = builder.streamed_read_buffer_limit(0).build_streamed()  # each event is read when it comes
-            try:
-                async with request as response:
-                    if response.status != 200:
-                        raise _refused(response.status, (await response.bytes()).to_bytes())
-                    rest = b""
-                    while (piece := await response.body_reader.read_chunk()) is not None:
-                        *whole, rest = (rest + piece.to_bytes()).split(b"\n\n")
-                        for event in whole:
-                            if event.startswith(b"event: "):
-                                name, _, data = event.partition(b"\n")
-                                yield name.removeprefix(b"event: ").decode(), data.removeprefix(b"data: ")
-            except PyreqwestError:
-                raise self._unreachable() from None
+        try:
+            async with answer_to("GET", f"{self.url}{path}", self._headers) as response:
+                if response.status != 200:
+                    raise _refused(response.status, await read_whole(response))
+                rest = b""
+                while (piece := await response.read()) is not None:
+                    *whole, rest = (rest + piece).split(b"\n\n")
+                    for event in whole:
+                        if event.startswith(b"event: "):
+                            name, _, data = event.partition(b"\n")
+                            yield name.removeprefix(b"event: ").decode(), data.removeprefix(b"data: ")
+        except NO_ANSWER:
+            raise self._unreachable() from None
 
     def _unreachable(self) -> Declined:
         remedy = f"Start it, name it with --url{self._instead}."

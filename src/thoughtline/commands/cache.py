@@ -23,6 +23,7 @@ from thoughtline.gateway.bus import StoreCounts
 from thoughtline.settings import Settings
 from thoughtline.stores import Filter, Store, durable_store
 from thoughtline.stores.base import MAX_PAGE
+from thoughtline.terminal import counted
 from thoughtline.values.errors import Declined
 
 DONE, NOT_FOUND = 0, 1
@@ -166,7 +167,7 @@ async def _clear(cache: Cache, options: argparse.Namespace) -> int:
     what = "everything" if where == Filter() else "all that match"
     if not options.yes and not is_confirmed(f"Forget {what}?"):
         return NOT_FOUND
-    sys.stdout.write(f"{await cache.clear(where)} turns forgotten\n")
+    sys.stdout.write(f"{counted(await cache.clear(where), 'turn')} forgotten\n")
     return DONE
 
 
@@ -195,6 +196,6 @@ def _show_stats(stats: CacheStats) -> None:
         "newest": _minute(stats.newest_entry),
     }
     for name, share in (*stats.by_provider.items(), *stats.by_model.items()):
-        rows[f"  {name}"] = f"{share.entries} turns, {share.chars} characters"
+        rows[f"  {name}"] = f"{counted(share.entries, 'turn')}, {counted(share.chars, 'character')}"
     for name, text in rows.items():
         sys.stdout.write(f"{name:24} {text}\n")

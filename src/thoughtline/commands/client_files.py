@@ -27,13 +27,14 @@ from thoughtline.commands.file_edits.json_edits import edited_json
 from thoughtline.commands.file_edits.merging import Uneditable
 from thoughtline.commands.file_edits.toml_edits import edited_toml
 from thoughtline.commands.file_edits.yaml_edits import edited_yaml
+from thoughtline.settings import make_private
 from thoughtline.values.errors import Declined
 
 _USER_FOLDERS = {
-    "darwin": ("~/.config/Code/", "~/Library/Application Support/Code/"),
-    "win32": ("~/.config/Code/", "~/AppData/Roaming/Code/"),
+    "darwin": {"~/.config/Code/": "~/Library/Application Support/Code/"},
+    "win32": {"~/.config/Code/": "~/AppData/Roaming/Code/", "~/.config/zed/": "~/AppData/Roaming/Zed/"},
 }
-"""Where VS Code has what it has in ~/.config on Linux."""
+"""Where editors have what they have in ~/.config on Linux."""
 
 
 class Change(NamedTuple):
@@ -99,7 +100,7 @@ class ClientRecord:
             return []
 
     def _save(self, kept: list[KeptFile]) -> None:
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(self.path.parent)
         _replace(self.path, msgspec.json.format(msgspec.json.encode(kept)), 0o600)
 
 
@@ -121,7 +122,9 @@ def changes_for(client: Client, address: Address, key: str, file: Path | None, h
 
 def file_of(step: SetupStep, home: Path) -> Path:
     """Where a client has its file. One with comments is taken in place of one without, as programs do."""
-    there = step.file.replace(*_USER_FOLDERS.get(sys.platform, ("", "")))
+    there = step.file
+    for here, elsewhere in _USER_FOLDERS.get(sys.platform, {}).items():
+        there = there.replace(here, elsewhere)
     path = home / there.removeprefix("~/")
     commented = path.with_suffix(".jsonc")
     return commented if path.suffix == ".json" and commented.exists() else path
@@ -148,7 +151,7 @@ def _edited_text(step: SetupStep, path: Path, text: str, lines: str) -> str:
     if step.language == "shell":
         variables = shell_lines(lines).variables
         if path.suffix in (".json", ".jsonc"):
-            return edited_json(text, msgspec.json.encode({"env": variables}).decode())
+            return edited_json(text, msgspec.json.format(msgspec.json.encode({"env": variables}), indent=2).decode())
         return edited_env(text, variables)
     if step.language == "yaml":
         return edited_yaml(text, lines, step.kept)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import difflib
 import os
 import sys
@@ -14,7 +15,9 @@ from thoughtline.clients import Client
 from thoughtline.clients.launching import shell_lines
 from thoughtline.commands.chosen_client import ChosenClient, Key, add_client_options, chosen_client, key_for
 from thoughtline.commands.client_files import Change, ClientRecord, changes_for
+from thoughtline.commands.run import answers
 from thoughtline.settings import data_directory, home_folder
+from thoughtline.terminal import program
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.client is None:
         for each in clients.CLIENTS:
-            _say(f"{each.name:16}{each.title}: {', '.join(each.formats)}")
+            _say(f"{each.name:18}{each.title}: {', '.join(each.formats)}")
         return 0
     chosen = chosen_client(options)
     record = ClientRecord(data_directory(os.environ, home_folder()), chosen.client)
@@ -40,6 +43,9 @@ def run(options: argparse.Namespace) -> int:
         _write(chosen, record, options.file)
     else:
         _say(clients.instructions(chosen.client, chosen.address))
+    if not options.undo and not asyncio.run(answers(chosen.gateway)):
+        start = f"Start one: {program()} serve; at every login: {program()} service install"
+        sys.stderr.write(f"thoughtline connect: no gateway answers at {chosen.gateway}. {start}\n")
     return 0
 
 
@@ -52,10 +58,12 @@ def _write(chosen: ChosenClient, record: ClientRecord, file: Path | None) -> Non
     if not changes:
         _say(f"{chosen.client.title} is set already.")
         return
-    _say(f"\nWritten. To put it back: thoughtline connect {chosen.client.name} --undo   (kept in {record.path})")
+    for choice in clients.choices_of(chosen.client, chosen.address):
+        _say(f"\n{choice}")
+    _say(f"\nWritten. To put it back: {program()} connect {chosen.client.name} --undo   (kept in {record.path})")
     if not key.variable and any(clients.KEY.encode() in change.after for change in changes):
         names = " or ".join(clients.key_variables(chosen.address))
-        _say(f"Replace {clients.KEY} by your key, or set {names} and run this again.")
+        _say(f"{clients.KEY} is a placeholder: replace it by your key, or set {names} and run this again.")
     for line in _left(chosen.client, chosen):
         _say(f"Then, in the shell that starts it: {line}")
 

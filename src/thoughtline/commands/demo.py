@@ -10,12 +10,13 @@ import asyncio
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
-from pyreqwest.client import ClientBuilder
 from rich.console import Console
 from rich.table import Table
 
+from thoughtline.commands.http_client import answer_to, read_whole
 from thoughtline.commands.loopback import gateway_before, listening
-from thoughtline.terminal import counted
+from thoughtline.formats.errors import read_error
+from thoughtline.terminal import counted, program
 from thoughtline_sim.app import simulator_app
 
 Json: TypeAlias = dict[str, Any]
@@ -40,23 +41,25 @@ class DemoRequest(NamedTuple):
     sent: str
     got: str
     restored: str
+    verdict: str = ""
 
 
-async def play(url: str, turns: int = TURNS) -> list[DemoRequest]:
+async def play(url: str, turns: int = TURNS, *, model: str = MODEL, key: str = "demo-key") -> list[DemoRequest]:
     """A client that forgets: it keeps what a model says and calls, and drops what it thought."""
     history: list[Json] = [{"role": "user", "content": _OPENING}]
     steps = []
-    async with ClientBuilder().build() as client:
-        for _ in range(turns):
-            request = client.post(f"{url}/v1/chat/completions").bearer_auth("demo-key")
-            body = {"model": MODEL, "messages": history, "tools": [_SHELL]}
-            response = await request.body_json(body).build().send()
-            answer = msgspec.json.decode((await response.bytes()).to_bytes())
-            header = response.get_header("x-thoughtline-replay") or ""
-            steps.append(_step(response.status, history, answer, header))
-            if response.status != 200:
-                break
-            history += _continued(answer["choices"][0]["message"])
+    headers = [("authorization", f"Bearer {key}"), ("content-type", "application/json")]
+    for _ in range(turns):
+        body = msgspec.json.encode({"model": model, "messages": history, "tools": [_SHELL]})
+        async with answer_to("POST", f"{url}/v1/chat/completions", headers, body) as response:
+            data = await read_whole(response)
+        if response.status != 200:
+            error, verdict = read_error(response.status, data), response.header("x-thoughtline-verdict")
+            steps.append(DemoRequest(response.status, _sent(history), error.message, "", verdict))
+            break
+        message = msgspec.json.decode(data)["choices"][0]["message"]
+        steps.append(_step(history, message, response.header("x-thoughtline-replay")))
+        history += _continued(message)
     return steps
 
 
@@ -70,16 +73,15 @@ def _continued(message: Json) -> list[Json]:
     return [kept, *(results or [{"role": "user", "content": "Are you sure? Look once more."}])]
 
 
-def _step(status: int, history: list[Json], answer: Json, header: str) -> DemoRequest:
+def _sent(history: list[Json]) -> str:
     turns = sum(1 for message in history if message["role"] == "assistant")
-    sent = f"{counted(len(history), 'message')}, {turns} from the model"
-    if status != 200:
-        return DemoRequest(status, sent, answer["error"]["message"], "")
-    message = answer["choices"][0]["message"]
+    return f"{counted(len(history), 'message')}, {turns} from the model" if turns else "first request"
+
+
+def _step(history: list[Json], message: Json, header: str) -> DemoRequest:
     calls = ", ".join(call["function"]["name"] for call in message.get("tool_calls") or [])
-    thought = len(message.get("reasoning_content") or "")
-    got = f"calls {calls}" if calls else "answers"
-    return DemoRequest(status, sent, f"thinks {thought} characters, {got}", header.partition(",")[0])
+    got = f"thinks, then calls {calls}" if calls else "thinks, then answers"
+    return DemoRequest(200, _sent(history), got, header.partition(",")[0])
 
 
 async def both() -> tuple[list[DemoRequest], list[DemoRequest]]:
@@ -101,12 +103,13 @@ def show(console: Console, direct: list[DemoRequest], through: list[DemoRequest]
         table.add_row(step.sent, _cell(other), _cell(step))
     console.print(table, highlight=False)
     if all(step.status == 200 for step in through) and any(step.status != 200 for step in direct):
-        console.print("The same client, the same provider. Start your own: [bold]thoughtline serve[/bold]")
+        console.print("The same client, the same provider. Start your own gateway:")
+        console.print(f"  {program()} serve", style="bold", markup=False, soft_wrap=True)
 
 
 def _cell(step: DemoRequest | None) -> str:
     if step is None:
-        return "[dim]the session is over[/dim]"
+        return "[dim]stopped after the 400[/dim]"
     if step.status != 200:
         return f"[bold red]{step.status}[/bold red] {step.got}"
     restored = f" [cyan]{step.restored}[/cyan]" if step.restored else ""

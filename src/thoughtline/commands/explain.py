@@ -17,6 +17,7 @@ from thoughtline.commands.options import read_settings
 from thoughtline.commands.telling import tell
 from thoughtline.gateway.admin.request_answers import (
     AttemptView,
+    ContractUsed,
     RefusalView,
     RequestPage,
     RequestRow,
@@ -65,7 +66,8 @@ def run(options: argparse.Namespace) -> int:
 async def _explain(gateway: AdminClient, options: argparse.Namespace) -> int:
     name = await _latest(gateway, options.which) if options.which in ("last", "last-failed") else options.which
     if name is None:
-        sys.stderr.write("thoughtline explain: no such request is remembered; only requests since the last start are\n")
+        what = "no request has failed" if options.which == "last-failed" else "no request has ended"
+        sys.stderr.write(f"thoughtline explain: {what} since the gateway started\n")
         return NOT_FOUND
     body = await gateway.ask("GET", f"/api/requests/{quote(name, safe='')}")
     if options.json:
@@ -106,7 +108,7 @@ def line_of(row: RequestRow) -> str:
     """A request on one line."""
     colour, status = _COLOURS[row.outcome], row.status or "…"
     done = f"{row.total_ms / 1000:.2f} s" if row.phase == "done" else row.phase
-    message = f' — "{escape(row.message)}"' if row.message else ""
+    message = f' It says: "{escape(row.message)}"' if row.message and row.message not in row.summary else ""
     target = escape(f"{row.provider}/{row.model}")
     return (
         f"{row.at.astimezone():%H:%M:%S} [{colour}]{status} {row.outcome}[/{colour}] {target} {done}  "
@@ -140,6 +142,7 @@ def _facts(view: RequestView) -> list[tuple[str, str]]:
         ("asked", f"{view.method} {view.path} ({view.action}, {view.format or 'any format'})"),
         ("client", view.client),
         ("session", view.session or ""),
+        ("caller", view.caller),
         ("tenant", view.tenant),
         ("route", view.route),
         ("times", times),
@@ -149,7 +152,7 @@ def _facts(view: RequestView) -> list[tuple[str, str]]:
             if tokens is None
             else f"{tokens.input} in ({tokens.cached} cached), {tokens.output} out ({tokens.reasoning} reasoning)",
         ),
-        ("error", f"{view.code}: {view.message}" if view.outcome in ("declined", "failed") else ""),
+        ("code", view.code if view.verdict else ""),
     ]
 
 
@@ -164,12 +167,35 @@ def _show_attempt(console: Console, number: int, attempt: AttemptView) -> None:
     contract = attempt.contract
     if contract is not None:
         changed = " (changed in settings)" if contract.is_overridden else ""
-        console.print(f"  [dim]contract[/dim]  {contract.name}: {contract.kind}, {contract.scope}{changed}")
+        console.print(f"  [dim]contract[/dim]  {contract.name}: {demand_of(contract)}{changed}")
         console.print(f"  [dim]source[/dim]    {escape(contract.source)}")
         for learned in contract.learned:
             console.print(f"  [dim]learned[/dim]   {escape(learned)}")
     for refusal in attempt.refusals:
         _show_refusal(console, refusal)
+
+
+_KINDS = {
+    "presence": "requires reasoning",
+    "authenticity": "requires the reasoning that it gave, unchanged",
+    "advisory": "accepts reasoning, and requires none",
+    "forbidden": "accepts no reasoning",
+}
+_SCOPES = {
+    "nowhere": "",
+    "calls_after_user": "on turns with tool calls since the last user message",
+    "calls": "on every turn with tool calls",
+    "all_with_tools": "on every turn when tools are offered",
+    "loop_head": "on the first turn of the tool loop that is continued",
+    "first_call_of_step": "on the first call of each step since the last user message",
+    "pairs": "on items that name each other by id",
+}
+
+
+def demand_of(contract: ContractUsed) -> str:
+    """What a contract demands, in words; its own words where these know none."""
+    kind, scope = _KINDS.get(contract.kind, contract.kind), _SCOPES.get(contract.scope, contract.scope)
+    return f"{kind} {scope}".rstrip()
 
 
 def _show_refusal(console: Console, refusal: RefusalView) -> None:
@@ -180,13 +206,13 @@ def _show_refusal(console: Console, refusal: RefusalView) -> None:
         place = f" at {refusal.place}" if refusal.place else ""
         console.print(f"      rule {refusal.rule}{escape(place)}: {escape(refusal.meaning)}{healed}")
     else:
-        console.print("      not about reasoning, as far as is known: it is the provider's to explain")
+        console.print("      not about reasoning, as far as is known")
 
 
 def _turn_lines(turns: list[TurnView]) -> list[str]:
     """One for each turn; of many alike in a row the first and the last."""
     lines: list[str] = []
-    for _, alike in groupby(turns, key=lambda turn: (turn.deed, turn.why)):
+    for _, alike in groupby(turns, key=lambda turn: (turn.treatment, turn.why)):
         run = list(alike)
         if len(run) > _MOST_ALIKE:
             lines.append(_turn_line(f"{run[0].place} … {run[-1].place} ({len(run)} turns)", run[0]))
@@ -196,13 +222,15 @@ def _turn_lines(turns: list[TurnView]) -> list[str]:
 
 
 def _turn_line(place: str, turn: TurnView) -> str:
-    colour = _COLOURS[turn.deed]
+    colour = _COLOURS[turn.treatment]
     return f"{escape(place)}  [{colour}]{escape(turn.words)}[/{colour}]"
 
 
 _ADVICE = {
     "no_record": "Some turns have no record: send the whole conversation through the gateway, with the same key.",
     "ambiguous": "Keep the ids of tool calls in your client, or send x-thoughtline-session, to tell turns apart.",
+    "other_frame": "Keep the ids of tool calls, or send x-thoughtline-session, where the system prompt changes.",
+    "other_user": "Name the same end user in every request of a conversation.",
     "text_differs": "Your client changes earlier turns: it must send back what the model said.",
     "expired": "Raise [store] ttl to remember for longer.",
     "other_account": "Use the key that the conversation began with.",
@@ -211,7 +239,7 @@ _ADVICE = {
 
 def _advice(view: RequestView) -> list[str]:
     """What a person can do about it."""
-    reasons = dict.fromkeys(turn.why for turn in view.turns if turn.deed in ("missing", "blank", "inherited"))
+    reasons = dict.fromkeys(turn.why for turn in view.turns if turn.treatment in ("missing", "blank", "inherited"))
     advice = [_ADVICE[why] for why in reasons if why in _ADVICE]
     if view.outcome == "refused" and view.bodies is None:
         advice.append("To see what was sent, set [debug] keep_bodies = true and ask again.")

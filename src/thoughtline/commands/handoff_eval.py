@@ -23,12 +23,11 @@ from typing import Any, NamedTuple, TypeAlias, get_args
 
 import msgspec
 from msgspec import Struct
-from pyreqwest.client import Client, ClientBuilder
-from pyreqwest.exceptions import PyreqwestError
 from rich.console import Console
 from rich.table import Table
 
 from thoughtline.catalogue import ContinuityWord
+from thoughtline.commands.http_client import NO_ANSWER, answer_to, read_whole
 from thoughtline.commands.loopback import gateway_before, listening
 from thoughtline.commands.telling import json_text
 from thoughtline.values.nearest import did_you_mean
@@ -161,9 +160,8 @@ async def evaluate(
     place: EvalPlace, source: str, target: str, conversations: Sequence[EvalConversation], run: str
 ) -> Report:
     """Every conversation in every mode, one after the other: latencies are those of an idle gateway."""
-    async with ClientBuilder().build() as client:
-        plays = [_Play(client, place, mode, run) for mode in MODES]
-        outcomes = [await play.outcome(one, source, target) for play in plays for one in conversations]
+    plays = [_Play(place, mode, run) for mode in MODES]
+    outcomes = [await play.outcome(one, source, target) for play in plays for one in conversations]
     summaries = tuple(summarize(mode, [one for one in outcomes if one.mode == mode]) for mode in MODES)
     return Report(source, target, summaries, tuple(outcomes))
 
@@ -183,7 +181,6 @@ class _Answer(Struct, frozen=True):
 class _Play(NamedTuple):
     """One conversation in one mode, held by a client that drops reasoning."""
 
-    client: Client
     place: EvalPlace
     mode: ContinuityWord
     run: str
@@ -220,21 +217,24 @@ class _Play(NamedTuple):
 
     async def _ask(self, one: EvalConversation, body: Json, effort: str) -> _Answer:
         body = body | {"reasoning_effort": effort} if effort else body
-        request = self.client.post(f"{self.place.url.rstrip('/')}/v1/chat/completions")
-        request = request.header("x-thoughtline-continuity", self.mode)
-        request = request.header("x-thoughtline-session", f"{self.run}-{self.mode}-{one.id}")
+        url = f"{self.place.url.rstrip('/')}/v1/chat/completions"
+        headers = [
+            ("content-type", "application/json"),
+            ("x-thoughtline-continuity", self.mode),
+            ("x-thoughtline-session", f"{self.run}-{self.mode}-{one.id}"),
+        ]
         if self.place.key:
-            request = request.bearer_auth(self.place.key)
+            headers.append(("authorization", f"Bearer {self.place.key}"))
         if self.place.sends_scripts and one.script:
-            request = request.header("x-sim-script", one.script)
+            headers.append(("x-sim-script", one.script))
         began = time.perf_counter()
         try:
-            response = await request.body_json(body).build().send()
-            answer = (await response.bytes()).to_bytes()
-        except PyreqwestError as error:
+            async with answer_to("POST", url, headers, msgspec.json.encode(body)) as response:
+                answer = await read_whole(response)
+        except NO_ANSWER as error:
             return _Answer(0, problem=type(error).__name__)
         took = (time.perf_counter() - began) * 1000
-        return _answer_of(response.status, answer, response.get_header("x-thoughtline-replay") or "", took)
+        return _answer_of(response.status, answer, response.header("x-thoughtline-replay"), took)
 
 
 def _answer_of(status: int, body: bytes, header: str, took: float) -> _Answer:

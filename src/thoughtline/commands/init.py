@@ -9,6 +9,7 @@ from pathlib import Path
 
 from thoughtline.settings import FILE_NAME, home_folder, own_files
 from thoughtline.settings.example import commented_settings
+from thoughtline.terminal import program
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,5 +39,5 @@ def run(chosen: argparse.Namespace) -> int:
         sys.stderr.write(f"thoughtline init: {file} {why}. Name another: thoughtline init FILE\n")
         return 2
     named = "" if chosen.file is None else f" --config {file}"
-    sys.stdout.write(f"{file} is written, everything in it commented out. Change it, then: thoughtline serve{named}\n")
+    sys.stdout.write(f"{file} is written, everything in it commented out. Change it, then: {program()} serve{named}\n")
     return 0

@@ -1,6 +1,6 @@
 """`thoughtline keys`: the gateway's own client keys, made, listed and revoked in the store that the gateway uses.
 
-The first key closes the gateway to everybody who has none, `open` opens it again; each says so before it is done.
+The first key closes the gateway to everybody who has none, `clear` opens it again; each says so before it is done.
 """
 
 from __future__ import annotations
@@ -19,22 +19,21 @@ from rich.table import Table
 from thoughtline.commands.options import add_settings_options, read_settings
 from thoughtline.commands.telling import is_confirmed, json_text, print_table
 from thoughtline.gateway.client_keys import ClientKey, ClientKeys, KeyMark
+from thoughtline.gateway.modes import MODES
 from thoughtline.settings import Settings, check_exposure, data_directory, home_folder
 from thoughtline.stores import durable_store
 from thoughtline.stores.settings import decode_duration
+from thoughtline.terminal import counted
 from thoughtline.values.errors import StoreError, StoreRefused
 
 DONE, NOT_FOUND, FAILED = 0, 1, 2
 MAX_NAME_LENGTH = 100
 _TABLE_WIDTH = 110
-_FIRST = (
-    "This is the first client key: from now on the gateway lets in nobody without one, even if its store is lost.\n"
-    "`thoughtline keys open` undoes that."
-)
+_FIRST = "This is the first client key: from now on every caller needs one.\n`thoughtline keys clear` undoes that."
 _NOT_REQUIRED = "The settings have require_client_keys = false: callers without a key still get in."
 _LAST = (
     "No valid key is left. The gateway stays closed: `thoughtline keys add NAME` makes another key,\n"
-    "`thoughtline keys open` lets everybody in."
+    "`thoughtline keys clear` lets every caller in."
 )
 
 
@@ -55,6 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="answer chat with text in `content` and thoughts in `reasoning_content`, even from Mistral",
     )
+    add.add_argument(
+        "--replay", choices=MODES, help="put reasoning back, only observe, or off (default: as the settings say)"
+    )
     listing = actions.add_parser(
         "list", help="list all keys, without their secrets", description="list all keys, without their secrets"
     )
@@ -62,7 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     revoke = actions.add_parser("revoke", help="revoke a key at once", description="revoke a key at once")
     revoke.add_argument("name", metavar="NAME|ID", help="a name (all its keys), or the id of one key")
     about = "delete all keys, so that no caller needs one"
-    opening = actions.add_parser("open", help=about, description=f"{about}; explains the effect and asks first")
+    opening = actions.add_parser(
+        "clear", aliases=["open"], help=about, description=f"{about}; explains the effect and asks first"
+    )
     opening.add_argument("--yes", action="store_true", help="don't ask")
     for action in (add, listing, revoke, opening):
         add_settings_options(action)
@@ -116,6 +120,7 @@ async def _add(settings: Settings, options: argparse.Namespace) -> int:
             requests_per_minute=options.requests_per_minute,
             concurrent_streams=options.streams,
             content="plain" if options.plain_content else None,
+            replay=options.replay,
             expires_at=None if options.expires is None else time.time() + options.expires,
         )
     sys.stdout.write(f"{secret}\n")
@@ -150,15 +155,15 @@ async def _revoke(settings: Settings, options: argparse.Namespace) -> int:
 
 async def _open(settings: Settings, options: argparse.Namespace) -> int:
     async with kept_keys(settings) as keys:
-        _say(f"This deletes all {len(keys.listed())} client keys for good, and the mark beside the admin token.")
-        _say("Then nobody needs a key: callers use their own credentials, or the providers' keys.")
+        _say(f"This deletes {counted(len(keys.listed()), 'client key')} for good.")
+        _say("Anyone who reaches the gateway can then use it without one.")
         for refused in _refusals(settings):
             _say(refused)
         if not options.yes and not (sys.stdin.isatty() and is_confirmed("Open it?")):
             _say("Nothing was done. Use --yes to skip the question.")
             return FAILED
         gone = await keys.open_door()
-    sys.stdout.write(f"{gone} keys deleted; running gateways know within seconds\n")
+    sys.stdout.write(f"{counted(gone, 'key')} deleted; running gateways know within seconds\n")
     return DONE
 
 
@@ -171,7 +176,7 @@ def _refusals(settings: Settings) -> list[str]:
         )
     exposure = check_exposure(settings, has_client_keys=False)
     if exposure is not None:
-        warnings.append(f"A gateway with these settings would then serve nobody: {exposure.problems[0].message}.")
+        warnings.append(f"A gateway with these settings would then serve no caller: {exposure.problems[0].message}.")
     return warnings
 
 
@@ -179,18 +184,18 @@ def _say(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-_ACTIONS = {"add": _add, "list": _list, "revoke": _revoke, "open": _open}
+_ACTIONS = {"add": _add, "list": _list, "revoke": _revoke, "open": _open, "clear": _open}
 
 
 def _table(keys: Sequence[ClientKey], now: float) -> Table:
     table = Table(box=None)
-    for name in ("id", "name", "made", "expires", "requests/min", "streams", "content", "state"):
+    for name in ("id", "name", "made", "expires", "requests/min", "streams", "content", "replay", "state"):
         table.add_column(name, no_wrap=name != "name")
     for key in keys:
         limits = [str(limit or "—") for limit in (key.requests_per_minute, key.concurrent_streams)]
         state = "revoked" if key.revoked else "good" if key.is_good(now) else "expired"
         days = [_day(moment) for moment in (key.created_at, key.expires_at)]
-        cells = (key.id, key.name, *days, *limits, key.content or "—", state)
+        cells = (key.id, key.name, *days, *limits, key.content or "—", key.replay or "—", state)
         table.add_row(*cells)
     return table
 

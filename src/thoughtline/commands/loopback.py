@@ -40,7 +40,11 @@ async def listening(app: Any) -> AsyncIterator[str]:
 def gateway_before(addresses: Mapping[str, str], default: str | None = None) -> Gateway:
     """A gateway whose providers, by name, are at these addresses, with a memory that ends with it."""
     moved = {name: replace(PROVIDERS[name], base_url=url, bases={}) for name, url in addresses.items()}
-    settings = Settings(providers=moved, default_provider=default)
+    return gateway_for(Settings(providers=moved, default_provider=default))
+
+
+def gateway_for(settings: Settings) -> Gateway:
+    """A gateway with these settings, and a memory that ends with it."""
 
     async def opened() -> State:
         return make_state(settings, await open_store("memory://"), NoKeys(), Journal())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import atexit
 import hashlib
 import os
 import shutil
@@ -15,14 +16,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from pyreqwest.client import ClientBuilder
-from pyreqwest.exceptions import PyreqwestError
-
-from thoughtline.clients import key_variables
+from thoughtline.clients import choices_of, key_variables
 from thoughtline.clients.launching import Launch, OwnFile, OwnHome, launch_of
 from thoughtline.commands.chosen_client import ChosenClient, Key, add_client_options, chosen_client, key_for
 from thoughtline.commands.client_files import edited, file_of
-from thoughtline.settings import data_directory, home_folder
+from thoughtline.commands.http_client import NO_ANSWER, answer_to
+from thoughtline.commands.shims import unwrapped
+from thoughtline.settings import data_directory, home_folder, make_private
+from thoughtline.terminal import program
 from thoughtline.values.errors import Declined
 
 START_SECONDS = 30
@@ -52,7 +53,11 @@ def run(options: argparse.Namespace) -> int:
     if not asyncio.run(answers(chosen.gateway)):
         _need_gateway(chosen, options)
     _warn_of_key(chosen, key)
-    return _become(program, launch, options.arguments, environment_for(launch, chosen.gateway, os.environ))
+    for choice in choices_of(chosen.client, chosen.address):
+        sys.stderr.write(f"thoughtline run: {choice}\n")
+    return _become(
+        program, launch, launch.words(options.arguments), environment_for(launch, chosen.gateway, os.environ)
+    )
 
 
 def environment_for(launch: Launch, gateway: str, environment: Mapping[str, str]) -> dict[str, str]:
@@ -68,21 +73,24 @@ def environment_for(launch: Launch, gateway: str, environment: Mapping[str, str]
 async def answers(gateway: str) -> bool:
     """Whether a gateway is there."""
     try:
-        async with ClientBuilder().build() as client:
-            return (await client.get(f"{gateway}/healthz").build().send()).status == 200
-    except PyreqwestError:
+        async with answer_to("GET", f"{gateway}/healthz") as response:
+            return response.status == 200
+    except NO_ANSWER:
         return False
 
 
 def _by_hand(chosen: ChosenClient) -> str:
     can_write = any(step.file for step in chosen.client.steps)
-    command = f"thoughtline connect {chosen.client.name}"
+    command = f"{program()} connect {chosen.client.name}"
     return f"Change its own settings: {command} --write" if can_write else f"What to set in it: {command}"
 
 
 def _need_gateway(chosen: ChosenClient, options: argparse.Namespace) -> None:
     if not options.serve:
-        remedy = "Start one in another shell with `thoughtline serve`, or for this client with --serve."
+        remedy = (
+            f"Start one in another shell: {program()} serve. For this client alone: --serve. "
+            f"At every login: {program()} service install."
+        )
         raise Declined(502, "no_gateway", f"No gateway answers at {chosen.gateway}.", remedy)
     if options.url is not None:
         raise Declined(
@@ -94,7 +102,7 @@ def _need_gateway(chosen: ChosenClient, options: argparse.Namespace) -> None:
 def start_gateway(config: Path | None, answers: Callable[[], bool]) -> None:
     """Start one and wait until it answers. What it logs goes to a file: the terminal is the client's."""
     folder = data_directory(os.environ, home_folder())
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(folder)
     log = folder / "gateway.log"
     words = [sys.executable, "-m", "thoughtline.cli", "serve", "--log", "text", "--while-parent-lives"]
     if config is not None:
@@ -103,6 +111,8 @@ def start_gateway(config: Path | None, answers: Callable[[], bool]) -> None:
         process = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=opened, stderr=opened, start_new_session=True
         )
+    if os.name == "nt":  # there this process lives as long as the client, and its end is not seen by the gateway
+        atexit.register(process.terminate)
     until = time.monotonic() + START_SECONDS
     while not answers():
         if process.poll() is not None or time.monotonic() > until:
@@ -139,7 +149,7 @@ def _become(program: str, launch: Launch, arguments: list[str], environment: dic
     sys.stderr.flush()
     if os.name != "nt":  # there exec gives the terminal back before the program ends
         os.execve(program, words, environment)
-    return subprocess.run(words, env=environment).returncode
+    return subprocess.run([*unwrapped(program), *words[1:]], env=environment).returncode
 
 
 def _made(file: OwnFile, command: str) -> Path:
@@ -157,18 +167,29 @@ def _home(home: OwnHome, command: str) -> Path:
     path = file_of(home.step, folder)
     text = edited(home.step, own, own.read_bytes() if own.exists() else None, home.lines)
     with _writing(folder):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
         for link in path.parent.iterdir():
             if link.is_symlink() and not link.exists():
                 link.unlink()
         for entry in own.parent.iterdir() if own.parent.is_dir() else ():
             link = path.parent / entry.name
             if entry.name not in (own.name, path.name) and not os.path.lexists(link):
-                link.symlink_to(entry)
+                _link(link, entry)
         if path.is_symlink():
             path.unlink()  # or the user's own file would be written
         _write(path, text)
     return folder
+
+
+def _link(link: Path, entry: Path) -> None:
+    """Windows asks for a right to make links: without it, a copy."""
+    try:
+        link.symlink_to(entry, target_is_directory=entry.is_dir())
+    except (OSError, NotImplementedError):
+        if entry.is_dir():
+            shutil.copytree(entry, link)
+        else:
+            shutil.copy2(entry, link)
 
 
 def _folder() -> Path:
@@ -179,7 +200,7 @@ def _folder() -> Path:
 @contextmanager
 def _writing(folder: Path) -> Iterator[None]:
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(folder)
         yield
     except OSError as error:
         remedy = "Set XDG_DATA_HOME to a folder that can be written."

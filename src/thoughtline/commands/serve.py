@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import os
 import secrets
 import signal
@@ -18,26 +19,35 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.markup import escape
 
-from thoughtline.addresses import server_url
+from thoughtline.addresses import own_url, server_url
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.clients import DEFAULT_URL, MODELS, Address, key_variables
 from thoughtline.commands.options import add_log_options, add_server_options, flags_of, log_options
 from thoughtline.gateway.admin_token import FILE_NAME, admin_token
 from thoughtline.gateway.checking import check_start
+from thoughtline.gateway.log_writer import LogWriter
 from thoughtline.gateway.masking import masked_url
 from thoughtline.gateway.serving import ServeOptions, listen, serve
 from thoughtline.providers import canonical_name
-from thoughtline.settings import Settings, data_directory, home_folder
+from thoughtline.settings import Settings, data_directory, home_folder, is_loopback
+from thoughtline.terminal import program
 from thoughtline.values.errors import Declined
 from thoughtline.values.nearest import did_you_mean
 from thoughtline_sim.app import sim_server, simulator_app
 from thoughtline_sim.simulators import SIMULATORS
 
 _TOOLS = [{"type": "function", "function": {"name": "shell", "parameters": {"type": "object", "properties": {}}}}]
-_QUESTION = {"role": "user", "content": "script:\nthink: Two and two are four.\nsay: Four."}
+_SCRIPT = "script:\nthink: Two and two are four.\nsay: Four.\n---\nthink: Still four.\nsay: Yes, four."
+_QUESTION = {"role": "user", "content": _SCRIPT}
 _REST = [{"role": "assistant", "content": "Four."}, {"role": "user", "content": "Are you sure?"}]
 _LOOK_SECONDS = 0.5
 KEEPS_BODIES = "the last 50 requests are kept in memory with their whole content ([debug] keep_bodies)"
+
+
+REPLAY_IS = {
+    "observe": "only observed: requests go up unchanged; the log and a header say what would have been done",
+    "off": "off: nothing is put back or captured ([replay] mode)",
+}
 
 
 class RunningSim(NamedTuple):
@@ -48,10 +58,23 @@ class RunningSim(NamedTuple):
     model: str
 
 
+class ListeningPlace(NamedTuple):
+    """Where the gateway listens, and the address that a program of this machine uses."""
+
+    url: str
+    own: str
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_server_options(parser)
     parser.add_argument(
         "--sim", metavar="NAME", help="use a strict simulator in place of a real provider; no key is needed"
+    )
+    parser.add_argument(
+        "--observe",
+        action="store_const",
+        const="observe",
+        help="change no request; report what would have been done ([replay] mode)",
     )
     parser.add_argument("--while-parent-lives", action="store_true", help=argparse.SUPPRESS)  # for `run --serve`
     add_log_options(parser)
@@ -69,17 +92,30 @@ def run(chosen: argparse.Namespace) -> int:
     settings = options.settings()
     folder = data_directory(os.environ, home_folder())
     token = admin_token(settings, folder)
-    asyncio.run(check_start(settings, options.mark))
+    logging.getLogger("thoughtline").addHandler(logging.NullHandler())  # the start itself says what this would say
+    store_works = asyncio.run(check_start(settings, options.mark))
     code = secrets.token_urlsafe(24)
     with listen(settings) as listener:
-        url = server_url(*listener.getsockname()[:2])
+        host, port = listener.getsockname()[:2]
+        place = ListeningPlace(server_url(host, port), own_url(host, port))
 
-        def on_up() -> None:
-            if options.log.level != "quiet":
-                console = Console(stderr=True)
-                show_banner(console, settings, url, code, folder / FILE_NAME)
+        def on_up(log: LogWriter) -> None:
+            if options.log.level == "quiet":
+                return
+            console = Console(stderr=True)
+            with console.capture() as shown:
+                show_banner(
+                    console,
+                    settings,
+                    place,
+                    code=code,
+                    token_file=folder / FILE_NAME,
+                    needs_key=sim is None,
+                    store_works=store_works,
+                )
                 if sim is not None:
-                    show_sim(console, url, sim)
+                    show_sim(console, place.own, sim)
+            log.write(shown.get().encode())
 
         return 0 if serve(options._replace(admin_token=token, login_code=code), settings, listener, on_up=on_up) else 1
 
@@ -114,7 +150,7 @@ def _provider_of(name: str) -> str:
 
 
 def to_paste(url: str, model: str) -> str:
-    """Two requests for a shell. The second has forgotten what the model thought; the provider gets it all the same."""
+    """Two requests for a shell. The second leaves out the model's reasoning; the provider gets it all the same."""
     return "\n".join([_curl(url, model, [_QUESTION]), _curl(url, model, [_QUESTION, *_REST])])
 
 
@@ -129,27 +165,39 @@ def show_sim(console: Console, url: str, sim: RunningSim) -> None:
     lines = [
         "",
         f"  {sim.provider} is a strict simulator at {sim.url}: no key is needed.",
-        "  Paste both lines into another shell. The second request has lost what the model thought;",
-        "  x-thoughtline-replay in its answer says what was put back.",
+        "  Paste both lines into another shell. The second request leaves out the model's reasoning, as many clients",
+        "  do; x-thoughtline-replay in its response says what was put back.",
         "",
         to_paste(url, sim.model),
     ]
     console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
 
 
-def show_banner(console: Console, settings: Settings, url: str, code: str, token_file: Path) -> None:
-    """Where it is, what it remembers in, and how three common clients use it."""
-    rows = [("listening", f"{url}/PROVIDER, or models named provider/model")]
+def show_banner(
+    console: Console,
+    settings: Settings,
+    place: ListeningPlace,
+    *,
+    code: str,
+    token_file: Path,
+    needs_key: bool = True,
+    store_works: bool = True,
+) -> None:
+    """Where it listens, what it remembers in, and how common clients use it."""
+    named = settings.default_provider or next(iter(PROVIDERS))
+    rows = [("listening", f"{place.url}   send requests to {place.own}/PROVIDER, for example /{named}")]
+    if not is_loopback(settings.server.host):
+        rows.append(("", "other machines can reach it: protect it with client keys and TLS (docs/security.md)"))
     if settings.default_provider:
         provider = settings.providers[settings.default_provider]
         rows.append(("default", f"{provider.name} at {provider.base_url}"))
     rows += [
-        ("store", masked_url(settings.store_url)),
+        ("store", masked_url(settings.store_url) + ("" if store_works else "   (fails now: memory only)")),
         ("workers", str(settings.server.workers)),
-        ("dashboard", _login(console, settings, url, code=code, token_file=token_file)),
+        ("dashboard", _login(console, settings, place.own, code=code, token_file=token_file)),
+        *([("replay", REPLAY_IS[settings.replay.mode])] if settings.replay.mode != "on" else []),
         *([("bodies", KEEPS_BODIES)] if settings.debug.keep_bodies else []),
-        ("", ""),
-        *_ways_in(settings.default_provider or next(iter(PROVIDERS)), url),
+        *_ways_in(named, place.own, needs_key=needs_key),
     ]
     console.print("[bold]thoughtline[/bold] remembers what models thought, and puts it back", highlight=False)
     for name, text in rows:
@@ -159,22 +207,23 @@ def show_banner(console: Console, settings: Settings, url: str, code: str, token
 def _login(console: Console, settings: Settings, url: str, *, code: str, token_file: Path) -> str:
     """A link for a person, good once; in the log of a service, where the token is."""
     if console.is_terminal:
-        return f"{url}/login?token={code}   (once)"
+        return f"{url}/login?token={code}   (works once)"
     if settings.server.admin_token is not None:
-        return f"{url}   (the token is in your settings)"
+        return f"{url}   (log in with the token in your settings)"
     if token_file.exists():
-        return f"{url}   (the token is in {token_file})"
+        return f"{url}   (log in with the token in {token_file})"
     return f"{url}   (no token could be kept: set THOUGHTLINE_ADMIN_TOKEN)"
 
 
-def _ways_in(provider: str, url: str) -> list[tuple[str, str]]:
+def _ways_in(provider: str, url: str, *, needs_key: bool) -> list[tuple[str, str]]:
     """Whole lines to paste: address, model and key are all in them."""
     address = Address(f"{url}/{provider}", MODELS.get(provider, "MODEL"))
-    key = key_variables(address)[1]
+    key = f'os.environ["{key_variables(address)[1]}"]' if needs_key else '"any"'
+    own = program()
     options = f"--provider {provider}" + (f" --url {url}" if url != DEFAULT_URL else "")
     return [
-        ("Claude Code", f"thoughtline run claude {options}"),
-        ("Codex", f"thoughtline run codex {options}"),
-        ("OpenAI SDK", f'OpenAI(base_url="{address.base}/v1", api_key=os.environ["{key}"])   model="{address.model}"'),
-        ("others", f"thoughtline connect CLIENT {options}"),
+        ("Claude Code", f"{own} run claude {options}"),
+        ("Codex", f"{own} run codex {options}"),
+        ("OpenAI SDK", f'OpenAI(base_url="{address.base}/v1", api_key={key})   model="{address.model}"'),
+        ("others", f"{own} connect CLIENT {options}"),
     ]

@@ -89,7 +89,7 @@ class Handover(NamedTuple):
         """The planned request with what is to be quoted in its system prompt; the very same one if that is nothing."""
         found = checkpoints_of(self.known, planned, self.target, self.terms.max_chars)
         wanted = _wanted((*self.past, *found.taken), self.terms)
-        if contract.binds_prefix and _has_bound_blocks(planned):
+        if contract.binds_prefix and not contract.binds_silently and _has_bound_blocks(planned):
             quotation = _bound(wanted, self.before)
         else:
             quotation = _grown(wanted, self.before, self.terms)

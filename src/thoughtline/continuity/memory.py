@@ -21,6 +21,7 @@ from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, Checkpoint, che
 from thoughtline.continuity.handover import NOTHING_QUOTED, Handover, HandoverLine, Quotation, Quoted, line_of
 from thoughtline.continuity.terms import Terms
 from thoughtline.formats.json_text import read_or_none
+from thoughtline.replay.frames import Scope, scope_of
 from thoughtline.replay.known import known_steps
 from thoughtline.replay.planner import Needs
 from thoughtline.replay.plans import Found
@@ -86,12 +87,15 @@ class Memory:
         terms: Terms,
         work: Work = at_once,
     ) -> Handover:
-        """All that has to be fetched. A request that goes on from no known turn, and names no agent, asks nothing."""
+        """All that has to be fetched. A request that goes on from no known turn, and does not name whose it is, asks
+        nothing."""
         known, who = await work(partial(known_steps, needed, found)), needed.identity
         line = await work(partial(line_of, needed, known, transcript, target))
-        looks_back = not known and terms.after_compaction and who.session is not None and who.agent is not None
+        is_named = who.session is not None and (who.agent is not None or terms.after_compaction_by == "session")
+        looks_back = not known and terms.after_compaction and is_named
         before = await self.quoted(line) if known or looks_back else NOTHING_QUOTED
-        past = await self._past(who, terms) if looks_back and not before.is_known else ()
+        scope = scope_of(transcript, who)
+        past = await self._past(who, scope, terms) if looks_back and not before.is_known else ()
         return Handover(known, line, before, target=target, terms=terms, past=past)
 
     async def remember(self, handover: Handover, quotation: Quotation) -> None:
@@ -110,13 +114,18 @@ class Memory:
         except StoreError:
             return NOTHING_QUOTED
 
-    async def _past(self, who: Identity, terms: Terms) -> tuple[Checkpoint, ...]:
-        """What a session and agent thought last, oldest first: for a request in which no turn of theirs is left."""
+    async def _past(self, who: Identity, scope: Scope, terms: Terms) -> tuple[Checkpoint, ...]:
+        """What a session and agent thought last, oldest first: for a request in which no turn of theirs is left. Never
+        what was thought for another end user; and where no agent is named, only under the same system prompt, because
+        title calls share the session's name."""
         try:
             page = await self._store.list_entries(Filter(tenant=who.tenant, session=who.session), MOST_LOOKED_AT)
         except StoreError:
             return ()
-        own = (one.record for one in page.entries if one.record.provenance.agent == who.agent)
+        records = (one.record for one in page.entries if not scope.is_of_other_user(one.record))
+        own = (record for record in records if record.provenance.agent == who.agent)
+        if who.agent is None:
+            own = (record for record in own if scope.has(record))
         found = (checkpoint for record in own if (checkpoint := checkpoint_of(record)) is not None)
         fitting = (checkpoint for checkpoint in found if len(checkpoint.text) <= terms.max_chars)
         return tuple(reversed(list(islice(fitting, terms.count))))

@@ -10,7 +10,7 @@ from typing import get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.catalogue import ContinuityMode, TagMode
+from thoughtline.catalogue import CompactedBy, ContinuityMode, TagMode
 from thoughtline.providers import Dialect
 
 HEADER = b"x-thoughtline-continuity"
@@ -20,13 +20,15 @@ HEADER = b"x-thoughtline-continuity"
 class Terms(Struct, frozen=True, gc=False):
     """How many checkpoints are quoted at once, when, and of what size.
 
-    `after_compaction`: also the last ones of a session of which no turn is left in the request.
+    `after_compaction`: also the last ones of a session of which no turn is left in the request. `after_compaction_by`:
+    whether a client must name its agent for that, or a session alone is enough.
     """
 
     mode: ContinuityMode = "handoff"
     count: int = 3
     max_chars: int = 64_000
     after_compaction: bool = True
+    after_compaction_by: CompactedBy = "agent"
 
 
 def terms_for(terms: Terms, is_enabled: bool, header: bytes = b"", *settings: str | None) -> Terms | None:

@@ -20,6 +20,7 @@ from thoughtline.formats import (
     anthropic_messages,
     bedrock_converse,
     bedrock_invoke,
+    command_code_generate,
     gemini_code_assist,
     gemini_generate,
     gemini_interactions,
@@ -42,6 +43,7 @@ _WIRES = (
     ollama_chat.WIRE,
     bedrock_converse.WIRE,
     bedrock_invoke.WIRE,
+    command_code_generate.WIRE,
 )
 
 FORMATS: Mapping[FormatName, Wire] = {wire.name: wire for wire in _WIRES}

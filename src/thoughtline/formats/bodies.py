@@ -239,24 +239,33 @@ class FinishWords(NamedTuple):
 
 
 class UsageMembers:
-    """Where a format tells tokens: for each count the members that add up to it, `.` for one inside another."""
+    """Where a format tells tokens: for each count the members that add up to it. `.` stands for one inside another, `|`
+    between names that servers have for the same."""
 
-    def __init__(self, place: str, *, input: str, output: str, reasoning: str = "", cached: str = "") -> None:
+    def __init__(
+        self, place: str, *, input: str, output: str, reasoning: str = "", cached: str = "", cache_written: str = ""
+    ) -> None:
         self._place = place
-        self._paths = [[path.split(".") for path in paths.split()] for paths in (input, output, reasoning, cached)]
-        self._decoder = msgspec.json.Decoder(_shape([path for paths in self._paths for path in paths]))
+        self._paths = [
+            [[path.split(".") for path in paths.split("|")] for paths in one.split()]
+            for one in (input, output, reasoning, cached, cache_written)
+        ]
+        self._decoder = msgspec.json.Decoder(_shape([path for one in self._paths for paths in one for path in paths]))
 
     def decode(self, raw: Raw) -> Usage:
         usage = decode(self._decoder, raw, self._place)
-        counts = [0, 0, 0, 0]
-        for at, paths in enumerate(self._paths):
-            for path in paths:
-                count: Any = usage
-                for name in path:
-                    count = getattr(count, name) if count is not None else None
-                counts[at] += count or 0
-        into, out, reasoning, cached = counts
-        return Usage(into, out, reasoning, cached, raw.copy())
+        counts = [0, 0, 0, 0, 0]
+        for at, sums in enumerate(self._paths):
+            for names in sums:
+                for path in names:
+                    count: Any = usage
+                    for name in path:
+                        count = getattr(count, name) if count is not None else None
+                    if count:
+                        counts[at] += count
+                        break
+        into, out, reasoning, cached, written = counts
+        return Usage(into, out, reasoning, cached, raw.copy(), cache_written=written)
 
 
 def _shape(paths: Sequence[Sequence[str]]) -> type[Struct]:
@@ -288,6 +297,15 @@ def thinking_switch(*values: Raw) -> ThinkingSwitch:
             if switch != "unsaid":
                 return switch
     return "unsaid"
+
+
+def switches_in(values: Iterable[tuple[str, Raw]]) -> tuple[tuple[str, ThinkingSwitch], ...]:
+    """What each of these members says, of those that say anything."""
+    found: list[tuple[str, ThinkingSwitch]] = []
+    for name, value in values:
+        if value is not NULL and (switch := _switch_in(read_or_none(_plain_decoder, value))) != "unsaid":
+            found.append((name, switch))
+    return tuple(found)
 
 
 def _switch_in(value: Any) -> ThinkingSwitch:

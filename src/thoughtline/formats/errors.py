@@ -6,6 +6,8 @@ array), so `read_error` reads whichever came. Each format writes its own.
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from typing import Any
 
 import msgspec
@@ -18,18 +20,38 @@ MAX_MESSAGE = 8_000
 """Characters of an error page that is no JSON: enough to see what it is."""
 
 _MAX_DEPTH = 6
+_PAGE = re.compile(
+    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:(?!-->).)*-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL
+)
+_HEADING = re.compile(r"<(title|h1)\b[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]*>")
 _MESSAGE_MEMBERS = ("message", "Message", "detail", "msg", "error")
 
 
 def read_error(status: int, body: bytes) -> ErrorReply:
-    """What an error says, whichever envelope it came in; one that is no JSON says what it says."""
+    """What an error says, whichever envelope it came in; a web page its title; other text what it says."""
     text = bytes(body).strip().removeprefix(b"data:").strip()
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         page = str(text[:MAX_MESSAGE], "utf-8", "replace")
+        page = title_of(page) if is_page(text) else page
         return ErrorReply(status, page or "the upstream sent an empty error")
     return _read(status, value, 0)
+
+
+def is_page(body: bytes) -> bool:
+    """Whether a body is HTML: a page for a browser, where an API's error should be."""
+    return _PAGE.match(body[:MAX_MESSAGE]) is not None
+
+
+def title_of(page: str) -> str:
+    """What a web page calls itself, without tags."""
+    found = _HEADING.search(page)
+    inner = page[found.end() :] if found else ""
+    end = inner.lower().find(f"</{found[1].lower()}") if found else 0
+    title = " ".join(unescape(_TAG.sub(" ", inner[: max(0, end)])).split())
+    return f"a web page: {title}" if title else "a web page without a title"
 
 
 def _read(status: int, value: Any, depth: int) -> ErrorReply:

@@ -37,6 +37,9 @@ _WHITE = re.compile(rb"[ \t\n\r]*")
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SCALAR = re.compile(rb"[^ \t\n\r,\]}]+")
 _STRUCTURAL = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+_NO_UTF8 = re.compile("[\udc80-\udcff]")
+"""How Python reads such bytes: PEP 383."""
+
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _MSGSPEC_PLACE = re.compile(r" - at `\$?([^`]*)`$")
 _MSGSPEC_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
@@ -51,11 +54,22 @@ _string_of = _string_decoder.decode
 _content_decoder: msgspec.json.Decoder[str | list[Raw] | None] = msgspec.json.Decoder(str | list[Raw] | None)
 _content_of = _content_decoder.decode
 
-members: Callable[[Json], dict[str, Raw]] = msgspec.json.Decoder(dict[str, Raw]).decode
-"""The members of an object, values unread. The last of several members with one key wins."""
+_members_of: Callable[[Json], dict[str, Raw]] = msgspec.json.Decoder(dict[str, Raw]).decode
 
 elements: Callable[[Json], list[Raw]] = _list_decoder.decode
 """The elements of an array, unread."""
+
+
+def members(text: Json) -> dict[str, Raw]:
+    """The members of an object, values unread. The last of several members with one key wins.
+
+    A name that is no UTF-8 is none that anybody looks for: its bytes are read as question marks, and stay as they are.
+    """
+    try:
+        return _members_of(text)
+    except UnicodeDecodeError:
+        whole = bytes(text)
+        return {one.key: Raw(whole[one.value_start : one.end]) for one in member_spans(whole)}
 
 
 class Member(NamedTuple):
@@ -217,9 +231,18 @@ def _skip_value(text: bytes, start: int) -> int:
     return len(text)
 
 
+def _with_readable_names(text: bytes) -> bytes:
+    """The text with a question mark for each byte that is no UTF-8: all else stands where it stood."""
+    return _NO_UTF8.sub("?", text.decode("utf-8", "surrogateescape")).encode()
+
+
 def member_spans(text: bytes) -> list[Member]:
     """Where each member of an object stands, duplicates included. `text` must be a valid object."""
-    values = members(text)
+    try:
+        values = _members_of(text)
+    except UnicodeDecodeError:
+        text = _with_readable_names(text)
+        values = _members_of(text)
     spans = []
     position = text.index(b"{") + 1
     if text[position] in _BLANK:

@@ -30,8 +30,8 @@ from thoughtline.values.turns import ThinkingSwitch
 
 T = TypeVar("T")
 _NO_OPTIONS = Options()
-_APART = frozenset({"model", "is_streaming", "wants_usage", "thinking"})
-"""Options that somebody else writes: the address, the framing, the table of efforts."""
+_APART = frozenset({"model", "is_streaming", "wants_usage", "thinking", "cache_mark"})
+"""Options that somebody else writes: the address, the framing, the table of efforts, the conversation."""
 
 ANY_OBJECT = b'{"type":"object","properties":{}}'
 """The schema of a function that says nothing of its parameters, for formats that insist on one."""

@@ -199,6 +199,10 @@ class EventEncoder(ABC):
     def finish(self) -> bytes:
         """The end of the stream."""
 
+    def pulse(self) -> bytes:
+        """A sign of life between two events; empty where the format has none."""
+        return self.keep_alive
+
     @abstractmethod
     def _text(self, event: TextDelta) -> bytes: ...
 

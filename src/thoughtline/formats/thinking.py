@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
-from msgspec import Raw
 
+from thoughtline.formats.json_text import members
 from thoughtline.providers.knobs import ThinkingMode
 from thoughtline.values.turns import ThinkingSwitch
 
@@ -53,7 +53,7 @@ def without(*names: str) -> Callable[[bytes], list[MemberEdit]]:
     """Takes out those of these members that a request has."""
 
     def edits(body: bytes) -> list[MemberEdit]:
-        given = msgspec.json.decode(body, type=dict[str, Raw])
+        given = members(body)
         return [(name, None) for name in names if name in given]
 
     return edits

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, Protocol
 from msgspec import Raw, Struct
 
 from thoughtline.formats.bodies import reading
+from thoughtline.formats.cache_marks import CacheMarks
 from thoughtline.formats.counting import CountBody
 from thoughtline.formats.json_text import is_given
 from thoughtline.formats.paths import FindsPath, PublishedMethods
@@ -39,6 +40,8 @@ class EncodesStream(Protocol):
     """Events in, bytes out."""
 
     def encode(self, event: Event) -> bytes: ...
+
+    def pulse(self) -> bytes: ...
 
     def finish(self) -> bytes: ...
 
@@ -179,7 +182,9 @@ class ModelList(NamedTuple):
 Quirk = Literal[
     "answers_in_pieces",  # clients keep each chunk of a stream as a message of its own
     "any_path_is_a_version",  # of a base: it stands where others have `/v1`
+    "attribution",  # its main client writes a line about itself first into the system prompt
     "bearer_key",  # its servers take a key as a bearer token, whatever their other APIs want
+    "chat_templates",  # servers of open models write its messages by a template, which may leave reasoning out
     "choices",  # a response may have several answers
     "claude_finishes",  # Anthropic's words say why a turn ended: formats that share them pass them on
     "content_in_parts",  # some servers write visible text as parts, where clients expect a string
@@ -199,6 +204,8 @@ Quirk = Literal[
     "single_prompt",  # a body with `prompt` is one, and has its system prompt beside it
     "stored_responses",  # an answer has an id by which the next request may name it
     "streamed_by_address",  # the address says whether to stream, not the body
+    "streams_only",  # every answer is a stream, whatever a request says
+    "thinks_unasked",  # its own models think unless they are told not to
     "thoughts_in_pieces",  # clients may send the text of a thought in pieces or not at all: its signatures count
     "tools_needed",  # calls in the history want tools beside them, and nothing says that none is to be called
     "tools_unmixed",  # tools that the provider runs don't stand beside functions
@@ -261,6 +268,8 @@ class Wire(Struct, frozen=True, kw_only=True):
     models: ModelList
     errors: ErrorCodec
 
+    in_lists: Callable[[bytes], bytes] | None
+    """A request with lists wherever its API also takes a single object; None where it takes none."""
     options: OptionModule
     has_openai_tools: bool
     """Tools of free text, strict tools, a choice among some, and a word for several calls at once."""
@@ -270,6 +279,8 @@ class Wire(Struct, frozen=True, kw_only=True):
 
     unasked: Callable[[bytes], list[MemberEdit]]
     """What to change in a request so that nothing asks the model to think."""
+    switches: tuple[str, ...]
+    """Members that switch thinking, the first that says anything counts."""
     thinking: SettingPlace
     """How what switches thinking is written."""
     thinking_modes: ThinkingModes | None
@@ -287,6 +298,12 @@ class Wire(Struct, frozen=True, kw_only=True):
     texts: Texts
     """Where visible text stands in its answers."""
     notes: NotePlace
+    usual_sampling: tuple[tuple[str, float], ...] = (("temperature", 1), ("top_p", 1))
+    """What its own models do unasked: clients that say so want nothing in particular."""
+    effort: tuple[str, ...] = ()
+    """The members that lead to a request's effort, one in the other; empty where it has no such word."""
+    cache_marks: CacheMarks | None
+    """How a request marks what to cache; None where providers cache by themselves."""
     response_prefix: str
     envelope_slot: Literal["block", "element", "call", "none"]
     """Where there is room for a sealed token: on a block or an element of reasoning, on a call, nowhere."""

@@ -168,6 +168,17 @@ def is_website(headers: Mapping[bytes, bytes]) -> bool:
     return headers.get(b"sec-fetch-site", b"").strip().lower() in _SITES
 
 
+def opens_from_page(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a page that is not the gateway's own opens a WebSocket.
+
+    Browsers say nothing but `Origin` with a handshake (Chromium sends no `Sec-Fetch-*`), so that every other port of
+    this machine is another site here. The gateway's own pages name the host and port that they ask.
+    """
+    scheme, _, authority = headers.get(b"origin", b"").strip().lower().partition(b"://")
+    is_page = scheme in (b"http", b"https") and authority != headers.get(b"host", b"").strip().lower()
+    return is_page or is_website(headers)
+
+
 def is_direct(headers: Mapping[bytes, bytes], peer: str, http_version: str = "1.1") -> bool:
     """Whether a program of this machine asks for itself, not a reverse proxy on it for somebody else.
 

@@ -8,7 +8,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from thoughtline.settings import Settings
+from thoughtline.settings import Settings, make_private
 from thoughtline.stores import is_in_memory
 from thoughtline.values.errors import InputProblem, SettingsError
 
@@ -32,7 +32,7 @@ def admin_token(settings: Settings, data_dir: Path) -> str:
 
 
 def _kept(data_dir: Path) -> str:
-    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(data_dir)
     place = data_dir / FILE_NAME
     token = _read(place)
     while token is None:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
@@ -23,20 +21,15 @@ from thoughtline.gateway.admin.dispatch import serve as serve_managed
 from thoughtline.gateway.asgi import Receive, Scope, Send, error_body, send_json
 from thoughtline.gateway.checking import checked
 from thoughtline.gateway.dashboard import is_view
+from thoughtline.gateway.in_flight import InFlight
 from thoughtline.gateway.proxy import Exchange
 from thoughtline.gateway.routing import MAX_PATH_BYTES, Route, route_of
 from thoughtline.gateway.shared_settings import SettingsPatch
 from thoughtline.gateway.state import State, envelope_key, with_shared
 from thoughtline.gateway.websocket import HeldConversations
 from thoughtline.gateway.websocket_protocol import WebSocket
-from thoughtline.settings import ServerSettings
 from thoughtline.values.errors import Declined, SettingsError, StoreError, ThoughtlineError
 from thoughtline.watching import log_problem
-
-try:
-    import resource
-except ImportError:  # pragma: no cover  # Windows has no such bound
-    resource = None  # type: ignore[assignment]  # no name stands for a module that is missing
 
 log = logging.getLogger(__name__)
 
@@ -76,10 +69,13 @@ class Gateway:
 
     def __init__(self, make_state: MakeState) -> None:
         self._make_state = make_state
-        self.connections = Connections()
         self.conversations = HeldConversations()
         self._refreshing: asyncio.Task[None] | None = None
         self._refused: SettingsPatch | None = None
+
+    @property
+    def connections(self) -> InFlight:
+        return self.state.in_flight
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Gives what is to be awaited, and nothing around it: every piece of a stream would go through that."""
@@ -179,7 +175,7 @@ class Gateway:
         self.state = self.state._replace(envelope_key=key)
         if shared != self.state.shared:
             self._take(shared)
-        self.state.metrics.observe(self.state.store, self.state.lessons)
+        self.state.observe()
         self.state.bus.say()
 
     def _take(self, shared: SettingsPatch) -> None:
@@ -204,64 +200,3 @@ class Gateway:
                 await self.refresh()
             except Exception as problem:  # whatever it is: who stopped looking would never hear of a revoked key
                 log_problem("what other replicas did could not be taken over", problem)
-
-
-# --- the connections of clients: how many are held, in all and by one address -----------------------------------------
-
-RESERVED_DESCRIPTORS = 256
-"""For the store, the log and what the libraries open."""
-
-LOG_SECONDS = 10.0
-_WANTED_DESCRIPTORS = 65_536
-
-Say = Callable[[str, str], None]
-
-
-class Connections:
-    """Those of one process."""
-
-    def __init__(self) -> None:
-        self._by_address: Counter[str] = Counter()
-        self._descriptors = _descriptors()
-        self._refused = 0
-        self._logged_at = float("-inf")
-        self.held = 0
-
-    def admit(self, address: str, server: ServerSettings, say: Say) -> bool:
-        """Whether there is room for one more; if so, `leave` gives it back."""
-        # Each connection may need another one to a provider.
-        most = max(1, min(server.max_connections, (self._descriptors - RESERVED_DESCRIPTORS) // 2))
-        if self.held >= most:
-            self._refuse("all", most, say)
-            return False
-        if self._by_address[address] >= server.max_connections_per_address:
-            self._refuse(address, server.max_connections_per_address, say)
-            return False
-        self.held += 1
-        self._by_address[address] += 1
-        return True
-
-    def leave(self, address: str) -> None:
-        self.held -= 1
-        self._by_address[address] -= 1
-        if not self._by_address[address]:
-            del self._by_address[address]
-
-    def _refuse(self, who: str, most: int, say: Say) -> None:
-        self._refused += 1
-        now = time.monotonic()
-        if now - self._logged_at >= LOG_SECONDS:
-            self._logged_at = now
-            say("connections refused", f"{self._refused} so far; {who}: {most} are open, which is as many as may be")
-
-
-def _descriptors() -> int:
-    """As many as this process may open, after it has asked for more."""
-    if resource is None:  # pragma: no cover
-        return _WANTED_DESCRIPTORS
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _WANTED_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _WANTED_DESCRIPTORS)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        soft = wanted
-    return _WANTED_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 
@@ -45,3 +46,9 @@ def error_body(error: Declined, format: FormatName | None, request_id: str) -> b
     message = f"{error} {error.remedy}".strip()
     reply = ErrorReply(error.status, message, error.code, is_ours=True, request_id=request_id)
     return FORMATS[format or USUAL.name].errors.write(reply)
+
+
+def retry_after(error: Declined) -> Headers:
+    """The header that says when to come again, where that is known."""
+    seconds = error.retry_after_seconds
+    return [] if seconds is None else [(b"retry-after", str(math.ceil(seconds)).encode())]

@@ -14,7 +14,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from thoughtline.addresses import address, passthrough_address, with_query_key, without_query_key
-from thoughtline.catalogue import Provider
+from thoughtline.catalogue import Provider, ReplayMode
 from thoughtline.continuity.tags import TagMode
 from thoughtline.continuity.terms import Terms
 from thoughtline.credentials import account_of, credentials_of
@@ -24,6 +24,7 @@ from thoughtline.formats import FORMATS, USUAL
 from thoughtline.formats.errors import read_error
 from thoughtline.formats.paths import Action
 from thoughtline.gateway.choosing import Target
+from thoughtline.gateway.doors import door_for, door_named, reported
 from thoughtline.gateway.estimating import count_body, count_of, estimate_tokens, is_uncounted
 from thoughtline.gateway.first_event import failure_at_start
 from thoughtline.gateway.headers import (
@@ -33,18 +34,20 @@ from thoughtline.gateway.headers import (
     translated_headers,
     without_credentials,
 )
+from thoughtline.gateway.http_client import UpstreamResponse
 from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.masking import MASK
+from thoughtline.gateway.modes import HEADER as MODE_HEADER
+from thoughtline.gateway.modes import mode_of
 from thoughtline.gateway.plain_content import HEADER as CONTENT_HEADER
 from thoughtline.gateway.plain_content import is_plain
 from thoughtline.gateway.recent import KeptBodies, RefusalNote, kept_bodies
 from thoughtline.gateway.translating import ClientFormat
-from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.gateway.upstream_socket import HELD_SOCKET, HeldSocket
 from thoughtline.prepared import MemberEdits, Prepared
-from thoughtline.providers import Contract
+from thoughtline.providers import Contract, host_named
 from thoughtline.replay.findings import Finding
-from thoughtline.replay.refusals import Correction, classify
+from thoughtline.replay.refusals import Correction
 from thoughtline.translation import Sealer
 from thoughtline.translation.tools import NO_NAMES
 from thoughtline.values.destination import Destination
@@ -86,6 +89,9 @@ class Attempt:
     `compacts`: its answer is to be one compaction of ours; `retained` is what the user said, where that goes with it.
     `is_signed`: the caller's signature goes up, and so the bytes that it is over.
     `is_mended`: it would have been refused as the client sent it: the provider has, or its contract says so.
+    `is_changed`: other bytes went up than the client sent.
+    `replay` says whether reasoning is put back, `would` what would have been done where it is only observed.
+    `elsewhere` is the same target in another format, where a refusal names that endpoint.
     `is_plain`: a chat client takes `content` to be text: its request says so, its key, or settings.
     What it becomes, and what explains it when somebody asks, begins as nothing. Beyond thirty attributes of its
     own an object takes four times the memory, so what stays as it is is not set.
@@ -118,7 +124,11 @@ class Attempt:
     is_mended = False
     is_signed = False
     is_plain = False
+    is_changed = False
+    replay: ReplayMode = "on"
+    would = ""
     found: tuple[Finding, ...] = ()
+    elsewhere: Target | None = None
     compacts = False
     guess = 0
     retained: tuple[Raw, ...] | None = None
@@ -151,6 +161,10 @@ class Attempt:
             of_header, of_key = incoming.headers.get(CONTENT_HEADER, b""), caller.key.content if caller.key else None
             of_all = (provider.content, self.state.settings.content)
             self.is_plain = is_plain(of_header, of_key, *of_all) if of_header or of_key else target.is_plain
+        of_request, of_caller = incoming.headers.get(MODE_HEADER, b""), caller.key.replay if caller.key else None
+        mode = mode_of(of_request, of_caller, target.replay) if of_request or of_caller else target.replay
+        if mode != "on":
+            self.replay = mode
         self.body = incoming.body
         self.is_streaming = route.is_streaming
 
@@ -161,7 +175,8 @@ class Attempt:
             self.problem = prepared.problem
         if prepared.corrections or prepared.healings or self.was_healed:
             self.corrections, self.was_healed = prepared.corrections, prepared.healings > 0
-        self.notes = prepared.plan.notes if prepared.plan is not None else None
+        if prepared.plan is not None or not self.would:
+            self.notes = prepared.plan.notes if prepared.plan is not None else None
         done, is_strict = self.outcome, prepared.contract.is_strict
         is_put_back = is_strict and (done.restored or done.inherited or done.blank)
         is_taken_out = (is_strict or prepared.contract.kind == "forbidden") and done.stripped
@@ -174,6 +189,16 @@ class Attempt:
         published = FORMATS[self.target.format].published
         is_at_home = self.incoming.route.place and not self.is_translated
         return published.members(names_model=self.is_generating) if published is not None and not is_at_home else ()
+
+    @property
+    def asks_template(self) -> bool:
+        """Whether the server can be asked which reasoning its chat template reads."""
+        return bool(self.target.provider.template_at) and self.replay == "on" and self.is_generating
+
+    @property
+    def shown_key(self) -> str:
+        """What the target is shown: a key of ours, or the caller's own credential."""
+        return self.key or self._credential
 
     @property
     def sealer(self) -> Sealer:
@@ -220,6 +245,7 @@ class Attempt:
         while response.status >= 400:
             healed = await self._refused(response)
             if healed is None:
+                self.elsewhere = self._named_door()
                 self.send_instead(replace(self.prepared, healings=0))
                 return response
             await response.close()
@@ -230,6 +256,14 @@ class Attempt:
         if self.prepared.healings and self.state.settings.replay.learn:
             await self.state.replayer.keep_lessons(self.prepared)
         return response
+
+    def _named_door(self) -> Target | None:
+        """The target at the endpoint that a refusal names, if it may be asked there."""
+        settings, refusal, prepared = self.state.settings.replay, self.refusal, self.prepared
+        if refusal is None or prepared is None or not settings.heal or self.is_signed or not self.is_generating:
+            return None
+        doors = self.state.replayer.doors_named(prepared, refusal.response.status, refusal.plain)
+        return None if doors is None else door_named(self.target, *doors)
 
     async def failure(self, response: UpstreamResponse) -> TargetFailure | None:
         """What an answer says against this target; None if it is one, or about the request."""
@@ -264,7 +298,7 @@ class Attempt:
         if self.is_signed:
             return passthrough_address(self.target.provider, self.incoming.route.path, self.incoming.query)
         target, known = self.target, self.state.caches.addresses
-        streams = self.is_streaming or target.provider.streams_only
+        streams = self.is_streaming or target.streams_only
         query = self.incoming.query
         if self.is_translated:  # the client's own is of another format
             query = FORMATS[target.format].stream_query if self.is_streaming else ""
@@ -285,6 +319,14 @@ class Attempt:
             known.keep(key, found, len(query) + len(target.model))
         return found
 
+    def _key_as_token(self, provider: Provider) -> str:
+        """The caller's key, if it comes as a bearer token and this provider reads keys elsewhere: Claude Code with
+        `ANTHROPIC_AUTH_TOKEN`. Other tokens stay as they are."""
+        row, shown = host_named(provider.name), self._credential
+        if row is None or not row.key_prefixes or provider.auth == "bearer" or not shown.startswith(row.key_prefixes):
+            return ""
+        return shown if self.incoming.headers.get(b"authorization", b"").endswith(shown.encode()) else ""
+
     async def send_up(
         self,
         provider: Provider,
@@ -301,10 +343,11 @@ class Attempt:
         if not self._is_callers:
             received = without_credentials(received, credentials_of(incoming.headers, incoming.query))
             url = without_query_key(url)
+        key = key or self._key_as_token(provider)
         if key and provider.auth == "query":
             url = with_query_key(url, key)
         headers = request_headers(received, provider, key, is_signed=self.is_signed and not key)
-        check_what_goes_up(provider.name, url, headers, state.admin_token, state.keys)
+        check_what_goes_up(provider, key, url, headers=headers, token=state.admin_token)
         if incoming.trace is not None:
             headers = incoming.trace.carried(headers, self.destination)
         headers += [("content-encoding", incoming.encoding)] if incoming.encoding else []
@@ -320,7 +363,7 @@ class Attempt:
         try:
             response = await held.send(provider, url, headers, body) if held is not None else None
             if response is None:
-                response = await ups.send(provider, method, url, headers, body, caller=incoming.caller.tenant)
+                response = await ups.send(provider, method, url, headers, body)
             self.status = response.status
             return response
         finally:
@@ -334,10 +377,12 @@ class Attempt:
         """What to send instead, after a refusal. The first one is kept: it is what the client's own request got."""
         assert self.prepared is not None
         refusal = ErrorResponse(response, *await response.read_all(MAX_REFUSAL_BYTES))
+        self.is_changed = self.is_translated or self.prepared.body != self.incoming.body
         self.refusals = (*self.refusals, self._noted(response.status, refusal.plain))
         if self.refusal is None or response.status not in _REFUSALS:
             self.refusal = refusal
-        if self.is_signed or not refusal.is_whole or not self.state.settings.replay.heal or not refusal.plain:
+        may_heal = self.state.settings.replay.heal and self.replay == "on" and not self.is_signed
+        if not may_heal or not refusal.is_whole or not refusal.plain:
             return None
         return await self.state.replayer.heal(self.prepared, response.status, refusal.plain)
 
@@ -348,4 +393,24 @@ class Attempt:
         for secret in filter(None, (self.key, self._credential)):
             words = words.replace(secret, MASK)
         seconds = time.perf_counter() - self.incoming.began
-        return RefusalNote(status, seconds, words, error.code or "", classify(status, body))
+        assert self.prepared is not None
+        refusal = self.state.replayer.read_refusal(self.prepared, status, body)
+        return RefusalNote(status, seconds, words, error.code or "", refusal)
+
+
+def attempt_at(incoming: Incoming, target: Target, key: str, *, has_choice: bool, is_last: bool) -> Attempt:
+    """A target and a key to ask it with, at the endpoint that can carry the reasoning of this request."""
+    attempt, state = Attempt(incoming, target, key, has_choice=has_choice, is_last=is_last), incoming.state
+    if attempt.is_signed or not attempt.is_generating:
+        return attempt
+    learned = state.replayer.lessons_of(attempt.destination) if state.lessons.by_target else ()
+    other = door_for(target, incoming.body, learned) if target.provider.doors or learned else None
+    return attempt if other is None else elsewhere(attempt, other)
+
+
+def elsewhere(attempt: Attempt, target: Target) -> Attempt:
+    """The same at another endpoint of the provider."""
+    incoming = attempt.incoming
+    other = Attempt(incoming, target, attempt.key, has_choice=attempt.has_choice, is_last=attempt.is_last)
+    other.found = (reported(attempt.target.format, target),)
+    return other

@@ -16,9 +16,10 @@ import socket
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from thoughtline.gateway.admin.request_answers import RequestRow
 from thoughtline.gateway.journal import Journal
@@ -37,9 +38,9 @@ _SUFFIX = ".sock"
 class StoreCounts(Struct, frozen=True):
     """What a worker's store was asked since the start."""
 
-    hits: int = 0
-    misses: int = 0
-    replays: int = 0
+    hits: Annotated[int, Meta(ge=0)] = 0
+    misses: Annotated[int, Meta(ge=0)] = 0
+    replays: Annotated[int, Meta(ge=0)] = 0
 
 
 class StoreTotals:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 
 from msgspec.structs import replace
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 from thoughtline.gateway.client_keys import ClientKeys, KeyMark, KnowsKeys
 from thoughtline.gateway.signing import can_sign
 from thoughtline.settings import Settings, check_exposure
-from thoughtline.stores import durable_store, open_store, sqlite_folder
+from thoughtline.stores import LayeredStore, durable_store, open_store, sqlite_folder
 from thoughtline.values.errors import InputProblem, SettingsError, StoreError
 
 
@@ -22,6 +23,7 @@ def checked(settings: Settings, keys: KnowsKeys, running: Settings | None = None
     in_force = settings if running is None else _kept(settings, running)
     problems = [
         *_store_problems(settings),
+        *_worker_problems(settings),
         *_signing_problems(settings),
         *_exposure(settings, keys),
         *_exposure(in_force, keys),
@@ -31,14 +33,16 @@ def checked(settings: Settings, keys: KnowsKeys, running: Settings | None = None
     return in_force
 
 
-async def check_start(settings: Settings, mark: KeyMark) -> None:
-    """The same before anything runs, with the keys of the store. Raises also where the store can't be used as it is."""
+async def check_start(settings: Settings, mark: KeyMark) -> bool:
+    """The same before anything runs, with the keys of the store: whether the store works at the moment. Raises also
+    where it can't be used as it is."""
     if problems := _store_problems(settings):
         raise SettingsError(problems)
     _check_folder(settings.store_url)
     store = await open_store(settings.store_url, settings.store)
     try:
         checked(settings, await ClientKeys.load(store, mark=mark))
+        return not isinstance(store, LayeredStore) or store.is_settled
     finally:
         await store.close()
 
@@ -74,6 +78,13 @@ def _store_problems(settings: Settings) -> list[InputProblem]:
         remedy = "fix url or encryption_key in [store], or THOUGHTLINE_STORE, THOUGHTLINE_ENCRYPTION_KEY"
         return [InputProblem("settings", "store", str(error), remedy)]
     return []
+
+
+def _worker_problems(settings: Settings) -> list[InputProblem]:
+    """Workers talk to each other over Unix sockets, which Windows has not."""
+    if settings.server.workers == 1 or hasattr(socket, "AF_UNIX"):
+        return []
+    return [InputProblem("settings", "server.workers", "this system can't run several workers", "set workers = 1")]
 
 
 def _signing_problems(settings: Settings) -> list[InputProblem]:

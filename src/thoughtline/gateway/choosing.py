@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.catalogue import Provider, auth_for
+from thoughtline.catalogue import Provider, ReplayMode, auth_for
 from thoughtline.continuity.handoffs import failed_results
 from thoughtline.continuity.tags import TagMode
 from thoughtline.continuity.terms import Terms, setting_for, terms_for
 from thoughtline.failover.health import TargetHealth
 from thoughtline.formats import FORMATS
+from thoughtline.formats.paths import is_version
 from thoughtline.formats.weighing import decode_bounded
 from thoughtline.gateway.headers import header_value
 from thoughtline.gateway.plain_content import is_plain
-from thoughtline.gateway.routing import Route
-from thoughtline.providers import PROVIDERS, canonical_name, host_named, maker_of
+from thoughtline.gateway.routing import Route, is_client_path
+from thoughtline.providers import PROVIDERS, canonical_name, host_at, host_named, maker_of
 from thoughtline.sessions import unnamed_session
 from thoughtline.settings import RouteSettings, Settings
 from thoughtline.values.errors import Declined, DecodeError
@@ -39,7 +41,7 @@ class Target(Struct, frozen=True):
 
     `name` is both, for people; `header` is the same as the value of one. `health_name` is what its health is known by;
     `route` is empty where no route led to it. `is_callers`: the caller's own credential may go there. `terms`,
-    `tags` and `is_plain` are what settings say of quoted thoughts, thinking tags and plain content.
+    `tags`, `is_plain` and `replay` are what settings say of quoted thoughts, thinking tags, plain content and replay.
     """
 
     provider: Provider
@@ -53,12 +55,18 @@ class Target(Struct, frozen=True):
     terms: Terms | None = None
     tags: TagMode | None = None
     is_plain: bool = False
+    replay: ReplayMode = "on"
+
+    @property
+    def streams_only(self) -> bool:
+        """Whether it answers only with streams; whole answers are assembled from them."""
+        return self.provider.streams_only or "streams_only" in FORMATS[self.format].quirks
 
 
 def terms_of(target: Target, settings: Settings, header: bytes = b"") -> Terms | None:
     """On which terms other models' thoughts are quoted to it, by settings and a request's own header."""
     of_all = settings.continuity
-    terms = Terms(of_all.mode, of_all.count, of_all.max_chars, of_all.after_compaction)
+    terms = Terms(of_all.mode, of_all.count, of_all.max_chars, of_all.after_compaction, of_all.after_compaction_by)
     route = settings.routes.get(target.route)
     of_model = setting_for(target.name, of_all.models)
     narrower = (route.continuity if route else None, of_model, target.provider.continuity)
@@ -182,7 +190,7 @@ def _choose(settings: Settings, key: ChoiceKey) -> Target:
     model = key.model
     if key.provider is not None:
         return _target(settings, settings.providers[key.provider], model=model, format=key.format)
-    if settings.default_provider is not None and not _is_configured(settings, model):
+    if settings.default_provider is not None and not _names_provider(settings, model):
         return _target(settings, settings.providers[settings.default_provider], model=model, format=key.format)
     return _by_prefix(settings, model, key.format)
 
@@ -198,40 +206,84 @@ def _by_prefix(settings: Settings, model: str, format: FormatName) -> Target:
 def named_provider(settings: Settings, route: Route) -> Provider:
     """The provider that an address names, or the default."""
     name = route.provider or settings.default_provider
-    if name is None:
+    if name is None or (route.provider is None and _is_misspelled(settings.providers[name], route, settings)):
         near = meant_path(route.path, settings.providers)
-        how = "Put a provider's name first (/deepseek/…), or start with --upstream to make one the default."
+        rest = route.path[:100] if route.path.startswith(("/v1", "/api")) else "/v1/chat/completions"
+        how = f"Start the path with a provider: /deepseek{rest}."
         raise Declined(
             404,
             "unknown_path",
-            f"There is nothing at {route.path[:200]}.",
+            f"Unknown path {route.path[:200]}.",
             f"Did you mean {near}? {how}" if near else how,
         )
     return settings.providers[name]
 
 
-def _is_configured(settings: Settings, model: str) -> bool:
-    """Whether a model's name begins with a provider of the settings file: only then is that no part of the name."""
+def _is_misspelled(default: Provider, route: Route, settings: Settings) -> bool:
+    """Whether a path begins with what was meant as a provider's name. The caller's key is then not for the default: it
+    is near such a name, or an address of clients follows it. What the default's own address has may stand there."""
+    first, _, rest = route.path.lstrip("/").partition("/")
+    own = {urlsplit(base).path.lstrip("/").partition("/")[0] for base in (default.base_url, *default.bases.values())}
+    if not rest or is_version(first) or first in ("api", *own):
+        return False
+    return is_client_path(rest) or _looks_like_provider(first, settings)
+
+
+def _looks_like_provider(name: str, settings: Settings) -> bool:
+    return nearest(name[:_LONGEST], _provider_names(settings.providers), cutoff=_MISSPELLED) is not None
+
+
+def _names_provider(settings: Settings, model: str) -> bool:
+    """Whether a model's name begins with a provider's, or with what was meant as one.
+
+    Servers of others' models name them so themselves (`openai/gpt-oss-120b`): where such a one is the default, only
+    providers of the settings file count.
+    """
     prefix, _, rest = model.partition("/")
-    name = canonical_name(prefix)
-    return bool(rest) and name in settings.configured and name != settings.default_provider
+    name, default = canonical_name(prefix), settings.default_provider
+    assert default is not None
+    if not rest:
+        return False
+    if name in settings.configured and name != default:
+        return True
+    row = host_named(default)
+    if row is None or not row.makes_models:
+        return False
+    if name == default:  # which has no such model; a server that only speaks as it does may
+        return host_at(settings.providers[default].base_url) is row
+    return name in settings.providers or _looks_like_provider(prefix, settings)
 
 
 def _target(settings: Settings, provider: Provider, *, model: str, format: FormatName) -> Target:
     """In the client's own format where the provider has it, else in the provider's first."""
     name = f"{provider.name}/{model}"
-    target_format = _format_for(provider, model, format)
-    auth = auth_for(provider, target_format)
-    provider = provider if auth == provider.auth else replace(provider, auth=auth)
+    target_format = provider.door or _format_for(provider, model, format)
+    provider = asked_in(provider, target_format)
     tags = provider.tags if provider.tags is not None else settings.tags
     plain = is_plain(b"", provider.content, settings.content)
-    return Target(provider, model, target_format, name=name, header=header_value(name), tags=tags, is_plain=plain)
+    return Target(
+        provider,
+        model,
+        target_format,
+        name=name,
+        header=header_value(name),
+        tags=tags,
+        is_plain=plain,
+        replay=provider.replay or settings.replay.mode,
+    )
+
+
+def asked_in(provider: Provider, format: FormatName) -> Provider:
+    """A provider with the way in which it is shown its key in a format."""
+    auth = auth_for(provider, format)
+    return provider if auth == provider.auth else replace(provider, auth=auth)
 
 
 def _format_for(provider: Provider, model: str, format: FormatName) -> FormatName:
-    """A guest's model is asked in its maker's format, and no other model in that."""
+    """A guest's model is asked in its maker's format, and no other model in that; in a format of the provider's own
+    any."""
     row = host_named(provider.name)
-    if row is not None and row.guests:
+    if row is not None and row.guests and not (format in row.owns and format in provider.formats):
         maker = maker_of(model)
         found = row.guests.get(maker.name, "") if maker is not None else ""
         if found in provider.formats:
@@ -244,11 +296,11 @@ def _format_for(provider: Provider, model: str, format: FormatName) -> FormatNam
 def _unknown(settings: Settings, model: str) -> Declined:
     if not model:
         return Declined(400, "model_missing", "The request names no model.", 'Set "model" to "provider/model".')
-    routes = f" or a route ({', '.join(sorted(settings.routes))})" if settings.routes else ""
+    routes = f" Routes: {', '.join(sorted(settings.routes))}." if settings.routes else ""
     near = meant_model(model, settings)
-    how = f"Write it as provider/model{routes}, or put the provider into the address: /deepseek/v1/…"
-    problem = f"No provider is known for the model {model[:120]!r}."
-    return Declined(404, "unknown_model", problem, f"Did you mean {near}? {how}" if near else how)
+    how = f"Did you mean {near}?" if near else f"Write provider/{model.rpartition('/')[2][:60]}."
+    remedy = f"{how} Or put the provider into the address: /deepseek/v1.{routes}"
+    return Declined(404, "unknown_model", f"Which provider has {model[:120]!r}?", remedy)
 
 
 # --- what a client probably meant by an address or a model that nobody knows ------------------------------------------
@@ -289,6 +341,9 @@ MANAGEMENT_PATHS = (
 _LONGEST = 200
 """Looking for a word that is near takes time with its length."""
 
+_MISSPELLED = 0.75
+"""How near a word is that is refused for it: one letter of four. No path of a known API begins so."""
+
 
 def meant_path(path: str, providers: Iterable[str]) -> str | None:
     """A provider whose name is misspelled, or an address that is."""
@@ -303,9 +358,12 @@ def meant_path(path: str, providers: Iterable[str]) -> str | None:
 
 def meant_provider(name: str, providers: Iterable[str]) -> str | None:
     """By its name or one of its aliases."""
-    known = [*providers, *(alias for row in PROVIDERS for alias in row.aliases)]
-    near = nearest(name, known) if name and len(name) <= _LONGEST else None
+    near = nearest(name, _provider_names(providers)) if name and len(name) <= _LONGEST else None
     return canonical_name(near) if near else None
+
+
+def _provider_names(providers: Iterable[str]) -> list[str]:
+    return [*providers, *(alias for row in PROVIDERS for alias in row.aliases)]
 
 
 def meant_model(model: str, settings: Settings) -> str | None:

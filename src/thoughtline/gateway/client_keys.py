@@ -26,10 +26,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.catalogue import ContentWord
-from thoughtline.settings import Settings, check_exposure
+from thoughtline.catalogue import ContentWord, ReplayMode
+from thoughtline.settings import Settings, check_exposure, make_private
 from thoughtline.stores import Clock, LayeredStore, Note, Store
 from thoughtline.values.digests import secret_digest
+from thoughtline.values.errors import StoreError
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,9 @@ NAMESPACE = "client-keys"
 PREFIX = "tl-"
 KEPT_SECONDS = 100 * 365 * 86400.0
 """Notes expire; these don't, for anybody alive."""
+
+LOOK_SECONDS = 1.0
+"""How often the store is asked for keys that callers show and nobody knows: whoever makes some up costs no more."""
 
 _REVOKED = ".revoked"
 """A revocation is a note of its own: no older copy of the key, written late, can undo it."""
@@ -48,15 +52,13 @@ _RANDOM_BYTES = 32
 _CHECKSUM_LENGTH = 6
 
 FILE_NAME = "client-keys-required"
-_MARK_TEXT = (
-    "Client keys were made for this gateway: without one nobody gets in. `thoughtline keys open` undoes that.\n"
-)
+_MARK_TEXT = "Client keys were made for this gateway: every caller needs one. `thoughtline keys clear` undoes that.\n"
 
 
 class ClientKey(Struct, frozen=True, omit_defaults=True):
     """A key, without the key. `id` is the beginning of its digest; limits of None are none.
 
-    `content` is how its chat answers come, over what settings say.
+    `content` is how its chat answers come, and `replay` whether reasoning is put back, over what settings say.
     """
 
     id: str
@@ -68,6 +70,7 @@ class ClientKey(Struct, frozen=True, omit_defaults=True):
     concurrent_streams: int | None = None
     revoked: bool = False
     content: ContentWord | None = None
+    replay: ReplayMode | None = None
 
     def is_good(self, now: float) -> bool:
         return not self.revoked and (self.expires_at is None or now < self.expires_at)
@@ -128,6 +131,7 @@ class ClientKeys:
         self._opened_at: float | None = None
         self._is_marked = False
         self.is_certain = False
+        self._looked_at = float("-inf")
         self._setting: bool | None = None
         self._is_exposed = False
         self.are_required: bool | None = None
@@ -179,6 +183,17 @@ class ClientKeys:
         key = self._keys.get(digest_of(credential))
         return key if key is not None and key.is_good(self._clock()) else None
 
+    async def look_again(self, credential: str) -> None:
+        """Look into the store for a key that is not known here and may be good, unless somebody just did."""
+        now = time.monotonic()
+        if not has_checksum(credential) or now - self._looked_at < LOOK_SECONDS:
+            return
+        self._looked_at = now
+        try:
+            await self.refresh()
+        except StoreError as error:
+            log.warning("client keys could not be looked up: %s", error)
+
     def listed(self) -> tuple[ClientKey, ...]:
         """All keys, oldest first."""
         return tuple(sorted(self._keys.values(), key=lambda key: (key.created_at, key.id)))
@@ -194,7 +209,7 @@ class ClientKeys:
                 self._learn(name, value)
         for digest in self._revoked & self._keys.keys():
             self._keys[digest] = replace(self._keys[digest], revoked=True)
-        self.is_certain = self.is_certain or not isinstance(self._store, LayeredStore) or self._store.is_settled
+        self.is_certain = self.is_certain or _is_certain(self._store)
         self._look_at_mark()
 
     def _forget_if_opened(self, value: bytes | None) -> None:
@@ -244,6 +259,7 @@ class ClientKeys:
         concurrent_streams: int | None = None,
         expires_at: float | None = None,
         content: ContentWord | None = None,
+        replay: ReplayMode | None = None,
     ) -> NewKey:
         """Make a key. Beside a good key of the same name it is the same caller's, so that keys can be changed."""
         secret = make_secret()
@@ -258,6 +274,7 @@ class ClientKeys:
             requests_per_minute=requests_per_minute,
             concurrent_streams=concurrent_streams,
             content=content,
+            replay=replay,
         )
         await self._keep(digest, msgspec.json.encode(key))
         self._keys[digest] = key
@@ -283,6 +300,12 @@ class ClientKeys:
         await self._store.put_note(Note(NAMESPACE, place, value, self._clock() + KEPT_SECONDS))
 
 
+def _is_certain(store: Store) -> bool:
+    """Whether what a store says of keys is all there is to know. One whose file is damaged has none, as if it were
+    gone: whether there once were some is for the mark to say."""
+    return not isinstance(store, LayeredStore) or store.is_settled or store.is_damaged
+
+
 class KnowsKeys(Protocol):
     """The client keys. Whether they `are_required` is None while nobody knows; they `are_known` when the store was
     asked, and has those that once were made."""
@@ -298,6 +321,8 @@ class KnowsKeys(Protocol):
     def follow(self, settings: Settings) -> None: ...
 
     def find(self, credential: str) -> ClientKey | None: ...
+
+    async def look_again(self, credential: str) -> None: ...
 
     async def refresh(self) -> None: ...
 
@@ -316,6 +341,9 @@ class NoKeys:
 
     def find(self, credential: str) -> None:
         return None
+
+    async def look_again(self, credential: str) -> None:
+        """There is nothing to find."""
 
     async def refresh(self) -> None:
         """There is nothing to learn."""
@@ -350,7 +378,7 @@ class KeyMark:
         if self.is_set:
             return
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(self.path.parent)
             self.path.touch(0o600)
             self.path.write_text(_MARK_TEXT)
         except OSError as error:

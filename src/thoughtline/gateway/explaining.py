@@ -21,9 +21,9 @@ from thoughtline.gateway.admin.request_answers import (
 )
 from thoughtline.gateway.masking import masked_body, masked_url, masked_words
 from thoughtline.gateway.recent import AttemptNote, KeptBodies, RefusalNote, Served
-from thoughtline.providers.refusals import Remedy, Rule
+from thoughtline.gateway.verdicts import REMEDIES, RULES
 from thoughtline.replay.refusals import Correction, Refusal
-from thoughtline.values.outcome import Deed, Reason, TurnNote
+from thoughtline.values.outcome import Reason, Treatment, TurnNote
 
 WORDS = 500
 """Characters of what a provider says that are shown."""
@@ -48,7 +48,7 @@ def view_of(
     return RequestView(
         **_members(served, worker),
         tried=[_attempt(one, learned.get(one.target.name, []), overridden) for one in served.attempts],
-        turns=[_turn(note, last, expired) for note in notes if last is not None],
+        turns=[_turn(note, last, expired, served.line.mode) for note in notes if last is not None],
         findings=[Place(rule, place) for rule, place in served.line.findings],
         bodies=None if bodies is None else _bodies(bodies),
     )
@@ -69,13 +69,22 @@ def outcome_of(served: Served) -> RequestOutcome:
         return "gone"
     if line.code:
         return "failed" if line.code.startswith("upstream_") else "declined"
-    if line.status >= 500:
+    if line.status >= 500 or (line.verdict and line.status < 400):
         return "failed"
     if line.status >= 400:
         return "refused"
     if line.healed:
         return "healed"
-    return "restored" if line.restored or line.inherited or line.blank or line.stripped else "ok"
+    if line.blank:
+        return "blank"
+    return "restored" if line.restored or line.inherited or line.stripped else "ok"
+
+
+_AS_LOGGED = (
+    *("verdict", "mode", "would", "status", "method", "tenant", "session", "agent", "format", "provider", "model"),
+    *("is_streaming", "attempts", "captured", "own_ms", "upstream_ms", "bytes_up", "bytes_down", "store"),
+)
+"""Members of a row that are the log's."""
 
 
 def _members(served: Served, worker: str) -> dict[str, Any]:
@@ -88,34 +97,20 @@ def _members(served: Served, worker: str) -> dict[str, Any]:
         "at": moment(served.began_at),
         "phase": phase_of(served),
         "outcome": outcome,
-        "summary": _summary(served, outcome, refusal),
-        "status": line.status,
+        "summary": _summary(served, outcome),
         "code": line.code or (refusal.code if refusal is not None and outcome in ("refused", "failed") else ""),
         "message": _message(served, outcome, refusal),
-        "method": line.method,
+        **{name: getattr(line, name) for name in _AS_LOGGED},
         "path": served.path,
         "action": line.route,
-        "tenant": line.tenant,
-        "session": line.session,
-        "agent": line.agent,
+        "caller": served.caller,
         "client": client_of(served.user_agent),
-        "format": line.format,
-        "provider": line.provider,
-        "model": line.model,
         "route": line.via,
-        "is_streaming": line.is_streaming,
-        "attempts": line.attempts,
-        "kept": sum(note.deed == "kept" for note in last.notes or ()) if last is not None else 0,
+        "kept": sum(note.treatment == "kept" for note in last.notes or ()) if last is not None else 0,
         **line.counted,
-        "captured": line.captured,
         "total_ms": round(served.seconds * 1000, 1),
-        "own_ms": line.own_ms,
-        "upstream_ms": line.upstream_ms,
         "first_byte_ms": None if served.first_byte_seconds is None else round(served.first_byte_seconds * 1000, 1),
-        "bytes_up": line.bytes_up,
-        "bytes_down": line.bytes_down,
         "tokens": None if served.tokens is None else Tokens(*served.tokens),
-        "store": line.store,
         "worker": worker,
     }
 
@@ -126,24 +121,19 @@ def _message(served: Served, outcome: RequestOutcome, refusal: RefusalNote | Non
     return masked_words(refusal.words, 200) if refusal is not None and outcome in ("refused", "failed") else ""
 
 
-def _summary(served: Served, outcome: RequestOutcome, refusal: RefusalNote | None) -> str:
-    """One sentence for people."""
+def _summary(served: Served, outcome: RequestOutcome) -> str:
+    """One sentence for people; of a failure its verdict."""
     line = served.line
     done = ", ".join(f"{number} {words}" for name, words in COUNTED_AS if (number := getattr(line, name)))
     match outcome:
-        case "refused":
-            about = f": {meaning_of(refusal.refusal)}" if refusal is not None and refusal.refusal is not None else ""
-            return f"{line.provider} refused it with {line.status}{about}"
+        case "refused" | "failed" | "declined" | "gone":
+            return line.verdict
         case "healed":
             first = next((one for attempt in served.attempts for one in attempt.refusals), None)
             about = meaning_of(first.refusal) if first is not None and first.refusal is not None else "refused"
             return f"{line.provider} refused it first ({about}); corrected, sent again and answered"
-        case "failed":
-            return f"no answer of {line.provider or 'any provider'}: {line.code or line.status}"
-        case "declined":
-            return f"declined here: {served.message or line.code}"
-        case "gone":
-            return "the client left before the end"
+        case _ if line.mode == "observe":
+            return f"only observed; would have been: {line.would}" if line.would else "only observed; nothing to do"
         case _:
             return done or ("passed on" if served.is_over else "under way")
 
@@ -185,6 +175,9 @@ def _attempt(one: AttemptNote, learned: list[str], overridden: frozenset[str]) -
 def correction_words(one: Correction) -> str:
     """What a refusal taught, as a sentence."""
     what = " ".join(filter(None, (one.change.replace("_", " "), one.field, one.scope)))
+    if one.rule is not None:
+        how = " ".join((one.rule.do.replace("_", " "), *one.rule.values))
+        what = f"setting {one.field}: {how}" + (f" where {one.rule.when}" if one.rule.when else "")
     return f"{what} (learned from a {one.evidence.status} on {moment(one.learned_at):%Y-%m-%d})"
 
 
@@ -203,16 +196,18 @@ def _refusal(one: RefusalNote, was_healed: bool) -> RefusalView:
     )
 
 
-def _turn(note: TurnNote, attempt: AttemptNote, expired: frozenset[str]) -> TurnView:
+def _turn(note: TurnNote, attempt: AttemptNote, expired: frozenset[str], mode: str) -> TurnView:
     why = "expired" if note.why == "no_record" and note.record in expired else note.why
     wire = FORMATS[attempt.target.format]
-    is_record = note.deed in ("kept", "restored")
+    is_record = note.treatment in ("kept", "restored")
     return TurnView(
         f"{wire.list_place}/{note.at}",
         note.at,
-        note.deed,
+        note.treatment,
         why=why,
-        words=words_of(note.deed, why),
+        words=words_of(note.treatment, why)
+        if mode == "on" or note.treatment == "kept"
+        else f"not {words_of(note.treatment, why)}",
         record=note.record or None if is_record else None,
     )
 
@@ -221,7 +216,7 @@ def _bodies(kept: KeptBodies) -> Bodies:
     return Bodies(masked_body(kept.client), masked_body(kept.upstream), kept.is_cut)
 
 
-# --- rules, remedies, deeds and reasons as people read them -----------------------------------------------------------
+# --- what was done about a turn, and why, as people read it -----------------------------------------------------------
 
 
 COUNTED_AS = (
@@ -230,69 +225,37 @@ COUNTED_AS = (
     ("blank", "blank"),
     ("stripped", "stripped"),
     ("missing", "missing"),
+    ("dropped", "not read"),
     ("checkpoints", "checkpoints quoted"),
 )
 
-RULES: dict[Rule, str] = {
-    "missing": "a turn lacks the reasoning that it must carry",
-    "misplaced": "reasoning is where it must not be",
-    "reordered": "the reasoning of a turn is not in the order in which the model gave it",
-    "altered": "reasoning came back changed",
-    "foreign": "a signature or ciphertext that this provider, account or model did not make",
-    "truncated": "a signature that is cut short",
-    "unpaired": "an item without the one it belongs to",
-    "duplicated": "the same reasoning twice",
-    "forbidden": "a member that this provider does not accept",
-    "stale-id": "an id that the provider no longer keeps",
-    "bound-prefix-changed": "something before a thinking block was changed",
-    "thinking-off": "thinking is off, and the last turn has thinking",
-    "thinking-last": "a turn ends with thinking",
-    "thinking-conflict": "another parameter excludes thinking",
-    "thinking-mode": "this model does not accept that mode of thinking",
-    "thinking-unsupported": "this model never thinks",
-}
-
-REMEDIES: dict[Remedy, str] = {
-    "restore": "put back what was lost",
-    "restore_exact": "send the blocks as the model gave them",
-    "strip_field": "leave the member out",
-    "drop_member": "leave the member out",
-    "strip_seal": "leave the signature out",
-    "unpair": "leave the ids of items out",
-    "drop_item": "leave the item out",
-    "drop_block": "leave the thinking block out",
-    "bare_loop": "leave out the thinking of the turn that is continued",
-    "add_filler_text": "add the least text that is accepted",
-    "pause_thinking": "switch thinking off for this request",
-    "stop_asking": "don't ask for thinking",
-    "adapt_thinking": "use the model's own thinking mode",
-    "pass_on": "only the client can fix it",
-}
-
-_DEEDS: dict[Deed, str] = {
+_TREATMENTS: dict[Treatment, str] = {
     "kept": "kept: the client sent it",
     "restored": "restored",
     "inherited": "borrowed from an earlier turn",
-    "blank": "replaced by a blank",
+    "blank": "sent blank",
     "stripped": "removed",
     "missing": "missing",
 }
 
 REASONS: dict[Reason, str] = {
     "": "",
-    "lineage": "found by the whole conversation before it",
-    "outline": "found by the conversation without tool results",
-    "call": "found by the id, name and arguments of a call",
-    "item": "found by the id of an item",
-    "seal": "found by its signature",
-    "context": "found by its text and the three turns before",
-    "before": "found by its text and the turn before",
-    "session": "found by its text within the session",
-    "place": "found by what is before it",
-    "prefix": "found by everything before it",
-    "merged": "found as several turns that the client merged into one",
+    "lineage": "same conversation so far, same system prompt",
+    "any_frame": "same conversation so far; system prompts are ignored, as [replay] any_system_prompt says",
+    "outline": "same conversation so far but for results of tools",
+    "call": "same id, name and arguments of a call",
+    "item": "same id of an item",
+    "seal": "same signature",
+    "context": "same text after the same three turns, same system prompt",
+    "before": "same text after the same turn, same system prompt",
+    "session": "same text in the session that the client names",
+    "place": "same conversation up to it, same system prompt",
+    "prefix": "same conversation, system prompt and tools before it",
+    "merged": "several turns that the client wrote as one",
     "no_record": "there is no record of this turn: it was never seen here, was seen with another key, or was forgotten",
     "ambiguous": "several records match and differ, so none was used",
+    "other_user": "a turn in the same words is remembered, but for another end user",
+    "other_frame": "a turn in the same words is remembered, but under another system prompt",
     "text_differs": "there is a record for this place, but the client sent other text or calls",
     "unproven": "a record looks the same, but nothing proves that it belongs to this turn",
     "expired": "its record has expired",
@@ -309,9 +272,9 @@ REASONS: dict[Reason, str] = {
 }
 
 
-def words_of(deed: Deed, why: Reason) -> str:
+def words_of(treatment: Treatment, why: Reason) -> str:
     about = REASONS[why]
-    return f"{_DEEDS[deed]}: {about}" if about and deed != "kept" else _DEEDS[deed]
+    return f"{_TREATMENTS[treatment]}: {about}" if about and treatment != "kept" else _TREATMENTS[treatment]
 
 
 def meaning_of(refusal: Refusal) -> str:

@@ -14,7 +14,7 @@ from thoughtline.encodings import Decompressor
 from thoughtline.failover.failures import FAILURE_HOLDERS, TargetFailure, failure_of
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE, EventStream
 from thoughtline.formats.framing import Frame
-from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
+from thoughtline.gateway.http_client import UpstreamCut, UpstreamResponse
 from thoughtline.values.errors import DecodeError
 
 LOOKED_AT_BYTES = 64 * 2**10

@@ -14,16 +14,17 @@ import asyncio
 import contextlib
 import logging
 import time
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from thoughtline.failover.breakers import Breaker
+from thoughtline.failover.breakers import PROBE_SECONDS, Breaker
+from thoughtline.failover.failures import LONGEST_PAUSE_SECONDS
 from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.admin.request_answers import RequestRow
 from thoughtline.gateway.bus import MAX_ROWS_WAITING, StoreCounts, StoreTotals, parts_of, worker_name
-from thoughtline.gateway.fleet_counts import FleetCounts, HeldFact, RequestsFact
+from thoughtline.gateway.fleet_counts import Count, FleetCounts, HeldFact, RequestsFact
 from thoughtline.gateway.journal import Journal
 from thoughtline.stores import Channel, Clock
 from thoughtline.stores.base import Counters
@@ -43,38 +44,47 @@ SILENT_SECONDS = 15.0
 """Who has said nothing for so long is gone; and who has not even heard itself is cut off."""
 
 FIRST_PAUSE_SECONDS, LAST_PAUSE_SECONDS = 0.5, 5.0
+MOST_IGNORED = 64
 _HEAD_BYTES = 512
 """As much as a message has beside its facts or rows, at most."""
+
+
+MOST_APART_SECONDS = 60.0
+"""How old a message may be, by the clocks of both: what was kept and is said again much later is not believed."""
+
+Pause: TypeAlias = Annotated[float, Meta(ge=0, le=LONGEST_PAUSE_SECONDS)]
 
 
 class BreakerFact(Struct, frozen=True, array_like=True, tag="breaker"):
     """A breaker that has opened, is being tried, or, without openings, has closed. Times are from now on."""
 
     target: str
-    failures: int = 0
-    openings: int = 0
-    open_seconds: float = 0.0
-    probe_seconds: float = 0.0
+    failures: Count = 0
+    openings: Count = 0
+    open_seconds: Pause = 0.0
+    probe_seconds: Annotated[float, Meta(ge=0, le=PROBE_SECONDS)] = 0.0
 
 
 class AsideFact(Struct, frozen=True, array_like=True, tag="aside"):
     """A provider's key is left alone for so long; 0: it is good again. Its name is a digest."""
 
     name: str
-    seconds: float
+    seconds: Pause
 
 
 Fact: TypeAlias = RequestsFact | HeldFact | BreakerFact | AsideFact
 
 
 class News(Struct, frozen=True, omit_defaults=True):
-    """A message. `greets` asks the others for all they know; `is_whole`: forget what this one has said before.
+    """A message. `at` is when it was sent. `greets` asks the others for all they know; `is_whole`: forget what this one
+    has said before.
 
     `listens`: somebody follows the requests there. `resets` tells everybody to count anew.
     """
 
     worker: str
     counts: StoreCounts
+    at: float = 0.0
     facts: tuple[Fact, ...] = ()
     greets: bool = False
     leaves: bool = False
@@ -88,7 +98,7 @@ class Rows(Struct, frozen=True, omit_defaults=True):
 
     worker: str
     rows: tuple[RequestRow, ...] = ()
-    lost: int = 0
+    lost: Annotated[int, Meta(ge=0)] = 0
 
 
 class Fleet:
@@ -113,6 +123,7 @@ class Fleet:
         self._wake = asyncio.Event()
         self._heard_at: dict[str, float] = {}
         self._listening: set[str] = set()
+        self._ignored: set[str] = set()
         self._targets: set[str] = set()
         self._keys: set[str] = set()
         self._rows: list[bytes] = []
@@ -149,7 +160,7 @@ class Fleet:
             await self._task
         if self.is_open:
             with contextlib.suppress(StoreError):
-                await self._publish(NEWS, self._encode(News(self.name, StoreCounts(), leaves=True)))
+                await self._publish(NEWS, self._encode(News(self.name, StoreCounts(), self._clock(), leaves=True)))
         self.is_open = False
         await self._channel.close()
 
@@ -242,6 +253,9 @@ class Fleet:
         if news.worker == self.name:
             self._come_back()
             return
+        if abs(self._clock() - news.at) > MOST_APART_SECONDS:
+            self._ignore(news.worker)
+            return
         if news.leaves:
             self._lose(news.worker)
             return
@@ -259,6 +273,12 @@ class Fleet:
         if news.greets:
             self._tells_all = True
             self._wake.set()
+
+    def _ignore(self, worker: str) -> None:
+        """What is not of now is not believed, which is logged once for each process that says it."""
+        if worker not in self._ignored and len(self._ignored) < MOST_IGNORED:
+            self._ignored.add(worker)
+            log.warning("what the replica %.40s says is not of now: are the clocks of all machines right?", worker)
 
     def _come_back(self) -> None:
         """What was said came back: the others hear it too."""
@@ -318,7 +338,15 @@ class Fleet:
         self._tells_all = self._greets = self._resets = False
         for part in parts_of([self._encode(fact) for fact in facts], self._most_bytes):
             listens = self._journal.listeners > 0
-            news = News(self.name, self._totals.own, greets=greets, is_whole=is_whole, listens=listens, resets=resets)
+            news = News(
+                self.name,
+                self._totals.own,
+                self._clock(),
+                greets=greets,
+                is_whole=is_whole,
+                listens=listens,
+                resets=resets,
+            )
             await self._publish(NEWS, _with_list(self._encode(news), b"facts", part))
             is_whole = greets = resets = False
 

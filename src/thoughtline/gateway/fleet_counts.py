@@ -11,26 +11,29 @@ from __future__ import annotations
 import heapq
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from thoughtline.gateway.limits import WINDOW_SECONDS, OwnCounts
+
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000)]
+"""What another process may say that it counted: no number below zero lifts a limit."""
 
 
 class RequestsFact(Struct, frozen=True, array_like=True, tag="asked"):
     """So many requests were let in with a key, so many seconds ago."""
 
     key: str
-    seconds: float
-    count: int
+    seconds: Annotated[float, Meta(ge=0, le=WINDOW_SECONDS)]
+    count: Count
 
 
 class HeldFact(Struct, frozen=True, array_like=True, tag="held"):
     """So many streams of a key are open now."""
 
     key: str
-    streams: int
+    streams: Count
 
 
 CountFact: TypeAlias = RequestsFact | HeldFact

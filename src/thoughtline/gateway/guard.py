@@ -20,7 +20,7 @@ FREE_TRIES = 10
 
 PAUSE_SECONDS = 1.0
 MOST_WAITING = 16
-"""How many of an address may wait at once. What is more is not looked at: else guesses side by side would be quick."""
+"""How many of an address may wait at once. What is wrong beyond that is refused at once."""
 
 FORGET_SECONDS = 600.0
 MOST_ADDRESSES = 1000
@@ -53,7 +53,12 @@ class Guard:
         self._used: set[str] = set()
 
     async def judge(self, address: str, *, is_right: bool) -> None:
-        """Returns at once for a right token; for a wrong one after a pause, where too many came from that address."""
+        """Returns at once for a right token; for a wrong one after a pause, where too many came from that address.
+
+        Many may share an address (a reverse proxy's): those who are wrong don't lock out who is right.
+        """
+        if is_right:
+            return
         tries = self._tries_of(address)
         if tries.waiting >= MOST_WAITING:
             raise Declined(
@@ -63,8 +68,6 @@ class Guard:
                 "Wait a second, then try again.",
                 retry_after_seconds=PAUSE_SECONDS,
             )
-        if is_right:
-            return
         tries.wrong, tries.latest = tries.wrong + 1, self._clock()
         self._tries[address] = tries
         self._tries.move_to_end(address)

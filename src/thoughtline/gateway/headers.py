@@ -15,9 +15,9 @@ from thoughtline.catalogue import Provider
 from thoughtline.credentials import CREDENTIALS, signed_headers
 from thoughtline.encodings import ACCEPTED
 from thoughtline.formats import FORMATS
-from thoughtline.gateway.client_keys import KnowsKeys
+from thoughtline.gateway.client_keys import has_checksum
 from thoughtline.values.errors import Declined
-from thoughtline.values.outcome import REPLAY_HEADER
+from thoughtline.values.outcome import FINDINGS_HEADER, REPLAY_HEADER, finding_words
 from thoughtline.values.turns import FormatName
 
 Headers = list[tuple[bytes, bytes]]
@@ -111,12 +111,15 @@ def request_headers(
     if provider.headers:
         own = {name.lower() for name in provider.headers}
         kept = [pair for pair in kept if pair[0] not in own]
-        kept += provider.headers.items()
+        kept += [(name.lower(), value) for name, value in provider.headers.items()]
     # What the client takes and we can read: a response is passed on as it came, and read beside that.
     readable = _readable(b",".join(accepted)) if accepted else "identity"
     kept.append(("accept-encoding", _text(b",".join(accepted)) if is_given else readable))
     return kept
 
+
+OWN_AGENT = (b"user-agent", b"thoughtline")
+"""Of requests that the gateway makes for itself: fronts of some providers refuse those that have none."""
 
 _OF_A_FORMAT = (b"anthropic-", b"openai-", b"x-goog-", b"x-stainless-")
 """Headers that only a provider of the client's own format understands."""
@@ -163,7 +166,7 @@ def response_headers(received: Sequence[tuple[str, str]]) -> Headers:
     return kept
 
 
-FINDINGS = b"x-thoughtline-findings"
+FINDINGS = FINDINGS_HEADER.encode()
 
 
 def with_findings(headers: Headers, rules: Iterable[str]) -> Headers:
@@ -174,7 +177,7 @@ def with_findings(headers: Headers, rules: Iterable[str]) -> Headers:
         rule, _, count = part.partition("=")
         counts[rule] += int(count) if count.isdecimal() else 0
     counts.update(rules)
-    summary = ", ".join(f"{rule}={count}" for rule, count in counts.items() if count)
+    summary = finding_words(counts)
     others = [(name, value) for name, value in headers if name != FINDINGS]
     return [*others, (FINDINGS, summary.encode())] if summary else headers
 
@@ -212,11 +215,8 @@ def _without_own_cookie(value: bytes) -> bytes:
 
 
 def _text(value: bytes) -> str:
-    """For the HTTP client, which writes text as UTF-8: then UTF-8 arrives as it came. Other bytes it can't write."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value.decode("latin-1")
+    """For the HTTP client, which writes it back the same way: every byte arrives as it came."""
+    return value.decode("utf-8", "surrogateescape")
 
 
 def _credential(provider: Provider, key: str) -> list[tuple[str, str]]:
@@ -239,25 +239,29 @@ def _readable(accepted: bytes) -> str:
 
 
 def check_what_goes_up(
-    provider: str, url: str, headers: Sequence[tuple[str, str]], token: str | None, keys: KnowsKeys
+    provider: Provider, key: str, url: str, *, headers: Sequence[tuple[str, str]], token: str | None
 ) -> None:
-    """Raises if the admin token or a client key would reach a provider."""
+    """Raises if the admin token or a client key would reach a provider: of this gateway, known yet or not, or another.
+
+    `key` is the one that it is asked with; where the provider is a gateway itself, that is a client key of its own.
+    """
     joined = "\n".join((url, *chain.from_iterable(headers)))
     if not ("%" in url or (token and token in joined) or _CLIENT_KEY.search(joined) or _BASIC.search(joined)):
         return  # as nearly always
+    ours = "\n".join((key, *provider.headers.values()))
     for text in _texts(url, headers):
         if token and token in text:
             raise Declined(
                 403,
                 "admin_token",
-                f"This is the gateway's admin token, which {provider} must not see.",
+                f"This is the gateway's admin token, which {provider.name} must not see.",
                 "Use a key of the provider; GET /api/openapi.json lists what the token is for.",
             )
-        if any(keys.find(found) for found in _CLIENT_KEY.findall(text)):
+        if any(has_checksum(found) and found not in ours for found in _CLIENT_KEY.findall(text)):
             raise Declined(
                 403,
                 "client_key",
-                f"A client key of the gateway is where {provider} would see it.",
+                f"A client key of the gateway is where {provider.name} would see it.",
                 "Send it as a bearer token, and nowhere else.",
             )
 

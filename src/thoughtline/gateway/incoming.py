@@ -20,14 +20,20 @@ from thoughtline.gateway.access import LOOKED_AT, PROBES, Head, Visitor, visitor
 from thoughtline.gateway.asgi import Receive, Scope
 from thoughtline.gateway.choosing import ChoiceKey, Choices, Conversation, choices_of, conversation_of
 from thoughtline.gateway.client_keys import PREFIX, ClientKey, KnowsKeys, has_checksum
+from thoughtline.gateway.in_flight import GATEWAY, Owner
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
 from thoughtline.gateway.tracing import ExchangeTrace
+from thoughtline.providers import host_named
 from thoughtline.replay.remembering import Cut
 from thoughtline.sessions import first_model, who_asks
 from thoughtline.settings import ServerSettings
-from thoughtline.values.errors import Declined, LimitExceeded
+from thoughtline.values.errors import Declined, Fault, LimitExceeded
 from thoughtline.values.identity import Identity
+from thoughtline.working import WORK_SHARE, WorkShare
+
+IS_COUNTED = "thoughtline.is_counted"
+"""In the scope of a request that was counted in its caller's limits before."""
 
 
 class ClientGone(Exception):
@@ -39,7 +45,8 @@ class Caller(Struct, frozen=True, gc=False):
 
     `is_free` where nobody needs a key of ours, as far as we know for certain. `is_website` where a page of another
     site made a browser ask. `is_local` where a program of this machine asks for itself, or strangers may do as it does.
-    `is_signed` where it shows a signature of AWS, whose key stays with it.
+    `is_signed` where it shows a signature of AWS, whose key stays with it. `shows_client_key`: it shows what looks like
+    a key of ours, and is none that we know.
     """
 
     tenant: str
@@ -49,6 +56,7 @@ class Caller(Struct, frozen=True, gc=False):
     is_website: bool = False
     is_local: bool = False
     is_signed: bool = False
+    shows_client_key: bool = False
 
 
 class Incoming(Struct):
@@ -78,6 +86,7 @@ class Incoming(Struct):
     conversation: Conversation = Conversation()
     began: float = field(default_factory=time.perf_counter)
     trace: ExchangeTrace | None = None
+    owner: Owner = GATEWAY
 
     async def take_in(self) -> None:
         """Who asks for what, and who can be asked for it. Raises where that is nobody."""
@@ -86,9 +95,11 @@ class Incoming(Struct):
         self.user_agent = self.headers.get(b"user-agent", b"")
         if state.tracing is not None and route.action == "generate":
             self.trace = state.tracing.begin(self.headers)
-        caller = self.caller = admit(visitor_at(state, self.scope), state.keys, state.settings.server)
+        caller = self.caller = await admitted(state, self.scope)
         self.identity = Identity(caller.tenant)
-        if caller.key is not None:
+        client = self.scope.get("client")
+        self.owner = Owner(client[0] if client else "", caller.tenant, caller.key is not None)
+        if caller.key is not None and IS_COUNTED not in self.scope:
             state.limits.admit(caller.key, time.monotonic())
         await self._read()
         if route.format is None or route.action not in ("generate", "count_tokens", "compact"):
@@ -110,6 +121,7 @@ class Incoming(Struct):
         """To its end. What is large is worked on where it holds nobody up."""
         replayer, limit = self.state.replayer, self.state.settings.server.max_body_bytes
         body = self.body = await read_body(self.receive, self.headers.get(b"content-length", b""), limit)
+        WORK_SHARE.set(WorkShare(self.caller.tenant, len(body)))
         encoding = self.headers.get(b"content-encoding", b"").decode("latin-1")
         if self.route.action == "passthrough" or self.route.format is None:
             self.encoding = encoding
@@ -191,6 +203,14 @@ def visitor_at(state: State, scope: Scope) -> Visitor:
     return known.get(head) or known.keep(head, visitor_of(head, state.settings.server), head.size)
 
 
+async def admitted(state: State, scope: Scope) -> Caller:
+    """The caller of a request. A client key that nobody here knows may have been made a moment ago."""
+    visitor = visitor_at(state, scope)
+    if visitor.shown and visitor.shown[0].startswith(PREFIX) and state.keys.find(visitor.shown[0]) is None:
+        await state.keys.look_again(visitor.shown[0])
+    return admit(visitor, state.keys, state.settings.server)
+
+
 def admit(visitor: Visitor, keys: KnowsKeys, server: ServerSettings) -> Caller:
     """The caller, or a refusal that doesn't tell what was wrong with its key. Keys come and go: they are looked up."""
     shown = visitor.shown
@@ -216,6 +236,7 @@ def admit(visitor: Visitor, keys: KnowsKeys, server: ServerSettings) -> Caller:
         is_website=visitor.is_website,
         is_local=server.insecure or visitor.is_direct,
         is_signed=visitor.is_signed,
+        shows_client_key=any(one.startswith(PREFIX) for one in shown),
     )
 
 
@@ -226,6 +247,13 @@ def _keys_unknown() -> Declined:
         "The client keys of this gateway are not known: its store can't be reached, or is not the one that has them.",
         "Start that store, or name it in [store]. `thoughtline keys` makes new keys, or opens the gateway.",
     )
+
+
+def key_variable(name: str) -> str:
+    """The variable of the environment in which a provider's key usually is."""
+    row = host_named(name)
+    usual = row.key_variables if row is not None else ()
+    return usual[0] if usual else f"{name.upper().replace('-', '_')}_API_KEY"
 
 
 def keys_for(
@@ -254,8 +282,10 @@ def keys_for(
             403,
             "no_provider_key",
             f"The gateway has no key for {provider.name}.",
-            f'Set [providers.{provider.name}] api_key = "${{ENV}}".',
+            f'Set [providers.{provider.name}] api_key = "${{{key_variable(provider.name)}}}" in thoughtline.toml.',
+            fault=Fault.OURS,
         )
+    _require_own(caller, provider)
     return [""]
 
 
@@ -263,10 +293,22 @@ async def keys_to_ask_with(incoming: Incoming, provider: Provider) -> list[str]:
     """The keys to ask a provider with. Raises where this caller may not ask it."""
     state, caller, conversation = incoming.state, incoming.caller, incoming.conversation
     if caller.key is None and caller.is_local and not (provider.api_keys or provider.headers):
+        _require_own(caller, provider)
         return [""]  # nothing of ours is asked for
     is_near = caller.key is None and not caller.is_local and await state.upstreams.neighbours.has(provider)
     account = conversation.made.account if conversation.made else ""
     return keys_for(caller, provider, conversation.name, state.health, state.clock(), account=account, is_near=is_near)
+
+
+def _require_own(caller: Caller, provider: Provider) -> None:
+    """Raises where a key that was made for a gateway would go up as if it were the provider's."""
+    if caller.shows_client_key:
+        raise Declined(
+            401,
+            "unknown_key",
+            f"This looks like a client key of a gateway, is not known here, and does not go to {provider.name}.",
+            "`thoughtline keys list` shows which are. One that was made just now is known within a second.",
+        )
 
 
 def _require_open(caller: Caller, provider: Provider, *, is_near: bool) -> None:

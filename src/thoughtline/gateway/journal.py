@@ -7,17 +7,18 @@ A line names the route, the model and what was done. It holds no content and no 
 from __future__ import annotations
 
 import asyncio
-import sys
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable
 from operator import attrgetter
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 import msgspec
 from msgspec import Struct
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from thoughtline.gateway.admin.request_answers import RequestRow
+from thoughtline.gateway.log_writer import LogWriter
 from thoughtline.values.outcome import COUNTED, Counts
 
 MAX_WAITING = 256
@@ -28,10 +29,14 @@ _FLUSH_SECONDS = 0.2
 class Line(Counts, frozen=True, gc=False, kw_only=True, omit_defaults=False):
     """One request. Times are in milliseconds; `at` is in seconds since the epoch.
 
-    `avoided`: it was answered, and would have been refused as the client sent it.
+    `avoided`: it was answered, and would have been refused as the client sent it. `dropped` is how many blocks of
+    reasoning are not read, by what its provider or its chat template says; `withheld`: the model has thought, and the
+    response shows nothing of it. Tokens are as the provider counts them: `cached` ones are read from its prompt cache.
     `via` is the route that led to the target, `handoff` the target that made the turn before if it was another one,
     `added_chars` those of the checkpoints. `code` is our own error's, if the answer was one. `store` is `ok`, `slow` if
     the answer's end did not wait until its turn was saved, or `degraded`; `late` is how many saves were not waited for.
+    `verdict` is whose a failure is, why, and what helps. `mode` is that of replay; where it is `observe`, `would` is
+    what would have been done, and `preventable`: it was refused for what would have been put right.
     """
 
     at: float
@@ -52,6 +57,11 @@ class Line(Counts, frozen=True, gc=False, kw_only=True, omit_defaults=False):
     added_chars: int = 0
     findings: tuple[tuple[str, str], ...] = ()
     captured: int = 0
+    dropped: int = 0
+    withheld: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
     upstream_ms: float = 0.0
     own_ms: float = 0.0
     bytes_up: int = 0
@@ -61,6 +71,10 @@ class Line(Counts, frozen=True, gc=False, kw_only=True, omit_defaults=False):
     late: int = 0
     code: str = ""
     note: str = ""
+    verdict: str = ""
+    mode: str = "on"
+    would: str = ""
+    preventable: bool = False
 
 
 class Listener:
@@ -107,7 +121,18 @@ class LogStyle(Protocol):
         """A line of another kind."""
 
 
+class Log(Protocol):
+    """Takes whole lines, at once: whoever writes them to a slow place does so in a thread (`log_writer.py`)."""
+
+    def write(self, data: bytes, /) -> object: ...
+
+
 encode_line = msgspec.json.Encoder().encode
+
+
+def event_line(event: str, detail: str, style: LogStyle | None) -> bytes | None:
+    """The line for something that is no request."""
+    return encode_line({"event": event, "detail": detail}) if style is None else style.event(event, detail)
 
 
 class Journal:
@@ -117,7 +142,7 @@ class Journal:
     at another worker, and rows are worth making. `on_listening` is called when somebody comes or goes.
     """
 
-    def __init__(self, log: BinaryIO | None = None, style: LogStyle | None = None) -> None:
+    def __init__(self, log: Log | None = None, style: LogStyle | None = None) -> None:
         self._log = log
         self._style = style
         self.is_for_people = log is not None and style is not None and style.is_for_people
@@ -160,8 +185,7 @@ class Journal:
         """Something that is not a request: for the log alone."""
         if self._log is None:
             return
-        line = {"event": event, "detail": detail}
-        text = encode_line(line) if self._style is None else self._style.event(event, detail)
+        text = event_line(event, detail, self._style)
         if text is not None:
             self._unwritten.append(text)
             self.flush()
@@ -179,15 +203,16 @@ class Journal:
         self._unwritten.append(text)
 
     def flush(self) -> None:
-        """Write what is not written yet. Lines are gathered for a moment: a system call each would cost too much."""
+        """Write what is not written yet. Lines are gathered for a moment: waking a thread for each would cost much."""
         if self._log is None or not self._unwritten:
             return
         lines, self._unwritten = self._unwritten, []
-        try:
-            self._log.write(b"\n".join((*lines, b"")))
-            self._log.flush()
-        except OSError:
-            self._log = None  # nobody reads it any more: a closed pipe is no reason to stop serving
+        self._log.write(b"\n".join((*lines, b"")))
+
+    @property
+    def lost(self) -> int:
+        """How many lines the log had no room for."""
+        return self._log.lost if isinstance(self._log, LogWriter) else 0
 
     def follow(self, follow: Callable[[Line], None]) -> None:
         """Call this with every line of this process."""
@@ -219,14 +244,11 @@ class Journal:
         self.on_listening()
 
 
-def standard_log() -> BinaryIO:
-    return sys.stderr.buffer
-
-
 # --- what lines are counted by ----------------------------------------------------------------------------------------
 
-OUTCOMES = (*COUNTED, "captured")
+OUTCOMES = (*COUNTED, "captured", "dropped", "withheld")
 _numbers = attrgetter(*OUTCOMES)
+_TOKENS = ("input", "cached", "reasoning")
 OWN_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)
 UPSTREAM_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 
@@ -242,8 +264,14 @@ class RequestCounters:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._requests = counter("requests", "Requests served.", registry, labels=("provider", "format", "status"))
         self._outcomes = counter("outcomes", "What was done about reasoning.", registry, labels=("provider", "outcome"))
+        tokens = "Tokens as providers count them: input, of that cached, and reasoning."
+        self._tokens = counter("tokens", tokens, registry, labels=("provider", "kind"))
         avoided = "Requests answered that would have been refused as their clients sent them."
         self._avoided = counter("refusals_avoided", avoided, registry, labels=("provider",))
+        observed = "Requests that went up unchanged, being only observed, and would have been changed."
+        self._observed = counter("observed", observed, registry, labels=("provider",))
+        preventable = "Refusals of observed requests that would have been prevented."
+        self._preventable = counter("refusals_preventable", preventable, registry, labels=("provider",))
         handoffs = "Conversations of a route that went on with another target."
         self._handoffs = counter("handoffs", handoffs, registry, labels=("route", "checkpoints"))
         self._added = counter("checkpoint_chars", "Characters of checkpoints sent.", registry, labels=("route",))
@@ -260,6 +288,7 @@ class RequestCounters:
         self._late = counter("store_late", "Saves that took longer than the end of their turn was held.", registry)
         self._served: dict[tuple[str, str, int], tuple[Add, Add, Add]] = {}
         self._done: dict[tuple[str, str], Add] = {}
+        self._uncounted: dict[str, list[int]] = {}
 
     def count(self, line: Line) -> None:
         """A request is over."""
@@ -276,8 +305,18 @@ class RequestCounters:
             if number:
                 add = self._done.get((line.provider, outcome)) or self._outcome(line.provider, outcome)
                 add(number)
+        if line.input_tokens:
+            known = self._uncounted.get(line.provider) or [0, 0, 0]
+            known[0] += line.input_tokens
+            known[1] += line.cached_tokens
+            known[2] += line.reasoning_tokens
+            self._uncounted[line.provider] = known
         if line.avoided:
             self._avoided.labels(line.provider).inc()
+        if line.would:
+            self._observed.labels(line.provider).inc()
+        if line.preventable:
+            self._preventable.labels(line.provider).inc()
         if line.handoff and line.status == 200:
             self._handoffs.labels(line.via, "with" if line.checkpoints else "without").inc()
         if line.late:
@@ -289,6 +328,13 @@ class RequestCounters:
         add = self._done[provider, outcome] = self._outcomes.labels(provider, outcome).inc
         return add
 
+    def add_tokens(self) -> None:
+        """Tokens of the requests since the last time: before a page is made."""
+        counted, self._uncounted = self._uncounted, {}
+        for provider, numbers in counted.items():
+            for kind, number in zip(_TOKENS, numbers, strict=True):
+                self._tokens.labels(provider, kind).inc(number)
+
     def _adders(self, provider: str, format: str, status: int) -> tuple[Add, Add, Add]:
         return (
             self._requests.labels(provider, format, f"{status}xx" if status else "none").inc,
@@ -299,3 +345,22 @@ class RequestCounters:
 
 def counter(name: str, about: str, registry: CollectorRegistry, *, labels: tuple[str, ...] = ()) -> Counter:
     return Counter(f"thoughtline_{name}", about, labels, registry=registry)
+
+
+class _JournalHandler(logging.Handler):
+    """Warnings of the program itself, in the form that the log has."""
+
+    def __init__(self, journal: Journal) -> None:
+        super().__init__(logging.WARNING)
+        self._journal = journal
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._journal.say(record.levelname.lower(), self.format(record))
+
+
+def log_into(journal: Journal) -> None:
+    """Let warnings of this process go into its log, in place of lines of their own."""
+    ours = logging.getLogger("thoughtline")
+    for handler in [one for one in ours.handlers if isinstance(one, (_JournalHandler, logging.NullHandler))]:
+        ours.removeHandler(handler)
+    ours.addHandler(_JournalHandler(journal))

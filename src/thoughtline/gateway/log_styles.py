@@ -29,7 +29,7 @@ def style_of(options: LogOptions) -> LogStyle | None:
 
 def has_failed(line: Line) -> bool:
     """Whether a client did not get what it asked for, or somebody should look at the store."""
-    return line.status >= 400 or not line.status or bool(line.code) or line.store == "degraded"
+    return line.status >= 400 or not line.status or bool(line.code or line.verdict) or line.store == "degraded"
 
 
 class QuietJsonLog:
@@ -71,6 +71,8 @@ class TextLog:
             return None
         words = ", ".join([*done_words(line), *trouble_words(line)])
         sentence = masked_words(refusal, MAX_SENTENCE)
+        if line.verdict:
+            sentence = line.verdict if line.code or not sentence else f"{line.verdict} It says: {sentence}"
         text = f"{words}: {sentence}" if words and sentence else words or sentence
         if self._is_verbose:
             text = "  ".join(part for part in (text, f"[{_details(line)}]") if part)
@@ -131,6 +133,8 @@ def done_words(line: Line) -> list[str]:
         (bool(line.handoff), f"taken over from {line.handoff}"),
         (line.attempts > 1, f"asked {counted(line.attempts, 'target')}"),
         (line.healed, "healed once"),
+        (line.mode == "off", "replay off"),
+        (line.mode == "observe", f"observed, would be {line.would.replace('=', ' ')}" if line.would else "observed"),
     ]
     return [text for is_so, text in words if is_so]
 
@@ -138,10 +142,9 @@ def done_words(line: Line) -> list[str]:
 def trouble_words(line: Line) -> list[str]:
     """What did not go as it should."""
     words = [
-        (line.code, line.code.replace("_", " ")),
+        (line.code and not line.verdict, line.code.replace("_", " ")),
         (line.note, line.note),
         (line.store != "ok", f"store {line.store}"),
-        (line.status >= 400 and not line.code, "refused"),
     ]
     return [text for is_so, text in words if is_so]
 

@@ -29,17 +29,26 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
-        self.count = RequestCounters(registry).count
+        self._requests = RequestCounters(registry)
+        self.count = self._requests.count
         self.streams = _gauge("thoughtline_streams_open", "Streams that are being passed on.", registry)
         self.websockets = _gauge("thoughtline_websockets_open", "WebSocket connections that clients hold.", registry)
+        about = "Requests under way whose clients have left."
+        self._abandoned = _gauge("thoughtline_requests_abandoned", about, registry)
+        self._lost_lines = counter("log_lines_lost", "Lines that the log had no room for.", registry)
+        self._lost_lines_seen = 0
         self._store = _StoreFigures(registry)
         self._lessons = _gauge("thoughtline_corrections", "Corrections of contracts that hold.", registry, "livemax")
         self._seals = _gauge("thoughtline_refused_seals", "Seals that are not sent again.", registry, "livemax")
         build = Gauge("thoughtline_build_info", "Always 1.", ("version",), registry=registry, multiprocess_mode="max")
         build.labels(version("thoughtline")).set(1)
 
-    def observe(self, store: Store, lessons: Lessons) -> None:
+    def observe(self, store: Store, lessons: Lessons, *, abandoned: int, lost_lines: int) -> None:
         """How things stand: before a page is made, and now and then for the pages of other workers."""
+        self._requests.add_tokens()
+        self._abandoned.set(abandoned)
+        self._lost_lines.inc(lost_lines - self._lost_lines_seen)
+        self._lost_lines_seen = lost_lines
         self._store.observe(store)
         self._lessons.set(len(lessons.corrections))
         self._seals.set(len(lessons.refused))
@@ -64,6 +73,8 @@ class Totals(NamedTuple):
     restored: int
     healed: int
     avoided: int
+    observed: int = 0
+    preventable: int = 0
 
     def __sub__(self, before: Totals) -> Totals:
         return Totals(*(now - then for now, then in zip(self, before, strict=True)))
@@ -91,7 +102,9 @@ def _totals(registry: CollectorRegistry) -> Totals:
         total("thoughtline_requests_total"),
         total("thoughtline_outcomes_total", outcome="restored"),
         total("thoughtline_outcomes_total", outcome="healed"),
-        total("thoughtline_refusals_avoided_total"),
+        avoided=total("thoughtline_refusals_avoided_total"),
+        observed=total("thoughtline_observed_total"),
+        preventable=total("thoughtline_refusals_preventable_total"),
     )
 
 

@@ -11,8 +11,9 @@ from thoughtline.addresses import models_address, with_query_key
 from thoughtline.catalogue import Provider
 from thoughtline.formats import FORMATS, USUAL, Wire
 from thoughtline.formats.json_text import plain_value
-from thoughtline.gateway.headers import request_headers
-from thoughtline.gateway.upstream import UpstreamResponse, Upstreams
+from thoughtline.gateway.headers import OWN_AGENT, request_headers
+from thoughtline.gateway.http_client import UpstreamResponse
+from thoughtline.gateway.upstream import Upstreams
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock
 from thoughtline.values.errors import ThoughtlineError
@@ -81,7 +82,7 @@ async def _fetch(provider: Provider, upstreams: Upstreams) -> bytes:
     url, key = paged(provider, models_address(provider)), next(iter(provider.api_keys), "")
     if key and provider.auth == "query":
         url = with_query_key(url, key)
-    headers = request_headers(FORMATS[provider.formats[0]].headers, provider, key)
+    headers = request_headers([OWN_AGENT, *FORMATS[provider.formats[0]].headers], provider, key)
     response = await upstreams.send(provider, "GET", url, headers, b"")
     try:
         return await read_list(response) if response.status == 200 else b""

@@ -56,13 +56,17 @@ class Decompress:
 
     def __init__(self, encoding: str) -> None:
         self._decompressor = Decompressor(encoding, MAX_BYTES)
+        self._problem: DecodeError | None = None
 
     def feed(self, piece: Piece) -> None:
-        """What can't be unpacked is the business of whoever reads it."""
-        try:
-            piece.plain = self._decompressor.feed(piece.data)
-        except DecodeError as problem:
-            piece.plain, piece.problem = b"", problem
+        """What can't be unpacked is the business of whoever reads it, and nothing behind it is unpacked."""
+        if self._problem is None:
+            try:
+                piece.plain = self._decompressor.feed(piece.data)
+            except DecodeError as problem:
+                self._problem = problem
+        if self._problem is not None:
+            piece.plain, piece.problem = b"", self._problem
 
     def end(self, piece: Piece) -> None:
         """Nothing is left."""

@@ -20,6 +20,8 @@ from thoughtline.formats.weighing import check_weight, decode_bounded, is_light
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.choosing import terms_of
 from thoughtline.gateway.estimating import counted_request, estimate_tokens
+from thoughtline.gateway.http_client import UpstreamResponse
+from thoughtline.gateway.observing import as_it_came, original_of, pass_on, send_observed, translate_only
 from thoughtline.gateway.pieces import MAX_WHOLE_BYTES, Decompress, EditStream, EditWhole, Piece, Stage, too_large
 from thoughtline.gateway.plain_content import PlainContent
 from thoughtline.gateway.plain_content import plain as without_lists
@@ -27,7 +29,6 @@ from thoughtline.gateway.renaming import RenamedCalls
 from thoughtline.gateway.stored_responses import held_state, unfolded
 from thoughtline.gateway.tagging import tags_in_body, tags_in_stream
 from thoughtline.gateway.translating import Translate, way_back
-from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.prepared import NOTHING_CARRIED, Carried, MemberEdits, Prepared, as_signed, with_finding
 from thoughtline.providers import Dialect
 from thoughtline.replay.findings import Finding
@@ -52,13 +53,15 @@ async def prepare(attempt: Attempt) -> None:
     held state, continuity, stored responses, then translated or restored, and tags: each only where it applies.
     """
     client, target, incoming = FORMATS[attempt.client.format], attempt.target, attempt.incoming
+    if attempt.replay == "off" and not attempt.is_translated:
+        await pass_on(attempt)
+        return
     if attempt.is_generating:
         if client.held is not None and f'"{client.held.member}"'.encode() in incoming.short:
-            attempt.found = held_state(
-                incoming.short, client.held, target.provider, is_translated=attempt.is_translated
-            )
+            held = held_state(incoming.short, client.held, target.provider, is_translated=attempt.is_translated)
+            attempt.found = (*attempt.found, *held)
         header = incoming.headers.get(HEADER)
-        if header or target.terms is not None:
+        if attempt.replay == "on" and (header or target.terms is not None):
             attempt.terms = terms_of(target, attempt.state.settings, header) if header else target.terms
     is_stored = attempt.is_translated and "stored_responses" in client.quirks
     if is_stored:
@@ -76,7 +79,7 @@ async def prepare(attempt: Attempt) -> None:
         body = attempt.prepared.body
         attempt.guess = await attempt.state.replayer.work_for(body)(partial(estimate_tokens, body))
     is_continued = attempt.terms is not None
-    if attempt.prepared is not None and (is_continued or target.tags is not None):
+    if attempt.replay == "on" and attempt.prepared is not None and (is_continued or target.tags is not None):
         attempt.tags = tag_mode_for(target.tags, is_continued, attempt.prepared.contract.dialect)
 
 
@@ -121,6 +124,8 @@ async def _translated(attempt: Attempt) -> None:
     replayer, client, destination = attempt.state.replayer, attempt.client, attempt.destination
     identity, contract = attempt.incoming.identity, replayer.contract_for(destination)
     work, own = replayer.work_for(attempt.body), FORMATS[client.format]
+    if own.in_lists is not None:
+        attempt.body = await work(partial(own.in_lists, attempt.body))
     transcript = await work(partial(decode_bounded, attempt.body, own.name, own.dialect))
     streams = client.is_streaming or transcript.is_streaming
     request = await work(
@@ -132,8 +137,10 @@ async def _translated(attempt: Attempt) -> None:
             model=destination.model,
             identity=identity,
             sealer=attempt.sealer,
-            is_streaming=streams or attempt.target.provider.streams_only,
+            is_streaming=streams or attempt.target.streams_only,
             missing_tools=attempt.state.settings.translation.missing_tools,
+            marks_prompts=attempt.state.settings.translation.cache_marks,
+            asks_to_think=attempt.state.settings.translation.think and attempt.replay == "on",
         )
     )
     carried = Carried(request.records, (*attempt.found, *request.findings), request.call_ids)
@@ -141,10 +148,15 @@ async def _translated(attempt: Attempt) -> None:
     final = request.transcript
     if attempt.target.provider.is_located:
         final = _with_members(final, attempt.member_edits, contract.dialect)
-    prepared = await replayer.prepare_translated(
-        final, destination, identity, contract=contract, carried=carried, recall=recall
-    )
-    attempt.send_instead(prepared)
+    if attempt.replay == "on":
+        prepared = await replayer.prepare_translated(
+            final, destination, identity, contract=contract, carried=carried, recall=recall
+        )
+        attempt.send_instead(prepared)
+        if prepared.counts.restored and attempt.asks_template:
+            await attempt.state.templates.learn(attempt)  # for the requests that follow
+    else:
+        await translate_only(attempt, final, contract, carried)
     attempt.client = replace(
         client,
         is_streaming=streams,
@@ -175,29 +187,34 @@ def _recall(attempt: Attempt) -> Recalls:
 async def _restored(attempt: Attempt) -> None:
     """In its own format."""
     incoming, state = attempt.incoming, attempt.state
-    streams_only, destination = attempt.target.provider.streams_only, attempt.destination
-    edits = attempt.member_edits if attempt.target.provider.is_located else ()
-    if streams_only and "streamed_by_address" not in FORMATS[destination.format].quirks:
-        edits = (("stream", b"true"), *edits)
+    streams_only, destination = attempt.target.streams_only, attempt.destination
+    original = original_of(attempt)
     cuts: Sequence[Cut] | None = incoming.cuts
     adapted = Adapted(attempt.body)
-    if not attempt.is_signed and FORMATS[attempt.client.format].tool_shapes != "functions":
+    if not attempt.is_signed and attempt.replay == "on" and FORMATS[attempt.client.format].tool_shapes != "functions":
         cuts, adapted = _adapted(attempt)
     findings = (*attempt.found, *adapted.findings)
     if adapted.names is not NO_NAMES:
         attempt.names = adapted.names
         attempt.client = replace(attempt.client, tools=adapted.names)
-    prepared = await state.replayer.prepare(
+    prepare_anew = partial(
+        state.replayer.prepare,
         adapted.body,
         destination,
         incoming.identity,
-        model=attempt.target.model if not incoming.route.model else "",
-        edits=edits,
+        model=original.model,
+        edits=original.edits,
         recall=_recall(attempt) if attempt.terms is not None else None,
         carried=Carried(findings=findings) if findings else NOTHING_CARRIED,
         cuts=cuts,
     )
-    attempt.send_instead(_as_signed(attempt, prepared) if attempt.is_signed else prepared)
+    prepared = await prepare_anew()
+    if prepared.counts.restored and attempt.asks_template and await state.templates.learn(attempt):
+        prepared = await prepare_anew()
+    if attempt.replay == "observe" and not attempt.is_signed:
+        send_observed(attempt, prepared, await as_it_came(state.replayer, original, incoming.model))
+    else:
+        attempt.send_instead(_as_signed(attempt, prepared) if attempt.is_signed else prepared)
     if prepared.transcript is not None:
         attempt.is_streaming = attempt.is_streaming or prepared.transcript.is_streaming
         if attempt.compacts:
@@ -244,6 +261,7 @@ class Down(Struct, gc=False):
     comes.
 
     `starts_at_once`: its head need not wait for its first bytes. `is_sized`: its length is known at its end.
+    `is_resized`: it is a stream that gets longer or shorter on its way.
     """
 
     stages: tuple[Stage, ...] = ()
@@ -252,6 +270,7 @@ class Down(Struct, gc=False):
     translation: Translate | None = None
     starts_at_once: bool = True
     is_sized: bool = False
+    is_resized: bool = False
     unread: str = ""
 
 
@@ -293,6 +312,7 @@ def down(attempt: Attempt, response: UpstreamResponse, prepared: Prepared, *, is
         translation,
         starts_at_once=is_stream and streams_down,
         is_sized=not streams_down,
+        is_resized=streams_down,
     )
 
 

@@ -49,14 +49,15 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         # asyncio switches Nagle's delay off only for sockets that were made with IPPROTO_TCP, which those of
         # `socket.create_server` are not: every second piece would wait 40 ms for the client's acknowledgement.
-        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connected = transport.get_extra_info("socket")
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
         app: Any = self.app
         while not isinstance(app, Gateway):
             app = app.app  # of uvicorn's own middleware
         self._gateway, self._address = app, self.client[0] if self.client else ""
         server = app.state.settings.server
-        if not app.connections.admit(self._address, server, app.state.journal.say):
+        if not app.connections.admit(self._address, server, connected.fileno()):
             self._is_deaf = True
             self._answer(_TOO_MANY)
             return

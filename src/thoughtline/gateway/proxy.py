@@ -8,7 +8,6 @@ admit → read → choose → Attempt (prepare, ask, heal) ⟲ the next one → 
 from __future__ import annotations
 
 import asyncio
-import math
 import random
 import time
 from collections.abc import Sequence
@@ -19,23 +18,28 @@ from msgspec.structs import replace
 from thoughtline.addresses import passthrough_address
 from thoughtline.continuity.handover import Handover, Quotation
 from thoughtline.failover.failures import TargetFailure, failure_of_error, falls_over
-from thoughtline.gateway.asgi import Receive, Scope, Send, as_declined, error_body, send_json, send_whole
-from thoughtline.gateway.attempt import Attempt
+from thoughtline.gateway.asgi import Receive, Scope, Send, as_declined, error_body, retry_after, send_json, send_whole
+from thoughtline.gateway.attempt import Attempt, attempt_at, elsewhere
 from thoughtline.gateway.choosing import Target, named_provider
+from thoughtline.gateway.doors import has_tools
+from thoughtline.gateway.early_answers import EarlySend
 from thoughtline.gateway.estimating import ESTIMATE_HEADER
 from thoughtline.gateway.explaining import row_of
 from thoughtline.gateway.headers import REPLAY, Headers, header_value, response_headers, with_findings
+from thoughtline.gateway.http_client import UpstreamResponse
 from thoughtline.gateway.incoming import ClientGone, Incoming, keys_to_ask_with
+from thoughtline.gateway.judging import verdict_on
 from thoughtline.gateway.model_answers import models_answer
+from thoughtline.gateway.modes import words_of
 from thoughtline.gateway.pipeline import LONG_BYTES, Down, down, prepare
 from thoughtline.gateway.recent import served_of
-from thoughtline.gateway.relay import DRAIN_SECONDS, Disconnect, Relay
+from thoughtline.gateway.relay import CUT, DRAIN_SECONDS, Disconnect, Relay
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import Hold
 from thoughtline.gateway.state import State
 from thoughtline.gateway.stored_responses import keep
 from thoughtline.gateway.translating import client_headers
-from thoughtline.gateway.upstream import UpstreamResponse
+from thoughtline.gateway.verdicts import GONE, HEADER, Verdict, cut, of_error
 from thoughtline.prepared import MAX_FINDINGS, Prepared
 from thoughtline.stores import MemoryStore, Saved
 from thoughtline.translation import translate_error
@@ -60,10 +64,15 @@ class Exchange:
         self.status = 0
         self.relay: Relay | None = None
         self.code = self.message = ""
+        self.verdict: Verdict | None = None
         self._hold = Hold(state.settings.replay.hold_ms / 1000, state.late, type(state.store) is MemoryStore)
         self.is_degraded = False
+        self._partial_finds = state.durable.partial_finds if state.durable is not None else 0
         self._holds_stream = False
-        self._disconnect = Disconnect(DRAIN_SECONDS if route.action == "generate" else 0.0, state.abandoned)
+        self._early: EarlySend | None = None
+        self._disconnect = Disconnect(
+            DRAIN_SECONDS if route.action == "generate" else 0.0, state.abandoned, state.upstreams.in_flight
+        )
         # A name, no secret: a system call for it would also let other threads in between.
         self.id = f"{random.getrandbits(64):016x}"
 
@@ -73,7 +82,7 @@ class Exchange:
         self._state.recent.under_way[self.id] = self
         try:
             await incoming.take_in()
-            self._disconnect.listen(incoming.scope, incoming.receive)
+            self._disconnect.listen(incoming.scope, incoming.receive, incoming.owner)
             if route.action == "models":
                 await self._list_models(send)
             elif route.action == "passthrough" or route.format is None:
@@ -81,18 +90,22 @@ class Exchange:
             else:
                 await self._converse(send)
         except ClientGone:
-            self.code = "client_gone"
+            self.code, self.verdict = "client_gone", GONE
         except asyncio.CancelledError:
             if not self._disconnect.has_left:
                 raise
-            self.code = "client_gone"
+            self.code, self.verdict = "client_gone", GONE
         except ThoughtlineError as error:
-            await self._decline(error.to_keep(), send)
+            await self._decline(error.to_keep(), self._early or send)
         except Exception as error:
             log_problem("a request failed", error)
-            await self._decline(Declined(500, "internal", "Something went wrong here.", "The log says where."), send)
+            await self._decline(
+                Declined(500, "internal", "Something went wrong here.", "The log says where."), self._early or send
+            )
         finally:
             self._disconnect.stop()
+            if self._early is not None:
+                self._early.stop()
             if self._holds_stream and incoming.caller.key is not None:
                 self._state.limits.end_stream(incoming.caller.key)
             self._leave()
@@ -103,6 +116,9 @@ class Exchange:
         targets: Sequence[Target] = choices.targets
         if len(targets) > 1:
             targets = choices.ordered(incoming.conversation, state.health, state.clock())
+        pulse_seconds = state.settings.translation.pulse_seconds
+        if pulse_seconds and all(target.format != incoming.route.format for target in targets):
+            send = self._early = EarlySend(send, pulse_seconds)
         for number, target in enumerate(targets):
             try:
                 keys = await keys_to_ask_with(incoming, target.provider)
@@ -111,7 +127,7 @@ class Exchange:
                 continue
             for at, key in enumerate(keys):
                 is_last = number == len(targets) - 1 and at == len(keys) - 1
-                attempt = Attempt(incoming, target, key, has_choice=choices.are_several, is_last=is_last)
+                attempt = attempt_at(incoming, target, key, has_choice=choices.are_several, is_last=is_last)
                 if await self._try(attempt, send):
                     return
                 if not state.health.keys.is_aside(target.provider.name, key, state.clock()):
@@ -138,12 +154,37 @@ class Exchange:
             state.health.attempted(name, state.clock())
         if state.journal.is_watched:
             self._publish()
+        if self._early is not None and attempt.is_rewritten and attempt.client.is_streaming:
+            self._early.wait(attempt.client, self._own_headers)
         try:
             response = await attempt.ask()
         except Declined as error:
             return self._declined(attempt, error)
         try:
+            if attempt.elsewhere is not None and await self._opens(attempt, attempt.elsewhere, send):
+                return True
             return await self._is_passed(attempt, response, send)
+        finally:
+            await response.close()
+
+    async def _opens(self, attempt: Attempt, target: Target, send: Send) -> bool:
+        """Ask at the endpoint that a refusal names; whether the client has the answer of that one."""
+        other = elsewhere(attempt, target)
+        other.refusals = attempt.refusals
+        try:
+            await prepare(other)
+            response = await other.ask()
+        except ThoughtlineError:
+            return False  # what the first endpoint said is what the client's own request got
+        try:
+            if other.refusal is not None:
+                return False
+            self.attempts[-1], other.was_healed = other, True
+            other.outcome = replace(other.outcome, healed=1)
+            if self._state.settings.replay.learn:
+                tools = has_tools(self.incoming.body)
+                await self._state.replayer.learn_door(attempt.destination, target.format, with_tools=tools)
+            return await self._is_passed(other, response, send)
         finally:
             await response.close()
 
@@ -225,6 +266,7 @@ class Exchange:
             await self._pass_estimate(estimate, send)
             return
         first, body, is_whole = attempt.refusal
+        self.verdict = verdict_on(attempt, first.status)
         if attempt.is_translated:
             self.status, body = translate_error(
                 first.status, attempt.refusal.plain, attempt.target.format, attempt.client.format
@@ -256,6 +298,8 @@ class Exchange:
                 attempt.session = stages.watch.provenance.session
             if attempt.is_rewritten:
                 headers = client_headers(headers, attempt.client, is_stream=attempt.client.is_streaming)
+            elif stages.is_resized:
+                headers = [pair for pair in headers if pair[0] != b"content-length"]
         if attempt.is_last or attempt.answers_at_once(is_stream=is_stream):
             # Nobody will be asked again: the request need not stay for as long as the answer takes.
             incoming.body, incoming.short, incoming.cuts, incoming.headers = b"", b"", (), {}
@@ -277,6 +321,7 @@ class Exchange:
             disconnect=self._disconnect,
             work=state.work,
             problem=stages.unread,
+            pulse_seconds=state.settings.translation.pulse_seconds,
         )
         self.status = response.status
         if state.journal.is_watched:
@@ -308,6 +353,8 @@ class Exchange:
         response = await attempt.send_up(provider, method, url, key=key, received=received, body=incoming.body)
         try:
             incoming.body = attempt.body = b""
+            if response.status >= 400:
+                self.verdict = verdict_on(attempt, response.status)
             headers = [*response_headers(response.headers), *self._own_headers()]
             await self._pump(response, headers, Down(), send, is_counted=True)
         finally:
@@ -334,9 +381,12 @@ class Exchange:
             return
         last, translation, answer = self.attempts[-1], relay.down.translation, b""
         try:
-            records = watch.take(state.clock(), self.outcome())
+            capture = watch.ended(state.clock(), self.outcome())
+            records = await state.work(capture) if relay.is_long else capture()
             if last.guess and watch.usage is not None:
                 state.caches.ratios.learn(last.target.health_name, last.guess, watch.usage.input)
+            if last.replay == "off":
+                return
             if records:
                 self.captured += len(records)
                 saved = await state.replayer.save(records, learns=state.settings.replay.learn)
@@ -360,9 +410,11 @@ class Exchange:
             upstream += attempt.upstream_seconds
         translation = self.relay.down.translation if self.relay is not None else None
         lost = translation.findings if translation is not None else ()
-        if self._skipped or lost:
-            losses = [(finding.rule, finding.place) for finding in lost]
-            findings = (*self._skipped, *findings, *losses)[:MAX_FINDINGS]
+        reader = self.relay.down.reader if self.relay is not None else None
+        losses = reader.watch.losses if reader is not None and reader.watch is not None else ()
+        if self._skipped or lost or losses:
+            places = ((finding.rule, finding.place) for finding in lost)
+            findings = (*self._skipped, *findings, *places, *losses)[:MAX_FINDINGS]
         is_handed_over = last is not None and last.target.route and conversation.made_by != last.target.name
         return replace(
             done,
@@ -385,26 +437,33 @@ class Exchange:
         is_too_much = last is not None and isinstance(last.problem, LimitExceeded)  # more than is ever read
         is_unread = is_too_much or self.incoming.is_passed_on
         durable = self._state.durable
-        store = "ok" if durable is None or durable.is_settled else "degraded"
+        # Now, or when this request asked for its turns.
+        fails = durable is not None and (not durable.is_settled or durable.partial_finds != self._partial_finds)
+        store = "degraded" if fails else "ok"
+        words = replay_words(counts_of(done), store, is_unread)
+        if last is not None and last.replay != "on":
+            words += words_of(last.replay, last.would)
         headers = [
-            (REPLAY, replay_words(counts_of(done), store, is_unread)),
+            (REPLAY, words),
             (b"x-thoughtline-request", self.id.encode()),
         ]
         if last is not None and last.target.model:
             headers.append((b"x-thoughtline-target", last.target.header))
+        if self.verdict is not None:
+            headers.append((HEADER, header_value(str(self.verdict))))
         found = (*self._skipped, *done.findings)
         return with_findings(headers, [rule for rule, _ in found]) if found else headers
 
     async def _decline(self, error: ThoughtlineError, send: Send) -> None:
         declined = as_declined(error)
         self.code, self.message = declined.code, f"{declined} {declined.remedy}".rstrip()
+        self.verdict = of_error(declined)
         if self.relay is not None and self.relay.has_started:
             return  # in the middle of an answer: without an end, the client sees that it was cut short
         self.status = declined.status
         body = error_body(declined, self.incoming.route.format, self.id)
         headers: Headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        if declined.retry_after_seconds is not None:
-            headers.append((b"retry-after", str(math.ceil(declined.retry_after_seconds)).encode()))
+        headers += retry_after(declined)
         await send_whole(send, declined.status, [*headers, *self._own_headers()], body)
 
     def _publish(self) -> None:
@@ -413,6 +472,8 @@ class Exchange:
 
     def _leave(self) -> None:
         """What is left of it: its line in the journal, and what explains it."""
+        if self.verdict is None and self.relay is not None and self.relay.problem == CUT:
+            self.verdict = cut(self.attempts[-1].target.provider.name)
         state, served = self._state, served_of(self, is_over=True)
         state.recent.end(served, self.attempts[-1].sent if self.attempts else None)
         state.journal.tell(served.line, served.refusal if state.journal.is_for_people else "")

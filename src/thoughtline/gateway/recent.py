@@ -11,7 +11,7 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
@@ -85,7 +85,8 @@ class AttemptNote(Struct, frozen=True, gc=False):
 
 
 class Served(Struct, frozen=True, gc=False):
-    """A request, over or under way. `message` is our own error's; `user_agent` and `path` are as they came."""
+    """A request, over or under way. `message` is our own error's; `user_agent` and `path` are as they came. `caller` is
+    the name of its client key."""
 
     line: Line
     is_over: bool
@@ -95,6 +96,7 @@ class Served(Struct, frozen=True, gc=False):
     path: str
     user_agent: str
     client_key: str
+    caller: str
     message: str
     tokens: TokenCounts | None
     attempts: tuple[AttemptNote, ...]
@@ -120,9 +122,10 @@ def served_of(exchange: Exchange, *, is_over: bool = False) -> Served:
     """All there is to say of an exchange by now."""
     incoming, relay = exchange.incoming, exchange.relay
     reader = relay.down.reader if relay is not None else None
-    line, key = _line(exchange, reader.note if reader is not None else ""), incoming.caller.key
-    seconds = time.perf_counter() - incoming.began
     usage = reader.watch.usage if reader is not None and reader.watch is not None else None
+    tokens = (usage.input, usage.output, usage.reasoning, usage.cached) if usage is not None else None
+    line, key = _line(exchange, reader.note if reader is not None else "", tokens), incoming.caller.key
+    seconds = time.perf_counter() - incoming.began
     notes = []
     for attempt in exchange.attempts:
         note = AttemptNote(
@@ -151,21 +154,22 @@ def served_of(exchange: Exchange, *, is_over: bool = False) -> Served:
         path=incoming.scope["path"][:_MAX_PATH],
         user_agent=str(incoming.user_agent[:_MAX_AGENT], "latin-1"),
         client_key=key.id if key is not None else "",
+        caller=key.name if key is not None else "",
         message=exchange.message,
-        tokens=(usage.input, usage.output, usage.reasoning, usage.cached) if usage is not None else None,
+        tokens=tokens,
         attempts=tuple(notes),
     )
 
 
-def _line(exchange: Exchange, note: str) -> Line:
+def _line(exchange: Exchange, note: str, tokens: TokenCounts | None) -> Line:
     """An exchange as its line in the journal. `note` is what the reader of its answer says."""
     incoming, attempts, outcome, relay = exchange.incoming, exchange.attempts, exchange.outcome(), exchange.relay
     last, durable = (attempts[-1] if attempts else None), incoming.state.durable
     session = incoming.identity.session or (last.session if last is not None else None)
     if not session and last is not None and last.prepared is not None:
         session = session_of(last.prepared)  # by which its turns would be kept, if its client does not name it
+    rules = [rule for rule, _ in outcome.findings]
     is_degraded = exchange.is_degraded or not (durable is None or durable.is_settled)
-    is_unread = incoming.is_passed_on or (last is not None and last.problem is not None)
     note = relay.unsaved or relay.problem or note if relay is not None else note
     return Line(
         **outcome.counted,
@@ -187,6 +191,11 @@ def _line(exchange: Exchange, note: str) -> Line:
         added_chars=outcome.added_chars,
         findings=outcome.findings,
         captured=exchange.captured,
+        dropped=rules.count("dropped"),
+        withheld=rules.count("withheld"),
+        input_tokens=tokens[0] if tokens is not None else 0,
+        cached_tokens=tokens[3] if tokens is not None else 0,
+        reasoning_tokens=tokens[2] if tokens is not None else 0,
         upstream_ms=outcome.upstream_ms,
         own_ms=outcome.own_ms,
         bytes_up=last.bytes_up if last and len(attempts) == 1 else sum([attempt.bytes_up for attempt in attempts]),
@@ -195,8 +204,19 @@ def _line(exchange: Exchange, note: str) -> Line:
         store="degraded" if is_degraded else "slow" if relay is not None and relay.late else "ok",
         late=relay.late if relay else 0,
         code=exchange.code,
-        note=note or ("unread" if is_unread else ""),
+        note=note or ("unread" if incoming.is_passed_on or (last is not None and last.problem is not None) else ""),
+        **_verdict_and_mode(exchange),
     )
+
+
+def _verdict_and_mode(exchange: Exchange) -> dict[str, Any]:
+    """The members of a line that few have: whose a failure is, and what was only observed."""
+    members: dict[str, Any] = {} if exchange.verdict is None else {"verdict": str(exchange.verdict)}
+    last = exchange.attempts[-1] if exchange.attempts else None
+    if last is not None and last.replay != "on":
+        is_refused = any(one.refusal is not None for one in last.refusals)
+        members |= {"mode": last.replay, "would": last.would, "preventable": bool(last.would) and is_refused}
+    return members
 
 
 # --- the last requests ------------------------------------------------------------------------------------------------
@@ -230,6 +250,7 @@ class Recent:
         self._bytes = self.ended = 0
         self._bodies: dict[str, KeptBodies] = {}
         self.series = DaySeries()
+        self.started_at = int(time.time())
         self.agents: dict[str, float] = {}
         self.keys: dict[str, float] = {}
 

@@ -17,17 +17,22 @@ from msgspec import Struct, field
 
 from thoughtline.gateway.asgi import Receive, Scope, Send
 from thoughtline.gateway.headers import Headers, with_findings, with_store
+from thoughtline.gateway.http_client import UpstreamCut, UpstreamResponse
+from thoughtline.gateway.in_flight import GATEWAY, InFlight, Owner
 from thoughtline.gateway.pieces import Piece
 from thoughtline.gateway.pipeline import BRIEF_BYTES, LONG_BYTES, Down, ReadStream, ReadWhole
+from thoughtline.gateway.pulse import PulsedSend
 from thoughtline.gateway.saving import Abandoned, Hold
-from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.values.errors import Declined, DecodeError, EncodeError
 from thoughtline.working import Work
 
 DRAIN_BYTES = 8 * 2**20
 """How much is read for a client that has left."""
 
-_CUT = "the upstream broke off"
+LONG_ANSWER_BYTES = 2**20
+"""The record of a longer one is made in a thread: on the loop it would hold up all others for 3 ms, or far longer."""
+
+CUT = "the upstream broke off"
 _LEFT = "the client left; not read to the end"
 
 Save = Callable[[], Coroutine[Any, Any, None]]
@@ -58,9 +63,28 @@ class Relay(Struct):
     has_started: bool = False
     started_at: float = 0.0
     on_start: Callable[[], None] | None = None
+    pulse_seconds: float = 0.0
+    is_translating: bool = False
 
     async def run(self, send: Send, save: Save) -> None:
-        """Pass the answer on to its end."""
+        """Pass the answer on to its end. A client whose answer is rewritten is told from time to time that it comes."""
+        if self.down.translation is None or not self.pulse_seconds:
+            await self._run(send, save)
+            return
+        pulsed = PulsedSend(send, self.pulse_seconds, self._beat)
+        try:
+            await self._run(pulsed, save)
+        finally:
+            pulsed.stop()
+
+    async def _beat(self, send: Send) -> None:
+        """A sign of life in the client's own form; none while a piece is being translated."""
+        translation = self.down.translation
+        sign = translation.pulse() if translation is not None and not self.is_translating else b""
+        if sign:
+            await self._send(send, sign)
+
+    async def _run(self, send: Send, save: Save) -> None:
         read, disconnect, reader, stages = self.response.read, self.disconnect, self.down.reader, self.down.stages
         disconnect.has_answer = True
         if self.down.starts_at_once:
@@ -69,7 +93,7 @@ class Relay(Struct):
             while (data := await read()) is not None:
                 piece, size = Piece(data, plain=data), len(data)
                 if reader is not None and size > reader.brief_bytes:
-                    await self.work(partial(self._feed, piece))
+                    await self._work(partial(self._feed, piece))
                 else:
                     for stage in stages:
                         stage.feed(piece)
@@ -85,7 +109,7 @@ class Relay(Struct):
                     break
             piece = Piece(b"")
             if reader is not None and self.bytes_read > BRIEF_BYTES and self._is_long_at_end(reader):
-                await self.work(partial(self._end, piece))
+                await self._work(partial(self._end, piece))
             else:
                 for stage in stages:
                     stage.end(piece)
@@ -101,10 +125,20 @@ class Relay(Struct):
             while not is_whole and (data := await self.response.read()) is not None:
                 await self._send(send, data)
         except UpstreamCut:
-            self.problem = _CUT
+            self.problem = CUT
             return
         if not is_whole:
             await self._send(send, b"", is_last=True)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it takes a thread to make the record."""
+        return self.bytes_read > LONG_ANSWER_BYTES
+
+    async def _work(self, step: Callable[[], None]) -> None:
+        self.is_translating = True
+        await self.work(step)
+        self.is_translating = False
 
     def _is_long_at_end(self, reader: ReadStream | ReadWhole) -> bool:
         return reader.is_long_at_end() or (self.down.is_sized and self.bytes_read > LONG_BYTES)
@@ -129,8 +163,10 @@ class Relay(Struct):
             await self._send(send, piece.data)
         reader, translation = self.down.reader, self.down.translation
         has_ended = reader is not None and reader.watch is not None and reader.watch.has_news
+        if reader is not None and reader.watch is not None and self.disconnect.has_left:
+            reader.watch.is_left = True
         if has_ended or (translation is not None and translation.answer):
-            await (save() if self.hold.is_brief else self._save(save))
+            await (save() if self.hold.is_brief and not self.is_long else self._save(save))
         if is_last and not self.has_started and (translation is not None or self.down.is_sized):
             self._finish_headers(len(piece.ending))
         if piece.ending or is_last:
@@ -155,7 +191,8 @@ class Relay(Struct):
                 message = "The provider broke off in the middle of its answer."
                 raise Declined(502, "upstream_failed", message, "Send the request again.")
         self.problem = _words(problem)
-        await self._pass(self._cut(), send, save, is_last=is_rewritten)
+        is_stream = self.down.translation is not None and self.down.translation.translator is not None
+        await self._pass(self._cut(), send, save, is_last=is_stream)
         if not self.has_started:
             await self._send(send, b"")
 
@@ -226,7 +263,7 @@ def _let_go(held: asyncio.Future[None]) -> None:
 
 def _words(problem: BaseException) -> str:
     if isinstance(problem, UpstreamCut):
-        return _CUT
+        return CUT
     return problem.problem if isinstance(problem, DecodeError) else "it can't be told in this format"
 
 
@@ -256,23 +293,27 @@ def tell_disconnect(scope: Scope) -> None:
 class Disconnect(Struct, eq=False):
     """Listens for the client's leaving, and ends the task that serves it when its time is over.
 
-    Who leaves before the provider has begun to answer is not waited for: `has_answer` says when it has.
+    Who leaves before the provider has begun to answer is not waited for: `has_answer` says when it has. Nor is a client
+    that has abandoned too many requests.
     """
 
     seconds: float
     abandoned: Abandoned
+    in_flight: InFlight
+    owner: Owner = GATEWAY
     has_answer: bool = False
     has_left: bool = False
     is_over: bool = False
+    _is_counted: bool = False
     _serving: asyncio.Task[Any] | None = None
     _scope: Scope | None = None
     _listening: asyncio.Task[None] | None = None
     _waiting: asyncio.TimerHandle | None = None
     _deadline: asyncio.TimerHandle | None = None
 
-    def listen(self, scope: Scope, receive: Receive) -> None:
+    def listen(self, scope: Scope, receive: Receive, owner: Owner) -> None:
         """From when the whole request was read: all that can still be heard of the client is that it leaves."""
-        self._serving = asyncio.current_task()
+        self._serving, self.owner = asyncio.current_task(), owner
         if ON_DISCONNECT not in scope:
             self._waiting = asyncio.get_running_loop().call_later(LISTEN_AFTER_SECONDS, self._begin, receive)
         elif scope[ON_DISCONNECT] is HAS_LEFT:
@@ -294,6 +335,9 @@ class Disconnect(Struct, eq=False):
             self._scope[ON_DISCONNECT] = None
         if self.has_left:
             self.abandoned.release(self)
+        if self._is_counted:
+            self._is_counted = False
+            self.in_flight.release(self.owner)
 
     def hold(self, size: int) -> None:
         """So much of the answer is kept by now; without a client that is counted."""
@@ -307,7 +351,8 @@ class Disconnect(Struct, eq=False):
 
     def _leave(self) -> None:
         self.has_left = True
-        seconds = self.seconds if self.has_answer else 0.0
+        self._is_counted = self.has_answer and self.seconds > 0 and self.in_flight.abandon(self.owner)
+        seconds = self.seconds if self._is_counted else 0.0
         self._deadline = asyncio.get_running_loop().call_later(seconds, self.give_up)
 
     def give_up(self) -> None:

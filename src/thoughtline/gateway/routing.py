@@ -62,6 +62,11 @@ def _route(method: str, path: str, provider: str | None) -> Route:
     return Route("passthrough", None, provider, path)
 
 
+def is_client_path(path: str) -> bool:
+    """Whether clients ask for this at the root or behind a provider's name."""
+    return any(_route(method, f"/{path}", None).action != "passthrough" for method in ("POST", "GET"))
+
+
 def _lists_models(segments: list[str]) -> bool:
     given = without_last_slash(segments)
     return given[-1:] == ["models"] and all(map(is_version, given[:-1]))

@@ -9,6 +9,7 @@ import gc
 import os
 import signal
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,9 +23,10 @@ from msgspec.structs import replace
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.checking import checked
 from thoughtline.gateway.client_keys import ClientKeys, KeyMark
-from thoughtline.gateway.journal import Journal, standard_log
+from thoughtline.gateway.journal import Journal, event_line, log_into
 from thoughtline.gateway.limits import make_counts
 from thoughtline.gateway.log_styles import style_of
+from thoughtline.gateway.log_writer import LogWriter, open_log
 from thoughtline.gateway.metrics import FOLDER_VARIABLE, Totals, totals_of_workers
 from thoughtline.gateway.protocol import BoundedProtocol
 from thoughtline.gateway.state import State, make_state, with_settings
@@ -44,6 +46,10 @@ _LISTEN_REMEDIES = {
     errno.EADDRINUSE: "Is a gateway running there? Choose another with --port.",
     errno.EACCES: "Choose a port from 1024 on with --port.",
 }
+
+SWITCH_SECONDS = 0.001
+"""How long a thread that works on a large request may keep the interpreter while the loop waits for it. With Python's
+5 ms each step of each small request would wait so long."""
 
 COLLECT_AFTER = 10_000
 """Objects made and not yet gone before the garbage among them is looked for: a few hundred open requests."""
@@ -65,28 +71,38 @@ class ServeOptions(NamedTuple):
     def mark(self) -> KeyMark:
         return KeyMark(data_directory(os.environ, home_folder()))
 
-    def journal(self) -> Journal:
-        return Journal(standard_log(), style=style_of(self.log))
+    def open_log(self) -> LogWriter:
+        return open_log(self._lost_line)
+
+    def _lost_line(self, count: int) -> bytes:
+        text = event_line("log lines lost", f"{count:,}: the log was not read in time", style_of(self.log))
+        return (text or b"") + b"\n"
+
+    def journal(self, log: LogWriter) -> Journal:
+        return Journal(log, style=style_of(self.log))
 
 
 class OwnProcess(Gateway):
     """The application of a process with settings that were checked. It reads them again on SIGHUP."""
 
-    def __init__(self, options: ServeOptions, settings: Settings, on_up: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, options: ServeOptions, settings: Settings, log: LogWriter, on_up: Callable[[], None] = lambda: None
+    ) -> None:
         super().__init__(self._open)
         self._options = options
+        self._log = log
         self._settings = settings
         self._began = time.monotonic()
         self._on_up = on_up
         self.failure: ThoughtlineError | None = None
 
     async def _open(self) -> State:
-        settings = self._settings
+        settings, journal = self._settings, self._options.journal(self._log)
+        log_into(journal)
         store = await open_store(settings.store_url, settings.store)
         keys = await ClientKeys.load(store, mark=self._options.mark)
         keys.follow(settings)
         token, code = self._options.admin_token, self._options.login_code
-        journal = self._options.journal()
         state = make_state(settings, store, keys, journal, token, login_code=code)
         try:
             return state._replace(tracing=open_tracing(os.environ))
@@ -103,11 +119,15 @@ class OwnProcess(Gateway):
         if hasattr(signal, "SIGHUP"):
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.reload)
         _spare_collections()
+        sys.setswitchinterval(SWITCH_SECONDS)
         self._on_up()
 
     async def stop(self) -> None:
-        await super().stop()
-        self._say_goodbye()
+        try:
+            await super().stop()
+            self._say_goodbye()
+        finally:  # the signal that stopped it may end the process right behind this
+            await asyncio.to_thread(self._log.close)
 
     def _say_goodbye(self) -> None:
         self.state.journal.say(*goodbye(self.state.metrics.totals, time.monotonic() - self._began))
@@ -144,9 +164,15 @@ def goodbye(totals: Totals, seconds: float) -> tuple[str, str]:
         f"restored {counted(totals.restored, 'turn')}",
         f"healed {totals.healed}",
         f"avoided {counted(totals.avoided, 'refusal')}",
+        *([_observed(totals)] if totals.observed else []),
         f"up {duration(seconds)}",
     ]
     return "goodbye", ", ".join(words)
+
+
+def _observed(totals: Totals) -> str:
+    would = f"would have changed {counted(totals.observed, 'observed request')}"
+    return f"{would}, of which {totals.preventable} failed for that"
 
 
 def server_config(app: Gateway | Callable[[], Gateway]) -> uvicorn.Config:
@@ -162,6 +188,7 @@ def server_config(app: Gateway | Callable[[], Gateway]) -> uvicorn.Config:
         server_header=False,
         date_header=False,
         access_log=False,
+        log_config=None,
         log_level="critical",
         timeout_graceful_shutdown=GRACE_SECONDS,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
@@ -186,7 +213,9 @@ class AppFactory:
         self._settings = settings
 
     def __call__(self) -> Gateway:
-        return Worker(self._options, self._settings)
+        log = self._options.open_log()
+        atexit.register(log.close)  # for a worker that does not come as far as its stop
+        return Worker(self._options, self._settings, log)
 
 
 def listen(settings: Settings) -> socket.socket:
@@ -203,21 +232,42 @@ def listen(settings: Settings) -> socket.socket:
         raise Declined(500, "address_in_use", problem, remedy) from None
 
 
+OnUp = Callable[[LogWriter], None]
+
+
 def serve(
-    options: ServeOptions, settings: Settings, listener: socket.socket, *, on_up: Callable[[], None] = lambda: None
+    options: ServeOptions, settings: Settings, listener: socket.socket, *, on_up: OnUp = lambda log: None
 ) -> bool:
     """Serve, with settings that were checked, until a signal says to stop; running streams may finish.
 
-    Whether it came up at all; `on_up` is called once when it does. Raises why it did not, where that is known.
+    Whether it came up at all; `on_up` is called once when it does, with the log. Raises why it did not, where that is
+    known.
     """
-    if settings.server.workers == 1:
-        app = OwnProcess(options, settings, on_up)
-        server = uvicorn.Server(server_config(app))
-        server.run(sockets=[listener])
-        if app.failure is not None:
-            raise app.failure
-        return server.started
-    began, journal = time.monotonic(), options.journal()
+    log = options.open_log()
+    try:
+        if settings.server.workers == 1:
+            return _serve_alone(options, settings, listener, log, on_up=partial(on_up, log))
+        return _serve_with_workers(options, settings, listener, log, on_up=partial(on_up, log))
+    finally:
+        log.close()
+
+
+def _serve_alone(
+    options: ServeOptions, settings: Settings, listener: socket.socket, log: LogWriter, *, on_up: Callable[[], None]
+) -> bool:
+    app = OwnProcess(options, settings, log, on_up)
+    server = uvicorn.Server(server_config(app))
+    server.run(sockets=[listener])
+    if app.failure is not None:
+        raise app.failure
+    return server.started
+
+
+def _serve_with_workers(
+    options: ServeOptions, settings: Settings, listener: socket.socket, log: LogWriter, *, on_up: Callable[[], None]
+) -> bool:
+    began, journal = time.monotonic(), options.journal(log)
+    log_into(journal)
     with _temporary_folder() as folder:
         counts = os.environ.setdefault(FOLDER_VARIABLE, folder)
         before = totals_of_workers(counts)

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from thoughtline.catalogue import TagMode
+from thoughtline.catalogue import CompactedBy, TagMode
 from thoughtline.settings import CheckpointCount, ContinuityMode, Settings
 from thoughtline.stores import Note, Store
 
@@ -22,7 +22,10 @@ NAMESPACE = "settings"
 KEPT_SECONDS = 3650 * 86400.0
 """Notes end; settings are meant to stay."""
 
-NAMES = ("continuity.enabled", "continuity.count", "continuity.mode", "tags.mode")
+NAMES = (
+    *("continuity.enabled", "continuity.count", "continuity.mode", "continuity.after_compaction_by"),
+    "tags.mode",
+)
 
 Json: TypeAlias = Any
 
@@ -33,6 +36,7 @@ class ContinuityPatch(Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     enabled: bool | UnsetType | None = UNSET
     count: CheckpointCount | UnsetType | None = UNSET
     mode: ContinuityMode | UnsetType | None = UNSET
+    after_compaction_by: CompactedBy | UnsetType | None = UNSET
 
 
 class TagsPatch(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

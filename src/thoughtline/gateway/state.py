@@ -19,6 +19,7 @@ from thoughtline.gateway.client_keys import KnowsKeys
 from thoughtline.gateway.estimating import TokenRatios
 from thoughtline.gateway.fleet import Fleet
 from thoughtline.gateway.guard import Guard
+from thoughtline.gateway.in_flight import InFlight
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.limits import KeyLimits, SharedCounts
 from thoughtline.gateway.metrics import Metrics
@@ -26,6 +27,7 @@ from thoughtline.gateway.model_lists import ModelLists
 from thoughtline.gateway.recent import Recent
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import Abandoned, LateSaves
+from thoughtline.gateway.server_templates import Templates
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
 from thoughtline.gateway.tracing import Tracing
 from thoughtline.gateway.upstream import Upstreams
@@ -36,7 +38,7 @@ from thoughtline.settings import Settings
 from thoughtline.stores import Clock, LayeredStore, Note, Store, channel_at, is_shared
 from thoughtline.stores.packing import Packer
 from thoughtline.values.errors import StoreError
-from thoughtline.working import InThreads
+from thoughtline.working import FairThreads
 
 log = logging.getLogger(__name__)
 Raw = TypeVar("Raw")
@@ -100,11 +102,12 @@ class State(NamedTuple):
     metrics: Metrics
     bus: Bus | Fleet
     models: ModelLists
+    templates: Templates
     signals: Signals
     health: TargetHealth
     guard: Guard
     late: LateSaves
-    work: InThreads
+    work: FairThreads
     abandoned: Abandoned
     recent: Recent
     caches: Caches
@@ -113,6 +116,15 @@ class State(NamedTuple):
     envelope_key: bytes = b""
     tracing: Tracing | None = None
     shared: SettingsPatch = SettingsPatch()
+
+    @property
+    def in_flight(self) -> InFlight:
+        return self.upstreams.in_flight
+
+    def observe(self) -> None:
+        """Take how things stand into the metrics."""
+        abandoned, lost_lines = self.in_flight.abandoned, self.journal.lost
+        self.metrics.observe(self.store, self.lessons, abandoned=abandoned, lost_lines=lost_lines)
 
 
 def make_state(
@@ -133,10 +145,10 @@ def make_state(
         store,
         lessons,
         book=book,
-        work=(work := InThreads()),
-        replayer=Replayer(store, lessons, book, clock, work=work, remembered_bytes=settings.replay.remembered_bytes),
+        work=(work := FairThreads()),
+        replayer=_replayer(settings, store, lessons, book=book, clock=clock, work=work),
         memory=Memory(store, clock),
-        upstreams=Upstreams(),
+        upstreams=(upstreams := Upstreams(InFlight(journal.say))),
         keys=keys,
         journal=journal,
         limits=limits,
@@ -145,6 +157,7 @@ def make_state(
         metrics=metrics,
         bus=bus,
         models=ModelLists(clock),
+        templates=Templates(lessons, upstreams, clock),
         signals=Signals(asyncio.Event(), asyncio.Event()),
         health=health,
         guard=Guard(login_code, _together(settings)),
@@ -154,6 +167,21 @@ def make_state(
         caches=Caches(),
         durable=store if isinstance(store, LayeredStore) else None,
         clock=clock,
+    )
+
+
+def _replayer(
+    settings: Settings, store: Store, lessons: Lessons, *, book: ContractBook, clock: Clock, work: FairThreads
+) -> Replayer:
+    terms = settings.replay
+    return Replayer(
+        store,
+        lessons,
+        book,
+        clock,
+        work=work,
+        remembered_bytes=terms.remembered_bytes,
+        any_frame=terms.any_system_prompt,
     )
 
 
@@ -186,8 +214,7 @@ def with_shared(state: State, shared: SettingsPatch) -> State:
     """The same with other settings for all."""
     settings = merged(state.loaded, shared)
     book = contract_book(settings, state.lessons)
-    size = settings.replay.remembered_bytes
-    replayer = Replayer(state.store, state.lessons, book, state.clock, work=state.work, remembered_bytes=size)
+    replayer = _replayer(settings, state.store, state.lessons, book=book, clock=state.clock, work=state.work)
     return state._replace(settings=settings, shared=shared, book=book, replayer=replayer, caches=Caches())
 
 

@@ -57,7 +57,7 @@ def way_back(
     own, source = FORMATS[client.format], prepared.destination.format
     is_same = own.name == source
     end = prepared.needed.end if prepared.needed else None
-    prefix = end.prefix() if end is not None and end.frame else Key("")
+    prefix = end.prefix() if end is not None and end.bound else Key("")
     return ResponseContext(
         source,
         prepared.contract.dialect,
@@ -117,6 +117,14 @@ class Translate(Struct):
             piece.data, piece.ending = self.translator.take(events)
             if self.client.is_array or self.keeps_answer:
                 self._adjust(piece)
+        elif piece.plain.startswith(b":") or b"\n:" in piece.plain:
+            piece.data = self.pulse()  # a comment of the provider's: it is alive
+
+    def pulse(self) -> bytes:
+        """A sign of life for the client. White space may stand before a body, and between the elements of an array."""
+        if self.translator is None or self.client.is_array:
+            return b"\n"
+        return self.translator.pulse()
 
     def end(self, piece: Piece) -> None:
         events = reply_events(piece.reply) if piece.reply is not None else piece.events or []
@@ -135,7 +143,9 @@ class Translate(Struct):
 
     def cut(self, piece: Piece, problem: str) -> None:
         """An error in mid-stream, as the client's format tells it; what was said so far is kept as cut short."""
-        assert self.translator is not None
+        if self.translator is None:  # a body that has begun can only end in mid-air
+            piece.data = piece.ending = b""
+            return
         error = self.translator.fail(f"The answer ends here: {problem}.")
         if self.client.is_array:
             error = self._framed(error) + self._close()

@@ -10,12 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import ssl
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from hashlib import blake2b
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import msgspec
 from msgspec import Raw, Struct
@@ -24,7 +21,9 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.protocol import State
 
 from thoughtline.catalogue import Provider
-from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse, broken_off, late
+from thoughtline.gateway.connecting import proxy_for, tls_context
+from thoughtline.gateway.http_client import UpstreamCut, UpstreamResponse
+from thoughtline.gateway.verdicts import broken_off, late
 from thoughtline.working import Work, at_once
 
 HELD_SOCKET = "held_socket"
@@ -101,11 +100,6 @@ class _Connect(connect):
 
     def process_redirect(self, exc: Exception) -> Exception | str:
         return exc
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    return ssl.create_default_context()
 
 
 class HeldSocket:
@@ -189,12 +183,12 @@ class HeldSocket:
         except BaseException as problem:
             self.drop()
             if isinstance(problem, TimeoutError):
-                raise late(provider) from None
+                raise late(provider.name) from None
             if not isinstance(problem, ConnectionClosed):
                 raise
             if problem.rcvd is not None and problem.rcvd.code == _TOO_BIG:
                 return None
-            raise broken_off(provider) from None
+            raise broken_off(provider.name) from None
         if _event(frame).type != "error":
             return SocketResponse(self, socket, provider, frame=frame, conversation=request.conversation)
         if delta is not None:
@@ -314,18 +308,9 @@ async def _connected(url: str, headers: list[tuple[str, str]], seconds: float) -
         max_size=_MAX_EVENT_BYTES,
         max_queue=_MAX_QUEUE,
         logger=_SILENT,
-        proxy=_proxy(url),
-        ssl=_tls() if url.startswith("https:") else None,
+        proxy=proxy_for(url) or None,
+        ssl=tls_context() if url.startswith("https:") else None,
     )
-
-
-def _proxy(url: str) -> str | None:
-    """That of the environment, for the address as HTTP has it."""
-    parts = urlsplit(url)
-    if proxy_bypass(parts.netloc.rpartition("@")[2]):
-        return None
-    proxies = getproxies()
-    return proxies.get(parts.scheme) or proxies.get("all")
 
 
 async def _is_quiet(socket: ClientConnection) -> bool:

@@ -17,8 +17,8 @@ from msgspec import Raw
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import NULL, is_given
-from thoughtline.gateway.access import is_website
-from thoughtline.gateway.asgi import Message, Receive, Scope, Send, as_declined, error_body
+from thoughtline.gateway.access import opens_from_page
+from thoughtline.gateway.asgi import Message, Receive, Scope, Send, as_declined, error_body, retry_after
 from thoughtline.gateway.cors import allowed_origin
 from thoughtline.gateway.frames import (
     Answer,
@@ -30,7 +30,7 @@ from thoughtline.gateway.frames import (
     turn_of,
 )
 from thoughtline.gateway.headers import Headers
-from thoughtline.gateway.incoming import Incoming, admit, keys_to_ask_with, visitor_at
+from thoughtline.gateway.incoming import IS_COUNTED, Incoming, admitted, keys_to_ask_with
 from thoughtline.gateway.relay import HAS_LEFT, ON_DISCONNECT, tell_disconnect
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
@@ -50,6 +50,11 @@ MOST_HELD_BYTES = 128 * 2**20
 """What is held of the conversations of all connections. Codex sends a conversation whole when it is no longer known."""
 
 MOST_ERROR_BYTES = 2**20
+
+MOST_BAD_FRAMES = 16
+"""Frames in a row that nobody can be asked with, before a connection is closed. An honest client stops at the first."""
+
+_SITE = b"sec-fetch-site"
 Result = TypeVar("Result")
 
 _FORMAT = next(name for name, wire in FORMATS.items() if "websocket" in wire.quirks)
@@ -108,15 +113,20 @@ async def serve(application: Application, route: Route, socket: WebSocket) -> No
     finally:
         state.metrics.websockets.inc(-1)
         connection.close()
+        if socket.problem:
+            state.journal.say("websocket closed", f"{socket.problem}, {connection.tenant}")
 
 
 async def _check(state: State, route: Route, scope: Scope) -> None:
     """Who may open one: whoever may ask. Of pages those whose site is listed: a browser lets any of them read here."""
     headers = dict(scope["headers"])
+    is_page = opens_from_page(headers)
+    if is_page:  # as the browser says it of a POST: a page spends no key of the gateway's, listed or not
+        scope["headers"] = [*(pair for pair in scope["headers"] if pair[0] != _SITE), (_SITE, b"cross-site")]
     query = scope["query_string"].decode("latin-1")
     incoming = Incoming(state, scope, _nothing, route=route, headers=headers, query=query)
-    incoming.caller = admit(visitor_at(state, scope), state.keys, state.settings.server)
-    if is_website(headers) and not allowed_origin(headers, state.settings.server):
+    incoming.caller = await admitted(state, scope)
+    if is_page and not allowed_origin(headers, state.settings.server):
         raise Declined(403, "cross_site", "A website may not open a websocket here.", "Add it to cors in [server].")
     if route.provider is not None:  # elsewhere each frame says whom to ask
         await keys_to_ask_with(incoming, state.settings.providers[route.provider])
@@ -134,6 +144,8 @@ class Connection:
         self._socket = socket
         self._opened = asyncio.get_running_loop().time()
         self._has_left = False
+        self._bad_frames = 0
+        self.tenant = ""
         self._turn_scope: Scope | None = None
         self._upstream = HeldSocket(application.state.replayer.work_for)
         socket.on_disconnect = self._leave
@@ -156,8 +168,12 @@ class Connection:
             turn = await self._guarded(self._read(text))
             del text  # what was asked does not stay while it is answered
             if turn is not None:
+                self._bad_frames = 0
                 await self._guarded(self._ask(turn))
             del turn
+            if self._bad_frames >= MOST_BAD_FRAMES:
+                socket.fail(1008, "too many bad frames")
+                return
         await self._tell(_too_old())
         socket.close(1000, "websocket_connection_limit_reached")
 
@@ -166,14 +182,22 @@ class Connection:
         try:
             return await work
         except ThoughtlineError as error:
-            await self._tell(as_declined(error))
+            await self._refuse(as_declined(error))
         except Exception as error:
             log_problem("a frame failed", error)
-            await self._tell(Declined(500, "internal", "Something went wrong here.", "The log says where."))
+            await self._refuse(Declined(500, "internal", "Something went wrong here.", "The log says where."))
         return None
+
+    async def _count(self) -> None:
+        """A frame is a request of its caller, whatever is in it. Raises where the caller may not ask, or not now."""
+        state = self._application.state
+        caller = await admitted(state, self._socket.scope)
+        self.tenant = caller.tenant
+        state.limits.admit(caller.key, time.monotonic())
 
     async def _read(self, text: bytes) -> TurnRequest | None:
         """What a frame asks for; None if it has its answer."""
+        await self._count()
         conversations, work = self._application.conversations, self._application.state.replayer.work_for(text)
         frame = await work(partial(read_frame, text))
         stream_id = frame.members.get("stream_id", NULL)
@@ -181,7 +205,7 @@ class Connection:
             refusal = Declined(
                 400, "unsupported_parameter", "Unsupported parameter: stream_id.", "Open a connection each."
             )
-            await self._tell(refusal, stream_id)
+            await self._refuse(refusal, stream_id)
             return None
         earlier = conversations.find(self, frame.previous)
         turn = await work(partial(turn_of, frame, self._socket.scope["headers"], earlier))
@@ -206,6 +230,7 @@ class Connection:
             "headers": turn.headers,
             ON_DISCONNECT: HAS_LEFT if self._has_left else None,
             HELD_SOCKET: self._upstream,
+            IS_COUNTED: True,
         }
 
         async def receive() -> Message:
@@ -230,9 +255,15 @@ class Connection:
         if self._turn_scope is not None:
             tell_disconnect(self._turn_scope)
 
+    async def _refuse(self, declined: Declined, stream_id: Raw | None = None) -> None:
+        """Answer a frame that nobody is asked with."""
+        self._bad_frames += 1
+        self._application.state.journal.say("websocket frame refused", f"{declined.code}, {self.tenant}")
+        await self._tell(declined, stream_id)
+
     async def _tell(self, declined: Declined, stream_id: Raw | None = None) -> None:
         body = error_body(declined, _FORMAT, "")
-        await self._socket.send(error_frame(declined.status, [], body, stream_id))
+        await self._socket.send(error_frame(declined.status, retry_after(declined), body, stream_id))
 
 
 class _AnswerOut:

@@ -97,8 +97,16 @@ class Engine:
         lessons = Lessons(store, time.time)
         await lessons.refresh()
         self._refreshed_at = time.monotonic()
-        book, remembered = contract_book(self.settings, lessons), self.settings.replay.remembered_bytes
-        replayer = Replayer(store, lessons, book, time.time, work=self._work, remembered_bytes=remembered)
+        book, terms = contract_book(self.settings, lessons), self.settings.replay
+        replayer = Replayer(
+            store,
+            lessons,
+            book,
+            time.time,
+            work=self._work,
+            remembered_bytes=terms.remembered_bytes,
+            any_frame=terms.any_system_prompt,
+        )
         return _Open(store, replayer, lessons)
 
     async def _ready(self) -> Replayer:

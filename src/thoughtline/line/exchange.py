@@ -12,6 +12,7 @@ Nothing here raises for a fault of ours: what can't be prepared goes out as it c
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future, wait
 from typing import Any
@@ -25,7 +26,14 @@ from thoughtline.line.shared_loop import Running
 from thoughtline.outgoing import AskedAddress
 from thoughtline.prepared import Prepared
 from thoughtline.values.errors import LimitExceeded
-from thoughtline.values.outcome import REPLAY_HEADER, Outcome, counts_of, replay_words
+from thoughtline.values.outcome import (
+    FINDINGS_HEADER,
+    REPLAY_HEADER,
+    Outcome,
+    counts_of,
+    finding_words,
+    replay_words,
+)
 from thoughtline.values.records import Record
 from thoughtline.watching import is_stream, log_problem
 
@@ -62,11 +70,14 @@ class ExchangeState:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What an answer says of it: `x-thoughtline-replay`."""
+        """What an answer says of it: `x-thoughtline-replay`, and `x-thoughtline-findings` where there are any."""
         if not self._is_ours:
             return {}
         words = replay_words(counts_of(self.outcome), self._engine.store_word, self._is_unread)
-        return {REPLAY_HEADER: words.decode()}
+        headers = {REPLAY_HEADER: words.decode()}
+        if found := self.outcome.findings:
+            headers[FINDINGS_HEADER] = finding_words(Counter(rule for rule, _ in found))
+        return headers
 
     @property
     def is_healable(self) -> bool:

@@ -22,7 +22,8 @@ from thoughtline.formats import FORMATS, USUAL
 from thoughtline.line.decoded import json_of
 from thoughtline.prepared import Carried, Prepared
 from thoughtline.providers import canonical_name
-from thoughtline.replay.keys import Trail, frame_of, walk
+from thoughtline.replay.bounds import bound_of
+from thoughtline.replay.keys import Trail, walk
 from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
 from thoughtline.stores import Store
@@ -65,7 +66,7 @@ async def translated(
     terms = Terms(of_all.mode, of_all.count, of_all.max_chars, after_compaction=False)
     brought = _records(transcript, who)
     transcript = _unsealed(transcript) if wire.name == to.format else transcript
-    request = translate_request(transcript, to.format, contract, to.model, who)
+    request = translate_request(transcript, to.format, contract, to.model, who, marks_prompts=False)
     carried = Carried((*brought, *request.records), request.findings, request.call_ids)
     prepared = await replayer.prepare_decoded(
         request.transcript,
@@ -83,7 +84,7 @@ def _records(transcript: Transcript, who: Identity) -> tuple[Record, ...]:
     somebody = {"account": "", "model_asked": "model", "model_answered": "model", "dialect": ""}
     made = Provenance(who.tenant, "earlier", "", format=transcript.format, **somebody)
     found: list[Record] = []
-    for step in walk(transcript, who, frame_of(transcript)).steps:
+    for step in walk(transcript, who, bound_of(transcript)).steps:
         trail = Trail(who, step.standing)
         for position in step.positions:
             turn = transcript.turns[position]

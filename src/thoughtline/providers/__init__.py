@@ -19,6 +19,7 @@ from thoughtline.providers import (
     cerebras,
     code_assist,
     cohere,
+    command_code,
     copilot,
     deepinfra,
     deepseek,
@@ -27,10 +28,13 @@ from thoughtline.providers import (
     glm,
     groq,
     kimi,
+    llamacpp,
     lmstudio,
+    meta,
     mimo,
     minimax,
     mistral,
+    model_hosts,
     nebius,
     ollama,
     openai,
@@ -51,6 +55,7 @@ from thoughtline.providers.bedrock import BEDROCK_CLAUDE as BEDROCK_CLAUDE
 from thoughtline.providers.bedrock import BEDROCK_PLAIN as BEDROCK_PLAIN
 from thoughtline.providers.code_assist import ANTIGRAVITY_CLAUDE as ANTIGRAVITY_CLAUDE
 from thoughtline.providers.cohere import COHERE as COHERE
+from thoughtline.providers.command_code import COMMAND_CODE as COMMAND_CODE
 from thoughtline.providers.contract import Contract as Contract
 from thoughtline.providers.contract import Kind as Kind
 from thoughtline.providers.contract import Rung as Rung
@@ -74,6 +79,8 @@ from thoughtline.providers.gemini import INTERACTIONS as INTERACTIONS
 from thoughtline.providers.glm import GLM as GLM
 from thoughtline.providers.kimi import KIMI as KIMI
 from thoughtline.providers.kimi import KIMI_ANTHROPIC as KIMI_ANTHROPIC
+from thoughtline.providers.meta import META_ANTHROPIC as META_ANTHROPIC
+from thoughtline.providers.meta import META_RESPONSES as META_RESPONSES
 from thoughtline.providers.mimo import MIMO as MIMO
 from thoughtline.providers.mimo import MIMO_ANTHROPIC as MIMO_ANTHROPIC
 from thoughtline.providers.minimax import MINIMAX_ANTHROPIC as MINIMAX_ANTHROPIC
@@ -114,7 +121,9 @@ PROVIDERS: tuple[ProviderRow, ...] = (
     ),
     *(mistral.ROW, groq.ROW, cerebras.ROW, fireworks.ROW, together.ROW, siliconflow.ROW),
     *(nebius.ROW, deepinfra.ROW, sambanova.ROW, cohere.ROW, perplexity.ROW, bedrock.ROW),
-    *(ollama.ROW, vllm.ROW, lmstudio.ROW, copilot.ROW, opencode_go.ROW),
+    *(ollama.ROW, llamacpp.ROW, vllm.ROW, lmstudio.ROW, copilot.ROW, opencode_go.ROW, command_code.ROW),
+    *(meta.ROW, azure.FOUNDRY, bedrock.MANTLE),
+    *model_hosts.ROWS,
 )
 
 
@@ -126,8 +135,9 @@ def host_named(name: str) -> ProviderRow | None:
 
 def host_at(address: str) -> ProviderRow | None:
     """The row of the provider that is at an address."""
-    host = re.sub(r"^\w+://", "", address).split("/")[0].split(":")[0].lower()
-    return next((row for row in PROVIDERS if re.search(row.hosts, host)), None)
+    place = re.sub(r"^\w+://", "", address).lower()
+    host = place.split("/")[0].split(":")[0]
+    return next((row for row in PROVIDERS if re.search(row.hosts, place if "/" in row.hosts else host)), None)
 
 
 def maker_of(model: str) -> ProviderRow | None:

@@ -1,24 +1,55 @@
 """Anthropic's Claude: signed blocks, checked; which turns must have them depends on the model's generation."""
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
-from thoughtline.providers.contract import Contract, Sampling, Source
+from thoughtline.providers.contract import Contract, PromptCache, Sampling, Source
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import CLAUDE_BUDGETS, CLAUDE_EFFORTS, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.providers.tool_forms import ToolForms
 from thoughtline.values.items import ANTHROPIC_CLAUDE_V1
 from thoughtline.values.options import ALL_TOOLS
 
 ANTHROPIC = Dialect("anthropic", "native", ANTHROPIC_CLAUDE_V1)
 
-BOUND_MODELS = r"fable-?5[.-]1|(opus|sonnet|haiku)-?5[.-]5|5[.-]5-(opus|sonnet|haiku)"
-ADAPTIVE_MODELS = r"(opus|sonnet|haiku)-?(4[.-][6-9]|[5-9])|fable|mythos"
-CLASSIC_MODELS = r"claude-3[.-]7|(opus|sonnet|haiku)-4([.@-]|$)"
+ATTRIBUTION = "x-anthropic-billing-header"
+"""How the line begins that Claude Code writes first into its system prompt, and that Anthropic strips."""
+
+# Generations by version, for names as they are spelled: `claude-opus-5-5`, `claude-opus-5-5[1m]`, `claude-5.5-opus`,
+# `us.anthropic.claude-haiku-4-5-20251001-v1:0`, `claude-haiku-4-5@20251001`. Eight digits are a date, not a version.
+# Each pattern names the generations that are over. A name that fits none is of the newest one, whether it is known yet
+# or not: `claude-fable-5-3`, `claude-opus-6`. Two agents ship the same floor (hermes PR#106426, jcode). 2026-11.
+_TIERS = "(?:opus|sonnet|haiku)"
+
+
+def _versions(tiers: str, version: str) -> str:
+    """A pattern of models of these tiers and versions, in either order."""
+    return rf"{tiers}-?(?:{version})(?!\d)|claude-(?:{version})-{tiers}"
+
+
+_NO_MINOR = r"(?![.-]\d{1,2}(?!\d))"
+
+CLASSIC_MODELS = r"claude-(?:v?[12](?!\d)|instant|3(?!\d))|" + _versions(_TIERS, rf"4(?:[.-][0-5](?!\d)|{_NO_MINOR})")
 """Models that think by a budget: "adaptive thinking is not supported on this model" (pensarai/apex#890)."""
 
-_THINKING_MODELS = r"(opus|sonnet|haiku)-?5|fable|mythos"
+ADAPTIVE_MODELS = _versions(_TIERS, r"4[.-][6-9]")
+ASKED_MODELS = "claude-3[.-]7|" + _versions(_TIERS, rf"4(?:[.-]\d(?!\d)|{_NO_MINOR})")
+"""Models that think if they are asked to."""
+
+_MILD_MODELS = _versions(_TIERS, rf"5(?:[.-][0-4](?!\d)|{_NO_MINOR})")
+THINKING_MODELS = f"{_MILD_MODELS}|mythos-preview|" + _versions("(?:fable|mythos)", rf"5(?:[.-]0(?!\d)|{_NO_MINOR})")
 """Models that think unless told not to: recorded answers of Sonnet 5 have thinking nobody asked for."""
+
+_CLAUDES = "claude|fable|mythos"
+_NEWEST = rf"^(?!.*(?:{CLASSIC_MODELS}|{ADAPTIVE_MODELS}|{THINKING_MODELS}))(?=.*(?:{_CLAUDES}))"
+_HAIKU = _versions("haiku", r"5[.-]5")
+_STORIES = "fable|mythos"
+_FIRST_STORIES = _versions("(?:fable|mythos)", r"5[.-]1")
+_LATER_STORIES = _versions("(?:fable|mythos)", r"5[.-][2-9]|[6-9]")
+_UNREAD_BY_SONNET = f"{_STORIES}|" + _versions("opus", r"[5-9](?:[.-]\d)?")
 
 # haystack-core#2146, claude-code#19539, #56708, #63412, opencode#11546, forgecode#1853, #2107, zed PR#63571, sub2api
 # PR#6677, litellm `common_utils.py`, openclaw#27752, Anthropic's page on Opus 5.5. 2026-11.
@@ -77,22 +108,6 @@ _REFUSALS = (
         dropped="thinking.block_binding",
     ),
     says("forbidden", "drop_member", r"{block}.<field:\w{1,40}>: Extra inputs are not permitted"),
-    says(
-        "thinking-mode",
-        "adapt_thinking",
-        "{at}`thinking.type.<field:disabled|enabled|adaptive>` is not supported for this model",
-    ),
-    says("thinking-mode", "adapt_thinking", "{at}<field:adaptive> thinking is not supported on this model"),
-    says(
-        "thinking-conflict",
-        "pause_thinking",
-        "{at}Thinking may not be enabled when `<field:tool_choice>` forces tool use",
-    ),
-    says(
-        "thinking-conflict",
-        "pass_on",
-        "{at}`<field:temperature|top_p|top_k>` <may only be set|must be><[^.]{0,80}> when `thinking` is enabled",
-    ),
     says("forbidden", "strip_field", "{location}Extra inputs are not permitted"),
     says("forbidden", "drop_member", "{element_member}: Extra inputs are not permitted"),
 )
@@ -102,7 +117,7 @@ _NEVER_THOUGHT = Knob(r"claude-(2|3-5|3-haiku|3-opus|3-sonnet|instant)", "no_kno
 # Extended thinking, and What's new in Claude 4.7 (sampling parameters removed); refusals as users report them
 # (BerriAI/litellm#15097, UKGovernmentBEIS/inspect_ai#3721). 2026-11.
 _SAMPLING = Sampling(
-    never=r"(opus|sonnet|haiku)-?(4[.-][7-9]|[5-9])|fable|mythos",
+    never=rf"^(?=.*(?:{_CLAUDES}))(?!.*(?:{CLASSIC_MODELS}|{_versions(_TIERS, '4[.-]6')}))",
     names=("temperature", "top_p", "top_k"),
     while_thinking=("top_k",),
     least_top_p=0.95,
@@ -121,7 +136,7 @@ CLAUDE = Contract(
         "Extended thinking: a tool loop starts with its thinking, unmodified",
     ),
     ladder=("pause_thinking",),
-    binds_model=True,
+    unread=_NEWEST,
     format="anthropic_messages",
     tools=ALL_TOOLS,
     knobs=(
@@ -132,6 +147,10 @@ CLAUDE = Contract(
     answers=ANSWERS,
     sampling=_SAMPLING,
     forces_no_tool_while_thinking=True,
+    thinks_if_asked=ASKED_MODELS,
+    # https://platform.claude.com/docs/en/build-with-claude/prompt-caching, 2026-11: nothing is cached without
+    # `cache_control`, on at most four blocks.
+    cache=PromptCache(takes_marks=True, needs_marks=""),
 )
 ADAPTIVE = replace(
     CLAUDE,
@@ -151,37 +170,69 @@ ADAPTIVE = replace(
             ("low", "medium", "high", "max"),
             modes=("enabled", "adaptive", "disabled"),
         ),
+        Knob("mythos-preview", "claude_adaptive", CLAUDE_EFFORTS, can_be_off=False, modes=("adaptive", "enabled")),
+        Knob("fable|mythos", "claude_adaptive", CLAUDE_EFFORTS, can_be_off=False, modes=("adaptive",)),
         Knob("", "claude_adaptive", CLAUDE_EFFORTS, modes=("adaptive", "disabled")),
     ),
 )
+THINKING = replace(ADAPTIVE, thinks_by_default=True)
 BOUND = replace(
     ADAPTIVE,
     name="anthropic-bound",
     source=Source(
         "https://platform.claude.com/docs/build-with-claude/preserved-thinking",
         "2026-11-16",
-        "Preserved thinking (Fable 5.1, Opus 5.5, Sonnet 5.5, Haiku 5.5; from 2026-08-31)",
+        "Preserved thinking (Fable and Mythos from 5.1, Opus, Sonnet and Haiku from 5.5): a block is good behind the "
+        "prefix and the thinking block that it was made behind",
     ),
+    unread="",  # that of a model nobody has described
     thinks_by_default=True,
     binds_prefix=True,
-    knobs=(_NEVER_THOUGHT, Knob("", "claude_adaptive", CLAUDE_EFFORTS, can_be_off=False, modes=("adaptive",))),
+    binds_chain=True,
+    knobs=(
+        # What's new in Sonnet 5.5, Haiku 5.5 migration guide. 2026-11.
+        Knob(_HAIKU, "claude_adaptive", CLAUDE_EFFORTS, modes=("adaptive", "disabled")),
+        Knob(
+            _versions("sonnet", r"5[.-]5"),
+            "claude_adaptive",
+            CLAUDE_EFFORTS,
+            can_be_off=False,
+            modes=("adaptive", "between_tools"),
+        ),
+        Knob("", "claude_adaptive", CLAUDE_EFFORTS, can_be_off=False, modes=("adaptive",)),
+    ),
 )
+
+
+def generations(adapt: Callable[[Contract], tuple[Contract, ...]]) -> tuple[ModelRow, ...]:
+    """The rows of every Claude, at a host that has them in formats of its own. The last is that of the newest."""
+    return (
+        ModelRow(models=CLASSIC_MODELS, contracts=adapt(CLAUDE)),
+        ModelRow(models=ADAPTIVE_MODELS, contracts=adapt(ADAPTIVE)),
+        ModelRow(models=_MILD_MODELS, contracts=adapt(replace(THINKING, forces_no_tool_while_thinking=False))),
+        ModelRow(models=THINKING_MODELS, contracts=adapt(THINKING)),
+        ModelRow(models=_HAIKU, contracts=adapt(replace(BOUND, forces_no_tool_while_thinking=False))),
+        # Preserved thinking, who reads whose blocks. What a model does not read it drops, and answers 200. 2026-11.
+        ModelRow(models=_FIRST_STORIES, contracts=adapt(replace(BOUND, unread=_LATER_STORIES))),
+        ModelRow(models=_versions("opus", r"5[.-]5"), contracts=adapt(replace(BOUND, unread=_STORIES))),
+        ModelRow(models=_versions("sonnet", r"5[.-]5"), contracts=adapt(replace(BOUND, unread=_UNREAD_BY_SONNET))),
+        ModelRow(models=_CLAUDES, contracts=adapt(BOUND)),
+    )
+
 
 ROW = ProviderRow(
     name="anthropic",
     aliases=("claude",),
     hosts=r"anthropic\.com$",
-    models="claude|fable|mythos",
+    models=_CLAUDES,
     base_url="https://api.anthropic.com",
+    # "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'". 2026-11.
+    tool_forms=ToolForms(names=r"[a-zA-Z0-9_-]{1,128}"),
     formats=("anthropic_messages",),
     auth="x-api-key",
+    key_prefixes=("sk-ant-api",),  # tokens of a login begin with `sk-ant-oat`, and are bearer tokens
     rules="makers",  # others copy its API, and some point its name at theirs
-    rows=(
-        ModelRow(models=BOUND_MODELS, contracts=(BOUND,)),
-        ModelRow(models=_THINKING_MODELS, contracts=(replace(ADAPTIVE, thinks_by_default=True),)),
-        ModelRow(models=ADAPTIVE_MODELS, contracts=(ADAPTIVE,)),
-        ModelRow(contracts=(CLAUDE,)),
-    ),
+    rows=(*generations(lambda claude: (claude,)), ModelRow(contracts=(CLAUDE,))),
     wants_back="always",
     wanted_models="claude|anthropic/",
     has_documented_field=False,

@@ -19,6 +19,21 @@ _RESPONSES = replace(
     ),
 )
 
+FOUNDRY = ProviderRow(
+    name="azure-foundry",
+    aliases=("foundry",),
+    key_variables=("ANTHROPIC_FOUNDRY_API_KEY",),
+    hosts=r"services\.ai\.azure\.com$",
+    base_url="",  # https://RESOURCE.services.ai.azure.com/anthropic: the resource is the customer's own.
+    formats=("anthropic_messages",),
+    auth="x-api-key",
+    rules="makers",
+    rows=(),
+    wants_back="always",
+    has_documented_field=False,
+)
+"""Claude at Microsoft's Foundry: Anthropic's API, names and rules (windmill#9908, 2026)."""
+
 ROW = ProviderRow(
     name="azure",
     key_variables=("AZURE_OPENAI_API_KEY",),
@@ -44,5 +59,6 @@ ROW = ProviderRow(
     responses_tools=None,
     failures={"ratelimitreached": "busy"},
     holds=("conversations",),
+    doors=openai.DOORS,
     has_websocket=True,  # learn.microsoft.com/azure/foundry/openai/how-to/websockets, read 2026-11-16
 )

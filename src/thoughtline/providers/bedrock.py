@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from thoughtline.providers.anthropic import ADAPTIVE, ADAPTIVE_MODELS, BOUND, BOUND_MODELS, CLAUDE
+from thoughtline.providers.anthropic import CLAUDE, generations
 from thoughtline.providers.contract import Contract, Source, unverified
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import ALWAYS_THINKS, TO_HIGH, Knob
@@ -49,7 +49,7 @@ _REFUSALS = (
     says(
         "thinking-last",
         "drop_block",
-        "This model does not support assistant message prefill. The conversation must end with a user message",
+        "This model does not support assistant <(?:message )?>prefill",
         field="reasoningContent",
     ),
     says(
@@ -85,6 +85,12 @@ _CLAUDE = replace(
     name="bedrock-claude",
     source=Source(_BLOCKS, "2026-11-16", "Anthropic's rules behind Converse"),
 )
+
+
+def _contracts(claude: Contract) -> tuple[Contract, ...]:
+    return _CLAUDE if claude is CLAUDE else _on_converse(claude), _on_invoke(claude)
+
+
 _PLAIN = Contract(
     "bedrock-plain",
     "advisory",
@@ -108,22 +114,36 @@ SIGNED_SERVICE = "bedrock"
 REGION_IN_HOST = r"(?:^|\.)bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\."
 USUAL_REGION = "us-east-1"
 
+MANTLE = ProviderRow(
+    name="bedrock-mantle",
+    aliases=("mantle",),
+    key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
+    traced_as="aws.bedrock",
+    hosts=r"(^|\.)bedrock-mantle\.[\w-]+\.api\.aws$",
+    base_url=f"https://bedrock-mantle.{USUAL_REGION}.api.aws/v1",
+    formats=("anthropic_messages", "openai_responses"),
+    bases={"anthropic_messages": f"https://bedrock-mantle.{USUAL_REGION}.api.aws/anthropic"},
+    rules="makers",
+    rows=(),
+    wants_back="by contract",
+    has_documented_field=False,
+)
+"""Bedrock in its makers' own formats, with a Bedrock API key. Another region: another base_url, and bases."""
+
 ROW = ProviderRow(
     name="bedrock",
     key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
     traced_as="aws.bedrock",
     aliases=("aws-bedrock",),
     hosts=r"amazonaws\.com$",
-    models=r"amazon\.nova|nova-(2|pro|lite|micro|premier)",
+    models=r"amazon\.nova|nova-(\d|pro|lite|micro|premier)",
     # With a Bedrock API key: a request signed for another host can't be passed on. Another region: another base_url.
     base_url=f"https://bedrock-runtime.{USUAL_REGION}.amazonaws.com",
     formats=("bedrock_converse", "bedrock_invoke"),
     owns=("bedrock_converse", "bedrock_invoke"),
     rules="makers",
     rows=(
-        ModelRow(models=BOUND_MODELS, contracts=(_on_converse(BOUND), _on_invoke(BOUND))),
-        ModelRow(models=ADAPTIVE_MODELS, contracts=(_on_converse(ADAPTIVE), _on_invoke(ADAPTIVE))),
-        ModelRow(models="claude", contracts=(_CLAUDE, _on_invoke(CLAUDE))),
+        *generations(_contracts),
         ModelRow(models=r"nova|deepseek[-_. ]?r1", contracts=(_FORBIDDEN,)),
         ModelRow(contracts=(_PLAIN, _on_invoke(CLAUDE))),
     ),

@@ -6,10 +6,10 @@ than Anthropic has it, so no other API takes it.
 
 from msgspec.structs import replace
 
-from thoughtline.providers.anthropic import ADAPTIVE, ADAPTIVE_MODELS, BOUND, BOUND_MODELS, CLAUDE
+from thoughtline.providers.anthropic import generations
 from thoughtline.providers.contract import Contract, Source
 from thoughtline.providers.dialects import Dialect
-from thoughtline.providers.gemini import MODELS_2, NATIVE, NATIVE_2
+from thoughtline.providers.gemini import GOOGLE_FORMS, MODELS_2, NATIVE, NATIVE_2
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.row import ModelRow, ProviderRow
 from thoughtline.values.items import ANTIGRAVITY_CLAUDE_V1, GOOGLE_GEMINI_V1
@@ -46,12 +46,11 @@ CODE_ASSIST = ProviderRow(
     hosts=r"^cloudcode-pa\.googleapis\.com$",
     base_url="https://cloudcode-pa.googleapis.com",
     formats=("gemini_code_assist",),
+    tool_forms=GOOGLE_FORMS,
     owns=("gemini_code_assist",),
     rules="own",
     rows=(
-        ModelRow(models=BOUND_MODELS, contracts=(_claude(BOUND),)),
-        ModelRow(models=ADAPTIVE_MODELS, contracts=(_claude(ADAPTIVE),)),
-        ModelRow(models="claude", contracts=(_claude(CLAUDE),)),
+        *generations(lambda claude: (_claude(claude),)),
         ModelRow(models=MODELS_2, contracts=(_gemini(NATIVE_2),)),
         ModelRow(contracts=(_gemini(NATIVE),)),
     ),

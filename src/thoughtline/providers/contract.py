@@ -12,9 +12,11 @@ from msgspec.structs import replace
 from thoughtline.providers.dialects import Carrier, Dialect
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.refusals import RefusalTemplate
+from thoughtline.providers.setting_rules import SettingRule
+from thoughtline.providers.tool_forms import USUAL_FORMS, ToolForms
 from thoughtline.values.items import ToolCall, ToolResult
 from thoughtline.values.options import FUNCTIONS_ONLY, ToolRange
-from thoughtline.values.turns import FormatName, Transcript, Turn
+from thoughtline.values.turns import FormatName, ThinkingSwitch, Transcript, Turn
 
 Kind = Literal["presence", "authenticity", "advisory", "forbidden"]
 Scope = Literal[
@@ -27,6 +29,11 @@ Scope = Literal[
     "pairs",  # elements that name each other by id
 ]
 Takes = Literal["text", "own", "nothing"]
+Unread = Literal[
+    "looped",  # turns with calls since the last user message
+    "called",  # earlier turns with calls, which an answer follows
+    "plain",  # earlier turns without calls
+]
 Rung = Literal["empty", "inherit", "blank", "sentinel", "unpair", "pause_thinking"]
 
 PRESENCE: tuple[Rung, ...] = ("empty", "blank", "pause_thinking")
@@ -54,7 +61,7 @@ class Sampling(Struct, frozen=True, gc=False):
 
     Models whose names fit `never` take none of `names`. One that thinks takes none of `while_thinking`, and where there
     is a `least_top_p`, no smaller one and no temperature but 1. Only models that fit `takes_both` take a temperature
-    beside a `top_p`. `hottest` is the highest temperature.
+    beside a `top_p`. `hottest` is the highest temperature. `is_by_mode`: each mode of thinking has fixed values.
     """
 
     never: str = "(?!)"
@@ -63,6 +70,15 @@ class Sampling(Struct, frozen=True, gc=False):
     least_top_p: float = 0.0
     takes_both: str = ""
     hottest: float | None = None
+    is_by_mode: bool = False
+
+
+class PromptCache(Struct, frozen=True, gc=False):
+    """How prompts are cached. `takes_marks`: the server takes them in this format; models whose names fit `needs_marks`
+    cache nothing without one. Others cache by themselves."""
+
+    takes_marks: bool = False
+    needs_marks: str = "(?!)"
 
 
 class Contract(Struct, frozen=True, gc=False):
@@ -71,10 +87,20 @@ class Contract(Struct, frozen=True, gc=False):
     `filler` is the least that is known to be accepted where a field must be there and nobody has its text.
     `follows_answers`: the server's answers say which member holds reasoning; the dialect's is where to begin.
     `may_seal`: nobody lists the server, so seals of a client's may be its own. `drops`: members that it refuses.
+    `refused_modes`: words of `thinking.type` that it has refused.
     `knobs` are how thinking is switched, the first that fits the model. `answers` are what the provider says to those
     who break the contract. `when_split` is the dialect of a request that asks for `reasoning_split`. `refuses_empty`:
     an empty text does not pass, not even for a turn that had no reasoning. `refuses_unsigned`: nor does thinking that
-    nobody signed.
+    nobody signed. `binds_prefix`: reasoning is good behind the prefix that it was made behind, `binds_chain`: and
+    behind the same thinking block; `binds_silently`: it is dropped elsewhere, and not refused. `unread` are models
+    whose reasoning it does not read. `insists`: it has refused a turn that was as its model had made it.
+    nobody signed. `forces_any` is a pattern of models that can be made to call some tool while they think,
+    `thinks_if_asked` of models that can think and don't unless a request asks for it.
+
+    What refusals taught: `settings` are rules for settings, `mends` what a conversation is to be without
+    (`formats/mending.py`). `switches` are the members that switch thinking here, none: any that are known; `ignored`
+    are members that were found to switch nothing, `*` all of them. What a chat template taught: `unread_turns` are
+    those whose reasoning it leaves out, `keeping` the switch that has it read all.
     """
 
     name: str
@@ -88,11 +114,16 @@ class Contract(Struct, frozen=True, gc=False):
     thinks_by_default: bool = False
     only_when_thinking: bool = True
     binds_prefix: bool = False
+    binds_silently: bool = False
+    binds_chain: bool = False
     binds_model: bool = False
+    unread: str = ""
+    insists: bool = False
     follows_answers: bool = False
     may_seal: bool = False
     drops: tuple[str, ...] = ()
     never_thinks: bool = False
+    refused_modes: tuple[str, ...] = ()
     format: FormatName = "openai_chat"
     tools: ToolRange = FUNCTIONS_ONLY
     knobs: tuple[Knob, ...] = ()
@@ -103,10 +134,32 @@ class Contract(Struct, frozen=True, gc=False):
     refuses_empty: bool = False
     refuses_unsigned: bool = False
     when_split: Dialect | None = None
+    forces_any: str = "(?!)"
+    thinks_if_asked: str = "(?!)"
+    settings: tuple[SettingRule, ...] = ()
+    mends: tuple[str, ...] = ()
+    switches: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    unread_turns: tuple[Unread, ...] = ()
+    keeping: tuple[SettingRule, ...] = ()
+    cache: PromptCache = PromptCache()
+    forms: ToolForms = USUAL_FORMS
+
+    def switch(self, transcript: Transcript) -> ThinkingSwitch:
+        """What a request says of thinking, in a member that this server reads."""
+        if "*" in self.ignored:
+            return "unsaid"
+        if not transcript.switches or not (self.switches or self.ignored):
+            return transcript.thinking
+        for name, switch in transcript.switches:
+            if (not self.switches or name in self.switches) and name not in self.ignored:
+                return switch
+        return "unsaid"
 
     def thinks(self, transcript: Transcript) -> bool:
         """Whether this request has the model think."""
-        return self.thinks_by_default if transcript.thinking == "unsaid" else transcript.thinking != "off"
+        switch = self.switch(transcript)
+        return self.thinks_by_default if switch == "unsaid" else switch != "off"
 
     @property
     def is_strict(self) -> bool:
@@ -128,7 +181,7 @@ DEPEND_ON_THE_END: frozenset[Scope] = frozenset(("calls_after_user", "first_call
 
 def required_turns(transcript: Transcript, contract: Contract, assistant: Sequence[int]) -> tuple[int, ...]:
     """Positions of the assistant turns that must carry reasoning in this request, of all `assistant` turns."""
-    if contract.only_when_thinking and not contract.thinks(transcript):
+    if contract.only_when_thinking and not contract.insists and not contract.thinks(transcript):
         return ()
     turns = transcript.turns
     match contract.scope:

@@ -4,7 +4,7 @@ from thoughtline.providers import anthropic
 from thoughtline.providers.contract import Contract, unverified
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import NO_KNOB
-from thoughtline.providers.row import ModelRow, ProviderRow, RelayedMaker
+from thoughtline.providers.row import Door, ModelRow, ProviderRow, RelayedMaker
 from thoughtline.values.items import COPILOT_V1
 
 COPILOT = Dialect("copilot", "reasoning_text", COPILOT_V1, call_ids="short")
@@ -34,4 +34,12 @@ ROW = ProviderRow(
     makes=(COPILOT_V1,),
     relays=RelayedMaker(maker="anthropic", codes=frozenset({"invalid_request_body"})),
     responses_tools=None,
+    doors=(
+        Door(
+            comes_in="openai_chat",
+            goes_up="openai_responses",
+            models=r"codex|gpt-(5\.[4-9]|5\.\d\d|[6-9]|\d\d)",
+            source="GPT-5.4 and newer and Codex are served in Responses alone (copilot-api#113; 2026-11)",
+        ),
+    ),
 )

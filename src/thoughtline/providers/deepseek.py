@@ -8,6 +8,7 @@ from thoughtline.providers.knobs import ALWAYS_THINKS, EVERY_EFFORT, THINKING_TY
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import Context, ModelRow, ProviderRow
 from thoughtline.providers.shared import CONTENT_CONTRACT
+from thoughtline.providers.tool_forms import ToolForms
 from thoughtline.values.items import DEEPSEEK_V1
 from thoughtline.values.options import ToolRange
 
@@ -34,7 +35,6 @@ _MISSING_AT = says(
     "information, please refer to https://api-docs.deepseek.com/guides/thinking_mode#tool-calls",
     scope="calls_after_user",
 )
-_CHOICE = says("thinking-conflict", "pause_thinking", "Thinking mode does not support this <field:tool_choice>")
 _UNWORDED = says("forbidden", "strip_field", "")  # nobody has a body of R1's refusal
 
 _CHAT = Contract(
@@ -92,6 +92,8 @@ ROW = ProviderRow(
     hosts=r"deepseek\.com$",
     models="deepseek",
     base_url="https://api.deepseek.com",
+    # "unknown variant `image_url`, expected `text`" (esengine/DeepSeek-Reasonix#7859). 2026-11.
+    tool_forms=ToolForms(sees="(?!)"),
     formats=("openai_chat", "openai_responses", "anthropic_messages"),
     bases={"anthropic_messages": "https://api.deepseek.com/anthropic"},
     paths={"openai_chat": "/chat/completions", "openai_responses": "/responses"},
@@ -110,5 +112,5 @@ ROW = ProviderRow(
     makes=(DEEPSEEK_V1,),
     example_model="deepseek-v4-pro",
     contexts=(Context("deepseek-v4", 1_000_000, "https://api-docs.deepseek.com/quick_start/pricing, 2026-11-16"),),
-    refusals=(_PASS_BACK, _PASS_BACK_BLOCKS, _PASS_BACK_ITEMS, _MISSING_AT, _CHOICE),
+    refusals=(_PASS_BACK, _PASS_BACK_BLOCKS, _PASS_BACK_ITEMS, _MISSING_AT),
 )

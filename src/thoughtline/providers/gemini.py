@@ -4,9 +4,10 @@ from msgspec.structs import replace
 
 from thoughtline.providers.contract import Contract, Source, unverified
 from thoughtline.providers.dialects import Dialect
-from thoughtline.providers.knobs import ALWAYS_THINKS, Knob
+from thoughtline.providers.knobs import ALWAYS_THINKS, TO_HIGH, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import THINKING_TOKENS, ModelRow, ProviderRow
+from thoughtline.providers.tool_forms import LETTER_FIRST, ToolForms
 from thoughtline.values.items import GOOGLE_GEMINI_V1, GOOGLE_INTERACTIONS_V1
 from thoughtline.values.options import ALL_TOOLS, FUNCTIONS_ONLY, Effort
 
@@ -63,7 +64,7 @@ _REFUSALS = (
     ),
 )
 
-_NEVER_THOUGHT = Knob(r"gemini-(1|2\.0|2-0)", "no_knob")
+_NEVER_THOUGHT = Knob(r"gemini-(1(?!\d)|2\.0|2-0)", "no_knob")
 _EFFORTS: tuple[Effort, ...] = ("minimal", "low", "medium", "high")
 
 NATIVE = Contract(
@@ -81,7 +82,9 @@ NATIVE = Contract(
     tools=ALL_TOOLS,
     knobs=(
         _NEVER_THOUGHT,
-        Knob("flash", "gemini_level", _EFFORTS, can_be_off=False),
+        # `minimal` is refused from 3.7 Flash on, and taken by Flash-Lite (measured by users, 2026-09).
+        Knob(r"lite|gemini-3(\.[0-6])?-flash", "gemini_level", _EFFORTS, can_be_off=False),
+        Knob("flash", "gemini_level", TO_HIGH, can_be_off=False),
         Knob("", "gemini_level", ("low", "high"), can_be_off=False),
     ),
     answers=(_MISSING_AT, _CORRUPTED),
@@ -125,6 +128,10 @@ _INTERACTIONS = replace(
 _INTERACTIONS_2 = replace(_INTERACTIONS, name="gemini-2.5-interactions", kind="advisory", scope="nowhere")
 _CHAT_2 = replace(_CHAT, kind="advisory", scope="nowhere", ladder=())
 
+# "Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or contain underscores, dots and dashes, with a
+# maximum length of 64" (wonderwhy-er/DesktopCommanderMCP#79); Claude on Vertex takes no dots. 2026-11.
+GOOGLE_FORMS = ToolForms(names=LETTER_FIRST)
+
 ROW = ProviderRow(
     name="gemini",
     key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
@@ -134,6 +141,7 @@ ROW = ProviderRow(
     models="gemini",
     base_url="https://generativelanguage.googleapis.com",
     key_prefixes=("AIza",),
+    tool_forms=GOOGLE_FORMS,
     formats=("gemini_generate", "openai_chat", "gemini_interactions"),
     bases={"openai_chat": "https://generativelanguage.googleapis.com/v1beta/openai"},
     auth="x-goog-api-key",

@@ -2,12 +2,14 @@
 
 from thoughtline.providers.contract import Contract, Source
 from thoughtline.providers.dialects import Dialect
-from thoughtline.providers.knobs import Knob
+from thoughtline.providers.knobs import EVERY_EFFORT, Knob, Setting
 from thoughtline.providers.row import Context, ModelRow, ProviderRow
+from thoughtline.providers.tool_forms import ToolForms
 from thoughtline.values.items import GLM_V1
 
 GLM = Dialect("glm", "reasoning_content", GLM_V1)
 
+_KEEPS: tuple[Setting, ...] = ((("thinking", "clear_thinking"), False),)
 _CHAT = Contract(
     "glm",
     "advisory",
@@ -16,7 +18,14 @@ _CHAT = Contract(
         "https://docs.z.ai/guides/capabilities/thinking-mode", "2026-11-16", "return it unmodified; unenforced"
     ),
     thinks_by_default=True,
-    knobs=(Knob("", "thinking_type", keeps=((("thinking", "clear_thinking"), False),)),),
+    knobs=(
+        # https://docs.z.ai/guides/capabilities/thinking, 2026-11: from 5.3 on thinking can't be off.
+        Knob(
+            r"glm-(5\.([3-9]|\d\d)|[6-9]|\d\d)", "thinking_type", ("low", "high", "max"), can_be_off=False, keeps=_KEEPS
+        ),
+        Knob(r"glm-5\.2", "thinking_type", EVERY_EFFORT, keeps=_KEEPS),
+        Knob("", "thinking_type", keeps=_KEEPS),
+    ),
 )
 
 ROW = ProviderRow(
@@ -26,6 +35,8 @@ ROW = ProviderRow(
     hosts=r"(bigmodel\.cn|z\.ai)$",
     models="glm",
     base_url="https://api.z.ai/api/paas/v4",
+    # https://docs.z.ai/guides/vlm: pictures are for the models whose names end in V. 2026-11.
+    tool_forms=ToolForms(sees=r"glm-\d+(\.\d+)?v"),
     formats=("openai_chat", "anthropic_messages"),
     bases={"anthropic_messages": "https://api.z.ai/api/anthropic"},
     rules="own",

@@ -2,11 +2,12 @@
 
 from msgspec.structs import replace
 
-from thoughtline.providers.contract import PRESENCE, Contract, Source, unverified
+from thoughtline.providers.contract import PRESENCE, Contract, Sampling, Source, unverified
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import THINKING_TYPE, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import Context, ModelRow, ProviderRow
+from thoughtline.providers.tool_forms import LETTER_FIRST, ToolForms
 from thoughtline.values.items import KIMI_V1
 
 KIMI = Dialect("kimi", "reasoning_content", KIMI_V1, call_ids="own")
@@ -20,20 +21,14 @@ _REFUSALS = (
     says("missing", "restore", _MISSING),
     says(
         "thinking-conflict",
-        "drop_member",
-        "cannot specify both `thinking` and `<field:reasoning_effort>`",
-        dropped="reasoning_effort",
-    ),
-    says(
-        "thinking-conflict",
         "pass_on",
         r"the <field:thinking> field in the request (expected type <\w{1,20}>) is illegal",
     ),
 )
 
-_K3 = Knob("k3", "reasoning_effort", ("low", "high", "max"), can_be_off=False)
+_K3 = Knob(r"k([3-9]|\d\d)(?!\d)", "reasoning_effort", ("low", "high", "max"), can_be_off=False)
 _THINKING = Knob("thinking", "no_knob", can_be_off=False)
-_KEEPS = Knob(r"k2[.p]6", "thinking_type", keeps=((("thinking", "keep"), "all"),))
+_KEEPS = Knob(r"k2[.p]([6-9]|\d\d)(?!.{0,8}code)", "thinking_type", keeps=((("thinking", "keep"), "all"),))
 
 _CHAT = Contract(
     "kimi",
@@ -46,6 +41,11 @@ _CHAT = Contract(
     knobs=(_K3, _THINKING, _KEEPS, THINKING_TYPE),
     answers=(_MISSING_AT,),
     forces_no_tool_while_thinking=True,
+    forces_any=r"k([3-9]|\d\d)",  # `required` works on K3 and is refused on K2.x: live reports of 2026-08
+    sampling=Sampling(
+        names=("temperature", "top_p", "n", "presence_penalty", "frequency_penalty"),
+        is_by_mode=True,  # versioned models take 1 while they think, and K2.5 and K2.6 take 0.6 while they don't
+    ),
 )
 _MESSAGES = replace(
     _CHAT,
@@ -65,6 +65,10 @@ ROW = ProviderRow(
     hosts=r"(moonshot\.(cn|ai)|kimi\.com)$",
     models="kimi",
     base_url="https://api.moonshot.ai/v1",
+    # A name begins with a letter (MoonshotAI/kimi-cli#2531); "type should be defined in anyOf items instead of the
+    # parent schema", "conflicting keywords found after $ref expansion" (kimi-cli#2061), "property schema must be an
+    # object" (can1357/oh-my-pi#5952, vercel/ai#18921). 2026-11.
+    tool_forms=ToolForms(names=LETTER_FIRST, has_bare_unions=True, has_bare_references=True, has_flags=False),
     formats=("openai_chat", "anthropic_messages"),
     bases={"anthropic_messages": "https://api.moonshot.ai/anthropic"},
     rules="own",

@@ -24,7 +24,7 @@ Style = Literal[
     "think_level",
     "nova",
 ]
-ThinkingMode = Literal["enabled", "adaptive", "disabled"]
+ThinkingMode = Literal["enabled", "adaptive", "disabled", "between_tools"]
 """What `thinking.type` says in Anthropic's format."""
 
 Setting = tuple[tuple[str, ...], object]

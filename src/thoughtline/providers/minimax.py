@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from thoughtline.providers.contract import Contract, unverified
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import ALWAYS_THINKS, Knob
-from thoughtline.providers.row import FailureCodes, ModelRow, ProviderRow
+from thoughtline.providers.row import Door, FailureCodes, ModelRow, ProviderRow
 from thoughtline.values.items import MINIMAX_RESPONSE_V1
 
 MINIMAX_TAGS = Dialect("minimax_tags", "think_tags", MINIMAX_RESPONSE_V1)
@@ -18,7 +18,12 @@ _CHAT = Contract(
     MINIMAX_TAGS,
     source=unverified("M2 Tool Use & Interleaved Thinking: append the whole message; nothing is enforced"),
     thinks_by_default=True,
-    knobs=(Knob("m3", "thinking_adaptive"), ALWAYS_THINKS),
+    knobs=(
+        # M3.1 refuses `disabled` (openclaw, 2026-10).
+        Knob(r"m(3\.[1-9]|[4-9]|\d\d)", "thinking_adaptive", can_be_off=False),
+        Knob(r"m3", "thinking_adaptive"),
+        ALWAYS_THINKS,
+    ),
     when_split=MINIMAX_SPLIT,
 )
 _MESSAGES = replace(
@@ -51,6 +56,16 @@ ROW = ProviderRow(
     bases={"anthropic_messages": "https://api.minimax.io/anthropic"},
     rules="own",
     rows=(ModelRow(contracts=(_CHAT, _MESSAGES)),),
+    doors=(
+        Door(
+            comes_in="anthropic_messages",
+            goes_up="openai_chat",
+            models=r"minimax-m",
+            but=r"minimax-m[12](?!\d)",
+            needs="unsaid",
+            source="M3 thinks by default in Chat Completions, and not in Messages (openclaw; 2026-11)",
+        ),
+    ),
     makes=(MINIMAX_RESPONSE_V1,),
     example_model="MiniMax-M3",
     failure_codes=_FAILURE_CODES,

@@ -27,7 +27,9 @@ _CHAT = Contract(
         "https://docs.mistral.ai/studio-api/conversations/reasoning", "2026-11-16", "any other field is a 422"
     ),
     thinks_by_default=True,
-    knobs=(Knob("magistral", "no_knob", can_be_off=False), Knob("", "reasoning_effort", ("high",))),
+    # Whether Magistral takes an effort is reported either way (hermes-agent#11243, models.dev#1986; 2026): it is said
+    # where a client says one, and a refusal teaches better.
+    knobs=(Knob("", "reasoning_effort", ("high",)),),
     answers=(_EXTRA,),
     refuses_other_fields=True,
 )

@@ -5,6 +5,7 @@ from thoughtline.providers.dialects import REASONING, Dialect
 from thoughtline.providers.knobs import TO_HIGH, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.providers.tool_forms import ToolForms
 
 OLLAMA = Dialect("ollama", "native")
 OLLAMA_TAGS = Dialect("ollama_tags", "think_tags")
@@ -27,12 +28,15 @@ ROW = ProviderRow(
     name="ollama",
     hosts=r"(?!)",
     base_url="http://127.0.0.1:11434",
+    tool_forms=ToolForms(names=r".{1,256}", has_plain_top=False),  # it checks neither names nor schemas
     formats=("ollama_chat", "openai_chat", "openai_responses", "anthropic_messages"),
     auth="none",
     owns=("ollama_chat",),
     rules="makers",
     rows=(ModelRow(contracts=(_NATIVE,)),),
     dialect=REASONING,
+    switches=("think", "reasoning_effort", "reasoning"),
+    template_at="show",
     refusals=(
         says(
             "thinking-unsupported",

@@ -8,10 +8,10 @@ from thoughtline.providers.contract import Contract, Sampling, Source, unverifie
 from thoughtline.providers.dialects import NO_REASONING, Dialect
 from thoughtline.providers.knobs import EVERY_EFFORT, TO_HIGH, Knob, Style
 from thoughtline.providers.refusals import says
-from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.providers.row import Door, ModelRow, ProviderRow
 from thoughtline.providers.shared import FIELD_CONTRACT
 from thoughtline.values.items import BEDROCK_OPENAI_RESPONSES_V1, OPENAI_RESPONSES_V1
-from thoughtline.values.options import ALL_TOOLS
+from thoughtline.values.options import ALL_TOOLS, Effort
 
 OPENAI_RESPONSES = Dialect("openai_responses", "native", OPENAI_RESPONSES_V1)
 
@@ -79,47 +79,38 @@ _OF_RESPONSES = (
         "unpair",
         "Invalid '{input}.<field:id>': <.{0,200}?>Expected an ID that begins with '<rs|fc|msg>",
     ),
-    *(
-        says(
-            "forbidden",
-            "drop_member",
-            f"Unsupported parameter: 'reasoning.<field:{name}>' is not supported with this model",
-            dropped=f"reasoning.{name}",
-        )
-        for name in ("effort", "summary")
-    ),
+    says("forbidden", "strip_field", "{input}.type `reasoning` is not a valid input item type", field="items"),
 )
 _UNKNOWN_FIELD = says("forbidden", "strip_field", "Unknown parameter: '{message_field}'….", family="openai-chat")
-_SETTING = "<setting:reasoning|thinking|enable_thinking|thinking_budget|clear_thinking|preserve_thinking>"
 _UNEXPECTED = "Additional properties are not allowed ('%s'<(?:, '[^']{1,80}'){0,20}> w<as|ere> unexpected){on_message}"
 _OF_CHAT = (
-    says(
-        "thinking-conflict",
-        "pass_on",
-        "Function tools with <field:reasoning_effort> are not supported",
-        family="openai-chat",
-    ),
     _UNKNOWN_FIELD,
     says("forbidden", "strip_field", _UNEXPECTED % "{carrier}", family="openai-chat"),
     says("forbidden", "drop_member", "Unknown parameter: '{element_member}'", family="openai-chat"),
-    says("forbidden", "drop_member", f"Unknown parameter: '{_SETTING}'", family="openai-chat"),
     says("forbidden", "drop_member", _UNEXPECTED % "{member}", family="openai-chat"),
 )
 
 
-def _knobs(style: Style) -> tuple[Knob, ...]:
+_TO_XHIGH: tuple[Effort, ...] = (*TO_HIGH, "xhigh")
+
+
+def _knobs(style: Style, newest: tuple[Effort, ...]) -> tuple[Knob, ...]:
+    """Efforts by generation: `max` is known in Responses alone, from GPT-5.6 on (recorded, 2026-11), and from GPT-6
+    Astra on thinking can't be off (reports of users, inspect_ai#5254, onyx#15008; 2026-09)."""
     return (
-        Knob(r"gpt-[34]", "no_knob"),
-        Knob(r"(^|/)o[134]", style, TO_HIGH, can_be_off=False),
-        Knob(r"gpt-5\.1", style, TO_HIGH),
-        Knob(r"gpt-5\.", style, (*TO_HIGH, "xhigh")),
+        Knob(r"gpt-(3|4)", "no_knob"),
+        Knob(r"(^|/)o\d", style, TO_HIGH, can_be_off=False),
+        Knob(r"gpt-5\.1(?!\d)", style, TO_HIGH),
+        Knob(r"gpt-5\.[0-5](?!\d)", style, _TO_XHIGH),
+        Knob(r"gpt-(5\.|6(?![.\d]|-astra))", style, newest),
         Knob(r"gpt-5", style, ("minimal", *TO_HIGH), can_be_off=False),
+        Knob(r"gpt-\d", style, newest, can_be_off=False),
         Knob("", style, EVERY_EFFORT),
     )
 
 
 _SAMPLING = Sampling(
-    never=r"(^|/)(o[134]|gpt-5)",
+    never=r"(^|/)(o\d|gpt-([5-9]|[12]\d)(?!\d))",
     names=("temperature", "top_p", "frequency_penalty", "presence_penalty"),
 )
 RESPONSES = Contract(
@@ -138,9 +129,21 @@ RESPONSES = Contract(
     only_when_thinking=False,
     format="openai_responses",
     tools=ALL_TOOLS,
-    knobs=_knobs("responses"),
+    knobs=_knobs("responses", (*_TO_XHIGH, "max")),
     answers=(_UNPAIRED, _NOT_FOUND, _UNVERIFIED, _DUPLICATE),
     sampling=_SAMPLING,
+)
+PRESERVED = replace(
+    RESPONSES,
+    name="openai-preserved",
+    source=Source(
+        "https://developers.openai.com/api/docs/guides/preserved-reasoning",
+        "2026-11-18",
+        "Preserved reasoning: what stands behind an edited message is dropped without an error. The page names no "
+        "models; from GPT-6 on, as far as we believe",
+    ),
+    binds_prefix=True,
+    binds_silently=True,
 )
 CHAT = Contract(
     "openai-chat",
@@ -149,7 +152,7 @@ CHAT = Contract(
     takes="nothing",
     source=unverified("Chat Completions knows no reasoning in messages: unknown parameters are refused"),
     tools=ALL_TOOLS,
-    knobs=_knobs("reasoning_effort"),
+    knobs=_knobs("reasoning_effort", _TO_XHIGH),
     answers=(_UNKNOWN_FIELD,),
     sampling=_SAMPLING,
 )
@@ -163,6 +166,25 @@ def unreasoning(contract: Contract) -> Contract:
     """The contract of a model that does not reason."""
     return replace(contract, kind="forbidden", scope="nowhere", takes="nothing", ladder=())
 
+
+DOORS = (
+    Door(
+        comes_in="openai_chat",
+        goes_up="openai_responses",
+        models=r"(^|/)(gpt-\d|o\d|codex)",
+        but=r"gpt-(3|4|5(\.[0-3])?(?![.\d]))|(^|/)o[134]|-chat|audio|realtime|search|image|transcribe|tts",
+        needs="tools",
+        is_refused=True,
+        source="Function tools are refused in Chat Completions from GPT-5.4 on (onyx#15008, litellm; 2026-09)",
+    ),
+    Door(
+        comes_in="openai_chat",
+        goes_up="openai_responses",
+        models=r"(^|/)((gpt-\d.*|o\d)-pro|(gpt-\d.*-)?codex)",
+        but=r"codex-mini-latest$|gpt-4",
+        source="-pro and codex models are served in Responses alone (404 elsewhere; 2026-09)",
+    ),
+)
 
 ROW = ProviderRow(
     name="openai",
@@ -184,15 +206,21 @@ ROW = ProviderRow(
             elsewhere=(unreasoning(RESPONSES),),
         ),
         ModelRow(
+            models=r"gpt-([6-9]|\d\d)",
+            contracts=(PRESERVED, CHAT),
+            elsewhere=(PRESERVED,),
+        ),
+        ModelRow(
             contracts=(RESPONSES, CHAT),
             elsewhere=(RESPONSES,),
         ),
     ),
-    wanted_models=r"(^|/)(o[1-9]|gpt-[5-9]|gpt-oss|codex)",
+    wanted_models=r"(^|/)(o[1-9]|gpt-([5-9]|[12]\d)|gpt-oss|codex)",
     makes=(OPENAI_RESPONSES_V1, BEDROCK_OPENAI_RESPONSES_V1),
     responses_tools=None,
     counts=("openai_responses",),
     holds=("conversations",),
+    doors=DOORS,
     has_websocket=True,  # developers.openai.com, guide "WebSocket mode", read 2026-11-16
     example_model="gpt-5.1",
     refusals=(*_OF_RESPONSES, *_OF_CHAT),

@@ -2,7 +2,8 @@
 
 from msgspec.structs import replace
 
-from thoughtline.providers.contract import Contract, Source
+from thoughtline.providers.anthropic import ASKED_MODELS
+from thoughtline.providers.contract import Contract, PromptCache, Source
 from thoughtline.providers.dialects import REASONING_DETAILS
 from thoughtline.providers.knobs import REASONING_OBJECT
 from thoughtline.providers.refusals import says
@@ -15,6 +16,10 @@ _CHAT = Contract(
     takes="own",
     source=Source("https://openrouter.ai/docs/use-cases/reasoning-tokens", "2026-11-16", "pass it back unmodified"),
     knobs=(REASONING_OBJECT,),
+    thinks_if_asked=ASKED_MODELS,
+    # https://openrouter.ai/docs/guides/features/prompt-caching, 2026-11: `cache_control` on parts; Anthropic's models
+    # need it, most others cache by themselves.
+    cache=PromptCache(takes_marks=True, needs_marks=r"^~?anthropic/|claude"),
 )
 
 ROW = ProviderRow(
@@ -38,23 +43,18 @@ ROW = ProviderRow(
             field="reasoning_details",
             scope="first_call_of_step",
         ),
-        says(
-            "thinking-mode",
-            "adapt_thinking",
-            "Reasoning is mandatory for this endpoint and cannot be disabled",
-            field="reasoning",
-        ),
     ),
 )
 
 VERCEL = replace(
     ROW,
     name="vercel-gateway",
-    hosts="(?!)",
-    base_url="",
-    formats=(),
+    aliases=("vercel", "ai-gateway"),
+    hosts=r"ai-gateway\.vercel\.sh$",
+    base_url="https://ai-gateway.vercel.sh/v1",
+    key_variables=("AI_GATEWAY_API_KEY",),
     responses_tools=NOT_OPENAIS,
     example_model="",
     refusals=(),
 )
-"""Vercel's gateway keeps reasoning as OpenRouter does; it is no provider of the catalogue."""
+"""Vercel's gateway keeps reasoning as OpenRouter does."""

@@ -3,7 +3,6 @@
 from thoughtline.providers.contract import Contract, Source
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import Knob
-from thoughtline.providers.refusals import says
 from thoughtline.providers.row import ModelRow, ProviderRow
 from thoughtline.values.items import QWEN_V1
 
@@ -19,7 +18,9 @@ _CHAT = Contract(
         "used with preserve_thinking, never enforced",
     ),
     knobs=(
-        Knob(r"qwen3\.[6-9]", "enable_thinking", keeps=((("preserve_thinking",), True),)),
+        Knob(
+            r"qwen-?(3\.([6-9]|\d\d)|([4-9]|\d\d)(?![\db]))", "enable_thinking", keeps=((("preserve_thinking",), True),)
+        ),
         Knob("", "enable_thinking"),
     ),
 )
@@ -41,12 +42,5 @@ ROW = ProviderRow(
     # help.aliyun.com/en/model-studio/error-code-start, 2026-11.
     failures=dict.fromkeys(
         ("throttling", "throttling.ratequota", "throttling.allocationquota", "limit_burst_rate"), "busy"
-    ),
-    refusals=(
-        says(
-            "thinking-conflict",
-            "pause_thinking",
-            r"<(?:parameter\.)?>`<field:enable_thinking>` must be set to false for non-streaming calls",
-        ),
     ),
 )

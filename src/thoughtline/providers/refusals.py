@@ -33,7 +33,11 @@ RuleCode = Literal[
     "stale-id",
     "sentinel",
     "bound-prefix-changed",
+    "dropped",
+    "withheld",
     "ambiguous",
+    "other-frame",
+    "other-user",
     "checkpoint-oversize",
     "checkpoint-withheld",
     "untranslatable",
@@ -41,6 +45,9 @@ RuleCode = Literal[
     "held-state",
     "signed-request",
     "signed-elsewhere",
+    "setting",
+    "door",
+    "asked-to-think",
 ]
 Rule: TypeAlias = (
     # A provider never says `reordered`, `truncated` or `sentinel`: it says `altered` or `foreign`.
@@ -53,6 +60,7 @@ Rule: TypeAlias = (
         "thinking-mode",  # this model can't switch thinking that way
         "thinking-unsupported",  # this model never thinks
     ]
+    # `setting` and `door` are of both: what a provider refuses, and what was changed about it.
 )
 Remedy = Literal[
     "restore",  # put back what was lost
@@ -68,6 +76,8 @@ Remedy = Literal[
     "pause_thinking",  # switch thinking off for this request
     "stop_asking",  # leave out all that asks for thinking
     "adapt_thinking",  # use the one thinking mode that the model has
+    "change_setting",  # change the setting that is named, as little as helps
+    "change_door",  # ask another endpoint of the provider
     "pass_on",  # about reasoning, but only the client can heal it
 ]
 LearnedScope = Literal["", "calls_after_user", "calls", "all_with_tools", "loop_head", "first_call_of_step", "pairs"]

@@ -10,6 +10,7 @@ from msgspec import Struct
 from thoughtline.providers.contract import Contract
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.refusals import RefusalTemplate
+from thoughtline.providers.tool_forms import USUAL_FORMS, ToolForms
 from thoughtline.values.errors import FailureKind
 from thoughtline.values.items import ReasoningFormat
 from thoughtline.values.options import ALL_TOOLS, FUNCTIONS_ONLY, ToolRange
@@ -23,6 +24,12 @@ Rules = Literal[
     "strict makers",  # likewise where a maker wants reasoning to be present; else its own
 ]
 Wants = Literal["always", "by model", "by contract", "never"]
+TemplateAt = Literal[
+    "",
+    "apply-template",  # llama.cpp renders messages without generating
+    "tokenize",  # vLLM counts the tokens of rendered messages
+    "show",  # Ollama shows the template itself
+]
 
 NOT_OPENAIS = ToolRange(
     lacks=(
@@ -85,14 +92,39 @@ class FailureCodes(Struct, frozen=True, kw_only=True):
     kinds: dict[int, FailureKind]
 
 
+NO_MODELS = "(?!)"
+"""A pattern that no name fits."""
+
+
+class Door(Struct, frozen=True, kw_only=True):
+    """Requests that go up in another format than they came in, because that one can carry their reasoning.
+
+    `models` are those that it is for, and `but` are older or other ones among them. `needs`: only requests with tools,
+    or only those that say nothing of thinking. `is_refused`: with an effort, in the format that they came in, they are.
+    """
+
+    comes_in: FormatName
+    goes_up: FormatName
+    models: str
+    source: str
+    but: str = NO_MODELS
+    needs: Literal["", "tools", "unsaid"] = ""
+    is_refused: bool = False
+
+    def is_for(self, model: str) -> bool:
+        lowered = model.lower()
+        return re.search(self.models, lowered) is not None and re.search(self.but, lowered) is None
+
+
 class ProviderRow(Struct, frozen=True, kw_only=True):
     """All that is true of a provider. What has no default must be said.
 
-    `hosts` and `models` are patterns of addresses and of the names of models that it makes; `rows` its contracts, the
-    first that fits, the last for all others. `rules` says whose contracts hold for the models that it serves, `dialect`
-    where it keeps reasoning whoever made it. `base_url` is what the provider's own SDK takes, empty where only settings
-    can know it; `bases` are the addresses of formats that live elsewhere, `paths` what is appended where it is not the
-    format's own path. A row without `formats` is known and not listed.
+    `hosts` and `models` are patterns of addresses (of hosts, or with a `/` of whole addresses) and of the names of
+    models that it makes; `rows` its contracts, the first that fits, the last for all others. `rules` says whose
+    contracts hold for the models that it serves, `dialect` where it keeps reasoning whoever made it. `base_url` is what
+    the provider's own SDK takes, empty where only settings can know it; `bases` are the addresses of formats that live
+    elsewhere, `paths` what is appended where it is not the format's own path. A row without `formats` is known and not
+    listed.
 
     `wants_back`: whether a program that calls it should keep the reasoning of tool calls, and for which of its own
     `wanted_models`; `by contract`: where a model's contract takes its own. `asks` is what such a program adds to a
@@ -104,12 +136,16 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     its contracts hold wherever they are spoken. `guests` are makers whose models it serves in a format of theirs, and
     no others in that. `is_located`: its addresses name a project and a location, which says the host too (Vertex).
     `holds` is what it keeps of a conversation for clients that send only what is new. `counts`: the formats in which
-    it counts the tokens of a request for nothing. `has_websocket`: its Responses API can be asked over one.
+    it counts the tokens of a request for nothing. `tool_forms`: which names and schemas of tools
+    it takes. `has_websocket`: its Responses API can be asked over one.
     `most_output`: how many tokens its older models write, by a part of their names. `failures` are words of its own
     errors, in lower case, that speak against it and not against the request, `failure_codes` its numbers; `flags`:
     members of an error's `metadata` that say why input was flagged. `relays`: it passes on what makers
     say. `traced_as`: what OpenTelemetry calls it, where that is another name (its registry of `gen_ai.provider.name`,
     read 2026-11-16).
+    `template_at`: a server of one's own, and where its chat template can be asked for. `switches` are the members of a
+    chat request that switch thinking here, whatever the model; none: as its maker has it.
+    `doors` are formats for some requests whose own format can't carry reasoning here.
     `key_variables`: where its users have its key in the environment, if not in `NAME_API_KEY`. `key_prefixes`: how its
     keys begin, so that they are known wherever they stand.
     """
@@ -120,7 +156,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     formats: tuple[FormatName, ...]
     rules: Rules
     rows: tuple[ModelRow, ...]
-    models: str = "(?!)"
+    models: str = NO_MODELS
     refusals: tuple[RefusalTemplate, ...] = ()
     wants_back: Wants = "by model"
     has_documented_field: bool = True
@@ -141,6 +177,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     is_located: bool = False
     holds: tuple[Held, ...] = ()
     counts: tuple[FormatName, ...] = ()
+    tool_forms: ToolForms = USUAL_FORMS
     has_websocket: bool = False
     example_model: str = ""
     contexts: tuple[Context, ...] = ()
@@ -150,8 +187,16 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     flags: tuple[str, ...] = ()
     relays: RelayedMaker | None = None
     traced_as: str = ""
+    doors: tuple[Door, ...] = ()
+    template_at: TemplateAt = ""
+    switches: tuple[str, ...] = ()
     key_variables: tuple[str, ...] = ()
     key_prefixes: tuple[str, ...] = ()
+
+    @property
+    def makes_models(self) -> bool:
+        """Whether its models are its own, and not named by who made them."""
+        return self.models != NO_MODELS
 
     def row_for(self, model: str, format: FormatName, *, is_maker: bool = True) -> Contract | None:
         """What is demanded for a model; at its maker's, one that no row names goes by the last."""

@@ -10,7 +10,7 @@ from thoughtline.providers.knobs import ANY_EFFORT, TO_HIGH, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import ModelRow, ProviderRow
 from thoughtline.values.errors import FailureKind
-from thoughtline.values.items import META_RESPONSES_V1, UNKNOWN_FORMAT
+from thoughtline.values.items import UNKNOWN_FORMAT
 from thoughtline.values.options import ALL_TOOLS
 from thoughtline.values.turns import FormatName
 
@@ -83,13 +83,6 @@ _OTHERS = (
         field="thinking",
     ),
     says(
-        "forbidden",
-        "drop_member",
-        "<(?:Unsupported parameter: )?>`<setting:reasoning_effort|reasoning_format|reasoning|thinking|enable_thinking"
-        "|thinking_budget>` is not supported <with|for|by> this model",
-        family="openai-chat",
-    ),
-    says(
         "foreign",
         "drop_item",
         "<(?:reasoning |The )?>`<field:encrypted_content>` {whose}was not issued to this caller",
@@ -123,7 +116,7 @@ UNLISTED = ProviderRow(
     may_seal=True,
     responses_tools=None,
     messages_tools=ALL_TOOLS,
-    makes=(META_RESPONSES_V1, UNKNOWN_FORMAT),
+    makes=(UNKNOWN_FORMAT,),
     refusals=_OTHERS,
     failures=_FAILURES,
     key_prefixes=("nvapi-", "hf_"),

@@ -41,6 +41,25 @@ def knob_for(contract: Contract, model: str) -> Knob:
     return found or _USUAL.get(contract.format, ANY_EFFORT)
 
 
+_SWITCHES: dict[Style, tuple[str, ...]] = {
+    "reasoning_effort": ("reasoning_effort",),
+    "reasoning": ("reasoning", "reasoning_effort"),
+    "thinking_type": ("thinking",),
+    "thinking_adaptive": ("thinking",),
+    "token_budget": ("thinking",),
+    "enable_thinking": ("enable_thinking", "chat_template_kwargs"),
+    "think": ("think", "reasoning_effort"),
+    "think_level": ("think", "reasoning_effort"),
+}
+"""Members of a chat request that a server reads which has such a knob."""
+
+
+def switches_of(contract: Contract, model: str) -> tuple[str, ...]:
+    """The members that switch a model's thinking at its maker's; none where nobody knows which do."""
+    knob = knob_for(contract, model)
+    return _SWITCHES.get(knob.style, ()) if contract.knobs or knob.style == "reasoning" else ()
+
+
 def switched_off(contract: Contract, model: str) -> tuple[Setting, ...]:
     """What tells a model not to think; nothing if it has no switch, or can't be switched off."""
     knob = knob_for(contract, model)

@@ -3,6 +3,7 @@
 Whether a signature of the Gemini API is good here, or one of here there, is written nowhere: a provider of its own.
 """
 
+from thoughtline.providers.gemini import GOOGLE_FORMS
 from thoughtline.providers.gemini import ROW as GEMINI
 from thoughtline.providers.row import ProviderRow
 
@@ -14,6 +15,7 @@ ROW = ProviderRow(
     # The host of `global`; that of any other location follows from its name.
     base_url="https://aiplatform.googleapis.com",
     formats=("gemini_generate", "anthropic_messages"),
+    tool_forms=GOOGLE_FORMS,
     rules="makers",
     rows=(),
     asks=(GEMINI.asks[0], ("gemini", GEMINI.asks[-1][1])),

@@ -13,4 +13,5 @@ ROW = open_host(
     dialect=REASONING,
     wants_back="by model",
     is_lenient=False,
+    template_at="tokenize",
 )

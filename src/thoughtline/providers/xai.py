@@ -4,7 +4,7 @@ from thoughtline.providers.contract import Contract, Source
 from thoughtline.providers.dialects import REASONING_CONTENT, Dialect
 from thoughtline.providers.knobs import ALWAYS_THINKS, TO_HIGH, Knob
 from thoughtline.providers.refusals import says
-from thoughtline.providers.row import SEARCHES, ModelRow, ProviderRow
+from thoughtline.providers.row import SEARCHES, Door, ModelRow, ProviderRow
 from thoughtline.values.items import BEDROCK_XAI_RESPONSES_V1, XAI_RESPONSES_V1
 
 XAI_RESPONSES = Dialect("xai_responses", "native", XAI_RESPONSES_V1)
@@ -20,6 +20,9 @@ _UNDECIPHERED = says(
     also=("altered", "truncated"),
 )
 
+# Measured 2026-09-30: the 4.20 line, Grok 4, its fast ones and those for code refuse an effort; 4.3 has `none`.
+_NO_EFFORT = Knob(r"grok-([123]\b|4\.20|4(?!\.)|code|build)", "no_knob", can_be_off=False)
+
 _RESPONSES = Contract(
     "xai-responses",
     "authenticity",
@@ -30,7 +33,11 @@ _RESPONSES = Contract(
     only_when_thinking=False,
     format="openai_responses",
     tools=SEARCHES.having("compaction"),  # docs.x.ai, Context compaction
-    knobs=(Knob(r"grok-4\.[1-9]", "responses", (*TO_HIGH, "xhigh"), can_be_off=False), ALWAYS_THINKS),
+    knobs=(
+        _NO_EFFORT,
+        Knob(r"grok-4\.3(?!\d)", "responses", (*TO_HIGH, "xhigh")),
+        Knob("", "responses", (*TO_HIGH, "xhigh"), can_be_off=False),
+    ),
     answers=(_UNDECIPHERED,),
 )
 _CHAT = Contract(
@@ -39,7 +46,7 @@ _CHAT = Contract(
     REASONING_CONTENT,
     source=Source(_PAGE, "2026-11-16", "gives reasoning_content and demands nothing; deprecated"),
     thinks_by_default=True,
-    knobs=(Knob("grok-3-mini", "reasoning_effort", ("low", "high"), can_be_off=False), ALWAYS_THINKS),
+    knobs=(Knob("grok-3-mini", "reasoning_effort", ("low", "high"), can_be_off=False), _NO_EFFORT, ALWAYS_THINKS),
 )
 
 ROW = ProviderRow(
@@ -60,18 +67,20 @@ ROW = ProviderRow(
         ),
     ),
     makes=(XAI_RESPONSES_V1, BEDROCK_XAI_RESPONSES_V1),
+    doors=(
+        Door(
+            comes_in="openai_chat",
+            goes_up="openai_responses",
+            models="grok",
+            but=r"grok-(beta|vision|image|imagine|[123]\b)|non-reasoning",
+            needs="tools",
+            source="Chat has no field for encrypted reasoning (docs.x.ai, Best practices, 2026-11)",
+        ),
+    ),
     has_websocket=True,  # docs.x.ai, "WebSocket Mode", read 2026-11-16
     example_model="grok-4.7",
     refusals=(
         _UNDECIPHERED,
         says("missing", "add_filler_text", "Could not decode the compaction blob", field="summary"),
-        says(
-            "forbidden",
-            "drop_member",
-            r"<Argument not supported on this model:|Model \S{1,200} does not support parameter> reasoning<_?>"
-            "<[eE]ffort>",
-            field="reasoning_effort",
-            dropped="reasoning_effort",
-        ),
     ),
 )

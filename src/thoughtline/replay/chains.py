@@ -1,148 +1,422 @@
-"""Which records other steps of a request speak for, where a step's own history is not as it was.
+"""Whose turns a request shows: for each model step its record, all of one chain.
 
-    proven(steps, found, identity)  →  the records, by their ids, that `match_step` and `match_merged` may believe
+    chain_of(needed, found)  →  a result for each step: Match, Merged, Split, CutOff, Ambiguous or None
 
-A record is spoken for by the next step, if that one's record came after it; by the step before, if it came after that
-one's; and by the outline of the conversation, if results were cleared and nothing else was changed.
+A record names its parent: the record of the model turn before it, as that stood in the request that made it. So a step
+that several records fit is settled by the steps around it, and a record whose parent is not the one beside it belongs
+to another conversation that looks the same. Where nothing tells which of the two the request is, neither is used.
+
+Records are proposed by what they share with a step (`matching.py`). `supported` decides which of them may be used: it
+alone is the rule of identity, and it holds where a turn's own record was lost, too.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import chain
+from typing import NamedTuple, TypeAlias
 
-from thoughtline.replay.keys import (
-    ModelStep,
-    call_key,
-    is_distinctive,
-    place_after,
-    said_between,
-    said_by_results,
-)
+from msgspec.structs import replace
+
+from thoughtline.replay.ids import unique_forms
+from thoughtline.replay.keys import ModelStep, call_key, session_entry, unique_call_keys
 from thoughtline.replay.matching import (
-    MOST_PER_KEY,
+    Ambiguous,
+    is_exact,
+    is_here,
+    is_named,
+    is_proof,
+    is_shared_session,
     looks_of,
+    match_by_evidence,
+    match_joined,
     match_merged,
-    match_step,
+    replayable,
+    shows_name,
 )
-from thoughtline.replay.plans import Found, Match, is_of_other_session
-from thoughtline.replay.visible import result_text
+from thoughtline.replay.plans import Found, Match, Needs, is_of_other_session, match_by_lineage
+from thoughtline.replay.visible import visible_of
+from thoughtline.replay.witnesses import proven
 from thoughtline.values.identity import Identity
-from thoughtline.values.items import ToolCall, ToolResult
-from thoughtline.values.records import Key, Record
-
-_LONGEST_NOTICE = 300
-_NOTICE = re.compile(
-    r"[\[<(.…].*\b(clear|prun|truncat|remov|omit|compact|elid|trim|hid|mask|delet|drop|discard|strip|redact|expir|archiv"
-    r"|offload|no longer|not shown|sav\w+ (space|context|tokens))",
-    re.IGNORECASE | re.DOTALL,
-)
-"""What stands for a result that a client has cleared: `[cleared]` (LangChain), `[Old tool result content cleared]`
-(opencode, Claude Code), `[[NOTE] This file read has been removed to save space…]` (Cline), `<MASKED>` (OpenHands).
-Words of these programs as remembered, not checked against their sources."""
+from thoughtline.values.items import ToolCall
+from thoughtline.values.records import NO_PARENT, UNCERTAIN_PARENT, UNKNOWN_PARENT, Record, RecordId
 
 
-def proven(steps: Sequence[ModelStep], found: Found, identity: Identity) -> frozenset[str]:
-    """The records that other steps speak for. Nothing is looked at where every step has its own history, or nobody has
-    any."""
-    if not any(found.values()) or all(step.lineage is None or found.get(step.lineage) for step in steps):
-        return frozenset()
-    chain = _Chain(found, identity)
-    for at, step in enumerate(steps):
-        if step.lineage is not None and not found.get(step.lineage):
-            after = steps[at + 1] if at + 1 < len(steps) else None
-            chain.look_at(step, after)
-        chain.go_on(step)
-    return frozenset(chain.proven)
+class Merged(NamedTuple):
+    """The records of several steps that a client wrote into one turn, in their order. `is_joined`: nothing stood
+    between them, as where a model paused and went on."""
+
+    records: tuple[Record, ...]
+    is_joined: bool = False
+
+
+class Split(NamedTuple):
+    """Neighbouring turns that are steps of their own, each with its result."""
+
+    parts: tuple[Result, ...]
+
+
+class CutOff(NamedTuple):
+    """The words of a turn whose calls stand behind a message that the client put in between; `match` is theirs."""
+
+    match: Match
+
+
+Result: TypeAlias = Match | Merged | Split | CutOff | Ambiguous | None
+
+
+def chain_of(needed: Needs, found: Found) -> tuple[Result, ...]:
+    """For each step of a request what it was found to be."""
+    settled = needed.settled if needed.settled is not None else needed.by_lineage(found)
+    if None not in settled and _is_one_chain(settled):
+        return settled
+    results, identity = _resolved(needed.steps, settled, found, needed.identity)
+    return _with_words_cut_off(needed.steps, supported(needed.steps, results, found, identity))
+
+
+def records_of(result: Result) -> tuple[Record, ...]:
+    """The records of a result, in their order."""
+    match result:
+        case Match():
+            return (result.record,)
+        case Merged():
+            return result.records
+        case Split():
+            return tuple(record for part in result.parts for record in records_of(part))
+        case _:
+            return ()
+
+
+def parent_of_next(result: Result) -> RecordId:
+    """What the record of the next turn names as its parent."""
+    records = records_of(result)
+    if records:
+        return records[-1].id
+    return UNCERTAIN_PARENT if isinstance(result, Ambiguous) else NO_PARENT
+
+
+def enters_session(last: Result, identity: Identity) -> bool:
+    """Whether the answer to a request is the first turn of its conversation in the session that the client names."""
+    if identity.session is None or isinstance(last, Ambiguous):
+        return False
+    return all(record.provenance.named_session != identity.session for record in records_of(last))
+
+
+def _is_one_chain(settled: Sequence[Match | None]) -> bool:
+    """Whether each record follows the one before it, as far as records say."""
+    before: RecordId | None = None
+    for match in settled:
+        if match is None:
+            return False
+        parent = match.record.parent
+        if parent and before is not None and parent != before:
+            return False
+        before = match.record.id
+    return True
+
+
+def _resolved(
+    steps: Sequence[ModelStep], settled: Sequence[Match | None], found: Found, identity: Identity
+) -> tuple[list[Result], Identity]:
+    """Each step by its own evidence, then all of them as one chain; and the identity without a session that several
+    conversations share."""
+    if not any(found.values()):
+        return [None] * len(steps), identity
+    if identity.session is not None and is_shared_session(steps, found, identity):
+        identity = replace(identity, session=None)
+    used = set(proven(steps, found, identity))
+    results: list[Result] = []
+    for step, match in zip(steps, settled, strict=True):
+        results.append(match or _alone(step, found, identity, used))
+        used.update(record.id for record in records_of(results[-1]))
+    whole = _Chain(steps, results, found, identity)
+    whole.ask_following()
+    whole.ask_before()
+    whole.part()
+    whole.use_once()
+    return whole.results, identity
+
+
+def _alone(step: ModelStep, found: Found, identity: Identity, used: set[str]) -> Result:
+    """A step that its lineage does not settle, by its own evidence."""
+    match = match_by_evidence(step, found, identity, used)
+    if isinstance(match, Match):
+        return match
+    if not step.parts:
+        if joined := match_joined(step, found, identity):
+            return Merged(joined, is_joined=True)
+        if merged := match_merged(step, found, identity, used):
+            return Merged(merged)
+    else:
+        alone = [match_by_lineage(part, found, identity) for part in step.parts]
+        parts, _ = _resolved(step.parts, alone, found, identity)
+        if any(map(records_of, parts)) or match is None:
+            return Split(tuple(parts))
+    return match
 
 
 class _Chain:
-    """The steps of a request one after the other: whose the last one was, and which records are spoken for."""
+    """The steps of a request and what each was found to be by itself, made into one chain."""
 
-    def __init__(self, found: Found, identity: Identity) -> None:
+    def __init__(self, steps: Sequence[ModelStep], results: list[Result], found: Found, identity: Identity) -> None:
+        self._steps = steps
         self._found = found
         self._identity = identity
-        self._before: ModelStep | None = None
-        self._record: Record | None = None
-        self._is_read = True
-        self._has_unique_id = False
-        self._has_notice = False
-        self.proven: set[str] = set()
+        self.results = results
 
-    def go_on(self, step: ModelStep) -> None:
-        """Past this step. Whose it is, is found out when the next one needs it."""
-        calls = (item for item in step.items if isinstance(item, ToolCall) and item.id)
-        self._has_unique_id = self._has_unique_id or any(is_distinctive(call.id or "", call.name) for call in calls)
-        self._has_notice = self._has_notice or any(map(_is_notice, step.results))
-        self._before, self._is_read = step, False
+    def ask_following(self) -> None:
+        """From the last step to the first: what the record of the following step says of its parent."""
+        for at in reversed(range(len(self._steps) - 1)):
+            following = records_of(self.results[at + 1])
+            if following and following[0].parent:
+                self.results[at] = self._as_parent(at, following[0])
 
-    def look_at(self, step: ModelStep, after: ModelStep | None) -> None:
-        """A step whose own history nobody knows."""
-        if after is not None:
-            self.proven.update(_followed(step, after, self._found, self._identity))
-        if not step.has_outline:
+    def _as_parent(self, at: int, following: Record) -> Result:
+        result, parent = self.results[at], following.parent
+        own = records_of(result)
+        if parent == UNCERTAIN_PARENT:
+            return result if self._is_anchored(at) else Ambiguous(max(2, len(own)))
+        if parent == NO_PARENT:
+            is_late = all(record.created_at <= following.created_at for record in own)
+            return result if is_late or self._is_anchored(at) else None
+        if own and (own[-1].id == parent or self._steps[at].lineage in own[-1].keys):
+            return result  # a turn between the two may have been deleted
+        is_anchored = is_named(self._steps[at + 1], following, self._identity)
+        for look in looks_of(self._steps[at], self._found, self._identity):
+            if look.record.id == parent and (is_anchored or look.follows_the_same):
+                return look.match
+        return result
+
+    def ask_before(self) -> None:
+        """From the first step to the last: the one record whose parent is that of the step before."""
+        for at in range(1, len(self._steps)):
+            before = records_of(self.results[at - 1])
+            if not before or records_of(self.results[at]):
+                continue
+            looks = looks_of(self._steps[at], self._found, self._identity)
+            children = [look for look in looks if look.record.parent == before[-1].id and look.follows_the_same]
+            if children and len({replayable(look.record) for look in children}) == 1:
+                self.results[at] = max(children, key=lambda look: look.record.created_at).match
+
+    def part(self) -> None:
+        """Where a record with the very history of its step follows another record than the one beside it, two
+        conversations look the same. The one that something proves is the request's; without proof it is neither."""
+        blocks = list(self._blocks())
+        if len(blocks) < 2:
             return
-        previous = self._previous()
-        place = step.place = self._place_after(previous, step)
-        self.proven.update(record.id for record in self._outlined(step, previous, place))
-        if place is not None and not isinstance(match_step(step, self._found, self._identity, self.proven), Match):
-            merged = match_merged(step, self._found, self._identity, self.proven, place)
-            self.proven.update(record.id for record in merged)
+        for block in blocks:
+            if not any(map(self._is_anchored, block)):
+                for at in block:
+                    if records_of(self.results[at]):
+                        self.results[at] = Ambiguous(2)
 
-    def _previous(self) -> Record | None:
-        """The record of the step before; the last of several."""
-        if not self._is_read and self._before is not None:
-            self._is_read = True
-            match = match_step(self._before, self._found, self._identity, self.proven)
-            if isinstance(match, Match):
-                self._record = match.record
-            else:
-                merged = match_merged(self._before, self._found, self._identity, self.proven)
-                self._record = merged[-1] if merged else None
-        return self._record
+    def use_once(self) -> None:
+        """A record is one turn: of several steps that show all of it, that with its very history, else none."""
+        taken: dict[RecordId, list[int]] = {}
+        for at, result in enumerate(self.results):
+            if isinstance(result, Match) and is_exact(result.record, self._steps[at]):
+                taken.setdefault(result.record.id, []).append(at)
+        for places in taken.values():
+            for at in places if len(places) > 1 else ():
+                if not any(self._steps[at].lineage in record.keys for record in records_of(self.results[at])):
+                    self.results[at] = Ambiguous(len(places))
 
-    def _outlined(self, step: ModelStep, previous: Record | None, place: Key | None) -> list[Record]:
-        """The records with the outline of a step: those that came after the one before, else all that may have."""
-        looks = [look for look in looks_of(step, self._found, self._identity) if "outline" in look.evidence]
-        records = [look.record for look in looks]
-        if not records:
-            return []
-        linked = [record for record in records if place is not None and place in record.keys]
-        if linked or self._has_unique_id:
-            return linked or records
-        if previous is None or not self._has_notice:
-            return []
-        is_cleared = self._before is not None and any(map(_is_notice, self._before.results))
-        near = [look.record for look in looks if is_cleared or "before" in look.evidence]
-        return [record for record in near if not is_of_other_session(record, self._identity)]
+    def _blocks(self) -> Iterator[range]:
+        start = 0
+        for at in range(1, len(self._steps)):
+            if self._is_broken(at):
+                yield range(start, at)
+                start = at
+        yield range(start, len(self._steps))
 
-    def _place_after(self, previous: Record | None, step: ModelStep) -> Key | None:
-        """Where a step stands that came after this record, and what the client shows between the two."""
-        before = self._before
-        between = said_between(before, step) if previous is not None and before is not None else None
-        if previous is None or before is None or between is None:
-            return None
-        own = [one for one in before.results if one.call_id in previous.call_ids]
-        if own and len(own) < len(before.results):  # of several steps written into one
-            between = (said_by_results([result_text(one.content) for one in own]), *between[1:])
-        return place_after(previous, between)
+    def _is_broken(self, at: int) -> bool:
+        """Whether the record of a step follows another one than that of the step before."""
+        before, own = records_of(self.results[at - 1]), records_of(self.results[at])
+        if not before or not own or own[0].parent in (UNKNOWN_PARENT, NO_PARENT, UNCERTAIN_PARENT, before[-1].id):
+            return False
+        return self._steps[at].lineage in own[0].keys or (self._is_anchored(at - 1) and not self._is_anchored(at))
+
+    def _is_anchored(self, at: int) -> bool:
+        """Whether a step shows what only its own conversation has."""
+        return any(is_proof(self._steps[at], record, self._identity) for record in records_of(self.results[at]))
 
 
-def _is_notice(result: ToolResult) -> bool:
-    is_short = len(bytes(result.content)) <= _LONGEST_NOTICE
-    return is_short and _NOTICE.match(result_text(result.content)) is not None
+def _with_words_cut_off(steps: Sequence[ModelStep], results: Sequence[Result]) -> tuple[Result, ...]:
+    """Words that no record has for a turn, where the next step has the calls of a turn that said them, and no words:
+    goose 1.34 writes its `<info-msg>` between the two. Seen on 2026-11-18."""
+    whole = list(results)
+    for at, (step, result, following) in enumerate(zip(steps, results, results[1:], strict=False)):
+        if result is None and isinstance(following, Match):
+            shown, rest = step.visible, steps[at + 1].visible
+            made = visible_of(following.record.items)
+            if shown.words and not shown.calls and not rest.words and shown.words == made.words:
+                whole[at] = CutOff(following)
+    return tuple(whole)
 
 
-def _followed(step: ModelStep, following: ModelStep, found: Found, identity: Identity) -> Iterable[str]:
-    """The records that made the same calls as a step, and that the record of the next step came after.
+# --- the gate ---------------------------------------------------------------------------------------------------------
 
-    They tell the first steps of a conversation whose opening was rewritten, where call ids repeat and the session has
-    no name: Gemini CLI 0.61.0, resumed, on Kimi; seen on 2026-11-15.
+
+MIN_RUN = 3
+"""Turns of a run that says whose they are where the messages before it were rewritten or dropped."""
+
+MIN_RUN_CHARS = 256
+"""Characters of their words, calls and results."""
+
+
+class Leaf(NamedTuple):
+    """A step, or a part of one that was split, and what it was found to be."""
+
+    step: ModelStep
+    result: Result
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        return records_of(self.result)
+
+
+def supported(
+    steps: Sequence[ModelStep], results: Sequence[Result], found: Found, identity: Identity
+) -> tuple[Result, ...]:
+    """The results that the rule of identity allows; every other record is `Ambiguous`.
+
+    A record is a step's if the step proves it; if all that is visible up to it is the same and nothing contradicts
+    that; if it is one of a long run of turns that are the same; or if it is the parent or the child of a record that is
+    allowed. Nothing else is enough, whatever suggested the record.
     """
-    calls = [call_key(item) for item in step.items if isinstance(item, ToolCall)]
-    records = [record for one in calls for record in found.get(one, ())[:MOST_PER_KEY]]
-    between = said_between(step, following) if records else None
-    match = match_step(following, found, identity) if between is not None else None
-    if between is None or not isinstance(match, Match):
-        return ()
-    return [record.id for record in records if place_after(record, between) in match.record.keys]
+    leaves = [leaf for step, result in zip(steps, results, strict=True) for leaf in _leaves(step, result)]
+    proven = {at for at, leaf in enumerate(leaves) if _is_proven(leaf, identity, is_first=at == 0)}
+    barred = _barred(leaves, proven, found, identity)
+    allowed = set(proven)
+    for at, leaf in enumerate(leaves):
+        if at not in barred and _has_same_history(leaf, leaves[at - 1] if at else None, identity):
+            allowed.add(at)
+    allowed.update(at for run in _runs(leaves, barred) if _is_long([leaves[at] for at in run]) for at in run)
+    links = _links(leaves)
+    waiting = list(allowed)
+    while waiting:
+        for other in links.get(waiting.pop(), ()):
+            if other not in allowed and other not in barred:
+                allowed.add(other)
+                waiting.append(other)
+    kept = iter([leaf.result if at in allowed else _unproven(leaf) for at, leaf in enumerate(leaves)])
+    return tuple(_with_leaves(step, result, kept) for step, result in zip(steps, results, strict=True))
+
+
+def _is_proven(leaf: Leaf, identity: Identity, *, is_first: bool) -> bool:
+    """Whether a step shows what only its own conversation has. A session says which conversation that is: which turn,
+    says what was asked, the id of a call, or that it is the first one."""
+    step = leaf.step
+    for record in leaf.records:
+        if shows_name(step, record):
+            return True
+        if is_here(record, identity):
+            is_asked = record.since in ("", step.spot.since) or (is_first and record.parent == UNKNOWN_PARENT)
+            if is_asked or any(isinstance(item, ToolCall) and call_key(item) in record.keys for item in step.items):
+                return True
+    return False
+
+
+def _has_same_history(leaf: Leaf, before: Leaf | None, identity: Identity) -> bool:
+    """Whether all that is visible before a step is what stood before its record, in the same frame and for the same
+    end user. Results that were cleared don't count, nor do words beside calls that a client dropped."""
+    step, records = leaf.step, leaf.records
+    if not records:
+        return False
+    if step.lineage in records[0].keys:
+        return True
+    if step.spot.place() in records[0].keys and not is_of_other_session(records[0], identity):
+        return True
+    is_outlined = isinstance(leaf.result, Match) and leaf.result.evidence == "outline"
+    if not is_outlined or not step.spot.scope.has(records[0]):
+        return False
+    parent = records[0].parent
+    is_after_other = before is not None and bool(before.records) and parent != before.records[-1].id
+    return not is_after_other or parent in (UNKNOWN_PARENT, NO_PARENT, UNCERTAIN_PARENT)
+
+
+def _barred(leaves: Sequence[Leaf], proven: AbstractSet[int], found: Found, identity: Identity) -> set[int]:
+    """The leaves whose records something contradicts: the ids of calls, another session where this one has records of
+    its own, or that they follow such a record."""
+    keeps_ids = any(map(found.get, (key for leaf in leaves for key in unique_call_keys(leaf.step.items))))
+    is_entered = identity.session is not None and bool(found.get(session_entry(identity)))
+    barred: set[int] = set()
+    strangers: set[RecordId] = set()
+    for at, leaf in enumerate(leaves):
+        if not leaf.records or at in proven:
+            continue
+        first = leaf.records[0]
+        is_other = is_entered and is_of_other_session(first, identity)
+        if is_other or first.parent in strangers or _has_other_ids(leaf, keeps_ids=keeps_ids):
+            barred.add(at)
+            strangers.update(record.id for record in leaf.records)
+    return barred
+
+
+def _has_other_ids(leaf: Leaf, *, keeps_ids: bool) -> bool:
+    """Whether the model gave a step other unique ids than its record has: the client keeps ids, or they look alike.
+    Ids of another form were rewritten by the client, and say nothing."""
+    shown = unique_forms(leaf.step.items)
+    made = {name: form for record in leaf.records for name, form in unique_forms(record.items).items()}
+    if not shown or not made or not shown.keys().isdisjoint(made):
+        return False
+    return keeps_ids or not set(shown.values()).isdisjoint(made.values())
+
+
+def _runs(leaves: Sequence[Leaf], barred: AbstractSet[int]) -> Iterator[list[int]]:
+    """Turns in a row whose records follow each other, with the same said between them, in the frame of the request."""
+    run: list[int] = []
+    for at, leaf in enumerate(leaves):
+        if at in barred or not leaf.records or not leaf.step.spot.scope.has(leaf.records[0]):
+            yield run
+            run = []
+            continue
+        first = leaf.records[0]
+        if run and (first.parent != leaves[at - 1].records[-1].id or first.since != leaf.step.spot.since):
+            yield run
+            run = []
+        run.append(at)
+    yield run
+
+
+def _is_long(run: Sequence[Leaf]) -> bool:
+    """Whether a run is more than two conversations have in common: an agent's calls and what they gave."""
+    if len(run) < MIN_RUN or not any(leaf.step.results for leaf in run):
+        return False
+    size = sum(len(leaf.step.visible.words) + sum(map(len, chain(*leaf.step.visible.calls))) for leaf in run)
+    return size + sum(len(bytes(result.content)) for leaf in run for result in leaf.step.results) >= MIN_RUN_CHARS
+
+
+def _links(leaves: Sequence[Leaf]) -> dict[int, set[int]]:
+    """Which leaves are parent and child, by the parents that records name, or parts of one record."""
+    by_id: dict[RecordId, int] = {}
+    links: dict[int, set[int]] = {}
+    for at, leaf in enumerate(leaves):
+        if leaf.records:
+            first = leaf.records[0]
+            for other in (by_id.get(first.parent), by_id.get(first.id)):
+                if other is not None:
+                    links.setdefault(at, set()).add(other)
+                    links.setdefault(other, set()).add(at)
+            by_id.update((record.id, at) for record in leaf.records)
+    return links
+
+
+def _unproven(leaf: Leaf) -> Result:
+    return Ambiguous(1) if leaf.records else leaf.result
+
+
+def _leaves(step: ModelStep, result: Result) -> Iterator[Leaf]:
+    if isinstance(result, Split):
+        for part, own in zip(step.parts, result.parts, strict=True):
+            yield from _leaves(part, own)
+    else:
+        yield Leaf(step, result)
+
+
+def _with_leaves(step: ModelStep, result: Result, leaves: Iterator[Result]) -> Result:
+    if isinstance(result, Split):
+        pairs = zip(step.parts, result.parts, strict=True)
+        return Split(tuple(_with_leaves(part, own, leaves) for part, own in pairs))
+    return next(leaves)

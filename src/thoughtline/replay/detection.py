@@ -11,7 +11,9 @@ import re
 from msgspec.structs import replace
 
 from thoughtline import providers
+from thoughtline.formats import FORMATS
 from thoughtline.providers import UNKNOWN, UNLISTED, Contract, ProviderRow
+from thoughtline.providers.thinking import switches_of
 from thoughtline.values.destination import Destination
 from thoughtline.values.turns import FormatName
 
@@ -25,6 +27,8 @@ def resolve(target: Destination) -> Contract:
     """The built-in contract for a target."""
     host = host_of(target)
     found = with_tools(_found(host, target.model.lower(), target.format), host)
+    if "dialects" in FORMATS[target.format].quirks and (host.rules != "makers" or host.switches):
+        found = replace(found, switches=host.switches if host.rules == "makers" else switches_of(found, target.model))
     if host.is_lenient and found.kind == "presence":
         return replace(found, kind="advisory", ladder=())
     return found
@@ -59,8 +63,8 @@ def _in_chat(found: Contract, host: ProviderRow) -> Contract:
 
 
 def with_tools(contract: Contract, host: ProviderRow) -> Contract:
-    """The contract with the tools that this server takes."""
-    return replace(contract, tools=host.tools_for(contract))
+    """The contract with the tools that this server takes, and in which form."""
+    return replace(contract, tools=host.tools_for(contract), forms=host.tool_forms)
 
 
 _SPLITS = re.compile(rb'"reasoning_split"\s*:\s*true')

@@ -1,34 +1,37 @@
 """Finding a turn again: the keys of each model step of a request, strongest evidence first.
 
-    lineage   what is visible of the step, and of all before it: finds nearly every step, and costs one digest a turn
-    outline   the same without what tools gave back, and with the ids of calls
+    lineage   the step, all that is visible before it, its frame and its end user: finds nearly every step, and costs
+              one digest a turn
+    outline   the step and all before it without what tools gave back, with the ids of calls, whatever the frame
     call      a call's id, name and arguments, one key for each call
     item      the id of a message (`msg_…`), where it is one in the world, or ours for a call that its maker gave none
-    context   what is visible of the step, and of the three turns before it
-    before    what is visible of the step, and of the one turn before it
-    session   what is visible of the step, within a session and its agent
+    context   the step and the three turns before it, in its frame and for its end user
+    before    the step and the one turn before it, in its frame and for its end user
+    session   the step within a session and its agent
     seal      a signature or ciphertext that the client still has
-    place     what is visible of all before the step, whatever it shows itself
+    place     all that is visible before the step, its frame and its end user, whatever the step shows itself
 
 `prefix` is no way to find a step: it says whether everything before it, system prompt and tools too, is unchanged.
 
-A system prompt is no part of any of them: clients rewrite it. System messages inside a conversation are part of outline
-and prefix, at their place. The first message is part of these and of lineage alone.
+System messages inside a conversation are part of outline and prefix, at their place. The first message is part of
+these, of lineage and of place.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from itertools import takewhile
 from operator import methodcaller
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from thoughtline.replay.frames import Scope, scope_of
+from thoughtline.replay.ids import is_distinctive, unique_ids
+from thoughtline.replay.links import is_compaction
 from thoughtline.replay.visible import (
+    Shown,
     Visible,
     brief,
     packed,
@@ -40,7 +43,16 @@ from thoughtline.replay.visible import (
     without_cache_marks,
 )
 from thoughtline.values.identity import Identity
-from thoughtline.values.items import Item, Text, ToolCall, ToolResult, plain_token, seal_of
+from thoughtline.values.items import (
+    Item,
+    ReasoningText,
+    Text,
+    ToolCall,
+    ToolResult,
+    is_cache_point,
+    plain_token,
+    seal_of,
+)
 from thoughtline.values.outcome import Evidence
 from thoughtline.values.records import Key, Record, digest, digest_of
 from thoughtline.values.turns import Transcript, Turn
@@ -51,58 +63,45 @@ if TYPE_CHECKING:
 EVIDENCE: dict[str, Evidence] = {name: name for name in get_args(Evidence)}
 
 _CONTEXT_TURNS = 3
-_RUN = re.compile(r"[A-Za-z0-9]{8,}")
-_COUNTED = re.compile(r"[A-Z]?[a-z]+[0-9]{1,2}|0[0-9]*")
-_LONG_WORD = 9
-"""Letters of both cases without a digit say as much as eight letters and digits. Mistral's ids have nine characters."""
-_START = bytes(16)
+_VERSIONS: dict[Evidence, int] = {"lineage": 3, "outline": 3, "context": 3, "before": 3, "place": 3, "prefix": 3}
+"""Version 1 digested every part by itself; in version 2 neither frame nor end user counted, and results were a set."""
+_TAGS: dict[Evidence, str] = {name: f"{name}-v{_VERSIONS.get(name, 2)}:" for name in EVIDENCE.values()}
 
 
 def key(evidence: Evidence, found: bytes) -> Key:
-    """A key of this digest. Version 2: version 1 digested every part by itself."""
-    return Key(f"{evidence}-v2:{found.hex()}")
+    """A key of this digest."""
+    return Key(_TAGS[evidence] + found.hex())
 
 
 def evidence_of(one: Key) -> Evidence:
     return EVIDENCE[one.partition("-")[0]]
 
 
-def is_distinctive(call_id: str, call_name: str = "") -> bool:
-    """Whether an id is random enough to mean one call in the world: `call_1` and `functions.bash:0` are not.
-
-    What an id has of the name of its tool says nothing.
-    """
-    return bool(random_parts(call_id, call_name))
-
-
-def random_parts(call_id: str, call_name: str = "") -> list[str]:
-    """What of an id is random."""
-    if call_name and call_name in call_id:
-        call_id = call_id.replace(call_name, ".")
-    return list(filter(_is_random, _RUN.findall(call_id)))
-
-
-def _is_random(run: str) -> bool:
-    """Letters and digits, but no word with a count; many digits, but no count; or long and of both cases, but no
-    camelCase: there, fewer than a quarter of the letters are capitals."""
-    letters = sum(map(str.isalpha, run))
-    if letters < len(run):
-        return (letters == 0 or letters >= 2) and _COUNTED.fullmatch(run) is None
-    capitals = sum(map(str.isupper, run))
-    return len(run) >= _LONG_WORD and 4 * min(capitals, letters - capitals) >= len(run)
-
-
 class Spot(Struct, frozen=True, gc=False):
     """A point of a conversation, by what is visible before it: the digest of all, and what the last turns said.
 
-    `frame` is what stands around it, with the system messages so far; empty where nobody asked. `outline` is the digest
-    of all but results; empty where it says no more than the lineage, and where it is made when asked for.
+    `bound` is what thinking may be bound to besides, system messages so far included; empty where it is not needed.
+    `compacted` is the digest of all since the last compaction, where there is one: thinking is bound to no more.
+    `outline` and `exact` are made when they are asked for: the digest of all but results, and that of the model's words
+    to the last blank. `goes_on_from` is where a turn begins that ends the request, and that the answer goes on with.
+    `calls_before` are the ids of the last model turn's calls that are one in the world.
     """
 
     lineage: bytes
     last: tuple[bytes, ...]
-    frame: bytes
+    scope: Scope
+    bound: bytes = b""
+    compacted: bytes = b""
     outline: bytes = b""
+    exact: str = ""
+    goes_on_from: tuple[Key, ...] = ()
+    turns_since: int = 0
+    calls_before: tuple[str, ...] = ()
+
+    @property
+    def since(self) -> str:
+        """What was said since the last model turn, as far back as the last turns go."""
+        return digest_of(*self.last[max(0, len(self.last) - self.turns_since) :]).hex()
 
     def place(self) -> Key:
         """Where a step stands: all that is visible before it."""
@@ -110,44 +109,39 @@ class Spot(Struct, frozen=True, gc=False):
 
     def prefix(self) -> Key:
         """All that stands before, system prompt and tools included: what some models bind their thinking to."""
-        return key("prefix", digest(self.lineage + self.frame))
+        return key("prefix", digest((self.compacted or self.lineage) + self.bound))
+
+    def going_on(self) -> Key:
+        """Where an answer stands that goes on with a turn which begins here. It proves nothing by itself."""
+        return key("prefix", digest(b"going on:" + self.lineage))
 
     def keys(self, items: Sequence[Item], identity: Identity) -> tuple[Key, ...]:
         """All keys of a step that stands here."""
-        seals, calls, texts, unnamed_calls = [], [], [], []
-        for item in items:
-            seal = seal_of(item)
-            if seal is not None and seal.data:
-                seals.append(seal_key(seal.data))
-            if isinstance(item, ToolCall):
-                if item.id:
-                    calls.append(call_key(item))
-                elif item.item_id:
-                    unnamed_calls.append(item_key(item.item_id))
-            elif isinstance(item, Text) and item.id and is_distinctive(item.id):
-                texts.append(item_key(item.id))
+        seals, names = _keys_of_items(items)
         shown = shown_of(items)
         if shown.is_empty:
             return tuple(seals)
-        own = brief(shown.content)
+        own, start = brief(shown.content), self.scope.start
         found = [key("lineage", digest(self.lineage + own)), *seals]
         if self.outline:
             found.append(key("outline", digest(self.outline + own)))
-        found += calls + texts + unnamed_calls
+        if self.calls_before:
+            found.append(key("outline", digest_of(packed("after", *self.calls_before), self.since.encode(), own)))
+        found += names
         if len(self.last) == _CONTEXT_TURNS:
-            found.append(key("context", digest_of(*self.last, own)))
+            found.append(key("context", digest_of(start, *self.last, own)))
         if self.last:
-            found.append(key("before", digest_of(self.last[-1], own)))
+            found.append(key("before", digest_of(start, self.last[-1], own)))
         if identity.session is not None:
             session = packed("session", identity.session, identity.agent or "")
             found.append(key("session", digest_of(session, own)))
         return (*found, key("place", self.lineage))
 
 
-Hashes: TypeAlias = tuple["HASH", "HASH", "HASH"]
-"""Of what others than the model said, of its words and of its calls."""
+Hashes: TypeAlias = tuple["HASH", "HASH", "HASH", "HASH"]
+"""Of what others than the model said, of its words, of its calls, and of its words to the last blank."""
 
-_NOTHING_SAID: Hashes = (sha256(), sha256(), sha256())
+_NOTHING_SAID: Hashes = (sha256(), sha256(), sha256(), sha256())
 _copy_of = methodcaller("copy")
 
 
@@ -159,46 +153,45 @@ class Outline(Struct):
     turns of the user, all words count as one text and all calls, with their ids, as one list: so it is the same
     whichever of them stood together. Results don't count at all.
 
-    `turns` are those so far: bytes, or a model's words and calls. A mark is how many there were at some point;
-    digests that are asked for in order are made in one go. `_start` are the hashes that it goes on from.
+    `turns` are those so far: bytes, or what a model step showed. A mark is how many there were at some point; digests
+    that are asked for in order are made in one go. `_start` are the hashes that it goes on from.
     """
 
     _start: Hashes
-    turns: list[bytes | tuple[str, list[str]]] = []
+    turns: list[bytes | Shown] = []
     _hashes: Hashes | None = None
     _read: int = 0
 
-    def before(self, mark: int) -> bytes:
-        """The digest of all before a point."""
+    def before(self, mark: int) -> tuple[bytes, str]:
+        """The digest of all before a point, and that of the model's words to the last blank."""
         if self._hashes is None or mark < self._read:
-            users, words, calls = map(_copy_of, self._start)
-            self._hashes, self._read = (users, words, calls), 0
-        users, words, calls = self._hashes
+            users, words, calls, exact = map(_copy_of, self._start)
+            self._hashes, self._read = (users, words, calls, exact), 0
+        users, words, calls, exact = self._hashes
         for turn in self.turns[self._read : mark]:
             if isinstance(turn, bytes):
                 users.update(turn + b"\0")
                 words.update(b"\0")
                 calls.update(b"\0")
             else:
-                words.update(turn[0].encode())
-                calls.update("".join(turn[1]).encode())
+                words.update(turn.words.encode())
+                calls.update("".join(turn.calls).encode())
+                exact.update(f"{turn.text}\0".encode())
         self._read = mark
-        return digest(users.digest() + words.digest() + calls.digest())
+        return digest(users.digest() + words.digest() + calls.digest()), exact.hexdigest()[:32]
 
     def hashes(self, mark: int) -> Hashes:
         """Those of all before a point, to go on from there."""
         self.before(mark)
-        users, words, calls = map(_copy_of, self._hashes or self._start)
-        return users, words, calls
+        users, words, calls, exact = map(_copy_of, self._hashes or self._start)
+        return users, words, calls, exact
 
 
 class Standing(NamedTuple):
-    """A point that a walk can go on from: the hashes of the outline so far, and whether that says more than the
-    lineage."""
+    """A point that a walk can go on from, with the hashes of the outline so far."""
 
     spot: Spot
     outline: Hashes
-    has_outline: bool
 
 
 class ModelStep(Struct, gc=False):
@@ -207,8 +200,8 @@ class ModelStep(Struct, gc=False):
     Neighbouring assistant turns are one step, for clients split them; `parts` are the same turns taken one by one, for
     they may be steps of their own with nothing between them. `lineage` is the strongest key, missing where nothing of
     the step is visible; the others are made when asked for. `is_bare`: it has words and calls, and nothing else.
-    `results` are what its calls gave back. `mark` is where it stands in the `outline`, which says more than the lineage
-    if `has_outline`. `place` is where it stands by the record of the step before (`chains.py`).
+    `results` are what its calls gave back. `mark` is where it stands in the `outline`. `place` is where it stands by
+    the record of the step before (`witnesses.py`).
     """
 
     positions: tuple[int, ...]
@@ -220,7 +213,6 @@ class ModelStep(Struct, gc=False):
     results: list[ToolResult]
     outline: Outline
     mark: int
-    has_outline: bool
     parts: tuple[ModelStep, ...] = ()
     made: tuple[Key, ...] | None = None
     place: Key | None = None
@@ -232,9 +224,14 @@ class ModelStep(Struct, gc=False):
     @property
     def keys(self) -> tuple[Key, ...]:
         if self.made is None:
-            spot = replace(self.spot, outline=self.outline.before(self.mark)) if self.has_outline else self.spot
-            self.made = spot.keys(self.items, self.identity)
+            outline, _ = self.outline.before(self.mark)
+            self.made = replace(self.spot, outline=outline).keys(self.items, self.identity)
         return self.made
+
+    @property
+    def exact(self) -> str:
+        """The model's words before it, to the last blank."""
+        return self.outline.before(self.mark)[1]
 
     @property
     def prefix(self) -> Key:
@@ -243,7 +240,7 @@ class ModelStep(Struct, gc=False):
     @property
     def standing(self) -> Standing:
         """Where it stands, for a walk that begins with it."""
-        return Standing(self.spot, self.outline.hashes(self.mark), self.has_outline)
+        return Standing(self.spot, self.outline.hashes(self.mark))
 
 
 class Trail:
@@ -251,66 +248,100 @@ class Trail:
 
     def __init__(self, identity: Identity, start: Standing) -> None:
         self._identity = identity
-        self._lineage, self._last, self._frame = start.spot.lineage, start.spot.last, start.spot.frame
-        self._results: list[str] = []
+        self._scope = start.spot.scope
+        self._lineage, self._last, self._bound = start.spot.lineage, start.spot.last, start.spot.bound
+        self._compacted = start.spot.compacted
+        self._results: list[ToolResult] = []
         self._answers: list[ToolResult] = []
-        self._has_outline = start.has_outline
+        self._calls: Sequence[str] = ()
+        self._since, self._calls_before = start.spot.turns_since, start.spot.calls_before
         self._outline = Outline(start.outline)
 
     def hear(self, turn: Turn) -> None:
-        """A turn that is not the model's. Results in a row are a set: tools end in any order, clients repeat them."""
+        """A turn that is not the model's. Results in a row belong to the calls before them."""
         count = 0
         for item in turn.items:
             if isinstance(item, ToolResult):
                 count += 1
-                self._results.append(result_text(item.content))
+                self._results.append(item)
                 self._answers.append(item)
+            elif is_cache_point(item):
+                count += 1
         if count < len(turn.items) or not count:
             words = brief(said_by(turn))
             self._add(words)
+            self._begin_anew(turn.items)
             self._outline.turns.append(words)
+
+    def _begin_anew(self, items: Sequence[Item]) -> None:
+        """What stands before a compaction is not read any more."""
+        last = next((item for item in reversed(items) if is_compaction(item)), None) if self._bound else None
+        if last is not None:
+            self._compacted = digest(b"compaction" + without_cache_marks(last.raw).encode())
 
     def note(self, turn: Turn) -> None:
         """A system message inside the conversation: part of its outline, and thinking after it is bound to it there."""
         words = said_by(turn)
         self._outline.turns.append(brief(words))
-        self._has_outline = True
-        if self._frame:
-            place = b"%b:%d:" % (self._lineage, len(self._results))
-            self._frame = digest_of(self._frame, place, words)
+        if self._bound:
+            place = b"%b:%d:" % (self._compacted or self._lineage, len(self._results))
+            self._bound = digest_of(self._bound, place, words)
 
     def _add(self, *texts: bytes) -> None:
         """What comes next is no result: those so far count as one turn, and then this was said."""
         if self._results:
-            texts = (said_by_results(self._results), *texts)
+            texts = (said_by_results(self._results, self._calls), *texts)
             self._results = []
-            self._has_outline = True
         for text in texts:
+            if self._compacted:
+                self._compacted = digest(self._compacted + text)
             self._lineage = digest(self._lineage + text)
             self._last = (*self._last, text)[-_CONTEXT_TURNS:]
+            self._since += 1
 
     def end(self) -> Spot:
         """Where the answer will stand, with all that its keys are made of."""
         if self._results:
             self._add()
-        outline = self._outline.before(len(self._outline.turns)) if self._has_outline else b""
-        return Spot(self._lineage, self._last, self._frame, outline)
+        outline, exact = self._outline.before(len(self._outline.turns))
+        return Spot(
+            self._lineage,
+            self._last,
+            self._scope,
+            bound=self._bound,
+            compacted=self._compacted,
+            outline=outline,
+            exact=exact,
+            turns_since=self._since,
+            calls_before=self._calls_before,
+        )
 
     def take(self, positions: Sequence[int], turns: Sequence[Turn]) -> ModelStep:
         """The step that these turns are, which is part of the trail from now on."""
         if self._results:
             self._add()
-        spot = Spot(self._lineage, self._last, self._frame)
+        spot = Spot(
+            self._lineage,
+            self._last,
+            self._scope,
+            bound=self._bound,
+            compacted=self._compacted,
+            turns_since=self._since,
+            calls_before=self._calls_before,
+        )
         items, parts = turns[positions[0]].items, []
         if len(positions) > 1:
-            inner = Trail(self._identity, Standing(spot, _NOTHING_SAID, has_outline=False))
+            inner = Trail(self._identity, Standing(spot, _NOTHING_SAID))
             parts = [inner.take((position,), turns) for position in positions]
             items = tuple(item for part in parts for item in part.items)
         shown = shown_of(items)
         self._add(brief(shown.content))
+        if not shown.is_bare:
+            self._begin_anew(items)
         mark = len(self._outline.turns)
-        self._outline.turns.append((shown.words, shown.calls))
-        self._answers = []
+        self._outline.turns.append(shown)
+        self._answers, self._calls, self._since = [], shown.calls, 0
+        self._calls_before = tuple(unique_ids(items)) if shown.calls else ()
         return ModelStep(
             tuple(positions),
             items,
@@ -321,14 +352,35 @@ class Trail:
             results=self._answers,
             outline=self._outline,
             mark=mark,
-            has_outline=self._has_outline,
             parts=tuple(parts),
         )
 
 
-def said_by_results(texts: Sequence[str]) -> bytes:
-    """What results say: as a set, for tools end in any order and clients repeat them."""
-    return brief(packed("results", *(texts if len(texts) == 1 else sorted(set(texts)))))
+def session_entry(identity: Identity) -> Key:
+    """Of the turns with which a conversation enters a session: a session of one conversation has one of them."""
+    return key("session", digest(packed("entry", identity.session or "", identity.agent or "")))
+
+
+def said_by_results(results: Sequence[ToolResult], calls: Sequence[str]) -> bytes:
+    """What results say, each as that of its call: tools end in any order, and clients repeat what they sent.
+
+    `calls` are those of the step before, as `Shown` has them. Results without names keep their order; of more of them
+    than calls, those that are equal count once.
+    """
+    if len(results) == 1:
+        return brief(packed("results", result_text(results[0].content)))
+    by_id = {call.partition("\0")[0]: (call.partition("\0")[2], at) for at, call in enumerate(calls)}
+    is_repeated = len(results) > max(1, len(calls))
+    known: dict[tuple[str, int, str, str], None] = {}
+    unnamed: set[str] = set()
+    for at, result in enumerate(results):
+        name, text = result.call_id or "", result_text(result.content)
+        call, place = by_id.get(name, ("", 0 if name else at))
+        if name or not (is_repeated and text in unnamed):
+            known[call, place, name, text] = None
+        if not name:
+            unnamed.add(text)
+    return brief(packed("results", *[one[-1] for one in sorted(known)]))
 
 
 def said_between(step: ModelStep, following: ModelStep) -> tuple[bytes, ...] | None:
@@ -349,6 +401,23 @@ def place_after(record: Record, between: Sequence[bytes]) -> Key | None:
     return key("place", found)
 
 
+def _keys_of_items(items: Sequence[Item]) -> tuple[list[Key], list[Key]]:
+    """Those of seals, and those of names that makers gave: of calls, of words, and of calls without a name."""
+    seals, calls, texts, unnamed_calls = [], [], [], []
+    for item in items:
+        seal = seal_of(item)
+        if seal is not None and seal.data:
+            seals.append(seal_key(seal.data))
+        if isinstance(item, ToolCall):
+            if item.id:
+                calls.append(call_key(item))
+            elif item.item_id:
+                unnamed_calls.append(item_key(item.item_id))
+        elif isinstance(item, Text) and item.id and is_distinctive(item.id):
+            texts.append(item_key(item.id))
+    return seals, calls + texts + unnamed_calls
+
+
 def seal_key(data: str) -> Key:
     """A token, whichever base64 alphabet spells it."""
     return key("seal", digest(packed("seal", plain_token(data))))
@@ -356,6 +425,13 @@ def seal_key(data: str) -> Key:
 
 def call_key(call: ToolCall) -> Key:
     return key("call", digest(packed("call", call.id or "", *visible_call(call))))
+
+
+def unique_call_keys(items: Sequence[Item]) -> Iterator[Key]:
+    """Of the calls whose ids mean one call in the world."""
+    for item in items:
+        if isinstance(item, ToolCall) and item.id and is_distinctive(item.id, item.name):
+            yield call_key(item)
 
 
 def item_key(name: str) -> Key:
@@ -370,18 +446,23 @@ class Walk(NamedTuple):
     end: Spot
 
 
-def walk(transcript: Transcript, identity: Identity, frame: bytes = b"", start: Standing | None = None) -> Walk:
-    """Go through a request. `frame` is needed only where thinking is bound to all before it.
+def walk(transcript: Transcript, identity: Identity, bound: bytes = b"", start: Standing | None = None) -> Walk:
+    """Go through a request. `bound` is needed only where thinking is bound to all before it.
 
     `start` is where the first model step stands, if only the end of a conversation is walked.
     """
-    trail = Trail(identity, start or Standing(Spot(_START, (), frame), _NOTHING_SAID, has_outline=False))
+    if start is None:
+        scope = scope_of(transcript, identity)
+        start = Standing(Spot(scope.start, (), scope, bound=bound), _NOTHING_SAID)
+    trail = Trail(identity, start)
     steps = []
     run: list[int] = []
     turns = transcript.turns
     has_begun = False
     for position, turn in enumerate(turns):
         if turn.role == "assistant":
+            if is_empty_turn(turn):
+                continue
             run.append(position)
             has_begun = True
             continue
@@ -393,13 +474,16 @@ def walk(transcript: Transcript, identity: Identity, frame: bytes = b"", start: 
             has_begun = True
         elif has_begun:  # what stands before is the system prompt
             trail.note(turn)
-    if run:
-        steps.append(trail.take(run, turns))
-    return Walk(tuple(steps), trail.end())
+    if not run:
+        return Walk(tuple(steps), trail.end())
+    steps.append(trail.take(run, turns))
+    return Walk(tuple(steps), replace(trail.end(), goes_on_from=(steps[-1].spot.going_on(),)))
 
 
-def frame_of(transcript: Transcript) -> bytes:
-    """What stands around a conversation: the system prompt before it and its tools, but for cache marks."""
-    prompt = takewhile(lambda turn: turn.role == "system", transcript.turns)
-    tools = [without_cache_marks(tool).encode() for tool in transcript.tools]
-    return digest_of(*map(said_by, prompt), b"", *tools)
+def is_empty_turn(turn: Turn) -> bool:
+    """Whether a turn shows nothing and says that it has no reasoning: clients keep one of a stream that broke, beside
+    the answer that they got when they asked again."""
+    items = turn.items
+    return bool(items) and all(
+        isinstance(item, ReasoningText) and not item.text and not item.signature for item in items
+    )

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from thoughtline.providers import Contract
-from thoughtline.replay.chains import proven
-from thoughtline.replay.keys import ModelStep, frame_of, walk
-from thoughtline.replay.matching import match_merged, match_step
-from thoughtline.replay.plans import Found, Match, Needs
+from thoughtline.replay.bounds import bound_of
+from thoughtline.replay.chains import Result, Split, chain_of, records_of
+from thoughtline.replay.keys import ModelStep, walk
+from thoughtline.replay.plans import Found, Needs
 from thoughtline.values.identity import Identity
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Transcript
@@ -24,32 +24,22 @@ class Known(NamedTuple):
 
 def needs_of_all(transcript: Transcript, contract: Contract, identity: Identity) -> Needs:
     """What the planner needs, and the steps of a request to a provider that takes no reasoning too."""
-    frame = frame_of(transcript) if contract.binds_prefix else b""
-    return Needs(identity, *walk(transcript, identity, frame))
+    bound = bound_of(transcript) if contract.binds_prefix else b""
+    return Needs(identity, *walk(transcript, identity, bound))
 
 
 def known_steps(needed: Needs, found: Found) -> tuple[Known, ...]:
     """The steps of a request whose records were found, in their order."""
-    used = set(proven(needed.steps, found, needed.identity))
-    known: list[Known] = []
-    for step in needed.steps:
-        known += _known(step, found, needed.identity, used)
-    return tuple(known)
+    results = zip(needed.steps, chain_of(needed, found), strict=True)
+    return tuple(known for step, result in results for known in _known(step, result))
 
 
-def _known(step: ModelStep, found: Found, identity: Identity, used: set[str]) -> Iterator[Known]:
-    match = match_step(step, found, identity, used)
-    if isinstance(match, Match):
-        used.add(match.record.id)
-        yield Known(step, match.record)
-        return
-    merged = match_merged(step, found, identity, used)
-    for record in merged:
-        used.add(record.id)
-        yield Known(step, record)
-    if not merged:
-        for part in step.parts:
-            yield from _known(part, found, identity, used)
+def _known(step: ModelStep, result: Result) -> Iterator[Known]:
+    if isinstance(result, Split):
+        for part, own in zip(step.parts, result.parts, strict=True):
+            yield from _known(part, own)
+    else:
+        yield from (Known(step, record) for record in records_of(result))
 
 
 def with_opened(found: Found, records: tuple[Record, ...]) -> dict[Key, Sequence[Record]]:

@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from thoughtline import providers as dialects
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Carrier, Contract, Dialect, Rung, written_in
-from thoughtline.providers.contract import PRESENCE
+from thoughtline.providers.contract import PRESENCE, Unread
 from thoughtline.providers.knobs import CLAUDE_BUDGETS, CLAUDE_EFFORTS, THINKING_TYPE, Knob
+from thoughtline.providers.setting_rules import SettingRule
 from thoughtline.providers.thinking import knob_for
 from thoughtline.replay.refusals import Correction, Evidence
 from thoughtline.values.destination import Destination
@@ -35,7 +36,8 @@ def corrected(contract: Contract, corrections: Iterable[Correction], target: Des
     """The contract as far as experience with this very target corrects it, oldest lesson first."""
     for correction in sorted(corrections, key=lambda one: one.learned_at):
         where = (correction.provider, correction.endpoint, correction.model)
-        if where == (target.provider, target.endpoint, target.model) and correction.holds_at(now):
+        is_here = where == (target.provider, target.endpoint, target.model)
+        if is_here and correction.account in ("", target.account) and correction.holds_at(now):
             contract = _with(contract, correction)
     return contract
 
@@ -52,19 +54,53 @@ def _with(contract: Contract, correction: Correction) -> Contract:
             return _beyond(contract, correction.filler or "")
         case "needs_filler":
             return replace(contract, filler=contract.filler or " ")
-        case "binds_prefix":
-            return replace(contract, binds_prefix=True)
+        case "binds_prefix" | "insists":
+            return replace(contract, **{correction.change: True})
         case "always_thinks":
-            contract = _in_mode(contract, correction) if correction.field == "disabled" else contract
-            return replace(contract, thinks_by_default=True, ladder=_without(contract.ladder, "pause_thinking"))
+            return _always_thinking(contract, correction)
         case "lacks_mode":
             return _in_mode(contract, correction)
         case "never_thinks":
             return _unthinking(contract, correction.field)
         case "answers_in":
             return _answering(contract, correction.field)
+        case "takes_setting" | "mends" | "ignores" | "opens" | "renders":
+            return _with_setting(contract, correction)
         case _:
             assert_never(correction.change)
+
+
+def _always_thinking(contract: Contract, correction: Correction) -> Contract:
+    contract = _in_mode(contract, correction) if correction.field == "disabled" else contract
+    return replace(contract, thinks_by_default=True, ladder=_without(contract.ladder, "pause_thinking"))
+
+
+def _with_setting(contract: Contract, correction: Correction) -> Contract:
+    """What was learned about settings. Which door to take is decided before a contract is looked for."""
+    if correction.change == "renders":
+        return _rendering(contract, correction)
+    if correction.rule is not None:
+        return _setting(contract, correction.rule)
+    if correction.change == "mends":
+        return replace(contract, mends=tuple(dict.fromkeys((*contract.mends, correction.field))))
+    if correction.change == "ignores":
+        ignored = tuple(dict.fromkeys((*contract.ignored, correction.field)))
+        return replace(contract, ignored=ignored, thinks_by_default=True)
+    return contract
+
+
+def _rendering(contract: Contract, correction: Correction) -> Contract:
+    """What a chat template reads; Ollama's own format has no switch for it."""
+    if "chat_templates" not in FORMATS[contract.format].quirks:
+        return contract
+    unread = tuple(kind for kind in get_args(Unread) if kind in correction.field.split(","))
+    return replace(contract, unread_turns=unread, keeping=(correction.rule,) if correction.rule is not None else ())
+
+
+def _setting(contract: Contract, rule: SettingRule) -> Contract:
+    """With one more rule for a setting; the latest about the same thing counts."""
+    others = tuple(one for one in contract.settings if (one.path, one.do, one.when) != (rule.path, rule.do, rule.when))
+    return replace(contract, settings=(*others, rule))
 
 
 def _unthinking(contract: Contract, field: str) -> Contract:
@@ -83,7 +119,8 @@ def _in_mode(contract: Contract, correction: Correction) -> Contract:
         knob = Knob("", "claude_adaptive", CLAUDE_EFFORTS, can_be_off=False, modes=("adaptive",))
     else:
         knob = Knob("", "claude_adaptive", CLAUDE_EFFORTS, modes=("adaptive", "disabled"))
-    return replace(contract, knobs=(knob,))
+    refused = (*contract.refused_modes, correction.field or "disabled")
+    return replace(contract, knobs=(knob,), refused_modes=tuple(dict.fromkeys(refused)))
 
 
 def _answering(contract: Contract, field: str) -> Contract:
@@ -143,6 +180,7 @@ def _requiring(contract: Contract, correction: Correction) -> Contract:
             dialect=dialect,
             ladder=_LADDERS[scope],
             thinks_by_default=True,
+            insists=scope == "pairs",
         )
     dialect = (
         contract.dialect if contract.takes == "text" else _FIELDS.get(correction.field, dialects.REASONING_CONTENT)

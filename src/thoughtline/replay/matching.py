@@ -1,28 +1,37 @@
-"""Which record is the one of a step.
+"""Which record is the one of a step: the rule of identity (`docs/identity.md`), one example for each row.
 
-Evidence ranks: the same lineage, then a call whose id is one in the world, then the turns before, then session and
-agent. Of two records of one lineage that with the step's own ids is meant. A weak key alone is never enough: the step
-must show what the record showed, and its surroundings must agree. Records that can't be told apart and differ are no
-match.
+    the same in all that is visible, in frame and end user    "Hi" -> "Hello!" for Anna, not for Bert: lineage
+    an id that is one in the world, a seal                    call_9fQ2mZx81LkPq7Rt, whatever the prompt says now: proof
+    the session of one conversation                           x-thoughtline-session: 42, after an edit: proof
+    a long run of turns, in the same frame                    three calls and results as they were, after an opening
+                                                              that was rewritten
+    the model, the tools                                      two evaluations in the same words: they rank
+    another end user                                          never
+    another frame without proof                               never
+    several that fit and differ, or more than are looked at   Ambiguous: settled by the steps around it, or not at all
+
+A step must also show what the record showed. What is found here is a proposal: `chains.py` makes one chain of it, and
+lets through only what the rule allows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+from thoughtline.replay.ids import is_distinctive, random_parts
 from thoughtline.replay.keys import (
     ModelStep,
     call_key,
     evidence_of,
-    is_distinctive,
     place_after,
-    random_parts,
     said_by_results,
+    session_entry,
+    unique_call_keys,
 )
 from thoughtline.replay.plans import Found, Match, is_of_other_session, match_by_lineage, thoughts_of
-from thoughtline.replay.visible import Visible, is_same_call, result_text, shows, shows_glued, visible_of
+from thoughtline.replay.visible import Visible, is_same_call, shown_of, shows, shows_glued, visible_of
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import (
     Item,
@@ -33,7 +42,7 @@ from thoughtline.values.items import (
     reasoning_of,
 )
 from thoughtline.values.outcome import Evidence
-from thoughtline.values.records import Key, Record
+from thoughtline.values.records import UNKNOWN_PARENT, Key, Record
 
 Rank = tuple[int, ...]
 
@@ -43,6 +52,9 @@ MOST_PER_KEY = 16
 _TELLING = 6
 """Characters that a part of an id must have to tell whose it is."""
 
+
+_WEAK = frozenset[Evidence](("context", "before", "session", "place", "outline"))
+"""Evidence that several turns may share: it says something only if all of them are looked at."""
 
 _STRONGEST: tuple[Evidence, ...] = (
     "lineage",
@@ -58,28 +70,43 @@ _STRONGEST: tuple[Evidence, ...] = (
 
 
 class Look(NamedTuple):
-    """A record that looks like a step, and how it was come by."""
+    """A record that looks like a step, and how it was found. `is_in_scope`: it has the frame and the end user of the
+    step's request. `is_asked_the_same`: what was said since the turn before it is what the request shows there."""
 
     match: Match
     evidence: frozenset[Evidence]
     visible: Visible
+    is_in_scope: bool
+    is_asked_the_same: bool
 
     @property
     def record(self) -> Record:
         return self.match.record
 
+    @property
+    def follows_the_same(self) -> bool:
+        """Whether what was said before the record is what stands before the step."""
+        is_outlined = "outline" in self.evidence and self.is_asked_the_same
+        return is_outlined or bool(self.evidence & {"lineage", "place", "context", "before"})
+
 
 class Ambiguous(NamedTuple):
-    """Several records fit and differ."""
+    """Several records fit and differ, or one fits and nothing proves that it is the step's."""
 
     records: int
+
+    @property
+    def message(self) -> str:
+        if self.records > 1:
+            return f"{self.records} records fit this turn and differ"
+        return "a record looks like this turn, and nothing proves that it is of this conversation"
 
 
 def match_step(
     step: ModelStep, found: Found, identity: Identity, used: AbstractSet[str] = frozenset()
 ) -> Match | Ambiguous | None:
     """The one record that is this step's. `used` are the records that earlier steps of the request were found to be,
-    and those that other steps speak for (`chains.py`)."""
+    and those that other steps speak for (`witnesses.py`)."""
     return match_by_lineage(step, found, identity) or match_by_evidence(step, found, identity, used)
 
 
@@ -108,10 +135,11 @@ def match_by_evidence(
         return Ambiguous(len(looks))
     if _is_merged(complete[0], step, found, identity):
         return None
-    if len({replayable(look.record) for look in complete}) > 1 and (not best[0] or _differ_in_ids(complete, step)):
-        return Ambiguous(len(complete))
-    # In one lineage the newest wins, if no id speaks against it: a turn asked again after a hang-up.
-    return max(complete, key=lambda look: look.record.created_at).match
+    # A turn asked again after a hang-up: the client has the one whose end it was there for.
+    seen = [look for look in complete if look.record.is_seen] or complete
+    if len({replayable(look.record) for look in seen}) > 1:
+        return Ambiguous(len(seen))
+    return max(seen, key=lambda look: look.record.created_at).match
 
 
 def match_merged(
@@ -131,15 +159,16 @@ def match_merged(
     if len(calls) < 2:
         return ()
     records: list[Record] = []
+    scope = step.spot.scope
     places: set[Key | None] = {step.spot.place(), place}
     left, visible = [(call, call_key(call)) for call in calls], step.visible
     while left:
         first, its_key = left[0]
-        named = [record for record in found.get(its_key, ()) if record.provenance.tenant == identity.tenant]
+        named = [one for one in found.get(its_key, ()) if _is_of(identity, one) and not scope.is_of_other_user(one)]
         keys = {one for _, one in left}
         fitting = [record for record in named if _takes_all(record, keys, visible)]
         if not is_distinctive(first.id or "", first.name):
-            fitting = [record for record in fitting if record.id in used or places.intersection(record.keys)]
+            fitting = [one for one in fitting if one.id in used or places & set(one.keys) or is_here(one, identity)]
         if len({replayable(record) for record in fitting}) != 1:
             return ()
         record = max(fitting, key=lambda one: one.created_at)
@@ -151,8 +180,36 @@ def match_merged(
 
 
 def _place_after_calls(step: ModelStep, record: Record) -> Key | None:
-    texts = [result_text(one.content) for one in step.results if one.call_id in record.call_ids]
-    return place_after(record, [said_by_results(texts)]) if texts else None
+    own = [one for one in step.results if one.call_id in record.call_ids]
+    return place_after(record, [said_by_results(own, shown_of(record.items).calls)]) if own else None
+
+
+def match_joined(step: ModelStep, found: Found, identity: Identity) -> tuple[Record, ...]:
+    """The records of a turn that a model gave in several answers, one going on from the other, and that the client
+    wrote as one: Claude pauses, and is asked to go on."""
+    ends = [record for record in found.get(step.spot.going_on(), ()) if _is_of(identity, record)]
+    if not ends or len(ends) >= MOST_PER_KEY:
+        return ()
+    here = {record.id: record for record in (*found.get(step.spot.place(), ()), *ends) if _is_of(identity, record)}
+    shown, known = step.visible, list[tuple[Record, ...]]()
+    for last in ends:
+        records = [last]
+        while (before := here.get(records[0].parent)) is not None and len(records) < len(here):
+            records.insert(0, before)
+        if len(records) > 1 and _say_together(records, shown):
+            known.append(tuple(records))
+    return known[0] if len({tuple(map(replayable, records)) for records in known}) == 1 else ()
+
+
+def _say_together(records: Sequence[Record], shown: Visible) -> bool:
+    all_of_them = [visible_of(record.items) for record in records]
+    words = "".join(one.words for one in all_of_them)
+    calls = [call for one in all_of_them for call in one.calls]
+    return words == shown.words and sorted(calls) == sorted(shown.calls)
+
+
+def _is_of(identity: Identity, record: Record) -> bool:
+    return record.provenance.tenant == identity.tenant
 
 
 def _takes_all(record: Record, known: AbstractSet[Key], visible: Visible) -> bool:
@@ -173,27 +230,100 @@ def records_of_seals(step: ModelStep, found: Found, identity: Identity) -> list[
 
 def looks_of(step: ModelStep, found: Found, identity: Identity) -> list[Look]:
     """The records that look like a step. Each key that it shares is evidence, whichever of them it was found by."""
-    records = {
-        record.id: record
-        for one in step.keys
-        for record in found.get(one, ())[:MOST_PER_KEY]
-        if record.provenance.tenant == identity.tenant
-    }
+    scope = step.spot.scope
+    records: dict[str, Record] = {}
+    own: dict[Key, Evidence] = {}
+    for one in step.keys:
+        evidence, some = evidence_of(one), found.get(one, ())
+        # A full page hides others that share the key: among those nothing weak can choose.
+        if len(some) < MOST_PER_KEY or evidence not in _WEAK:
+            own[one] = evidence
+        for record in some[:MOST_PER_KEY]:
+            if _is_of(identity, record) and not scope.is_of_other_user(record):
+                records[record.id] = record
     if not records:
         return []
-    own = {one: evidence_of(one) for one in step.keys}
     if step.place is not None:
         own[step.place] = "place"
-    shown = step.visible
+    shown, since = step.visible, step.spot.since
     looks = []
     for record in records.values():
         visible = visible_of(record.items)
         is_shown = shows(shown, visible)
         if is_shown or shows_glued(shown, visible, thought_of(record.items)):
-            evidence = frozenset(own[one] for one in record.keys if one in own)
-            best: Evidence = next((one for one in _STRONGEST if one in evidence), "lineage")
-            looks.append(Look(Match(record, not is_shown, best), evidence, visible))
+            shared = frozenset(own[one] for one in record.keys if one in own)
+            best: Evidence = next((one for one in _STRONGEST if one in shared), "lineage")
+            match, is_asked_the_same = Match(record, not is_shown, best), record.since == since
+            looks.append(Look(match, shared, visible, scope.has(record), is_asked_the_same))
     return looks
+
+
+def is_shared_session(steps: Sequence[ModelStep], found: Found, identity: Identity) -> bool:
+    """Whether the session that a client names is not of one conversation alone: several have entered it; or, where the
+    request does not begin as the one that has, a turn of it has a rival in the same frame that names no session, and
+    before which the same was said."""
+    entries = found.get(session_entry(identity), ())
+    if len(entries) >= MOST_PER_KEY or len({_place_of(record) for record in entries}) > 1:
+        return True
+    if any(_begins(record, steps) for record in entries):
+        return False
+    for step in steps:
+        looks = looks_of(step, found, identity)
+        here = [look for look in looks if _same_session(look, identity)]
+        unnamed = [look for look in looks if look.is_in_scope and look.record.provenance.named_session is None]
+        rivals = [look for look in unnamed if here and look.follows_the_same]
+        if {replayable(look.record) for look in rivals} - {replayable(look.record) for look in here}:
+            return True
+    return False
+
+
+def _begins(record: Record, steps: Sequence[ModelStep]) -> bool:
+    """Whether a request begins as the conversation that this record is the first turn of."""
+    return bool(steps) and record.parent == UNKNOWN_PARENT and record.since == steps[0].spot.since
+
+
+def _place_of(record: Record) -> Key | None:
+    return next((one for one in record.keys if evidence_of(one) == "place"), None)
+
+
+def is_proof(step: ModelStep, record: Record, identity: Identity) -> bool:
+    """Whether a step shows what only the conversation of this record has."""
+    return is_here(record, identity) or shows_name(step, record)
+
+
+def shows_name(step: ModelStep, record: Record) -> bool:
+    """Whether a step shows a seal of this record, its reasoning, or an id of it that is one in the world."""
+    has_seal = not set(record.keys).isdisjoint(one for one in step.keys if evidence_of(one) == "seal")
+    return has_seal or _is_what_client_has(record, step) or _has_unique_id(step, record)
+
+
+def is_here(record: Record, identity: Identity) -> bool:
+    """Whether a record is of the session that the client names."""
+    return identity.session is not None and record.provenance.named_session == identity.session
+
+
+def is_named(step: ModelStep, record: Record, identity: Identity) -> bool:
+    """Whether a step shows a name that only the conversation of this record has: an id that is one in the world, or
+    the session that its client named. No plan changes that."""
+    return is_here(record, identity) or _has_unique_id(step, record)
+
+
+def _has_unique_id(step: ModelStep, record: Record) -> bool:
+    known = set(record.keys)
+    if not known.isdisjoint(unique_call_keys(step.items)):
+        return True
+    return not known.isdisjoint(one for one in step.keys if evidence_of(one) == "item")
+
+
+def stranger_of(step: ModelStep, found: Found, identity: Identity) -> Literal["other_user", "other_frame"] | None:
+    """Why records that show a step's very words and calls are not its own: they are of another end user, or under
+    another system prompt."""
+    scope, shown = step.spot.scope, step.visible
+    known = [record for one in step.keys for record in found.get(one, ()) if _is_of(identity, record)]
+    alike = [record for record in known if visible_of(record.items) == shown and not scope.has(record)]
+    if any(map(scope.is_of_other_user, alike)):
+        return "other_user"
+    return "other_frame" if any(record.frame for record in alike) else None
 
 
 def thought_of(items: Iterable[Item]) -> str:
@@ -202,12 +332,17 @@ def thought_of(items: Iterable[Item]) -> str:
 
 
 def _is_enough(look: Look, step: ModelStep, identity: Identity, used: AbstractSet[str]) -> bool:
-    """Whether the evidence says more than that two turns look alike."""
-    if look.evidence & {"lineage", "place", "session", "seal"} or _has_distinctive_id(look, step):
+    """Whether the evidence says more than that two turns look alike.
+
+    Without the frame and the end user of the request only what no stranger has is enough.
+    """
+    if look.evidence & {"lineage", "place", "seal"} or _has_distinctive_id(look, step):
+        return True
+    if "session" in look.evidence and identity.session is not None:
         return True
     if look.evidence & {"call", "outline"} and look.record.id in used:
         return True
-    if is_of_other_session(look.record, identity):
+    if not look.is_in_scope or is_of_other_session(look.record, identity):
         return False
     if "context" in look.evidence:
         return True
@@ -300,15 +435,15 @@ def _not_renamed(looks: list[Look], step: ModelStep, found: Found) -> list[Look]
     return [look for look in looks if "call" in look.evidence]
 
 
-def _is_exact(look: Look, step: ModelStep) -> bool:
+def is_exact(record: Record, step: ModelStep) -> bool:
     """Whether a step shows all that the record showed."""
-    shown = step.visible
-    return shown.words == look.visible.words and len(shown.calls) == len(look.visible.calls)
+    shown, made = step.visible, visible_of(record.items)
+    return shown.words == made.words and len(shown.calls) == len(made.calls)
 
 
 def _is_guess(look: Look, looks: Sequence[Look], step: ModelStep, identity: Identity) -> bool:
     """Whether words or calls must have been dropped for a record to be the step's, and another made such calls too."""
-    if _is_exact(look, step) or look.match.is_glued or _has_distinctive_id(look, step):
+    if is_exact(look.record, step) or look.match.is_glued or _has_distinctive_id(look, step):
         return False
     rivals = [other for other in looks if "call" in other.evidence and not is_of_other_session(other.record, identity)]
     return any(replayable(other.record) != replayable(look.record) for other in rivals)
@@ -317,7 +452,7 @@ def _is_guess(look: Look, looks: Sequence[Look], step: ModelStep, identity: Iden
 def _is_merged(look: Look, step: ModelStep, found: Found, identity: Identity) -> bool:
     """Whether words must have been dropped for a record to be the step's, while another stood here and made the first
     of its calls without such words: it may be that one and others, written into one."""
-    if _is_exact(look, step) or look.match.is_glued or _has_distinctive_id(look, step):
+    if is_exact(look.record, step) or look.match.is_glued or _has_distinctive_id(look, step):
         return False
     calls = [item for item in step.items if isinstance(item, ToolCall)]
     named = found.get(call_key(calls[0]), ()) if len(calls) > 1 else ()
@@ -327,23 +462,8 @@ def _is_merged(look: Look, step: ModelStep, found: Found, identity: Identity) ->
     return any(_takes_all(record, known, step.visible) for record in here)
 
 
-def _differ_in_ids(looks: Sequence[Look], step: ModelStep) -> bool:
-    """Whether records differ in the ids of their calls, or of the calls before them, and a step's are none of them: it
-    may be any one's."""
-    outlines = {_outline_of(look.record) for look in looks}
-    if len(outlines) > 1 and None not in outlines and not any("outline" in look.evidence for look in looks):
-        return True
-    is_any = any(_shared_ids(look, step) or _similar_ids(look, step) for look in looks)
-    has_ids = any(isinstance(item, ToolCall) and item.id for item in step.items)
-    return has_ids and not is_any and len({frozenset(look.record.call_ids) for look in looks}) > 1
-
-
-def _outline_of(record: Record) -> Key | None:
-    return next((one for one in record.keys if evidence_of(one) == "outline"), None)
-
-
 def _same_session(look: Look, identity: Identity) -> bool:
-    return identity.session is not None and look.record.provenance.named_session == identity.session
+    return is_here(look.record, identity)
 
 
 def _rank(look: Look, step: ModelStep, identity: Identity) -> Rank:
@@ -355,8 +475,11 @@ def _rank(look: Look, step: ModelStep, identity: Identity) -> Rank:
         _similar_ids(look, step) if is_whole else 0,
         is_whole and "outline" in look.evidence,
         is_whole and _strange_kinds(look.record.items) == _strange_kinds(step.items),
-        is_whole and bool(step.spot.frame) and step.prefix in look.record.keys,
+        is_whole and bool(step.spot.bound) and step.prefix in look.record.keys,
         _says_exactly(look.record.items, step.items),
+        is_whole and look.record.exact == step.exact,
+        is_whole and identity.model in (look.record.provenance.model_asked, look.record.provenance.model_answered),
+        is_whole and look.record.tools == step.spot.scope.tools,
         _has_distinctive_id(look, step) or "seal" in look.evidence,
         "place" in look.evidence,
         "outline" in look.evidence,

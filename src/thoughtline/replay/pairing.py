@@ -13,8 +13,9 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
+from thoughtline.formats.json_text import members
 from thoughtline.replay.visible import is_part_of, is_same_call, other_name
-from thoughtline.replay.weaving import essence, groups, weave
+from thoughtline.replay.weaving import essence, groups, same_reasoning, weave
 from thoughtline.values.items import (
     REASONING_KINDS,
     Item,
@@ -69,12 +70,31 @@ def _without_name(item: Item) -> Item:
             return item
 
 
+def has_own_names(shown: Items, target: Items, made: Items) -> bool:
+    """Whether a step is its record's `target` but for names, and all names that it has are its own, each once. Among
+    items that are not stored, some of them may be missing (recorded: 9 of 9 accepted, 2026-11)."""
+    if any(isinstance(item, Unknown) for item in made) or not same_reasoning(unnamed(shown), unnamed(target)):
+        return False
+    names = [name for group in groups(shown) if (name := name_of(group[0])) is not None]
+    return len(names) == len(set(names)) and set(names) <= set(map(name_of, made))
+
+
 def woven_in_pairs(items: Items, shown: Items, made: Items, *, is_bound: bool) -> Items:
     """A step with the items of its record, which were `made` under these names. What the record does not know, such as
-    a compaction, never parts a thought from its element."""
+    a compaction, never parts a thought from its element. A thought that the client refers to is there already."""
+    referred = referred_names(shown)
+    if referred:
+        items = tuple(item for item in items if not (isinstance(item, _THOUGHTS) and item.id in referred))
     items = named_as_shown(items, shown, is_bound=is_bound) if reasoning_of(shown) else items
     target = weave(items, shown, opening="stranger")
+    if referred and same_reasoning(target, shown):
+        return shown
     return paired(target, made) if is_bound else target
+
+
+def referred_names(items: Sequence[Item]) -> set[str]:
+    """The names of the stored elements that stand in a step as `item_reference`."""
+    return {other_name(item) for item in items if isinstance(item, Unknown) and item.kind == "item_reference"}
 
 
 def named_as_shown(made: Sequence[Item], shown: Sequence[Item], *, is_bound: bool) -> tuple[Item, ...]:
@@ -209,7 +229,7 @@ def _named(item: Item, name: str | None) -> Item:
         case ToolCall():
             return replace(item, item_id=name)
         case Unknown():
-            held = msgspec.json.decode(item.raw, type=dict[str, Raw])
+            held = members(item.raw)
             head = {"id": Raw(msgspec.json.encode(name))}
             return replace(item, raw=Raw(msgspec.json.encode(head | held | head)))
         case _:

@@ -4,24 +4,24 @@
     plan(transcript, contract, needs, found, issuer)  →  Plan      edits, findings, counts
     plan.apply(transcript)  →  Transcript
 
-What the client sent is kept if it is whole; what it lost or damaged is restored from the record of that very turn; what
-a provider would refuse is taken out; what is still missing climbs the contract's ladder. A plan is deterministic, and
-planning a planned request changes nothing.
+What the client sent is kept; what it lost or damaged is restored from the record of that very turn; what must not
+leave its owner, or is certain to be refused, is taken out; what is still missing climbs the contract's ladder. What is
+only believed to be refused goes up as it came: the provider decides. A plan is deterministic, and planning a planned
+request changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 
 import msgspec
-from msgspec.structs import replace
 
-from thoughtline.providers import Contract, Rung
+from thoughtline.providers import Contract
 from thoughtline.providers.refusals import RuleCode
-from thoughtline.replay.chains import proven
+from thoughtline.replay.chains import CutOff, Merged, Result, Split, chain_of, enters_session, parent_of_next
 from thoughtline.replay.keys import ModelStep
-from thoughtline.replay.matching import Ambiguous, match_by_evidence, match_merged, records_of_seals
-from thoughtline.replay.pairing import is_named, unnamed, woven_in_pairs
+from thoughtline.replay.matching import Ambiguous, records_of_seals, stranger_of
+from thoughtline.replay.pairing import has_own_names, is_named, referred_names, unnamed, woven_in_pairs
 from thoughtline.replay.plans import (
     NO_PAST,
     Found,
@@ -31,12 +31,12 @@ from thoughtline.replay.plans import (
     Plan,
     Policy,
     is_issued_by,
-    match_by_lineage,
+    is_of_account,
     needs,
 )
 from thoughtline.replay.restoring import (
     are_said_in,
-    inherit,
+    is_behind_its_prefix,
     is_good,
     is_refused,
     is_unsigned,
@@ -44,25 +44,19 @@ from thoughtline.replay.restoring import (
     without_refused,
     without_thoughts,
 )
-from thoughtline.replay.turn_plans import (
-    MOVABLE,
-    TurnPlans,
-    learn_names,
-    why_unsendable,
-)
+from thoughtline.replay.step_plans import StepPlans
+from thoughtline.replay.turn_plans import MOVABLE, learn_names, why_unsendable
 from thoughtline.replay.weaving import (
     as_text,
-    filler_of,
     is_filler,
     is_sealed,
     spread,
     unglued,
     weave,
-    with_sentinel,
 )
 from thoughtline.values.destination import Destination
-from thoughtline.values.items import REASONING_KINDS, Item, ReasoningText, Text, ToolCall, reasoning_of
-from thoughtline.values.outcome import Deed, Reason
+from thoughtline.values.items import REASONING_KINDS, Item, Text, ToolCall, reasoning_of, seal_of
+from thoughtline.values.outcome import Reason
 from thoughtline.values.records import Record
 from thoughtline.values.turns import Transcript
 
@@ -102,6 +96,8 @@ def draft(
     else:
         if needed.steps and may_restore(transcript, contract):
             work.restore()
+            if contract.binds_chain:
+                work.link()
             work.climb(policy.ladder if policy.ladder is not None else contract.ladder)
         if contract.scope == "pairs":
             work.ask_for_ciphertext()
@@ -112,33 +108,15 @@ def draft(
 
 def may_restore(transcript: Transcript, contract: Contract) -> bool:
     """Reasoning goes where the request has the model think; what nobody enforces, wherever thinking is not off."""
-    if not contract.only_when_thinking:
+    if not contract.only_when_thinking or contract.insists:
         return True
     if contract.kind == "advisory":
-        return transcript.thinking != "off"
+        return contract.switch(transcript) != "off"
     return contract.thinks(transcript)
 
 
-class Draft(TurnPlans):
-    """A plan in the making. `believed` are records that steps were found to be, and that others speak for."""
-
-    def __init__(
-        self,
-        transcript: Transcript,
-        contract: Contract,
-        needed: Needs,
-        found: Found,
-        issuer: Destination,
-        policy: Policy,
-        past: Past,
-    ) -> None:
-        super().__init__(transcript, contract, issuer, policy=policy, past=past)
-        self._needed = needed
-        self._identity = needed.identity
-        self._found = found
-        self._used: set[str] = set()
-        self._has_records = any(found.values())
-        self.believed: set[str] = set()
+class Draft(StepPlans):
+    """A plan in the making."""
 
     # --- what nobody would take ---------------------------------------------------------------------------------------
 
@@ -165,7 +143,7 @@ class Draft(TurnPlans):
                 self._drop_refused(position)
 
     def _drop_refused(self, position: int) -> None:
-        items, refused = self._now(position), self._policy.refused
+        items, refused = self._now(position), self._policy.unsendable
         if any(is_refused(item, refused) for item in items):
             kept = without_refused(items, refused)
             self._set(position, self._parted(kept), "foreign", "a seal that this provider has refused, or of ours")
@@ -178,39 +156,53 @@ class Draft(TurnPlans):
     # --- one step -----------------------------------------------------------------------------------------------------
 
     def restore(self) -> None:
-        """Each step from its record. Others speak for one only where not every lineage settles its step."""
-        needed, found = self._needed, self._found
-        settled = needed.settled if needed.settled is not None else needed.by_lineage(found)
-        spoken_for = proven(needed.steps, found, needed.identity) if None in settled else frozenset[str]()
-        self.believed |= spoken_for
-        for step, match in zip(needed.steps, settled, strict=True):
-            self.take(step, spoken_for, match)
+        """Each step from its record."""
+        results = chain_of(self._needed, self._found)
+        for step, result in zip(self._needed.steps, results, strict=True):
+            self._parents[step.positions[-1]] = parent_of_next(result)
+            self.take(step, result)
+        self._enters_session = enters_session(results[-1] if results else None, self._identity)
 
-    def take(self, step: ModelStep, proven: Set[str] = frozenset(), settled: Match | None = None) -> None:
-        """Restore one step from its record, or leave it. `settled` is the record that its lineage names."""
-        if not self._has_records:
-            for part in step.parts or (step,):
-                self._notes.not_find(part)
-                self._unpair(part)
-            return
-        match = settled or match_by_evidence(step, self._found, self._identity, self.believed)
-        if isinstance(match, Ambiguous):
-            self._find("ambiguous", step.positions[0], f"{match.records} records fit this turn and differ")
-            self._notes.lose(step.positions, "ambiguous")
-        elif match is not None and (step.is_bare or not self._says_more(step, match.record)):
-            self._use(step, match)
-            return
-        merged = match_merged(step, self._found, self._identity, proven)
-        if merged and self._restore_merged(step, merged):
-            return
-        if step.parts:
-            for part in step.parts:
-                self.take(part, proven, match_by_lineage(part, self._found, self._identity))
-            return
+    def take(self, step: ModelStep, result: Result) -> None:
+        """Restore one step from what it was found to be, or leave it."""
+        match result:
+            case Match() if step.is_bare or not self._says_more(step, result.record):
+                self._use(step, result)
+                return
+            case Merged() if self._restore_merged(step, result):
+                return
+            case Split():
+                for part, own in zip(step.parts, result.parts, strict=True):
+                    self.take(part, own)
+                return
+            case CutOff() if self._contract.takes == "text":
+                self._loose.update(step.positions)
+                self._use(step, result.match)
+                return
+            case Ambiguous():
+                self._find("ambiguous", step.positions[0], result.message)
+                self._notes.lose(step.positions, "ambiguous")
+            case _:
+                self._tell_strangers(step)
+        for part in step.parts or (step,):
+            self._leave(part)
+
+    def _leave(self, step: ModelStep) -> None:
+        """A step without a record stays as it came, but for seals whose maker is known and that are not good here."""
         self._notes.not_find(step)
-        for record in records_of_seals(step, self._found, self._identity):
+        for record in records_of_seals(step, self._found, self._identity) if self._has_records else ():
             self._judge(step, record)
         self._unpair(step)
+
+    def _tell_strangers(self, step: ModelStep) -> None:
+        """A turn of these very words is remembered, but of another end user or under another system prompt."""
+        stranger = stranger_of(step, self._found, self._identity) if self._has_records else None
+        if stranger == "other_user":
+            self._find("other-user", step.positions[0], "a turn like this is remembered for another end user")
+        elif stranger == "other_frame":
+            self._find("other-frame", step.positions[0], "a turn like this is remembered under another system prompt")
+        if stranger is not None:
+            self._notes.lose(step.positions, stranger)
 
     def _says_more(self, step: ModelStep, record: Record) -> bool:
         """Whether a client wrote several answers as one turn, with thoughts of each: Claude pauses and goes on."""
@@ -220,31 +212,58 @@ class Draft(TurnPlans):
         return len(records) > 1 and are_said_in(step.items, records)
 
     def _judge(self, step: ModelStep, record: Record) -> None:
-        """A seal whose maker we know, on a turn that is not the one it was made for: is it good here?"""
-        if self._contract.binds_prefix and step.prefix not in record.keys:
-            self._strip_known(step, record, "bound-prefix-changed", "what stands before this turn was changed")
-        elif self._sendable(record) is None:
-            self._strip_known(step, record, "foreign", "made by another provider, account or model")
+        """A seal whose maker we know, on a turn that is not the one it was made for: may it leave here?"""
+        self._records.setdefault(step.positions, record)
+        if self._sendable(record) is None and not is_of_account(record, self._issuer):
+            self._strip_known(step, record, "foreign", "made by another provider or account")
 
     def _use(self, step: ModelStep, match: Match) -> None:
         record = match.record
+        self._records[step.positions] = record
         if not record.has_reasoning:
             self._had_none.update(step.positions)
             self._notes.lose(step.positions, "had_none")
+            self._cover(step.positions, record)
             return
-        if self._contract.binds_prefix and step.prefix not in record.keys:
-            self._strip_known(step, record, "bound-prefix-changed", "what stands before this turn was changed")
-            return
+        if self._contract.binds_prefix and not is_behind_its_prefix(step, record, self._contract):
+            if not self._contract.binds_silently:
+                self._withhold(step, record, "bound-prefix-changed", "what stands before this turn was changed")
+                return
+            why = "what stands before this turn was changed: the provider may drop its reasoning in silence"
+            self._find("bound-prefix-changed", step.positions[0], why)
         items = self._sendable(record)
-        if items is None:
-            self._strip_known(step, record, "foreign", "made by another provider, account or model, or cut short")
-            self._unpair(step)
-            return
-        self._restore(step, match, items)
+        if items is None and is_of_account(record, self._issuer):
+            self._withhold(step, record, "foreign", "made by another model, cut short, or refused before")
+            self._unpair(step, is_lost=True)
+        elif items is None:
+            self._strip_known(step, record, "foreign", "made by another provider or account")
+            self._unpair(step, is_lost=True)
+        else:
+            self._restore(step, match, items)
+
+    def _cover(self, positions: Sequence[int], record: Record) -> None:
+        """Turns that are as their model made them are not lacking anything, whatever our table demands of them."""
+        made = record.provenance
+        is_own = self._issuer.model in (made.model_asked, made.model_answered) and is_of_account(record, self._issuer)
+        if self._contract.takes == "own" and is_own and not self._contract.insists:
+            self._covered.update(positions)
+
+    def _withhold(self, step: ModelStep, record: Record, rule: RuleCode, why: str) -> None:
+        """A record that can't be put back. What the client sent of it goes up as it came: its provider decides."""
+        self._find(rule, step.positions[0], why)
+        self._notes.lose(step.positions, why_unsendable(record, self._issuer, self._contract, rule=rule))
+        for position in step.positions:
+            items = self._now(position)
+            if not record.is_complete and any(kept := [_is_half(item, record) for item in items]):
+                whole = tuple(item for item, is_half in zip(items, kept, strict=True) if not is_half)
+                self._set(position, whole, "truncated", "a seal whose end was never sent")
+            else:
+                self._notes.keep(position, items, "", record.id)
 
     def _sendable(self, record: Record) -> Items | None:
         """A record's items in a shape that this contract takes; None if there is none."""
-        if self._policy.refused and any(is_refused(item, self._policy.refused) for item in record.items):
+        refused = self._policy.unsendable
+        if refused and any(is_refused(item, refused) for item in record.items):
             return None
         takes_text = self._contract.takes == "text"
         if self._carriers is not None and self._carriers.keeps_seals(record):
@@ -266,11 +285,13 @@ class Draft(TurnPlans):
             shown = [unglued(own, record.items) for own in shown]
         self._covered.update(step.positions[1:])
         if record.id in self._used and self._contract.kind == "authenticity":
-            self._covered.update(step.positions)
+            if self._contract.scope != "first_call_of_step":  # there, a call behind results is a step of its own
+                self._covered.update(step.positions)
             items = without_thoughts(items)
         self._used.add(record.id)
-        self.believed.add(record.id)
         targets = self._woven(items, shown, record.items)
+        is_any_frame = match.evidence == "lineage" and step.spot.scope.any_frame
+        evidence: Reason = "any_frame" if is_any_frame else match.evidence
         carrier: str = self._contract.dialect.carrier
         for position, own, target in zip(step.positions, shown, targets, strict=True):
             if self._carriers is not None:
@@ -286,9 +307,11 @@ class Draft(TurnPlans):
             if self._contract.dialect.call_ids == "own" or carrier == "reasoning_details":
                 learn_names(self._names, target, record)
             if step.is_bare and len(target) > len(own):
-                self._put_back(position, target, match.evidence, record.id)
+                self._put_back(position, target, evidence, record.id)
             else:
-                self._replace(position, target, match.evidence, record.id)
+                self._replace(position, target, record.items, evidence, record.id)
+        if sum(map(len, targets)) >= len(record.items):
+            self._cover(step.positions, record)
 
     def _woven(self, items: Items, shown: Sequence[Items], made: Items) -> list[Items]:
         """The turns of a step with the items of its record; `made` are those with all the names they had.
@@ -300,11 +323,13 @@ class Draft(TurnPlans):
             return [woven_in_pairs(items, own, made, is_bound=is_bound) for own in shown]
         return [weave(items, shown[0])] if len(shown) == 1 else spread(items, shown)
 
-    def _restore_merged(self, step: ModelStep, records: tuple[Record, ...]) -> bool:
+    def _restore_merged(self, step: ModelStep, merged: Merged) -> bool:
         """Several steps that the client wrote into one: their reasoning one after the other, each before its calls."""
+        records = merged.records
         sendable = [self._sendable(record) for record in records]
         items = tuple(item for part in sendable if part is not None for item in part)
-        if len(step.positions) != 1 or any(part is None for part in sendable) or self._contract.binds_prefix:
+        is_bound = self._contract.binds_prefix and not (merged.is_joined and step.prefix in records[0].keys)
+        if len(step.positions) != 1 or any(part is None for part in sendable) or is_bound:
             return False
         position = step.positions[0]
         carrier: str = self._contract.dialect.carrier
@@ -313,15 +338,16 @@ class Draft(TurnPlans):
             carrier = self._carriers.at(position)
         if self._contract.takes == "text" and carrier in MOVABLE:
             items = as_text(items, self._contract)
-        for used in (self._used, self.believed):
-            used.update(record.id for record in records)
+        self._used.update(record.id for record in records)
         (target,) = self._woven(items, [self._now(position)], items)
-        self._replace(position, target, "merged", records[-1].id)
+        self._replace(position, target, items, "merged", records[-1].id)
         return True
 
-    def _replace(self, position: int, target: Items, evidence: Reason, record: str) -> None:
+    def _replace(self, position: int, target: Items, made: Items, evidence: Reason, record: str) -> None:
         shown = self._now(position)
-        if is_good(shown, target, self._contract, self._transcript.format):
+        is_unpaired = self._contract.scope == "pairs" and self._transcript.is_stored is False
+        has_all = is_unpaired and not self._contract.insists and has_own_names(shown, target, made)
+        if has_all or is_good(shown, target, self._contract, self._transcript.format):
             self._notes.keep(position, shown, evidence, record)
             return
         has_own = any(isinstance(item, REASONING_KINDS) and not is_filler(item) for item in shown)
@@ -330,6 +356,7 @@ class Draft(TurnPlans):
             self._find("altered", position, "not as the model gave it; the original was put back")
 
     def _put_back(self, position: int, target: Items, evidence: Reason, record: str) -> None:
+        self._before_put.setdefault(position, self._now(position))
         self._items[position] = target
         self._counted.append((position, "restored"))
         self._notes.put(position, "restored", evidence, record)
@@ -348,11 +375,17 @@ class Draft(TurnPlans):
 
     # --- Responses ----------------------------------------------------------------------------------------------------
 
-    def _unpair(self, step: ModelStep) -> None:
-        """Elements that name partners nobody sent: without names nothing is checked."""
+    def _unpair(self, step: ModelStep, *, is_lost: bool = False) -> None:
+        """Elements that name partners nobody sent: without names nothing is checked. `is_lost`: the partners are known,
+        and can't go up."""
         if self._contract.scope != "pairs" or "unpair" not in self._contract.ladder:
             return
+        may_be_whole = not is_lost and not self._contract.insists
+        if self._transcript.is_stored is False and may_be_whole:
+            return  # no pairs are looked for among items that are not stored (recorded: 9 of 9 accepted, 2026-11)
         items = [item for position in step.positions for item in self._now(position)]
+        if may_be_whole and referred_names(items):
+            return  # the partners may be what the client refers to: only the provider knows
         named = [item for item in items if isinstance(item, (Text, ToolCall, *REASONING_KINDS))]
         if any(isinstance(item, REASONING_KINDS) for item in items) and all(is_named(item) for item in named):
             return
@@ -368,61 +401,8 @@ class Draft(TurnPlans):
         if inclusion is not None and self._transcript.is_stored is False and inclusion.seals not in includes:
             self._members.append((inclusion.member, msgspec.json.encode([*includes, inclusion.seals])))
 
-    # --- what is still missing ------------------------------------------------------------------------------------
 
-    def climb(self, ladder: tuple[Rung, ...]) -> None:
-        """For each turn that must carry reasoning and doesn't, the first rung that holds."""
-        inherited: dict[int, ReasoningText] = {}
-        if "inherit" in ladder:
-            inherited = inherit([replace(turn, items=self._now(at)) for at, turn in enumerate(self._transcript.turns)])
-            if "dialects" in self._wire.quirks:
-                self._inherit_elsewhere(inherited)
-        for position in sorted(self._required - self._covered):
-            items = self._now(position)
-            first = items[0] if items and self._contract.scope != "first_call_of_step" else None
-            if isinstance(first, ReasoningText) and first.text.strip():
-                continue  # it begins with its thoughts
-            if not self._carries(position, items):
-                bare = tuple(item for item in items if not is_filler(item))
-                self._climb_one(position, bare, ladder, inherited)
-                self._loose_in_loop.add(position)
-            if (filler := filler_of(self._now(position))) is not None:
-                self._fillers[position] = filler
-
-    def _inherit_elsewhere(self, inherited: dict[int, ReasoningText]) -> None:
-        """Turns that need not carry reasoning borrow it too, unless they are known to have had none."""
-        for position in sorted(inherited.keys() - self._required - self._had_none - self._covered):
-            self._climb_one(position, self._now(position), ("inherit",), inherited)
-
-    def _climb_one(
-        self, position: int, items: Items, ladder: tuple[Rung, ...], inherited: dict[int, ReasoningText]
-    ) -> None:
-        made_by = self._contract.dialect.reasoning_format
-        for rung in ladder:
-            if rung == "empty" and self._takes_empty(position):
-                self._items[position] = (ReasoningText("", None, made_by), *items)
-            elif rung == "inherit" and position in inherited and position not in self._had_none:
-                self._items[position] = (replace(inherited[position], format=made_by), *items)
-                self._lack("inherited", position)
-            elif rung == "blank":
-                self._items[position] = (ReasoningText(self._contract.filler, None, made_by), *items)
-                self._fillers[position] = self._contract.filler
-                self._lack("blank", position)
-                why = "this turn had no" if position in self._had_none else "nobody has this turn's"
-                self._find("missing", position, f"{why} reasoning; a blank stands for it")
-            elif rung == "sentinel":
-                self._items[position] = with_sentinel(items)
-                self._lack("blank", position)
-                self._find("missing", position, "nobody has this call's signature; the skip value stands for it")
-            elif rung == "pause_thinking" and self._pause_thinking():
-                self._lack("missing", position)
-                self._find("missing", position, "nobody has this turn's reasoning; thinking is off for this request")
-            else:
-                continue
-            return
-        self._lack("missing", position)
-        self._find("missing", position, "nobody has this turn's reasoning")
-
-    def _lack(self, deed: Deed, position: int) -> None:
-        self._counted.append((position, deed))
-        self._notes.put_unrestored(position, deed, self._found, self._identity)
+def _is_half(item: Item, record: Record) -> bool:
+    """Whether a thought has a seal that its record, of a turn that was cut short, never saw the end of."""
+    seal = seal_of(item) if isinstance(item, REASONING_KINDS) else None
+    return seal is not None and all(seal != seal_of(own) for own in record.items)

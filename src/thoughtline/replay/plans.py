@@ -3,6 +3,7 @@ request and what there is to say about it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -10,13 +11,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.providers import Contract, Rung
+from thoughtline.replay.bounds import bound_of
 from thoughtline.replay.findings import Finding
-from thoughtline.replay.keys import ModelStep, Spot, Standing, frame_of, walk
+from thoughtline.replay.keys import ModelStep, Spot, Standing, session_entry, walk
 from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Item, ReasoningText, ToolCall, plain_token, seal_of
 from thoughtline.values.outcome import Counts, Evidence, NoteChain, TurnNote
-from thoughtline.values.records import Key, Record
+from thoughtline.values.records import UNKNOWN_PARENT, Key, Record, RecordId
 from thoughtline.values.turns import Transcript, Turn
 
 Found = Mapping[Key, Sequence[Record]]
@@ -26,8 +28,9 @@ class Policy(Struct, frozen=True, gc=False):
     """What settings and refusals change about a plan.
 
     `ladder` stands in for the contract's. `refused` are the keys of seals that a provider would not take: they are not
-    sent again. `drops_ids` leaves the names of Responses items out, `pauses_thinking` switches thinking off,
-    `bares_loop` leaves out the thinking of a turn that is still going on, `drops` members as a contract's does.
+    sent again. `cut` are seals that this very request is healed without. `drops_ids` leaves the names of Responses
+    items out, `pauses_thinking` switches thinking off, `bares_loop` leaves out the thinking of a turn that is still
+    going on, `drops` members and `mends` elements as a contract's do.
     """
 
     ladder: tuple[Rung, ...] | None = None
@@ -36,18 +39,26 @@ class Policy(Struct, frozen=True, gc=False):
     pauses_thinking: bool = False
     bares_loop: bool = False
     drops: tuple[str, ...] = ()
+    mends: tuple[str, ...] = ()
+    cut: frozenset[Key] = frozenset()
+
+    @property
+    def unsendable(self) -> frozenset[Key]:
+        """Seals that don't go up."""
+        return self.refused | self.cut if self.cut else self.refused
 
     @property
     def corrects(self) -> bool:
         """Whether a refusal is to be healed by it."""
-        return self.drops_ids or self.pauses_thinking or self.bares_loop or bool(self.drops)
+        return self.drops_ids or self.pauses_thinking or self.bares_loop or bool(self.drops or self.mends or self.cut)
 
 
 class Past(Struct, frozen=True, gc=False):
     """What a plan has to know of turns that stand before those it is made for, and that were planned before.
 
     `elements` is how many they are in the wire's list. `carrier` is the member that the last record's reasoning came
-    in. `is_in_loop`: the model has spoken since the last user message.
+    in. `is_in_loop`: the model has spoken since the last user message. `parent` is the record of the last model turn,
+    `block` the last thinking block that went up.
     """
 
     elements: int = 0
@@ -57,6 +68,8 @@ class Past(Struct, frozen=True, gc=False):
     carrier: str = ""
     is_in_loop: bool = False
     notes: NoteChain | None = None
+    parent: RecordId = UNKNOWN_PARENT
+    block: str = ""
 
 
 NO_PAST = Past()
@@ -77,12 +90,17 @@ class Trace(Struct, frozen=True, gc=False):
     loose_in_loop: frozenset[int]
     loose_heads: frozenset[int]
     notes: dict[int, TurnNote] = {}
+    parents: dict[int, RecordId] = {}
+    blocks: dict[int, str] = {}
 
 
 class Plan(Struct, frozen=True, gc=False):
     """What to change of a request, and what there is to say about it.
 
     `filler` is the least that stands for reasoning in it, if anything does. `notes` say of each turn what was done.
+    `block` is the last thinking block that goes up, where its model counts on that; `is_cut`: blocks that the provider
+    refused are left out. `parent` is the record of the last model turn in it, which the record of the answer names.
+    `enters_session`: no turn before the answer is of the session that the client names.
     """
 
     edits: tuple[tuple[int, Turn], ...]
@@ -91,6 +109,10 @@ class Plan(Struct, frozen=True, gc=False):
     counts: Counts
     filler: str | None = None
     notes: NoteChain | None = None
+    parent: RecordId = UNKNOWN_PARENT
+    enters_session: bool = False
+    block: str = ""
+    is_cut: bool = False
 
     def apply(self, transcript: Transcript) -> Transcript:
         """The request with the plan carried out; the very same one if there is nothing to do."""
@@ -102,12 +124,20 @@ class Plan(Struct, frozen=True, gc=False):
         return replace(transcript, turns=tuple(turns), member_edits=(*transcript.member_edits, *self.member_edits))
 
 
-def is_issued_by(record: Record, issuer: Destination, contract: Contract) -> bool:
+def is_of_account(record: Record, issuer: Destination) -> bool:
     """Whether this provider, at this address, for this account made the record's seals."""
     made = record.provenance
-    if (made.provider, made.endpoint, made.account) != (issuer.provider, issuer.endpoint, issuer.account):
+    return (made.provider, made.endpoint, made.account) == (issuer.provider, issuer.endpoint, issuer.account)
+
+
+def is_issued_by(record: Record, issuer: Destination, contract: Contract) -> bool:
+    """The same, and the model that is asked now can read them."""
+    made = record.provenance
+    if not is_of_account(record, issuer):
         return False
-    return not contract.binds_model or issuer.model in (made.model_asked, made.model_answered)
+    if issuer.model in (made.model_asked, made.model_answered):
+        return True
+    return not contract.binds_model and not (contract.unread and re.search(contract.unread, record.model.lower()))
 
 
 # --- what is needed to make one ---------------------------------------------------------------------------------------
@@ -147,7 +177,8 @@ class Needs(NamedTuple):
         settled = self.settled if self.settled is not None else self.by_lineage(found)
         if None not in settled:
             return ()
-        return keys_of(step for step, match in zip(self.steps, settled, strict=True) if match is None)
+        rest = keys_of(step for step, match in zip(self.steps, settled, strict=True) if match is None)
+        return rest if self.identity.session is None else (*rest, session_entry(self.identity))
 
     def by_lineage(self, found: Found) -> tuple[Match | None, ...]:
         """For each step the record that its lineage names."""
@@ -158,12 +189,19 @@ class Needs(NamedTuple):
 
     @property
     def keys(self) -> tuple[Key, ...]:
-        return keys_of(self.steps)
+        keys = keys_of(self.steps)
+        return keys if self.identity.session is None else (*keys, session_entry(self.identity))
 
 
 def keys_of(steps: Iterable[ModelStep]) -> tuple[Key, ...]:
-    """All that steps can be found by, taken whole and in parts."""
-    return tuple(dict.fromkeys(key for step in steps for part in (step, *step.parts) for key in part.keys))
+    """All that steps can be found by, taken whole, in parts, and as several answers that the client joined."""
+    found: dict[Key, None] = {}
+    for step in steps:
+        for part in (step, *step.parts):
+            found.update(dict.fromkeys(part.keys))
+        if step.lineage is not None and not step.parts:
+            found[step.spot.going_on()] = None
+    return tuple(found)
 
 
 def needs(transcript: Transcript, contract: Contract, identity: Identity, start: Standing | None = None) -> Needs:
@@ -173,16 +211,16 @@ def needs(transcript: Transcript, contract: Contract, identity: Identity, start:
     """
     if contract.takes == "nothing":
         return Needs(identity, (), None)
-    frame = frame_of(transcript) if contract.binds_prefix and start is None else b""
-    steps, end = walk(transcript, identity, frame, start)
+    bound = bound_of(transcript) if contract.binds_prefix and start is None else b""
+    steps, end = walk(transcript, identity, bound, start)
     return Needs(identity, steps, end)
 
 
 def match_by_lineage(step: ModelStep, found: Found, identity: Identity) -> Match | None:
-    """The one record with the very history of a step, if nothing can speak against it.
+    """The one record with the very history of a step, its frame and its end user, if nothing speaks against it.
 
     That could be only a record of this session where it is of another, the reasoning that the client sent with the
-    step, or the ids of its calls. So whatever other keys would find, this is the match.
+    step, the ids of its calls, or the records of the steps around it (`chains.py`).
     """
     records = found.get(step.lineage, ()) if step.lineage is not None else ()
     if len(records) != 1:
@@ -201,14 +239,11 @@ def match_by_lineage(step: ModelStep, found: Found, identity: Identity) -> Match
 
 def _has_other_ids(shown: Sequence[Item], made: Sequence[Item]) -> bool:
     """Whether calls have ids on both sides, and none is on both."""
-    is_named = False
-    for item in shown:
-        if isinstance(item, ToolCall) and item.id:
-            is_named = True
-            for own in made:
-                if isinstance(own, ToolCall) and own.id == item.id:
-                    return False
-    return is_named and any(isinstance(own, ToolCall) and own.id for own in made)
+    names = [item.id for item in shown if isinstance(item, ToolCall) and item.id]
+    if not names:
+        return False
+    own = {item.id for item in made if isinstance(item, ToolCall) and item.id}
+    return bool(own) and own.isdisjoint(names)
 
 
 def is_of_other_session(record: Record, identity: Identity) -> bool:

@@ -10,27 +10,18 @@ Whether the refused thing was in the request at all is for the caller to check.
 from __future__ import annotations
 
 import itertools
-import json
 import re
-from collections import deque
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline import providers
 from thoughtline.providers.refusals import LearnedScope, RefusalTemplate, Remedy, Rule
+from thoughtline.providers.setting_rules import SettingRule
+from thoughtline.replay.error_bodies import BODY_BYTES, RELAYS, SENTENCE_CHARS, Complaint, complaints
 from thoughtline.values.digests import named_digest
-
-Json: TypeAlias = Any
-
-# Bounds: an error is a few hundred bytes, but Mistral's repeats the refused input, which may be a whole trace.
-_BODY_BYTES = 4 << 20
-_LAYERS = 256
-_DEPTH = 24
-_LINES = 256
-_SENTENCE_CHARS = 2000
 
 
 class Evidence(Struct, frozen=True):
@@ -65,25 +56,6 @@ class Refusal(Struct, frozen=True):
     scope: LearnedScope = "calls"
 
 
-class _Layer(NamedTuple):
-    """A value inside the body, and the codes of what it stands in."""
-
-    value: Json
-    codes: tuple[str, ...] = ()
-    depth: int = 0
-    is_wrapped: bool = False
-
-
-class _Complaint(NamedTuple):
-    """One sentence of an error, with what stands beside it. `relay` is the host that put words of its own before it."""
-
-    sentence: str
-    codes: tuple[str, ...]
-    param: str
-    relay: str
-    is_wrapped: bool
-
-
 _STATUSES = frozenset({400, 404, 422})
 
 
@@ -103,10 +75,10 @@ def also_named(status: int, body: bytes) -> tuple[Refusal, ...]:
 
 
 def _refusals(status: int, body: bytes) -> Iterator[Refusal]:
-    if status not in _STATUSES or len(body) > _BODY_BYTES:
+    if status not in _STATUSES or len(body) > BODY_BYTES:
         return
     rows = providers.refusals()
-    for complaint in _complaints(body):
+    for complaint in complaints(body):
         for family, row in rows:
             if status in row.statuses and (not row.codes or not row.codes.isdisjoint(complaint.codes)):
                 match = row.sentence.match(complaint.sentence)
@@ -115,10 +87,10 @@ def _refusals(status: int, body: bytes) -> Iterator[Refusal]:
                     break
 
 
-def _refusal(status: int, row: RefusalTemplate, match: re.Match[str], complaint: _Complaint) -> Refusal:
+def _refusal(status: int, row: RefusalTemplate, match: re.Match[str], complaint: Complaint) -> Refusal:
     groups = match.groupdict()
     code = _known_code(complaint.codes)
-    evidence = Evidence(status, code, _fingerprint(match[0] or code), complaint.is_wrapped)
+    evidence = Evidence(status, code, fingerprint_of(match[0] or code), complaint.is_wrapped)
     return Refusal(
         rule=row.rule,
         family=row.family,
@@ -131,9 +103,9 @@ def _refusal(status: int, row: RefusalTemplate, match: re.Match[str], complaint:
     )
 
 
-def _family(family: str, complaint: _Complaint) -> str:
+def _family(family: str, complaint: Complaint) -> str:
     """Whose rule it is: a maker's sentences come from its hosts too, which the envelope gives away."""
-    for name, relay in _RELAYS.items():
+    for name, relay in RELAYS.items():
         is_its = complaint.relay == name or not relay.codes.isdisjoint(complaint.codes)
         if relay.maker == family and is_its:
             return name
@@ -159,7 +131,7 @@ def _place(row: RefusalTemplate, groups: dict[str, str | None], param: str) -> s
 
 def _pointer(path: str, counts_from: int) -> str:
     """`messages.4.content.0.thinking.signature` as a pointer to the element it is in: `/messages/4/content/0`."""
-    steps: list[str] = _STEP.findall(path[:_SENTENCE_CHARS])
+    steps: list[str] = _STEP.findall(path[:SENTENCE_CHARS])
     if not steps or steps[0] not in _MEMBERS:
         return ""
     taken = [step for step in steps if step.isdecimal() or step in _LISTS]
@@ -204,125 +176,10 @@ def _known_code(codes: tuple[str, ...]) -> str:
     return next((code for code in codes if code in _CODES or _NUMBER.fullmatch(code)), "")
 
 
-def _fingerprint(sentence: str) -> str:
+def fingerprint_of(sentence: str) -> str:
+    """A digest of a sentence without ids, numbers and what it quotes."""
     masked = _PRIVATE.sub("*", sentence)
     return named_digest(masked, b"", 8).hex()
-
-
-# Reading error bodies: all envelopes that were seen come down to objects with a few well-known members.
-
-_SENTENCES = ("message", "Message", "msg", "error", "detail", "details", "raw", "param")
-_NESTED = (*_SENTENCES, "errors", "metadata", "upstream_error")
-_CODE_MEMBERS = ("code", "type", "status")
-
-# MiMo puts `data:` before the JSON of a refused stream (WeKnora#1302); others send it as a whole event.
-_EVENT = r"\s{0,9}(?:event:[^\n]{0,200}\n\s{0,9})?(?:data:)?"
-_BEFORE_BODY = re.compile(rf"{_EVENT}\s*(?=[{{\[\"])")
-# OpenRouter writes `Upstream error: {…}`, relays `HTTP 400: {…}`. JSON after other words is somebody's content.
-_BEFORE_NESTED = re.compile(rf"(?:\A{_EVENT}|(?:[Ee]rror|400|body)\s{{0,2}}[:-]?)\s{{0,4}}(?=[{{\[])")
-_RELAYS = {row.name: row.relays for row in providers.PROVIDERS if row.relays is not None}
-_OF_RELAYS = "|".join(f"(?P<{name}>{relay.prefix})" for name, relay in _RELAYS.items())
-_PREFIX = re.compile(
-    rf"{_OF_RELAYS}|(?:litellm\.)?\w{{1,40}}(?:Error|Exception)(?:: | - )|Error from provider(?: \([^)]{{1,60}}\))?: "
-    r"|Upstream request failed: |Provider returned error: |\[invalid_request_error\] "
-    r"|(?:Error code: |HTTP )?400:?(?: -)? ",
-    re.ASCII,
-)
-_PREFIXES = 6
-
-
-def _complaints(body: bytes) -> Iterator[_Complaint]:
-    """Every sentence of an error body, the outermost first."""
-    queue = deque([_Layer(_whole(body))])
-    for _ in range(_LAYERS):
-        if not queue:
-            return
-        layer = queue.popleft()
-        if isinstance(layer.value, dict):
-            layer = layer._replace(codes=_codes(layer.value) or layer.codes)
-            yield from _complaints_in(layer)
-        if layer.depth < _DEPTH:
-            queue.extend(_inside(layer))
-
-
-def _whole(body: bytes) -> Json:
-    text = body.decode("utf-8-sig", "replace")
-    start = _BEFORE_BODY.match(text)
-    value = _decoded(text, start.end()) if start else None
-    return _nested(value) if isinstance(value, str) else value
-
-
-def _nested(text: str) -> Json:
-    """The JSON that a string holds, alone or after the words that announce it."""
-    start = _BEFORE_NESTED.search(text[:_SENTENCE_CHARS])
-    return _decoded(text, start.end()) if start else None
-
-
-def _decoded(text: str, start: int) -> Json:
-    try:
-        return json.JSONDecoder().raw_decode(text, start)[0]
-    except (ValueError, RecursionError):
-        return None
-
-
-def _codes(error: dict[str, Json]) -> tuple[str, ...]:
-    values = (error.get(name) for name in _CODE_MEMBERS)
-    return tuple(str(value)[:64] for value in values if isinstance(value, str | int) and not isinstance(value, bool))
-
-
-def _inside(layer: _Layer) -> Iterator[_Layer]:
-    """What a layer holds that may be an error in its turn. Only known members: others repeat a user's words."""
-    inner = layer._replace(depth=layer.depth + 1)
-    if isinstance(layer.value, list):
-        yield from (inner._replace(value=value) for value in layer.value[:_LAYERS] if isinstance(value, dict | list))
-        return
-    if not isinstance(layer.value, dict):
-        return
-    for name in _NESTED:
-        value = layer.value.get(name)
-        if isinstance(value, dict | list):
-            yield inner._replace(value=value, is_wrapped=inner.is_wrapped or name in ("raw", "upstream_error"))
-        elif isinstance(value, str) and (nested := _nested(value)) is not None:
-            yield inner._replace(value=nested, codes=(), is_wrapped=True)
-
-
-def _complaints_in(layer: _Layer) -> Iterator[_Complaint]:
-    error = layer.value
-    param = error.get("param")
-    param = param if isinstance(param, str) else ""
-    is_wrapped = layer.is_wrapped or "raw" in error
-    for text in _texts(error) or [""]:
-        for line in text[: _SENTENCE_CHARS * _LINES].splitlines()[:_LINES] or [""]:
-            sentence, relay = _without_prefixes(" ".join(line[:_SENTENCE_CHARS].split()))
-            yield _Complaint(sentence, layer.codes, param, relay, is_wrapped)
-
-
-def _texts(error: dict[str, Json]) -> list[str]:
-    """What an error object says: MiMo's sentence stands in `param`, Mistral's place in `loc`."""
-    texts = {name: error[name] for name in _SENTENCES if isinstance(error.get(name), str)}
-    if "message" in texts and "param" in texts:
-        texts["param"] = f"{texts['message']}: {texts['param']}"
-    location = error.get("loc")
-    if "msg" in texts and isinstance(location, list):
-        texts["msg"] = f"{_dotted(location)}: {texts['msg']}"
-    return list(texts.values())
-
-
-def _dotted(location: list[Json]) -> str:
-    steps = [str(step)[:80] for step in location[:32] if isinstance(step, str | int)]
-    return ".".join(steps[1:] if steps[:1] == ["body"] else steps)
-
-
-def _without_prefixes(line: str) -> tuple[str, str]:
-    """A sentence without what hosts and SDKs put before it, and the relay among them."""
-    relay = ""
-    for _ in range(_PREFIXES):
-        prefix = _PREFIX.match(line)
-        if prefix is None:
-            break
-        relay = prefix.lastgroup or relay
-        line = line[prefix.end() :]
-    return line, relay
 
 
 # What is learned
@@ -338,13 +195,19 @@ Change = Literal[
     "lacks_mode",  # `field` is no way for it to think: a Claude that is only adaptive, or only has budgets
     "never_thinks",  # thinking can't be asked for
     "answers_in",  # `field` is where its own answers have reasoning
+    "insists",  # it refuses a turn without reasoning, though its model made it so
+    "takes_setting",  # `rule` says how a setting must be
+    "mends",  # a conversation is to be without what `field` names
+    "ignores",  # the member `field` switches no thinking here
+    "renders",  # its chat template leaves out the reasoning of the turns in `field`, unless `rule` is kept
+    "opens",  # requests go to the format that `field` names: all of them, or those with tools (`scope`)
 ]
 
 
 class Correction(Struct, frozen=True, omit_defaults=True):
     """How the contract of one (provider, endpoint, model) differs from what we believed, for as long as it holds.
 
-    Times are in seconds since the epoch.
+    Times are in seconds since the epoch. `account` is set where it holds for one account alone.
     """
 
     provider: str
@@ -357,6 +220,8 @@ class Correction(Struct, frozen=True, omit_defaults=True):
     expires_at: float
     scope: LearnedScope = ""
     filler: str | None = None
+    rule: SettingRule | None = None
+    account: str = ""
 
     def holds_at(self, now: float) -> bool:
         """Whether it is still to be believed."""

@@ -25,7 +25,9 @@ from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import member_spans, span_at
 from thoughtline.formats.weighing import MAX_TURNS, Weight, weight_of
 from thoughtline.providers import Contract, Rung
-from thoughtline.replay.keys import Standing, frame_of
+from thoughtline.replay.bounds import bound_of
+from thoughtline.replay.frames import Scope, scope_of
+from thoughtline.replay.keys import Standing
 from thoughtline.replay.plans import Found, Past, Policy
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError
@@ -97,16 +99,17 @@ class Surroundings(NamedTuple):
     has_tools: bool
     is_stored: bool | None
     includes: tuple[str, ...]
-    frame: bytes
+    bound: bytes
+    scope: Scope
 
 
-def surroundings_of(transcript: Transcript, contract: Contract) -> Surroundings:
-    frame = b""
-    if contract.binds_prefix:
-        beside = tuple([turn for turn in transcript.turns if turn.at == SYSTEM_MEMBER])
-        frame = frame_of(Transcript(transcript.format, beside, tools=transcript.tools))
+def surroundings_of(transcript: Transcript, premises: Premises) -> Surroundings:
+    beside = replace(transcript, turns=tuple([turn for turn in transcript.turns if turn.at == SYSTEM_MEMBER]))
+    bound = bound_of(beside) if premises.contract.binds_prefix else b""
     stored, includes = transcript.is_stored, transcript.includes
-    return Surroundings(transcript.thinking, bool(transcript.tools), stored, includes, frame)
+    scope = scope_of(beside, premises.identity)
+    switch = premises.contract.switch(transcript)
+    return Surroundings(switch, bool(transcript.tools), stored, includes, bound=bound, scope=scope)
 
 
 class KnownConversation(Struct, frozen=True, eq=False, gc=False):
@@ -178,10 +181,7 @@ class Cut(NamedTuple):
         if first is None or first.role != "assistant" or transcript.has_lone_surrogates:
             return False
         is_bounded = self.past.elements + len(transcript.turns) <= MAX_TURNS
-        return (
-            is_bounded
-            and surroundings_of(transcript, self.conversation.premises.contract) == self.conversation.surroundings
-        )
+        return is_bounded and surroundings_of(transcript, self.conversation.premises) == self.conversation.surroundings
 
     def joined(self, body: bytes, short: bytes) -> bytes:
         """What to send: what went up for the segments, within what was made of the short body."""

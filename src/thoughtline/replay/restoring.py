@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Contract, Rung
 from thoughtline.providers.contract import has_calls
-from thoughtline.replay.keys import seal_key
+from thoughtline.replay.keys import ModelStep, seal_key
+from thoughtline.replay.links import is_compaction
 from thoughtline.replay.visible import visible_of
-from thoughtline.replay.weaving import same_reasoning
+from thoughtline.replay.weaving import essence, same_reasoning
 from thoughtline.values.items import (
     REASONING_KINDS,
     Item,
@@ -33,13 +34,35 @@ from thoughtline.values.turns import FormatName, Turn
 Items = tuple[Item, ...]
 
 
+def is_behind_its_prefix(step: ModelStep, record: Record, contract: Contract) -> bool:
+    """Whether all that stands before a step is as it was when the step was made. A compaction in it hides that."""
+    if (step.spot.place() if contract.binds_silently else step.prefix) in record.keys:
+        return True
+    return any(map(is_compaction, step.items))
+
+
 def is_good(shown: Items, target: Items, contract: Contract, format: FormatName) -> bool:
     """Whether a turn lost nothing that its provider wants back."""
     if same_reasoning(target, shown):
         return True
     if contract.takes == "text":
         return _is_own_words(shown, target)
+    if contract.scope == "nowhere" and _has_all(shown, target):
+        return True
+    if contract.scope != "pairs" and same_reasoning(_unnamed(target), _unnamed(shown)):
+        return True
     return "thoughts_in_pieces" in FORMATS[format].quirks and _is_all_google_wants(shown, target)
+
+
+def _has_all(shown: Items, target: Items) -> bool:
+    """Whether the client has every thought, in whichever order."""
+    own, made = (sorted(repr(essence(item)) for item in reasoning_of(turn)) for turn in (shown, target))
+    return bool(own) and own == made and len(shown) == len(target)
+
+
+def _unnamed(items: Items) -> list[Item]:
+    """The turn with its thoughts under no names: where nothing pairs by names, a lost one is no loss."""
+    return [replace(item, id=None) if isinstance(item, REASONING_KINDS) and item.id else item for item in items]
 
 
 def _is_own_words(shown: Items, target: Items) -> bool:
@@ -49,13 +72,28 @@ def _is_own_words(shown: Items, target: Items) -> bool:
 
 
 def _is_all_google_wants(shown: Items, target: Items) -> bool:
-    """Every signature is in its place; the summary of a thought may be in pieces, or missing where there is one."""
+    """Every signature is in its place; the summary of a thought may be in pieces, or missing where there is one, and a
+    signature may stand on another call too (ruby_llm writes it on each of a parallel set, and is answered)."""
+    shown = _without_copies(shown)
     if same_reasoning(_joined(target), _joined(shown)):
         return True
     if not same_reasoning(*([item for item in turn if not is_unsigned(item)] for turn in (target, shown))):
         return False
     own, whole = ("".join(_text_of(turn).split()) for turn in (shown, target))
     return own != whole and own in whole and any(seal_of(item) for item in target)
+
+
+def _without_copies(items: Items) -> Items:
+    """The turn with each signature on the first item that has it."""
+    seen: set[str] = set()
+    kept: list[Item] = []
+    for item in items:
+        if isinstance(item, ToolCall) and item.seal is not None:
+            token = plain_token(item.seal.data)
+            item = replace(item, seal=None) if token in seen else item
+            seen.add(token)
+        kept.append(item)
+    return tuple(kept)
 
 
 def _joined(items: Items) -> list[Item]:

@@ -11,15 +11,22 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
+from thoughtline.formats.json_text import NULL, members, plain_value
+from thoughtline.formats.request_settings import unforced
 from thoughtline.providers import Contract
-from thoughtline.providers.contract import required_turns
+from thoughtline.providers.contract import has_calls, required_turns
 from thoughtline.providers.refusals import RuleCode
+from thoughtline.providers.thinking import knob_for
+from thoughtline.replay.detection import host_of
 from thoughtline.replay.findings import Finding, place_of
 from thoughtline.replay.keys import ModelStep
+from thoughtline.replay.links import binding_of
 from thoughtline.replay.pairing import followers
-from thoughtline.replay.plans import is_issued_by
+from thoughtline.replay.plans import is_of_account
+from thoughtline.replay.restoring import is_behind_its_prefix
 from thoughtline.replay.weaving import has_sentinel, is_filler
 from thoughtline.values.destination import Destination
 from thoughtline.values.items import (
@@ -99,7 +106,10 @@ def missing(case: Case) -> Iterator[Finding]:
         elif not _starts_right(turn, case.contract):
             found = _kind_of(turn.items[0]) if turn.items else "text"
             remedy = "put the reasoning of the response back"
-            yield case.find("missing", position, "this turn has no reasoning", remedy, found=found)
+            finding = case.find("missing", position, "this turn has no reasoning", remedy, found=found)
+            # DeepSeek's page demands it of plain turns too, but it accepts them without (recorded, 2026-08).
+            is_demanded = case.contract.scope != "all_with_tools" or has_calls(turn)
+            yield finding if is_demanded else replace(finding, answer="", status=0)
 
 
 def _seal_on_call(item: Item) -> bool:
@@ -107,8 +117,8 @@ def _seal_on_call(item: Item) -> bool:
 
 
 def _starts_right(turn: Turn, contract: Contract) -> bool:
-    if contract.scope == "loop_head":
-        return bool(turn.items) and isinstance(turn.items[0], (ReasoningText, ReasoningEncrypted))
+    if contract.scope == "loop_head":  # one that begins with words may be as it was made
+        return any(isinstance(item, (ReasoningText, ReasoningEncrypted)) for item in turn.items)
     return bool(reasoning_of(turn.items))
 
 
@@ -195,14 +205,14 @@ def _first_id(items: tuple[Item, ...]) -> str:
 
 
 def foreign(case: Case) -> Iterator[Finding]:
-    """A seal that another provider, account or model made.
+    """A seal that another provider or account made.
 
     Why: only its maker can read it; others refuse it or drop it silently.
-    Example: a thinking block of one Claude model sent to another after a switch.
+    Example: encrypted reasoning of OpenAI sent to Azure after a switch.
     Source: refusals of Anthropic, Gemini, OpenAI and xAI.
     """
     for step, record in case.known:
-        if case.contract.takes != "own" or is_issued_by(record, case.issuer, case.contract):
+        if case.contract.takes != "own" or is_of_account(record, case.issuer):
             continue
         made = {seal.data for item in record.items if (seal := seal_of(item)) is not None}
         for at, item in enumerate(step.items):
@@ -240,11 +250,12 @@ def _is_whole(data: str) -> bool:
 def unpaired(case: Case) -> Iterator[Finding]:
     """An element names its partner by id, but the partner is missing or has lost its id.
 
-    Why: OpenAI pairs reasoning with what it led to by id; half a pair is refused, no ids at all are fine.
+    Why: OpenAI pairs stored reasoning with what it led to by id; half a pair is refused, no ids at all are fine, and
+    with `store: false` nothing is looked for.
     Example: `rs_…` followed by a message without its `msg_…`.
     Source: OpenAI's "required following item" and "required 'reasoning' item".
     """
-    if case.contract.scope != "pairs":
+    if case.contract.scope != "pairs" or case.transcript.is_stored is False:
         return
     for position, turn in case.assistant():
         thoughts = zip(reasoning_of(turn.items), followers(turn.items), strict=True)
@@ -332,11 +343,69 @@ def bound_prefix_changed(case: Case) -> Iterator[Finding]:
     """
     if not case.contract.binds_prefix:
         return
+    behaviour = binding_of(case.transcript.body)
+    if behaviour == "drop_block":
+        return  # the provider drops it itself, and reports that
     for step, record in case.known:
-        if reasoning_of(step.items) and step.prefix not in record.keys:
+        if reasoning_of(step.items) and not is_behind_its_prefix(step, record, case.contract):
             remedy = "drop this block and every later one"
-            yield case.find(
-                "bound-prefix-changed", step.positions[0], "something before it was changed", remedy, item=0
+            why = "something before it was changed"
+            found = case.find("bound-prefix-changed", step.positions[0], why, remedy, item=0)
+            if behaviour != "error" and re.search(_ACCOUNTS_DIFFER, case.issuer.model.lower()):
+                found = replace(found, message=f"{why}: accounts made since 2026-08-31 refuse it", answer="", status=0)
+            yield found
+
+
+_ACCOUNTS_DIFFER = r"fable-5-1|(opus|sonnet|haiku)-5-5"
+"""On these, accounts made before 2026-08-31 read such a block (recorded, 2026-10); later models check every account."""
+
+
+def setting(case: Case) -> Iterator[Finding]:
+    """A setting that this model refuses, or refuses while it thinks.
+
+    Why: efforts, forced tools and thinking exclude each other on some models, and a refused setting fails the request.
+    Example: `tool_choice: "required"` for DeepSeek while it thinks; `reasoning_effort` for Grok Code Fast.
+    Source: the rows of models; recorded refusals.
+    """
+    contract, model, request = case.contract, case.issuer.model.lower(), members(case.transcript.body)
+    if contract.forces_no_tool_while_thinking and contract.thinks(case.transcript):
+        to_any = re.search(contract.forces_any, model) is not None
+        if unforced(plain_value(request.get("tool_choice", NULL)), to_any=to_any) is not None:
+            why = "no tool can be forced on this model while it thinks"
+            yield Finding("setting", "/tool_choice", why, "let the model choose", status=400)
+    effort, knob = _effort(case), knob_for(contract, model)
+    # What a host makes of an effort for models of others is its own business.
+    if effort is None or not knob.models or host_of(case.issuer).rules != "own":
+        return
+    place = "/" + "/".join(FORMATS[case.transcript.format].effort)
+    words = (*(("none",) if knob.can_be_off else ()), *knob.efforts)
+    if knob.style == "no_knob":
+        yield Finding("setting", place, "this model takes no effort", "leave it out", status=400)
+    elif knob.efforts and effort not in words:
+        yield Finding("setting", place, f"this model takes {', '.join(words)}", "use one of these", status=400)
+
+
+def _effort(case: Case) -> str | None:
+    value = plain_value(case.transcript.body)
+    for name in FORMATS[case.transcript.format].effort:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def door(case: Case) -> Iterator[Finding]:
+    """A request that this endpoint refuses, and another endpoint of the provider takes.
+
+    Why: OpenAI's models from GPT-5.4 on think beside function tools in Responses alone.
+    Example: `tools` and `reasoning_effort` for `gpt-5.4-mini` in Chat Completions.
+    Source: OpenAI's "Function tools with reasoning_effort are not supported", recorded.
+    """
+    transcript, model = case.transcript, case.issuer.model
+    if not transcript.tools or _effort(case) in (None, "none"):
+        return
+    for one in host_of(case.issuer).doors:
+        if one.is_refused and one.comes_in == transcript.format and one.is_for(model):
+            yield Finding(
+                "door", "/tools", "no tools beside an effort in this format", f"use {one.goes_up}", status=400
             )
 
 
@@ -353,6 +422,8 @@ RULES: tuple[Rule, ...] = (
     Rule("stale-id", stale_id),
     Rule("sentinel", sentinel),
     Rule("bound-prefix-changed", bound_prefix_changed),
+    Rule("setting", setting),
+    Rule("door", door),
 )
 
 

@@ -155,6 +155,8 @@ class _Pasts:
         self._fillers = deque(sorted(trace.fillers.items()))
         self._carriers = deque(sorted(trace.carriers.items()))
         self._notes = deque(sorted(trace.notes.items(), key=itemgetter(0)))
+        self._parents = deque(sorted(trace.parents.items()))
+        self._blocks = deque(sorted(trace.blocks.items()))
 
     def before(self, position: int, is_in_loop: bool) -> Past:
         past = self._past
@@ -162,6 +164,7 @@ class _Pasts:
         counts.update(past.counts.counted)
         fillers = [*_taken(self._fillers, position), *([] if past.filler is None else [past.filler])]
         carriers = [one for one in _taken(self._carriers, position) if one]
+        parents, blocks = _taken(self._parents, position), _taken(self._blocks, position)
         self._past = Past(
             past.elements,
             Counts(**counts),
@@ -169,6 +172,8 @@ class _Pasts:
             filler=min(fillers, default=None),
             carrier=carriers[-1] if carriers else past.carrier,
             notes=chained(past.notes, tuple(_taken(self._notes, position))),
+            parent=parents[-1] if parents else past.parent,
+            block=blocks[-1] if blocks else past.block,
         )
         return replace(self._past, elements=past.elements + self._turns[position].at, is_in_loop=is_in_loop)
 

@@ -1,7 +1,8 @@
 """How a request is told to think, or not to: what its model's row says, written into the request as it stands.
 
-Old Claudes take a budget, new ones an effort, some can't be told not to think. What was said is kept: a budget as the
-effort that covers it, an effort as its budget.
+Old Claudes take a budget, new ones an effort, some can't be told not to think. A request goes up in the mode that it
+names until its provider refuses that mode; then what was said is kept, a budget as the effort that covers it, an effort
+as its budget.
 """
 
 from __future__ import annotations
@@ -10,23 +11,26 @@ import msgspec
 from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
+from thoughtline.formats.json_text import read_or_none, span_at
 from thoughtline.formats.thinking import MemberEdit
 from thoughtline.providers import Contract
-from thoughtline.providers.thinking import knob_for, settle, switched_off
+from thoughtline.providers.thinking import settle, switched_off
 from thoughtline.replay.findings import Finding
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.turns import ThinkingSwitch, Transcript
 
+_word = msgspec.json.Decoder(str)
+
 
 def in_own_mode(transcript: Transcript, contract: Contract, model: str) -> tuple[Transcript, tuple[Finding, ...]]:
-    """The request as its model takes it, and what was changed about it."""
+    """The request as its model accepts it, and what was changed about it. Only a mode that the provider has refused is
+    changed: our table may be older than the model."""
     wire = FORMATS[transcript.format]
     modes = wire.thinking_modes
-    mode = modes.words.get(transcript.thinking) if modes is not None else None
-    if modes is None or mode is None:
+    if modes is None or not contract.refused_modes:
         return transcript, ()
-    knob = knob_for(contract, model or transcript.model)
-    if not knob.modes or mode in knob.modes:
+    mode = _mode_in(transcript.body, modes.switch)
+    if mode not in contract.refused_modes:
         return transcript, ()
     try:
         options = wire.options.decode_options(transcript.body).options
@@ -42,6 +46,13 @@ def in_own_mode(transcript: Transcript, contract: Contract, model: str) -> tuple
         "forbidden", f"/{modes.switch[0]}", f"this model has no `{mode}` thinking: it is told `{became}`", ""
     )
     return replace(changed, thinking=switches[became]), (finding,)
+
+
+def _mode_in(body: bytes, switch: tuple[str, ...]) -> str:
+    """The word that a request says how to think in; empty if it says none."""
+    found = span_at(body, switch)
+    value = read_or_none(_word, body[found[0] : found[1]]) if found is not None else None
+    return value or ""
 
 
 def paused(transcript: Transcript, contract: Contract, model: str) -> list[MemberEdit]:

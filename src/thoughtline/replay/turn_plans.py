@@ -13,7 +13,8 @@ from thoughtline.providers import Contract
 from thoughtline.providers.contract import DEPEND_ON_THE_END, after_last_user, has_calls, required_turns
 from thoughtline.providers.refusals import RuleCode
 from thoughtline.replay.findings import Finding, place_of
-from thoughtline.replay.keys import ModelStep
+from thoughtline.replay.keys import ModelStep, is_empty_turn
+from thoughtline.replay.links import last_block
 from thoughtline.replay.matching import looks_of
 from thoughtline.replay.pairing import is_named, unnamed
 from thoughtline.replay.plans import NO_PAST, Found, Past, Plan, Policy, Trace, is_issued_by
@@ -31,8 +32,8 @@ from thoughtline.values.items import (
     ToolResult,
     is_reasoning,
 )
-from thoughtline.values.outcome import Counts, Deed, Reason, TurnNote, chained
-from thoughtline.values.records import Record
+from thoughtline.values.outcome import Counts, Reason, Treatment, TurnNote, chained
+from thoughtline.values.records import Record, RecordId
 from thoughtline.values.turns import Transcript, Turn
 
 _SMUGGLED = "__thought__"
@@ -63,10 +64,14 @@ class TurnPlans:
         self._counted: list[tuple[int, str]] = []
         self._had_none: set[int] = set()
         self._fillers: dict[int, str] = {}
-        self._covered: set[int] = set()
+        self._covered = {position for position in self._assistant if is_empty_turn(transcript.turns[position])}
+        self._loose: set[int] = set()
         self._loose_in_loop: set[int] = set()
         self._is_paused = False
+        self.is_relinked = self.is_cut = False
         self._names: dict[str, str] = {}
+        self._parents: dict[int, RecordId] = {}
+        self._enters_session = False
         self._notes = NotesOfTurns(transcript.turns, past.elements)
 
     def _now(self, position: int) -> tuple[Item, ...]:
@@ -84,7 +89,9 @@ class TurnPlans:
             first = next((item for item in items if isinstance(item, ToolCall)), None)
             return first is None or first.seal is not None
         if self._contract.scope == "loop_head":
-            return bool(items) and isinstance(items[0], (ReasoningText, ReasoningEncrypted))
+            # One that has thoughts elsewhere may be as it was made: Claude writes words before them, too.
+            heads = items[:1] if self._contract.insists else items
+            return any(isinstance(item, (ReasoningText, ReasoningEncrypted)) for item in heads)
         return any(isinstance(item, REASONING_KINDS) and not self._is_hollow(position, item) for item in items)
 
     def _is_hollow(self, position: int, item: Item) -> bool:
@@ -161,6 +168,11 @@ class TurnPlans:
         self._is_paused = self._is_paused or bool(members)
         return bool(members)
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether thinking is switched off by this plan."""
+        return self._is_paused
+
     # --- the outcome --------------------------------------------------------------------------------------------------
 
     def done(self) -> Plan:
@@ -186,24 +198,30 @@ class TurnPlans:
             Counts(**counts),
             filler=min(fillers, default=None),
             notes=chained(past.notes, tuple(noted.values())) if noted else past.notes,
+            parent=self._parents[max(self._parents)] if self._parents else past.parent,
+            enters_session=self._enters_session,
+            is_cut=self.is_cut or bool(self._policy.cut),
         )
 
     def trace(self) -> Trace | None:
         """What the plan is made of; None where that of one turn depends on others in ways nobody could remember."""
         ladder = self._policy.ladder if self._policy.ladder is not None else self._contract.ladder
-        if self._is_paused or self._names or "inherit" in ladder or self._policy.corrects:
+        if self._is_paused or self._names or "inherit" in ladder or self._policy.corrects or self.is_relinked:
             return None
         carriers, is_head = self._carriers, self._contract.scope == "loop_head"
+        in_chain = self._assistant if self._contract.binds_chain else ()
         borrowed = [] if carriers is None else [at for at in self._items if carriers.is_borrowed(at, self._now(at))]
         return Trace(
             tuple(self._counted),
             tuple(sorted(self._findings, key=itemgetter(0))),
             self._fillers,
             carriers.by_position if carriers is not None else {},
-            loose=frozenset(borrowed),
+            loose=frozenset([*self._loose, *borrowed]),
             loose_in_loop=self._all_loose_in_loop(),
             loose_heads=frozenset(filter(self._is_loose, self._assistant if is_head else ())),
             notes=self._notes.by_position,
+            blocks={at: name for at in in_chain if (name := last_block(self._now(at)))},
+            parents=self._parents,
         )
 
     def _all_loose_in_loop(self) -> frozenset[int]:
@@ -241,8 +259,8 @@ class NotesOfTurns(Struct):
     _lost: dict[int, Reason] = {}
     _unfound: dict[int, ModelStep] = {}
 
-    def put(self, position: int, deed: Deed, why: Reason, record: str = "") -> None:
-        self.by_position[position] = TurnNote(self._turns[position].at + self._elements, deed, why, record)
+    def put(self, position: int, treatment: Treatment, why: Reason, record: str = "") -> None:
+        self.by_position[position] = TurnNote(self._turns[position].at + self._elements, treatment, why, record)
 
     def keep(self, position: int, items: Sequence[Item], evidence: Reason, record: str) -> None:
         """What the client sent is as its model gave it."""
@@ -252,11 +270,11 @@ class NotesOfTurns(Struct):
     def put_stripped(self, position: int, rule: RuleCode) -> None:
         self.put(position, "stripped", self._lost.get(position) or _STRIPPED.get(rule, ""))
 
-    def put_unrestored(self, position: int, deed: Deed, found: Found, identity: Identity) -> None:
+    def put_unrestored(self, position: int, treatment: Treatment, found: Found, identity: Identity) -> None:
         """A turn that must have reasoning, and can't have its own."""
         step = self._unfound.get(position)
         why = self._lost.get(position) or ("no_record" if step is None else why_unfound(step, found, identity))
-        self.put(position, deed, why, step.lineage or "" if step is not None and why == "no_record" else "")
+        self.put(position, treatment, why, step.lineage or "" if step is not None and why == "no_record" else "")
 
     def lose(self, positions: Iterable[int], why: Reason) -> None:
         """Why these turns can't have their own back, should they need it."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Raw
 
-from thoughtline.values.items import Item, Text, ToolCall, ToolResult, Unknown, plain_token
+from thoughtline.values.items import CACHE_POINT, Item, Text, ToolCall, ToolResult, Unknown, is_cache_point, plain_token
 from thoughtline.values.records import digest
 from thoughtline.values.turns import Turn
 
@@ -38,6 +39,7 @@ class Shown(NamedTuple):
     """A model step as a lineage counts it. `is_bare`: there is nothing but words and calls, and nothing sealed.
 
     `words` and `calls` are the same for an outline: the calls in their order, with their ids, and kinds we don't know.
+    `text` is the words to the last inner blank.
     """
 
     content: bytes
@@ -45,6 +47,7 @@ class Shown(NamedTuple):
     words: str
     is_empty: bool
     calls: list[str]
+    text: str
 
 
 def shown_of(items: Sequence[Item]) -> Shown:
@@ -66,7 +69,7 @@ def shown_of(items: Sequence[Item]) -> Shown:
             calls.append(call)
             named.append(f"{item.id}\0{call}")
             is_bare = is_bare and item.seal is None
-        else:
+        elif not is_cache_point(item):
             is_bare = False
             if isinstance(item, Unknown):
                 named.append(f"\0{item.kind}\0")
@@ -74,9 +77,9 @@ def shown_of(items: Sequence[Item]) -> Shown:
         calls = [f"{len(name)}:{name}{len(value)}:{value}" for name, value in _others(items)]
     if len(calls) > 1:
         calls.sort()
-    words = "".join(words.split())
+    text, words = words.strip(), "".join(words.split())
     content = f"step:{len(words)}:{words}{''.join(calls)}".encode()
-    return Shown(content, is_bare, words, not words and not calls, named)
+    return Shown(content, is_bare, words, not words and not calls, calls=named, text=text)
 
 
 def packed(kind: str, *parts: str) -> bytes:
@@ -110,7 +113,8 @@ def visible_of(items: Sequence[Item]) -> Visible:
 
 def _others(items: Sequence[Item]) -> list[VisibleCall]:
     """The items that are neither words nor calls nor thoughts, by their ids or else by their values."""
-    others = [item for item in items if isinstance(item, Unknown) and not item.kind.startswith("reasoning")]
+    kinds = ("reasoning", CACHE_POINT)
+    others = [item for item in items if isinstance(item, Unknown) and not item.kind.startswith(kinds)]
     return [VisibleCall(item.kind, other_name(item) or other_value(item)) for item in others if item.kind]
 
 
@@ -153,7 +157,8 @@ def said_by(turn: Turn) -> bytes:
     if len(turn.items) == 1 and isinstance(turn.items[0], Text):
         return f"{turn.role}-says:{turn.items[0].text.strip()}".encode()
     texts = [item.text for item in turn.items if isinstance(item, Text)]
-    others = [without_cache_marks(item.raw) for item in turn.items if isinstance(item, Unknown)]
+    parts = [item for item in turn.items if isinstance(item, Unknown) and not is_cache_point(item)]
+    others = [without_cache_marks(item.raw) for item in parts]
     text = "\n".join(texts).strip()
     return packed(turn.role, text, *others) if others else f"{turn.role}-says:{text}".encode()
 
@@ -218,9 +223,9 @@ def shows(request: Visible, record: Visible) -> bool:
     """Whether what a client still shows of a turn is what the record showed.
 
     A client may have dropped calls of a parallel set or the words beside them; it may not show a call or a word that
-    the model never said.
+    the model never said. A turn without calls is none that made any.
     """
-    if not _is_subset(request.calls, record.calls):
+    if bool(request.calls) != bool(record.calls) or not _is_subset(request.calls, record.calls):
         return False
     if request.words == record.words:
         return True
@@ -239,12 +244,7 @@ def shows_glued(request: Visible, record: Visible, thought: str) -> bool:
 
 
 def _is_subset(some: Sequence[VisibleCall], all_of_them: Sequence[VisibleCall]) -> bool:
-    rest = list(all_of_them)
-    for call in some:
-        if call not in rest:
-            return False
-        rest.remove(call)
-    return True
+    return not some or Counter(some) <= Counter(all_of_them)
 
 
 # --- items of other kinds: a provider's own tools and their results ---------------------------------------------------

@@ -209,9 +209,18 @@ class _Loom:
         made = self._record[at]
         place = self._partners.get(at)
         if place is not None:
-            return [(_sealed_as(made, self._shown[place]), place)]
+            shown = self._shown[place]
+            return [(shown if self._has_copied_seal(made, shown) else _sealed_as(made, shown), place)]
         is_sealed_blank = isinstance(made, Text) and not made.text and made.seal is not None
         return [(made, None)] if is_sealed_blank or is_strange_reasoning(made) else []
+
+    def _has_copied_seal(self, made: Item, shown: Item) -> bool:
+        """Whether a call without a signature shows that of a call of its turn which stands elsewhere: goose writes it
+        on each call of a parallel set, and each as a turn of its own."""
+        if not isinstance(made, ToolCall) or made.seal is not None or seal_of(shown) is None:
+            return False
+        others = (own for at, own in enumerate(self._record) if at not in self._partners and isinstance(own, ToolCall))
+        return any(seal_essence(own) == seal_essence(shown) for own in others)
 
     def _strangers(self) -> dict[int, list[tuple[Item, int | None]]]:
         """The items that the record does not have, by the place in the record of the last known one before them."""

@@ -17,6 +17,7 @@ from thoughtline.settings.loading import data_directory as data_directory
 from thoughtline.settings.loading import home_folder as home_folder
 from thoughtline.settings.loading import is_loopback as is_loopback
 from thoughtline.settings.loading import load_settings as load_settings
+from thoughtline.settings.loading import make_private as make_private
 from thoughtline.settings.loading import overlooked_file as overlooked_file
 from thoughtline.settings.loading import own_files as own_files
 from thoughtline.settings.loading import settings_file as settings_file

@@ -22,6 +22,7 @@ base_url = "http://127.0.0.1:8000/v1"
 formats = ["openai_chat", "anthropic_messages"]
 contract = "reasoning-content"
 dialect = "reasoning_content"
+door = "openai_chat"
 api_key = ["first-key", "second-key"]
 auth = "bearer"
 streams_only = false
@@ -29,6 +30,7 @@ websocket = false
 continuity = "handoff"
 tags = "markers"
 content = "native"
+replay = "on"
 keeps = []
 headers = { x-team = "blue" }
 timeout = { connect = "5s", first_byte = "2m", read = "1m", total = "1h" }

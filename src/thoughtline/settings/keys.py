@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 from msgspec import Meta, Struct
 
-from thoughtline.catalogue import ContentWord, ContinuityWord, TagMode
+from thoughtline.catalogue import ContentWord, ContinuityWord, ReplayMode, TagMode
 from thoughtline.providers import CONTRACTS, DIALECTS, AuthStyle, Held, Rung, Scope, Takes
 from thoughtline.providers import Kind as ContractKind
 from thoughtline.settings.kinds import ANY_TEXT, DURATION, FLAG, KEYS, NAMED, URL, Kind, one_of, some_of, whole
@@ -33,6 +33,7 @@ RUNGS = some_of(get_args(Rung))
 CONTINUITY_WORDS = one_of(get_args(ContinuityWord))
 TAG_WORDS = one_of(get_args(TagMode))
 CONTENT_WORDS = one_of(get_args(ContentWord))
+REPLAY_WORDS = one_of(get_args(ReplayMode))
 
 
 class Key(NamedTuple):
@@ -89,6 +90,12 @@ NAMED_TABLES = ("providers", "routes", "contracts")
 PROVIDER = (
     Key("base_url", URL, "the base URL, as the provider's own SDK takes it; a new provider needs one"),
     Key("formats", some_of(FORMAT_NAMES, least=1), "the formats it speaks, preferred first; `openai_chat` by default"),
+    Key(
+        "door",
+        one_of(FORMAT_NAMES),
+        "the one format to ask it in; if unset, requests go up in their own format, or in the one that can carry their "
+        "reasoning",
+    ),
     Key("dialect", one_of(DIALECTS), "where it keeps reasoning in chat, if its name and model don't tell"),
     Key("contract", one_of(CONTRACTS), "what it demands back, for every model, in the format of that contract"),
     Key(
@@ -112,6 +119,7 @@ PROVIDER = (
     ),
     Key("tags", TAG_WORDS, "thinking tags in its answers; overrides `[tags]`"),
     Key("content", CONTENT_WORDS, "the content of its chat answers; overrides `[content]`"),
+    Key("replay", REPLAY_WORDS, "whether reasoning is put back into its requests; overrides `mode` of `[replay]`"),
     Key("keeps", some_of(get_args(Held)), "what it stores for clients that send only the new part of a conversation"),
 )
 PROVIDER_TABLES: dict[str, str] = {

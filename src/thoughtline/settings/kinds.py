@@ -29,6 +29,14 @@ _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[1-9]
 """RFC 6454, 6.1. Applications built on browsers have schemes of their own."""
 
 
+_EXAMPLE_SECRET = re.compile(r"change[-_ ]?(me|this|it)", re.IGNORECASE)
+"""How secrets begin in examples, ours (`deploy/kubernetes.yaml`) and those of others."""
+
+
+class ExampleSecret(ValueError):
+    """A secret that stands in an example, where everybody can read it."""
+
+
 class Kind(NamedTuple):
     """`expected` completes the sentence "expected …"; `words` are all there are, where there are not too many."""
 
@@ -54,6 +62,17 @@ def _maybe_text(value: object, is_text: bool) -> str | None:
     return _text(value, is_text) if value != "" else None
 
 
+def _own_secret(secret: str) -> str:
+    if _EXAMPLE_SECRET.match(secret):
+        raise ExampleSecret
+    return secret
+
+
+def _secret(value: object, is_text: bool) -> str | None:
+    found = _maybe_text(value, is_text)
+    return found if found is None else _own_secret(found)
+
+
 def _duration(value: object, is_text: bool) -> float:
     seconds = decode_duration(msgspec.convert(value, str))
     if not math.isfinite(seconds) or seconds <= 0:
@@ -77,7 +96,7 @@ def _size(value: object, is_text: bool) -> int:
 
 def _token(value: object, is_text: bool) -> str | None:
     """Long enough that nobody guesses it, and fit for a header."""
-    found = _maybe_text(value, is_text)
+    found = _secret(value, is_text)
     if found is not None and (len(found) < 16 or not found.isascii() or " " in found):
         raise ValueError
     return found
@@ -100,7 +119,7 @@ def _keys(value: object, is_text: bool) -> tuple[str, ...]:
     found = [key.strip() for key in given]
     if any(not key.isascii() or not key.isprintable() or " " in key for key in found):
         raise ValueError
-    return tuple(key for key in found if key)
+    return tuple(_own_secret(key) for key in found if key)
 
 
 def header_of(name: str, value: object) -> str:
@@ -120,7 +139,8 @@ def _path(value: object, is_text: bool) -> str:
 
 def whole(least: int, most: int) -> Kind:
     bounded = Annotated[int, Meta(ge=least, le=most)]
-    return Kind(f"a whole number from {least:,} to {most:,}", _converted(bounded, reads_text=True))
+    noun = "a port" if (least, most) == (0, 65535) else "a whole number"
+    return Kind(f"{noun} from {least:,} to {most:,}", _converted(bounded, reads_text=True))
 
 
 def one_of(words: Iterable[str]) -> Kind:
@@ -180,7 +200,7 @@ KEYS = Kind("a key, or a list of keys", _keys)
 PATH = Kind('a path, such as "/chat/completions"', _path)
 NAMED: dict[str, Kind] = {
     "text": TEXT,
-    "secret": Kind("text", _maybe_text),
+    "secret": Kind("text", _secret),
     "token": Kind("at least 16 characters without spaces", _token),
     "hosts": Kind('a list of host names without ports, such as ["gateway.example"]', _hosts),
     "origins": Kind('a list of origins, such as ["https://app.example"]; there is no "*"', _origins),

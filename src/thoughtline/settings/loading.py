@@ -28,6 +28,7 @@ from thoughtline.settings.structs import (
 )
 from thoughtline.settings.tables import (
     ANY_CLIENT,
+    LONGEST_SHOWN,
     given,
     read_contracts,
     read_ladders,
@@ -54,6 +55,7 @@ _FLAGS = {
     "store": ("store", "url"),
     "upstream": ("server", "upstream"),
     "provider": ("server", "provider"),
+    "observe": ("replay", "mode"),
 }
 _ALSO = {"continuity": ("models",)}
 """Tables within tables, which are read by themselves."""
@@ -117,6 +119,13 @@ def home_folder() -> Path:
 def data_directory(environment: Mapping[str, str], home: Path) -> Path:
     """The folder of the embedded store, and of what is kept beside it."""
     return Path(default_url(environment, home).removeprefix("sqlite:///")).parent
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for their owner alone: `mkdir` does so for the last one."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    for one in reversed(missing):
+        one.mkdir(mode=0o700, exist_ok=True)
 
 
 def check_exposure(settings: Settings, has_client_keys: bool) -> SettingsError | None:
@@ -216,7 +225,8 @@ def _check_store(url: str, tree: Table, problems: Problems) -> None:
     if colon and scheme in known:
         return
     place = table_at(tree, "store", Problems()).members.get("url", tree).place
-    problems.add(place, "store.url", "there is no such store", f"it begins with one of {', '.join(known)} and a colon")
+    what = f"{scheme} is no such store" if colon and len(scheme) <= LONGEST_SHOWN else "there is no such store"
+    problems.add(place, "store.url", what, f"it begins with one of {', '.join(known)} and a colon; sqlite:///FILE")
 
 
 def _in_order(problem: InputProblem) -> tuple[bool, str, int]:

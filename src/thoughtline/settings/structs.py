@@ -6,7 +6,15 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from thoughtline.catalogue import ContentWord, ContinuityMode, ContinuityWord, Provider, TagMode
+from thoughtline.catalogue import (
+    CompactedBy,
+    ContentWord,
+    ContinuityMode,
+    ContinuityWord,
+    Provider,
+    ReplayMode,
+    TagMode,
+)
 from thoughtline.providers import Contract, Rung
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.options import MissingTools
@@ -87,12 +95,19 @@ class ServerSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=
 class StoreTable(StoreSettings, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """`[store]`: the settings of a store, and where it is."""
 
-    url: Annotated[str, setting("where turns are kept (see [stores](stores.md))", "text", short="STORE")]
+    url: Annotated[str, setting("where turns are kept; docs/stores.md has all kinds", "text", short="STORE")]
 
 
 class ReplaySettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """`[replay]`. In a file `on_miss` is a word, here `miss`, or a table that gives contracts ladders, by name."""
 
+    mode: Annotated[
+        ReplayMode,
+        setting(
+            "put reasoning back; only observe: requests go up unchanged, and what would have been done is reported; or "
+            "off: nothing is put back or captured"
+        ),
+    ] = "on"
     miss: Annotated[
         Literal["blank", "inherit"],
         setting(
@@ -102,6 +117,13 @@ class ReplaySettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=
         ),
     ] = "blank"
     on_miss: dict[str, tuple[Rung, ...]] = {}
+    any_system_prompt: Annotated[
+        bool,
+        setting(
+            "find turns whatever the system prompt says. Only for keys that have one conversation each: two of them in "
+            "the same words are one then"
+        ),
+    ] = False
     learn: Annotated[bool, setting("remember what a refusal taught about a provider")] = True
     heal: Annotated[bool, setting("correct a request that was refused for its reasoning, and send it again")] = True
     hold_ms: Annotated[
@@ -131,6 +153,13 @@ class ContinuitySettings(Struct, frozen=True, rename="camel", forbid_unknown_fie
         bool,
         setting("quote a session's last thoughts after a compaction, if the client names session and agent"),
     ] = True
+    after_compaction_by: Annotated[
+        CompactedBy,
+        setting(
+            "whose last thoughts: those of an agent that the client names, or of a session alone, under the same "
+            "system prompt (Claude Code's main line names no agent)"
+        ),
+    ] = "agent"
     models: dict[str, ContinuityWord] = {}
 
 
@@ -144,6 +173,25 @@ class TranslationSettings(Struct, frozen=True, rename="camel", forbid_unknown_fi
             "format"
         ),
     ] = "leave_out"
+    cache_marks: Annotated[
+        bool,
+        setting(
+            "mark prompts for caching: for clients whose own provider caches by itself, at models that need a mark"
+        ),
+    ] = True
+    think: Annotated[
+        bool,
+        setting(
+            "ask models that think only if asked (Claude up to 4.9): for clients that leave thinking to their "
+            "provider, and whose own provider thinks unasked"
+        ),
+    ] = True
+    pulse_seconds: Annotated[
+        float,
+        setting(
+            "how long a translated answer may be silent before the client gets a sign of life", "duration", key="pulse"
+        ),
+    ] = 10.0
 
 
 class TagsTable(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -228,3 +276,4 @@ class Flags(Struct, frozen=True):
     store: str | None = None
     upstream: str | None = None
     provider: str | None = None
+    observe: ReplayMode | None = None

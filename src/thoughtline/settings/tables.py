@@ -25,7 +25,7 @@ from thoughtline.settings.keys import (
     Key,
     names,
 )
-from thoughtline.settings.kinds import DURATION, NOT_OF_KIND, PATH, URL, Kind, header_of
+from thoughtline.settings.kinds import DURATION, NOT_OF_KIND, PATH, URL, ExampleSecret, Kind, header_of
 from thoughtline.settings.structs import RouteSettings
 from thoughtline.settings.tree import Given, Problems, Table
 from thoughtline.values.nearest import did_you_mean
@@ -57,6 +57,10 @@ def read_value(path: str, node: Given | Table, kind: Kind, problems: Problems) -
         return None
     try:
         return kind.convert(node.value, node.is_text)
+    except ExampleSecret:
+        problem = "this secret is an example's, which anybody can read"
+        problems.add(node.place, path, problem, "make one of your own, such as with `openssl rand -hex 32`")
+        return None
     except NOT_OF_KIND:
         problems.add(node.place, path, _what(node, kind), _remedy(node, kind))
         return None
@@ -82,17 +86,53 @@ def given(values: dict[str, object], name: str, other: Value) -> Value:
 
 
 def _what(node: Given, kind: Kind) -> str:
+    shown = _quoted(node.value)
     if kind.words and isinstance(node.value, str):
-        return "there is no such word"
+        return f"{shown} is no such word" if shown else "there is no such word"
     if kind.words and isinstance(node.value, list):
         return "a word is unknown, missing or said twice"
-    return "found something else" if node.is_text else f"found {_called(node.value)}"
+    noun, allowed = _named(kind)
+    if not shown or kind.expected.startswith(_MAY_BE_SECRET):
+        return "found something else" if node.is_text else f"found {_called(node.value)}"
+    if noun == "a whole number" and type(node.value) is int:
+        return f"{shown} is out of range"
+    return f"{shown} is not {noun}" if allowed else f"found {shown}"
 
 
 def _remedy(node: Given, kind: Kind) -> str:
     words = node.value if isinstance(node.value, list) else [node.value]
     strange = [word for word in words if isinstance(word, str) and word not in kind.words]
-    return did_you_mean(strange[0], kind.words) if kind.words and strange else f"expected {kind.expected}"
+    if kind.words and strange:
+        return did_you_mean(strange[0], kind.words)
+    noun, allowed = _named(kind)
+    if not _quoted(node.value) or kind.expected.startswith(_MAY_BE_SECRET) or not allowed:
+        return f"expected {kind.expected}"
+    is_in_quotes = isinstance(node.value, str) and not node.is_text and noun in ("a port", "a whole number")
+    return f"{allowed}, without quotes" if is_in_quotes else allowed
+
+
+_MAY_BE_SECRET = ("text", "a key", "a URL", "at least")
+"""How kinds begin whose values may be secrets: none of them is shown."""
+
+
+def _named(kind: Kind) -> tuple[str, str]:
+    """What a kind is called, and what is allowed of it: `a port`, `0 to 65,535`."""
+    found = re.fullmatch(r"(a[^,(]*?)(?:,? from |, )(.*)", kind.expected)
+    return (found[1], found[2]) if found is not None else (kind.expected, "")
+
+
+LONGEST_SHOWN = 12
+"""Characters of a wrong value that is shown. A longer one may be a key that was written into the wrong line."""
+
+
+def _quoted(value: object) -> str:
+    """A wrong value as it was written, where it can't be a secret; empty otherwise."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return str(value) if len(str(value)) <= LONGEST_SHOWN else ""
+    is_short = isinstance(value, str) and 0 < len(value) <= LONGEST_SHOWN and value.isprintable()
+    return f'"{value}"' if is_short else ""
 
 
 def _called(value: object) -> str:
@@ -234,11 +274,15 @@ def _read_provider(path: str, name: str, table: Table, problems: Problems) -> Pr
     values = read_table(path, table, PROVIDER, problems, tuple(PROVIDER_TABLES))
     row = PROVIDERS.get(name)
     if row is None and "base_url" not in table.members:
-        remedy = f"set base_url; or, for a built-in one: {did_you_mean(name, _names())}"
-        problems.add(table.place, path, "a provider that is not built in needs an address", remedy)
+        remedy = f"{did_you_mean(name, _names())} A new one needs base_url"
+        problems.add(table.place, path, f"unknown provider {name}", remedy)
         return None
     row = row or Provider(name, "", (USUAL.name,))
     formats = given(values, "formats", row.formats)
+    door: FormatName | None = given(values, "door", None)
+    if door is not None and door not in formats:
+        problems.add(table.place, f"{path}.door", f"it does not speak {door}", f"one of formats: {', '.join(formats)}")
+        return None
     bases = _by_format(f"{path}.bases", table, "bases", URL, problems)
     paths = _by_format(f"{path}.paths", table, "paths", PATH, problems)
     return replace(

@@ -49,3 +49,5 @@ class Periodic:
                 await self._action()
             except StoreError as error:
                 log.warning("background work of a store failed, and is tried again: %s", str(error))
+            except Exception as error:  # whatever it is: without a next turn, what waits would never be written
+                log.exception("background work of a store failed, and is tried again: %s", type(error).__name__)

@@ -37,6 +37,7 @@ from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import Hit, Row, column, columns, key_digest, rows_of
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.errors import DecodeError, NewerStore, StoreUnavailable, WrongKey
+from thoughtline.values.items import ReasoningText, Text
 from thoughtline.values.records import Key, Record
 
 MAX_COUNTED = 1000
@@ -52,6 +53,9 @@ MAX_RENEWALS = 100_000
 """Some megabytes of numbers; a cleaning comes every minute, and early after much writing."""
 
 MAX_REPACKED_BYTES = 16 * 2**20
+
+LONG_BYTES = 2**20
+"""Records of more bytes are packed and unpacked in a thread: on the loop, they would hold up all others for 8 ms."""
 
 PageRow: TypeAlias = tuple[str, bytes, float, bytes]
 """A record in a page: the cursor that asks for those after it, its identity, the end of its life, its packed bytes."""
@@ -131,6 +135,27 @@ class Uses:
             self._repacked_bytes += len(packed)
 
 
+def _unpacked(packed: list[tuple[bytes, bytes]], packer: Packer) -> list[Record | None]:
+    records: list[Record | None] = []
+    for identity, data in packed:
+        try:
+            records.append(packer.unpack(data, identity))
+        except (WrongKey, DecodeError):
+            records.append(None)
+    return records
+
+
+def is_long(records: Sequence[Record]) -> bool:
+    """Whether it takes long to pack them."""
+    size = 0
+    for record in records:
+        for item in record.items:
+            size += len(item.raw)
+            if isinstance(item, Text | ReasoningText):
+                size += len(item.text)
+    return size > LONG_BYTES
+
+
 class DurableStore(Store):
     """Records as rows, keys as digests, cleaning in the background. An engine gets filters as its columns hold them."""
 
@@ -151,7 +176,10 @@ class DurableStore(Store):
         self._period_seconds = period_seconds(settings.ttl_seconds)
 
     async def save(self, records: Sequence[Record]) -> Saved:
-        rows = rows_of(records, self._packer)
+        if is_long(records):
+            rows = await asyncio.to_thread(rows_of, records, self._packer.aside())
+        else:
+            rows = rows_of(records, self._packer)
         if not rows:
             return Saved.DURABLE
         saved = await self._save(rows, self._clock())
@@ -167,8 +195,9 @@ class DurableStore(Store):
         if not digests:
             return {}
         found: dict[Key, list[Record]] = {key: [] for key in keys}
-        for hit in await self._find(tenant, digests, self._clock()):
-            record = self._unpack(hit.data, hit.identity)
+        hits = await self._find(tenant, digests, self._clock())
+        records = await self._unpack([(hit.identity, hit.data) for hit in hits])
+        for hit, record in zip(hits, records, strict=True):
             if record is None or record.provenance.tenant != tenant:
                 continue
             for digest in hit.digests:
@@ -195,8 +224,9 @@ class DurableStore(Store):
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         limit = checked_limit(limit)
         rows = await self._page(columns(where), cursor, limit + 1)
-        read = [(self._unpack(row[3], row[1]), row[2]) for row in rows[:limit]]
-        entries = tuple(Entry(record, end) for record, end in read if record is not None)
+        records = await self._unpack([(row[1], row[3]) for row in rows[:limit]])
+        ends = [row[2] for row in rows[:limit]]
+        entries = tuple(Entry(one, end) for one, end in zip(records, ends, strict=True) if one is not None)
         return Page(entries, rows[limit - 1][0] if len(rows) > limit else None)
 
     async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:
@@ -234,13 +264,17 @@ class DurableStore(Store):
         """Nobody else cleans by turns for so long. Whether it was free, where only that will do."""
         return True
 
-    def _unpack(self, data: bytes, identity: bytes) -> Record | None:
-        """One that can't be read is counted and left out: a miss, never a crash."""
-        try:
-            return self._packer.unpack(data, identity)
-        except (WrongKey, DecodeError):
-            self.counters.unreadable += 1
-            return None
+    async def _unpack(self, packed: list[tuple[bytes, bytes]]) -> list[Record | None]:
+        """The records of identities and packed bytes. What can't be read is counted: a miss, never a crash."""
+        packed_bytes = 0
+        for _, data in packed:
+            packed_bytes += len(data)
+        if packed_bytes > LONG_BYTES:
+            records = await asyncio.to_thread(_unpacked, packed, self._packer.aside())
+        else:
+            records = _unpacked(packed, self._packer)
+        self.counters.unreadable += records.count(None)
+        return records
 
     @abstractmethod
     async def _save(self, rows: list[Row], now: float) -> Saved:

@@ -12,15 +12,14 @@ Memory knows all about a key when the durable store has told it, nothing was del
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from time import monotonic
-from types import coroutine
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from msgspec.structs import replace
 
+from thoughtline.stores.acknowledged import Acknowledged
 from thoughtline.stores.background import Periodic
 from thoughtline.stores.base import (
     MAX_PAGE,
@@ -40,17 +39,19 @@ from thoughtline.stores.base import (
 )
 from thoughtline.stores.memory import MemoryStore
 from thoughtline.stores.settings import StoreSettings
+from thoughtline.stores.timing import TOO_LONG, within
 from thoughtline.stores.waiting import Waiting
-from thoughtline.values.errors import StoreError, StoreUnavailable
+from thoughtline.values.errors import StoreDamaged, StoreError, StoreUnavailable
 from thoughtline.values.records import Key, Record, is_lineage
 
 log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 BATCH = 200
-FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS, IDLE_SECONDS = 0.1, 5.0, 60.0
+FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS, IDLE_SECONDS = 0.1, 1.0, 60.0
+"""What one replica saves is found by another only when both have noticed that the store is back: within a second."""
+
 PROBE = "thoughtline.probe"
-_TOO_LONG = "the store took too long"
 
 
 class KnownKeys:
@@ -108,6 +109,7 @@ class LayeredStore:
         self._last_generation: Generation = ()
         self._finds: dict[int, set[tuple[str, Key]]] = {}
         self._waiting = Waiting()
+        self._acknowledged = Acknowledged()
         self._waiting_notes: dict[tuple[str, str], Note] = {}
         self._can_read = self._can_write = True
         self._failures = 0
@@ -115,6 +117,9 @@ class LayeredStore:
         self._retry_seconds = FIRST_RETRY_SECONDS
         self.is_settled = True
         """Whether the durable store works and nothing waits to be written."""
+        self.is_damaged = False
+        self.partial_finds = 0
+        """How often memory alone was asked, because the durable store failed."""
         self._retrier = Periodic(self._retry, lambda: IDLE_SECONDS if self.is_settled else self._retry_seconds)
 
     async def open(self) -> None:
@@ -139,7 +144,7 @@ class LayeredStore:
             await self._retry()
         self._waiting.lost += len(self._waiting)
         if self._waiting:
-            log.error("%d turns could not be written before closing", len(self._waiting))
+            log.error("turns that could not be written before closing: %d", len(self._waiting))
         try:
             await self._durable.close()
         except StoreError as error:
@@ -176,6 +181,7 @@ class LayeredStore:
                 return await self._in_time(self._find_fresh(tenant, keys))
             except StoreError as error:
                 self._fail_read(error)
+        self.partial_finds += 1
         return self._find_here(tenant, keys, self._clock())
 
     async def generation(self, tenant: str) -> Generation:
@@ -225,6 +231,7 @@ class LayeredStore:
         """Raises where the durable store fails: what is there is not forgotten yet, only memory is."""
         gone = await self._front.delete(where)
         self._waiting.drop_fitting(where)
+        self._acknowledged.drop_fitting(where)
         self._known.clear()
         self._changes += 1
         return max(gone, await self._durable.delete(where))
@@ -292,7 +299,7 @@ class LayeredStore:
         began, limit = monotonic(), self._settings.timeout_seconds
         answer = await self._within_time(call, limit)
         if monotonic() - began > limit:
-            self._fail_read(StoreUnavailable(_TOO_LONG))
+            self._fail_read(StoreUnavailable(TOO_LONG))
         return answer
 
     def _promote(
@@ -330,6 +337,7 @@ class LayeredStore:
         for touched in self._finds.values():
             touched.update((record.provenance.tenant, key) for record in records for key in record.keys)
         self._waiting.settle(records)
+        self._acknowledged.add(records, monotonic())
         for record in records:
             if (record.provenance.tenant, record.id) not in self._front.index:
                 self._forget_known(record)
@@ -348,6 +356,11 @@ class LayeredStore:
             if not known:
                 del self._known[tenant]
 
+    def _forget_all_known(self) -> None:
+        """The durable store was away: another one may have taken its place, which counts its changes for itself."""
+        self._known.clear()
+        self._changes += 1
+
     def _note_shared_lineages(self, records: Sequence[Record]) -> None:
         """A lineage gets another record: it counts from now on, not only when the durable store has it."""
         index = self._front.index
@@ -365,18 +378,8 @@ class LayeredStore:
         return await ask(self._front)
 
     async def _within_time(self, call: Awaitable[Result], seconds: float | None = None) -> Result:
-        """Or twice the time a driver is given, so that a driver that keeps to it can say what is wrong. What is
-        answered at once needs no timer."""
-        steps = call.__await__()
-        try:
-            waits_for = next(steps)
-            async with asyncio.timeout(2 * self._settings.timeout_seconds if seconds is None else seconds):
-                return await _rest(steps, waits_for)
-        except StopIteration as done:
-            answer: Result = done.value
-            return answer
-        except TimeoutError:
-            raise StoreUnavailable(_TOO_LONG) from None
+        """Or twice the time a driver is given, so that a driver that keeps to it can say what is wrong."""
+        return await within(call, 2 * self._settings.timeout_seconds if seconds is None else seconds)
 
     def _fail_read(self, error: StoreError) -> None:
         self._can_read = False
@@ -389,8 +392,10 @@ class LayeredStore:
     def _fail(self, error: StoreError) -> None:
         self._failures += 1
         self._last_failure = str(error)  # whoever keeps lines of the log keeps no frames with them
+        self.is_damaged = isinstance(error, StoreDamaged)
         if self.is_settled:
-            log.warning("memory goes on without the durable store: %s", self._last_failure)
+            log.warning("turns are kept in memory only until the store works again: %s", self._last_failure)
+            self._acknowledged.doubt(monotonic())
         self.is_settled = False
         self._retrier.wake()
 
@@ -400,6 +405,8 @@ class LayeredStore:
         try:
             await self._within_time(self._durable.open())
             await self._within_time(self._durable.find(PROBE, [Key(PROBE)]), self._settings.timeout_seconds)
+            if not self._can_read:
+                self._forget_all_known()
             self._can_read = True
             await self._write_waiting()
         except StoreError as error:
@@ -414,6 +421,10 @@ class LayeredStore:
         self.is_settled = True
 
     async def _write_waiting(self) -> None:
+        """What waits, after what the durable store had acknowledged shortly before it failed."""
+        while doubted := self._acknowledged.doubted(BATCH):
+            await self._within_time(self._durable.save(doubted))
+            self._acknowledged.settle(doubted)
         while batch := self._waiting.first(BATCH if self._retry_seconds == FIRST_RETRY_SECONDS else 1):
             try:
                 await self._within_time(self._durable.save(batch))
@@ -429,19 +440,3 @@ class LayeredStore:
             await self._within_time(self._durable.put_note(note))
             if self._waiting_notes.get(place) is note:
                 del self._waiting_notes[place]
-
-
-@coroutine
-def _rest(steps: Generator[Any, Any, Result], waits_for: object) -> Generator[Any, Any, Result]:
-    """What is left of something that was begun, and now waits."""
-    try:
-        while True:
-            try:
-                sent = yield waits_for
-            except BaseException as problem:
-                waits_for = steps.throw(problem)
-            else:
-                waits_for = steps.send(sent)
-    except StopIteration as done:
-        result: Result = done.value
-        return result

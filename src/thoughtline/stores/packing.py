@@ -12,6 +12,7 @@ import binascii
 import hashlib
 import os
 from base64 import b64decode
+from copy import copy
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ COMPRESS_ABOVE = 512
 """Bytes. What is shorter is not worth the time: eight of them fit a page of a database as they are."""
 
 LEVEL = 3
-"""zstandard's own default. Level 6 makes a 3 kB turn 2 % smaller and takes twice as long (docs/performance.md)."""
+"""zstandard's own default. Level 6 makes a 3 kB turn 2 % smaller and takes twice as long (bench/figures.md)."""
 
 MAX_UNPACKED = 64 * 2**20
 """A record is a turn; what claims to be longer than any body we accept is damaged or hostile."""
@@ -63,6 +64,13 @@ class Packer:
         self._by_name = {key.name: key for key in keys}
         self._compressor = zstandard.ZstdCompressor(LEVEL, write_checksum=True)
         self._decompressor = zstandard.ZstdDecompressor()
+
+    def aside(self) -> Packer:
+        """One for another thread: the same keys, compressors of its own."""
+        other = copy(self)
+        other._compressor = zstandard.ZstdCompressor(LEVEL, write_checksum=True)
+        other._decompressor = zstandard.ZstdDecompressor()
+        return other
 
     def pack(self, record: Record, identity: bytes) -> bytes:
         return self.seal(encode_record(record), identity)

@@ -95,7 +95,17 @@ _TAKE_TURN = """INSERT INTO thoughtline.facts AS f VALUES ('cleaned until', $1)
     ON CONFLICT (name) DO UPDATE SET value = excluded.value
     WHERE convert_from(f.value, 'UTF8')::float8 <= $2 RETURNING true"""
 
-FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+FAILURES = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,
+    TimeoutError,
+    RuntimeError,
+)
+"""Of a connection that the server's death cut in the middle, asyncpg says that another operation is in progress, and
+uvloop that its transport is closed: neither is an error of the database or of the interface."""
+
 _wrap_failures = partial(wrap_failures, "postgres", FAILURES)
 
 
@@ -239,8 +249,9 @@ class PostgresStore(DurableStore):
             connection = await pool.acquire()
             try:
                 return await job(connection)
-            except (asyncio.CancelledError, TimeoutError):
-                # Given back as it is, asyncpg would wait for the server to say that it has stopped, as long again.
+            except (asyncio.CancelledError, TimeoutError, asyncpg.InternalClientError):
+                # Given back as it is, asyncpg would wait for the server to say that it has stopped, as long again; or
+                # give out again what can't be used.
                 connection.terminate()
                 raise
             finally:

@@ -58,7 +58,9 @@ CONNECTIONS = 32
 WAIT_SECONDS = 60.0
 """How long one look for a message takes; the next begins at once."""
 
-FAILURES = (RedisError, OSError, TimeoutError)
+FAILURES = (RedisError, OSError, TimeoutError, RuntimeError)
+"""uvloop's transports raise the last one when they are closed."""
+
 _wrap_failures = partial(wrap_failures, "redis", FAILURES)
 
 TENANTS = "thoughtline:tenants"
@@ -362,10 +364,18 @@ class RedisChannel:
 
 
 def _client(kind: type[Redis] | type[RedisCluster], url: str, settings: StoreSettings, *, tries_again: int) -> Any:
-    """A client for an address. Nothing is sent yet."""
+    """A client for an address. Nothing is sent yet. Raises `StoreRefused` for options that the driver does not know."""
     timeout, retry = settings.timeout_seconds, Retry(NoBackoff(), tries_again)
     address = url.replace("redis-cluster:", "redis:", 1)
-    return kind.from_url(address, socket_timeout=timeout, socket_connect_timeout=timeout, retry=retry)
+    try:
+        client = kind.from_url(address, socket_timeout=timeout, socket_connect_timeout=timeout, retry=retry)
+        if isinstance(client, Redis):
+            pool: Any = client.connection_pool
+            pool.make_connection()  # it is not opened; its options are read here
+    except TypeError as error:
+        option = str(error).rpartition(" ")[2]
+        raise StoreRefused(f"the address of the Redis store has an unknown option {option}") from None
+    return client
 
 
 def _milliseconds(seconds: float) -> int:

@@ -75,9 +75,9 @@ class SqliteStore(DurableStore):
     async def open(self) -> None:
         if self._writer is not None:
             return
-        await _in_thread(self._prepare)
-        self._here = await _in_thread(self._connect_here)
-        self._writer = SqliteWriter(self._connect)
+        await self._in_thread(self._prepare)
+        self._here = await self._in_thread(self._connect_here)
+        self._writer = SqliteWriter(self._connect, self._path)
         self._cleaner.start()
         self._folder.start()
         self._folder.wake()
@@ -135,7 +135,7 @@ class SqliteStore(DurableStore):
             result = await self._read_aside(job) if self._is_slow else job(self._open_here())
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY:
-                raise unavailable(error) from error
+                raise unavailable(error, self._path) from error
             result = await self._read_aside(job)
         self._is_slow = time.monotonic() - began > SLOW_SECONDS
         return result
@@ -236,7 +236,7 @@ class SqliteStore(DurableStore):
                 return job(connection)
 
         self._open_here()
-        return await _in_thread(read)
+        return await self._in_thread(read)
 
     def _open_here(self) -> sqlite3.Connection:
         if self._here is None:
@@ -259,7 +259,15 @@ class SqliteStore(DurableStore):
                 migrate(connection)
                 work.check_key(connection, self._packer)
         except OSError as error:
-            raise StoreUnavailable(f"sqlite: {self._path.name}: {error.strerror}") from error
+            raise StoreUnavailable(
+                f"sqlite: {self._path}: {error.strerror}; make it writable, or name another with --store"
+            ) from error
+
+    async def _in_thread(self, job: Callable[[], Result]) -> Result:
+        try:
+            return await asyncio.to_thread(job)
+        except sqlite3.Error as error:
+            raise unavailable(error, self._path) from error
 
     def _connect_here(self) -> sqlite3.Connection:
         """The loop's. Opening takes as long as it takes: after a crash the log is read through first. Then it waits for
@@ -280,13 +288,6 @@ class SqliteStore(DurableStore):
 
 def _do_each(connection: sqlite3.Connection, jobs: Sequence[Job[Result]]) -> Iterator[Result]:
     return (job(connection) for job in jobs)
-
-
-async def _in_thread(job: Callable[[], Result]) -> Result:
-    try:
-        return await asyncio.to_thread(job)
-    except sqlite3.Error as error:
-        raise unavailable(error) from error
 
 
 def _decode_address(url: str) -> tuple[Path, str]:

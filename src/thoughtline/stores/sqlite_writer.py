@@ -15,10 +15,11 @@ from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from thoughtline.values.errors import StoreUnavailable
+from thoughtline.values.errors import StoreDamaged, StoreUnavailable
 
 Result = TypeVar("Result")
 Part = TypeVar("Part")
@@ -41,8 +42,9 @@ class _Job(NamedTuple):
 class SqliteWriter:
     """Works run in the order they were given. A batch that fails is rolled back, and fails for all who wait on it."""
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(self, connect: Callable[[], sqlite3.Connection], path: Path) -> None:
         self._connect = connect
+        self._path = path
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._loop = asyncio.get_running_loop()
         self._connection: sqlite3.Connection | None = None
@@ -80,7 +82,9 @@ class SqliteWriter:
         try:
             settle = partial(_resolve, batch, self._transact(batch))
         except BaseException as error:
-            settle = partial(_fail, batch, unavailable(error) if isinstance(error, sqlite3.Error) else error)
+            settle = partial(
+                _fail, batch, unavailable(error, self._path) if isinstance(error, sqlite3.Error) else error
+            )
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(settle)
 
@@ -98,8 +102,19 @@ class SqliteWriter:
                 self._connection = None
 
 
-def unavailable(error: sqlite3.Error) -> StoreUnavailable:
-    return StoreUnavailable(f"sqlite: {error}")
+_REMEDIES = {
+    sqlite3.SQLITE_FULL: "; free space on its disk",
+    sqlite3.SQLITE_READONLY: "; make it writable, or name another with --store",
+    sqlite3.SQLITE_CANTOPEN: "; make its folder writable, or name another with --store",
+}
+
+
+def unavailable(error: sqlite3.Error, path: Path) -> StoreUnavailable:
+    """The error with the file, and what helps where that is known."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    is_damaged = code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+    text = f"sqlite: {path}: {error}{_REMEDIES.get(code, '')}"
+    return (StoreDamaged if is_damaged else StoreUnavailable)(text)
 
 
 def _results(connection: sqlite3.Connection, batch: list[_Job]) -> Iterator[object]:

@@ -161,7 +161,7 @@ class AnswerTranslator:
 
     def _tell(self, opened: OpenItem, text: str) -> None:
         """Thinking for the client. Where it has one field for all of it, an empty line stands between two pieces."""
-        is_joined = self._slot == "none" and self._thoughts > 1 and not opened.is_announced
+        is_joined = "one_text" in self._to.quirks and self._thoughts > 1 and not opened.is_announced
         opened.is_announced = True
         delta = "\n\n" + text if is_joined else text
         self._events.append(ReasoningDelta(self._choice, opened.position, delta, opened.is_summary))

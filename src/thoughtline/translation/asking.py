@@ -16,7 +16,7 @@ from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import encode, members, object_of
 from thoughtline.providers import Contract, maker_of
 from thoughtline.providers.contract import Sampling
-from thoughtline.providers.thinking import Settled, knob_for, settle
+from thoughtline.providers.thinking import BUDGETS, Settled, knob_for, settle
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.tools import ToolOffer, offer
 from thoughtline.values.errors import Untranslatable
@@ -35,13 +35,14 @@ _MOST_KEPT, LONGEST_KEPT = 64, 128 * 2**10
 
 
 class Target(NamedTuple):
-    """Whom it is asked of."""
+    """Whom it is asked of. `may_ask_to_think`: where a client leaves thinking to its provider, the model is asked."""
 
     to: FormatName
     contract: Contract
     model: str
     is_streaming: bool
     missing_tools: MissingTools
+    may_ask_to_think: bool = False
 
 
 class TranslatedOptions(NamedTuple):
@@ -68,6 +69,8 @@ def translate_options(frame: bytes, format: FormatName, target: Target) -> Trans
     read = FORMATS[format].options.decode_options(frame)
     options = replace(read.options, model=target.model, is_streaming=target.is_streaming)
     _refuse_what_is_kept(read, target.to)
+    if target.may_ask_to_think and "thinks_unasked" in FORMATS[format].quirks:
+        options = _asked_to_think(options, target.contract, FORMATS[format].usual_sampling)
     offered = offer(read, options, FORMATS[target.to], target.contract, target.missing_tools)
     return TranslatedOptions(read, options, offered, *_body(read, offered.options, target))
 
@@ -97,6 +100,8 @@ def _body(read: ReadOptions, options: Options, target: Target) -> tuple[bytes, t
     options = _narrowed(options, to)
     options, thinking = _unforced(options, contract, read, findings)
     settled = settle(thinking, contract, options.model, options.max_tokens)
+    if thinking.switch != read.options.thinking.switch and settled.is_thinking:
+        findings.append(Finding("asked-to-think", "", _ASKED_MESSAGE, "`[translation] think = false` leaves it out"))
     findings += [_finding(read, "thinking", problem) for problem in settled.problems]
     options, lost = sampled(options, contract, is_thinking=settled.is_thinking)
     findings += [_finding(read, name, why) for name, why in lost]
@@ -159,22 +164,53 @@ def _with_limit(options: Options, contract: Contract) -> Options:
     return replace(options, max_tokens=limit)
 
 
+_ASKED_MESSAGE = "the model is asked to think, as the client's own provider does unasked"
+_SAMPLING = ("temperature", "top_p", "top_k")
+
+
+def _asked_to_think(options: Options, contract: Contract, usual_sampling: tuple[tuple[str, float], ...]) -> Options:
+    """Options that ask for thinking, where the client says nothing about it and nothing that excludes it.
+
+    Some settings exclude thinking: a forced tool, sampling of the client's own, a limit that leaves too little room for
+    the answer. Sampling that is usual at the client's own provider is no wish, and is left out.
+    """
+    thinking, choice, model = options.thinking, options.tool_choice, options.model.lower()
+    is_said = thinking.switch != "unsaid" or thinking.effort is not None or thinking.budget is not None
+    knob = knob_for(contract, model)
+    is_refused = knob.modes and not any(mode not in contract.refused_modes for mode in knob.modes if mode != "disabled")
+    if is_said or is_refused or contract.thinks_by_default or contract.never_thinks or knob.style == "no_knob":
+        return options
+    if not re.search(contract.thinks_if_asked, model) or (choice is not None and choice.is_forced):
+        return options
+    sampling = {name: value for name in _SAMPLING if (value := getattr(options, name)) is not None}
+    if not sampling.items() <= set(usual_sampling):
+        return options
+    most = BUDGETS["medium"]
+    if options.max_tokens is not None:
+        most = min(most, options.max_tokens // 2)  # the answer keeps half of what the client allows
+    if most < BUDGETS["low"]:
+        return options
+    budget = most if knob.style == "claude_budget" else None
+    return replace(options, thinking=replace(thinking, switch="on", budget=budget), **dict.fromkeys(sampling))
+
+
 def _unforced(
     options: Options, contract: Contract, read: ReadOptions, findings: list[Finding]
 ) -> tuple[Options, Thinking]:
-    """A forced tool wins over thinking where both can't be had; where thinking can't be off, the model is free."""
+    """Thinking wins over a forced tool where both can't be had: the model may choose, or which of the tools."""
     thinking = options.thinking
     choice = options.tool_choice
     thinks = contract.thinks_by_default if thinking.switch == "unsaid" else thinking.switch != "off"
     is_clash = choice is not None and choice.is_forced and bool(options.tools)
     if not is_clash or not thinks or not contract.forces_no_tool_while_thinking:
         return options, thinking
-    if knob_for(contract, options.model).can_be_off:
-        findings.append(
-            _finding(read, "thinking", "thinking is off: this upstream forces no tool on a model that thinks")
-        )
-        return options, Thinking("off")
-    findings.append(_finding(read, "tool_choice", "this upstream forces no tool on a model that always thinks"))
+    assert choice is not None
+    if re.search(contract.forces_any, options.model.lower()):
+        if choice.mode == "required":
+            return options, thinking
+        findings.append(_finding(read, "tool_choice", "this upstream forces no single tool on a model that thinks"))
+        return replace(options, tool_choice=ToolChoice("required")), thinking
+    findings.append(_finding(read, "tool_choice", "this upstream forces no tool on a model that thinks"))
     return replace(options, tool_choice=ToolChoice("auto")), thinking
 
 

@@ -21,6 +21,7 @@ from thoughtline.formats.openai_responses.elements import AGENT_MESSAGE, COMPACT
 from thoughtline.formats.openai_responses.options import TOOL_ITEMS
 from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding, place_of
+from thoughtline.translation.cache_marks import marks_of, taken_marks
 from thoughtline.translation.calls import OutgoingIds, upstream_rule
 from thoughtline.translation.envelopes import NO_SEALER, Sealer
 from thoughtline.translation.runs import Part, Placed, in_runs
@@ -73,9 +74,12 @@ def translate_turns(
     contract: Contract,
     sealer: Sealer = NO_SEALER,
     tools: ToolNames = NO_NAMES,
+    *,
+    is_blind: bool = False,
 ) -> TranslatedTurns:
-    """A conversation for another format."""
+    """A conversation for another format. To a model that `is_blind` pictures and files are only mentioned."""
     work = _Work(transcript, to, contract, sealer, tools)
+    work.is_blind = is_blind
     parts: list[Part] = []
     for turn in transcript.turns:
         parts += work.parts_of(turn)
@@ -133,11 +137,14 @@ class _Work:
         self._tools = tools
         self._has_custom = self._to.has_openai_tools and contract.tools.takes("custom")
         self._ids = OutgoingIds(upstream_rule(to, contract.dialect))
+        self._takes_marks = taken_marks(self._to, contract)
+        self._marks = marks_of(transcript) if self._takes_marks is not None else {}
         self._results: dict[int, _Result] = {}
         self._was_model = False
         self._has_notes = False
         self._has_phases = False
         self.has_split_results = False
+        self.is_blind = False
         self.findings: list[Finding] = []
 
     def _find(self, turn: Turn, at: int | None, message: str, remedy: str = "") -> None:
@@ -161,13 +168,29 @@ class _Work:
         for at, item in enumerate(turn.items):
             search = searched(item.raw, self._tools) if isinstance(item, Unknown) and item.kind == OUTPUT else None
             if isinstance(item, ToolResult):
-                parts += self._result(turn, item)
+                parts += self._marked_part(turn, at, self._result(turn, item))
             elif search is not None:
                 parts += self._result(turn, search.result)
             else:
-                words += self._words_of(turn, at, item)
+                words += self._marked(turn, at, self._words_of(turn, at, item))
         role: Role = turn.role if turn.role in ("system", "user") else "user"
         return [*parts, *([Part(role, tuple(words))] if words else [])]
+
+    def _marked(self, turn: Turn, at: int, items: list[Item]) -> list[Item]:
+        """What an item became, with the mark for prompt caching that it had."""
+        mark = self._marks.get((turn.at, at)) if self._marks else None
+        if mark is None or not items or self._takes_marks is None:
+            return items
+        put = self._takes_marks.put(items[-1], mark, self._contract.dialect)
+        if put is None:
+            self._find(turn, at, f"{self._target} has no mark for prompt caching here")
+            return items
+        return [*items[:-1], *put]
+
+    def _marked_part(self, turn: Turn, at: int, parts: list[Part]) -> list[Part]:
+        if not self._marks or not parts:
+            return parts
+        return [parts[0]._replace(items=tuple(self._marked(turn, at, list(parts[0].items)))), *parts[1:]]
 
     def _words_of(self, turn: Turn, at: int, item: Item) -> list[Item]:
         match item:
@@ -182,16 +205,26 @@ class _Work:
                 return []
 
     def _media(self, turn: Turn, at: int, item: Unknown) -> list[Item]:
+        marks = self._from.cache_marks
+        if marks is not None and marks.stands_apart and marks.of(item) is not None:
+            return []  # it stands on the item before it
         media = self._from.options.decode_media(item)
         if self._from.notes.wants(item):
             self._find(turn, at, f"{self._target} does not cite documents")
         if isinstance(media, str):
             return [Text(media)]
+        if media is not None and self.is_blind:
+            return [Text(self._unseen(turn, at, media))]
         encoded = self._to.options.encode_media(media) if media is not None else None
         if encoded is not None:
             return [encoded]
         self._lost(turn, at, item, media)
         return []
+
+    def _unseen(self, turn: Turn, at: int | None, media: Media) -> str:
+        """What stands for a picture or file that would make the provider refuse the whole conversation."""
+        self._find(turn, at, f"this model takes no {media.kind}: it is only mentioned")
+        return f"(Here was a file of kind {media.kind}, which this model can't be shown.)"
 
     def _lost(self, turn: Turn, at: int, item: Unknown, media: Media | None) -> None:
         if item.kind == "item_reference":
@@ -222,6 +255,7 @@ class _Work:
         items: list[Item] = []
         opened: list[Placed] = []
         for at, item in enumerate(turn.items[start:end], start):
+            before = len(items)
             seal = seal_of(item)
             if seal is not None and is_envelope(seal.data):
                 opened += self._open(turn, at, seal)
@@ -247,6 +281,8 @@ class _Work:
                     self._find(turn, at, "a result among what the model said can't be carried")
                 case _:
                     items += self._reasoning(turn, at, item)
+            if self._marks:
+                items[before:] = self._marked(turn, at, items[before:])
         return Part("assistant", tuple(items), tuple(opened))
 
     def _compacted(self, turn: Turn, at: int, item: Unknown) -> str:
@@ -294,8 +330,9 @@ class _Work:
         return []
 
     def _call(self, turn: Turn, at: int, call: ToolCall) -> ToolCall:
-        if call.namespace is not None:  # a tool outside of all namespaces has one name
-            call = replace(call, name=self._tools.of_call(call.name, call.namespace), namespace=None)
+        known = self._tools.of_call(call.name, call.namespace)
+        if known != call.name or call.namespace is not None:
+            call = replace(call, name=known, namespace=None)
         name = self._ids.call(call)
         made = call.id if name is None else None  # what we once called it, for its maker gave no id
         arguments = call.arguments
@@ -318,6 +355,9 @@ class _Work:
             content = self._from.options.decode_result(item)
         except (msgspec.DecodeError, UnicodeDecodeError):
             content = ResultContent((str(bytes(item.content), "utf-8", "replace"),))
+        if self.is_blind and any(isinstance(part, Media) for part in content.parts):
+            shown = [self._unseen(turn, None, part) if isinstance(part, Media) else part for part in content.parts]
+            content = replace(content, parts=tuple(shown))
         if found.repeats and any(content in self._results[number].contents for number in found.repeats):
             return []
         written = self._to.options.encode_result(content, found.id, found.tool or item.name)

@@ -164,6 +164,10 @@ class StreamTranslator:
         self._is_ending = self._is_ending or bool(last)
         return chunk._replace(ending=chunk.ending + last)
 
+    def pulse(self) -> bytes:
+        """A sign of life for the client, while the turn is not over."""
+        return b"" if self._is_ending or self._has_failed else self._encoder.pulse()
+
     def fail(self, message: str) -> bytes:
         """An error of ours in mid-stream, as the client's format tells it."""
         self._has_failed = True

@@ -7,30 +7,35 @@ and the same conversation translated again has the same keys.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from operator import attrgetter
 from typing import NamedTuple
 
+from msgspec import Raw
 from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS, Wire
+from thoughtline.formats.cache_marks import USUAL_MARK
 from thoughtline.formats.json_text import members, object_of
 from thoughtline.providers import Contract
+from thoughtline.replay.bounds import unattributed
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import walk
 from thoughtline.replay.visible import is_same_call
 from thoughtline.translation.asking import LONGEST_KEPT, Target, TranslatedOptions, translate_options
+from thoughtline.translation.cache_marks import has_marks, needs_mark, taken_marks, with_last_marked
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.conversation import NOTES_STAY, TranslatedTurns, translate_turns
 from thoughtline.translation.envelopes import NO_SEALER, Place, Sealer, letters_of
 from thoughtline.translation.runs import Placed
-from thoughtline.translation.tools import NO_NAMES, ToolNames, without_tools
+from thoughtline.translation.tools import NO_NAMES, ToolNames, without_deferred, without_tools
 from thoughtline.values.errors import Untranslatable
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import REASONING_KINDS, Item, Seal, Text, ToolCall
 from thoughtline.values.options import MissingTools, Options
 from thoughtline.values.records import Record, RecordId, digest
-from thoughtline.values.turns import FormatName, Transcript
+from thoughtline.values.turns import FormatName, Transcript, Turn
 
 _OFFERS_TOOLS = (b"additional_tools", b"tool_search_output")
 """Items of a Responses conversation in which tools stand, and words that may be such."""
@@ -61,12 +66,15 @@ def translate_request(
     *,
     is_streaming: bool | None = None,
     missing_tools: MissingTools = "leave_out",
+    marks_prompts: bool = True,
+    asks_to_think: bool = False,
 ) -> TranslatedRequest:
     """A request for `model` at an upstream that speaks `to` and has this contract.
 
     `is_streaming` overrides what the body says, for formats that say it in the address. A request that can't be
     carried without changing what it means raises `Untranslatable`; `missing_tools` says whether a tool that the
-    upstream lacks does.
+    upstream lacks does. `marks_prompts`: a prompt without marks for caching gets one where the model needs it.
+    `asks_to_think`: a model that thinks only if asked is asked, for a client whose own provider thinks unasked.
     """
     client, upstream = FORMATS[transcript.format], FORMATS[to]
     streams = transcript.is_streaming if is_streaming is None else is_streaming
@@ -76,21 +84,34 @@ def translate_request(
         return TranslatedRequest(transcript, (), ids, replace(options, model=model, is_streaming=streams))
     if "untranslated" in client.quirks | upstream.quirks:
         raise _untranslated(client, to)
-    target = Target(to, contract, model, is_streaming=streams, missing_tools=missing_tools)
+    # An answer that the client has begun itself has no thinking before it, and would be refused.
+    may_ask = asks_to_think and bool(transcript.turns) and transcript.turns[-1].role != "assistant"
+    target = Target(to, contract, model, streams, missing_tools, may_ask_to_think=may_ask)
     wanted = options_of(transcript.body, client, target)
-    conversation = translate_turns(transcript, to, contract, sealer, wanted.offered.names)
-    if "tools_needed" in upstream.quirks:
-        wanted = wanted.offering(without_tools(wanted.offered, wanted.read, conversation.turns), target)
-    draft = Transcript(to, conversation.turns, wanted.body, model=model, is_reshaped=True)
-    final = upstream.bodies.decode_request(upstream.bodies.encode_request(draft, contract.dialect), contract.dialect)
-    final = replace(final, model=model, is_streaming=streams)
-    names = set(map(attrgetter("id"), _calls(final)))
-    if names & {None, ""}:
-        final = _with_made_ids(final, draft)
+    transcript = unattributed(transcript)
+    is_blind = re.search(contract.forms.sees, model.lower()) is None
+    conversation = translate_turns(transcript, to, contract, sealer, wanted.offered.names, is_blind=is_blind)
+    wanted = _offering(wanted, target, transcript, conversation.turns)
+    mark = _prompt_mark(transcript, wanted, target, conversation.turns, is_ours=marks_prompts)
+    turns = conversation.turns
+    if mark is not None:
+        is_ours = wanted.options.cache_mark is None
+        turns = with_last_marked(turns, upstream, contract, mark, marks_system=is_ours)
+    draft = Transcript(to, turns, wanted.body, model=model, is_streaming=streams, is_reshaped=True)
+    final = replace(_read_back(draft, contract), user=transcript.user)
     records = _records(final, conversation, identity or Identity("")) if conversation.opened else ()
-    found = (*conversation.findings, *wanted.offered.findings, *wanted.findings, *_left_behind(transcript, to))
-    ids = ids._replace(used=frozenset(filter(None, names)))
+    found = (*conversation.findings, *wanted.offered.findings, *wanted.findings)
+    found += _left_behind(transcript, upstream, contract)
+    ids = ids._replace(used=frozenset(call.id for call in _calls(final) if call.id))
     return TranslatedRequest(final, found, ids, wanted.options, records=records, tools=wanted.offered.names)
+
+
+def _read_back(draft: Transcript, contract: Contract) -> Transcript:
+    """The request as the upstream's format reads it."""
+    bodies = FORMATS[draft.format].bodies
+    final = bodies.decode_request(bodies.encode_request(draft, contract.dialect), contract.dialect)
+    final = replace(final, model=draft.model, is_streaming=draft.is_streaming)
+    return final if all(map(attrgetter("id"), _calls(final))) else _with_made_ids(final, draft)
 
 
 def _untranslated(client: Wire, to: FormatName) -> Untranslatable:
@@ -140,16 +161,39 @@ def _with_name(item: Item, names: Iterator[str | None]) -> Item:
     return replace(item, item_id=next(names) or item.item_id) if isinstance(item, ToolCall) else item
 
 
-def _left_behind(transcript: Transcript, to: FormatName) -> list[Finding]:
+def _offering(
+    wanted: TranslatedOptions, target: Target, transcript: Transcript, turns: tuple[Turn, ...]
+) -> TranslatedOptions:
+    """What is asked for, with the tools that this conversation leaves to offer."""
+    if b'"defer_loading"' in transcript.body:
+        wanted = wanted.offering(without_deferred(wanted.offered, wanted.options, transcript.body), target)
+    if "tools_needed" in FORMATS[target.to].quirks:
+        wanted = wanted.offering(without_tools(wanted.offered, wanted.read, turns), target)
+    return wanted
+
+
+def _prompt_mark(
+    transcript: Transcript, wanted: TranslatedOptions, target: Target, turns: tuple[Turn, ...], *, is_ours: bool
+) -> Raw | None:
+    """The mark for the whole prompt: the client's own, or one of ours for a client that can't set any."""
+    own = FORMATS[transcript.format].cache_marks
+    is_left = not is_ours or has_marks(transcript) or (own is not None and own.is_needed)
+    if wanted.options.cache_mark is not None or is_left:
+        return wanted.options.cache_mark
+    is_needed = needs_mark(target.contract, target.model, turns, has_tools=bool(wanted.options.tools))
+    return USUAL_MARK if is_needed else None
+
+
+def _left_behind(transcript: Transcript, upstream: Wire, contract: Contract) -> tuple[Finding, ...]:
     """What stands around the conversation and is not sent: marks for caching; notes beside messages, of which those on
     items are found with them."""
     found: list[Finding] = []
-    if b'"cache_control"' in transcript.body:
-        found.append(Finding("untranslatable", "", f"{to} has no marks for prompt caching", ""))
+    if has_marks(transcript) and taken_marks(upstream, contract) is None:
+        found.append(Finding("untranslatable", "", "this upstream takes no marks for prompt caching", ""))
     in_history = FORMATS[transcript.format].notes.in_history
     for place in in_history(transcript.body)[:1] if in_history is not None else ():
         found.append(Finding("untranslatable", place, NOTES_STAY, ""))
-    return found
+    return tuple(found)
 
 
 # --- envelopes --------------------------------------------------------------------------------------------------------

@@ -20,6 +20,8 @@ from thoughtline.formats.json_text import encode, members
 from thoughtline.formats.wire import Wire
 from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding
+from thoughtline.translation.cache_marks import taken_marks
+from thoughtline.translation.schemas import mended_schema
 from thoughtline.values.errors import Untranslatable
 from thoughtline.values.items import ToolCall, ToolResult
 from thoughtline.values.options import (
@@ -58,10 +60,12 @@ class ClientTool(NamedTuple):
 
 
 class ToolNames(Struct, frozen=True):
-    """Which tool of the client's is which one of the upstream's. `client` lists those alone that are not the same."""
+    """Which tool of the client's is which one of the upstream's. `client` lists those alone that are not the same.
+    `fitting` is a pattern of names that the upstream takes; empty: any."""
 
     upstream: dict[tuple[str | None, str], str] = {}
     client: dict[str, ClientTool] = {}
+    fitting: str = ""
 
     def of_call(self, name: str, namespace: str | None) -> str:
         """The upstream's name of a tool that the client's history calls, offered today or not.
@@ -69,9 +73,9 @@ class ToolNames(Struct, frozen=True):
         OpenAI's search for tools gives a function that stands in no namespace one of its own.
         """
         known = self.upstream.get((namespace, name))
-        if known is not None or not namespace or namespace == name:
-            return known or name
-        return qualified(namespace, name)
+        if known is not None:
+            return known
+        return fitted(name, self.fitting) if not namespace or namespace == name else qualified(namespace, name)
 
     def called(self, call: ToolCall) -> ToolCall:
         """A call of the upstream's as the client expects it."""
@@ -111,14 +115,18 @@ class ToolOffer(NamedTuple):
 
 def offer(read: ReadOptions, options: Options, wire: Wire, contract: Contract, missing: MissingTools) -> ToolOffer:
     """The options with tools that the upstream takes. Raises where one is missing and that is to be refused."""
-    names = names_for(options.tools, opens_custom=not (wire.has_openai_tools and contract.tools.takes("custom")))
+    opens_custom = not (wire.has_openai_tools and contract.tools.takes("custom"))
+    names = names_for(options.tools, opens_custom=opens_custom, fitting=contract.forms.names)
     tools: list[Tool] = []
     findings: list[Finding] = []
     has_functions = any(not isinstance(tool, BuiltInTool) for tool in options.tools)
+    takes_marks = taken_marks(wire, contract) is not None
     for tool in options.tools:
         match tool:
             case FunctionTool():
-                tools.append(replace(tool, name=names.of_call(tool.name, tool.namespace), namespace=None))
+                made, found = _function(tool, names, contract)
+                tools.append(made if takes_marks else replace(made, cache_mark=None))
+                findings += found
             case CustomTool():
                 tools.append(_custom(tool, names))
             case BuiltInTool() if _is_built_in(tool, wire, contract, has_functions):
@@ -131,6 +139,43 @@ def offer(read: ReadOptions, options: Options, wire: Wire, contract: Contract, m
     if problem:
         findings.append(Finding("untranslatable", read.places.get("tool_choice", "/tool_choice"), problem, ""))
     return ToolOffer(replace(options, tools=tuple(tools), tool_choice=choice), names, tuple(findings))
+
+
+def _function(tool: FunctionTool, names: ToolNames, contract: Contract) -> tuple[FunctionTool, list[Finding]]:
+    """A function under the upstream's name, with a schema that the upstream takes; and what was changed for that."""
+    name = names.of_call(tool.name, tool.namespace)
+    findings = []
+    if tool.namespace is None and name != tool.name:
+        findings.append(Finding("untranslatable", "/tools", f"the tool {tool.name} is called {name} here", ""))
+    parameters, changes = mended_schema(tool.parameters, contract.forms)
+    if changes:
+        message = f"the schema of {tool.name} is written otherwise: {', '.join(changes)}"
+        findings.append(Finding("untranslatable", "/tools", message, ""))
+    return replace(tool, name=name, namespace=None, parameters=parameters), findings
+
+
+_PROVIDERS_SEARCH = "tool_search_tool_"
+
+
+def without_deferred(offered: ToolOffer, options: Options, body: bytes) -> ToolOffer:
+    """What is offered without tools that the client's own search has not found yet. Where there is none, or where it is
+    the provider's, nobody could find them, so they are offered."""
+    kinds = [tool.kind for tool in options.tools if isinstance(tool, BuiltInTool)]
+    functions = [(at, tool) for at, tool in enumerate(options.tools) if isinstance(tool, FunctionTool)]
+    waiting = [(at, tool.name) for at, tool in functions if tool.is_deferred and not _is_found(tool.name, body)]
+    has_search = any(kind.startswith(_PROVIDERS_SEARCH) for kind in kinds)
+    if not waiting or has_search or all(tool.is_deferred for _, tool in functions):
+        return offered
+    names = {offered.names.of_call(name, None) for _, name in waiting}
+    tools = tuple(tool for tool in offered.options.tools if _name_of(tool) not in names)
+    message = "a deferred tool is offered when a search has found it"
+    found = [Finding("untranslatable", f"/tools/{at}", message, "") for at, _ in waiting]
+    return ToolOffer(replace(offered.options, tools=tools), offered.names, (*offered.findings, *found))
+
+
+def _is_found(name: str, body: bytes) -> bool:
+    """Whether anything but its own definition names a tool: a search's result, a call, a choice."""
+    return body.count(encode(name)) > 1
 
 
 _NO_TOOL = FunctionTool("no_tool", "No tool can be called now: answer in words.")
@@ -225,14 +270,14 @@ def _found(name: str, names: ToolNames, offered: tuple[Tool, ...]) -> str:
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
-def names_for(tools: tuple[Tool, ...], *, opens_custom: bool) -> ToolNames:
-    """The names of these tools on both sides."""
+def names_for(tools: tuple[Tool, ...], *, opens_custom: bool, fitting: str = "") -> ToolNames:
+    """The names of these tools on both sides. Those that don't fit the pattern are made to."""
     named = [tool for tool in tools if not isinstance(tool, BuiltInTool)]
     taken = {tool.name for tool in named if tool.namespace is None}
     upstream: dict[tuple[str | None, str], str] = {}
     client: dict[str, ClientTool] = {}
     for tool in named:
-        name = tool.name
+        name = fitted(tool.name, fitting)
         if tool.namespace is not None:
             name = qualified(tool.namespace, tool.name)
             name = _hashed(tool.namespace, tool.name) if name in taken else name
@@ -240,9 +285,17 @@ def names_for(tools: tuple[Tool, ...], *, opens_custom: bool) -> ToolNames:
         upstream[tool.namespace, tool.name] = name
         is_text = opens_custom and isinstance(tool, CustomTool)
         is_search = isinstance(tool, FunctionTool) and tool.is_search
-        if is_text or is_search or tool.namespace is not None:
-            client[name] = ClientTool(tool.name, tool.namespace, isinstance(tool, CustomTool), is_search)
-    return ToolNames(upstream, client)
+        if is_text or is_search or tool.namespace is not None or name != tool.name:
+            client[name] = ClientTool(tool.name, tool.namespace, is_text, is_search)
+    return ToolNames(upstream, client, fitting)
+
+
+def fitted(name: str, fitting: str) -> str:
+    """A name that fits the pattern: the same, or a digest that begins with a letter, as long as every server takes."""
+    if not fitting or re.fullmatch(fitting, name):
+        return name
+    made = _hashed("", name)
+    return made if made[0].isalpha() else f"t{made[:63]}" if len(made) < 64 else f"t{made[1:]}"
 
 
 def qualified(namespace: str, name: str) -> str:
@@ -252,7 +305,8 @@ def qualified(namespace: str, name: str) -> str:
 
 
 def _hashed(namespace: str, name: str) -> str:
-    plain = re.sub(r"[^a-zA-Z0-9_-]", "_", f"{namespace.removesuffix('__')}__{name}")
+    joined = f"{namespace.removesuffix('__')}__{name}" if namespace else name
+    plain = re.sub(r"[^a-zA-Z0-9_-]", "_", joined)
     digest = hashlib.sha256(f"{len(namespace)}:{namespace}{name}".encode()).hexdigest()
     return f"{plain[:55]}_{digest[:8]}"
 

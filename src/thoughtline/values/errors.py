@@ -12,6 +12,7 @@
     ├── SettingsError        settings that can't be used, all that is wrong   ours, 500
     └── StoreError           a store that can't do what it was asked           ours, 503
         ├── StoreUnavailable it may work again later: down, full, locked       ours, 503
+        │   └── StoreDamaged its file is no database any more                  ours, 503
         ├── StoreRefused     it never will without a change of settings        ours, 503
         ├── NewerStore       it was written by a newer version of us           ours, 503
         └── WrongKey         it was encrypted with a key that we don't have    ours, 503
@@ -37,6 +38,7 @@ class Fault(Enum):
 
     CLIENT = "client"
     UPSTREAM = "upstream"
+    NETWORK = "network"
     OURS = "ours"
 
 
@@ -48,7 +50,7 @@ class ThoughtlineError(Exception):
     @property
     def status(self) -> int:
         """The HTTP status that tells a client the same thing."""
-        return {Fault.CLIENT: 400, Fault.UPSTREAM: 502, Fault.OURS: 500}[self.fault]
+        return {Fault.CLIENT: 400, Fault.UPSTREAM: 502, Fault.NETWORK: 502, Fault.OURS: 500}[self.fault]
 
     def to_keep(self) -> Self:
         """The same error without frames: they hold what a request brought, from Python 3.13 on their callers too."""
@@ -118,14 +120,21 @@ class Declined(ThoughtlineError):
     """A request that is not passed on, or an upstream that gave no answer: with a stable code and a remedy."""
 
     def __init__(
-        self, status: int, code: str, problem: str, remedy: str = "", retry_after_seconds: float | None = None
+        self,
+        status: int,
+        code: str,
+        problem: str,
+        remedy: str = "",
+        retry_after_seconds: float | None = None,
+        fault: Fault | None = None,
     ) -> None:
         super().__init__(problem)
         self._status = status
         self.retry_after_seconds = retry_after_seconds
         self.code = code
         self.remedy = remedy
-        self.fault = Fault.CLIENT if status < 500 else Fault.UPSTREAM if status in (502, 504) else Fault.OURS
+        by_status = Fault.CLIENT if status < 500 else Fault.UPSTREAM if status in (502, 504) else Fault.OURS
+        self.fault = fault or by_status
 
     @property
     def status(self) -> int:
@@ -177,6 +186,10 @@ class StoreError(ThoughtlineError):
 
 class StoreUnavailable(StoreError):
     """It may work again later: a server that is down, a full disk, a locked or read-only file."""
+
+
+class StoreDamaged(StoreUnavailable):
+    """Its file is no database any more: what was in it can't be read, by anybody."""
 
 
 class StoreRefused(StoreError):

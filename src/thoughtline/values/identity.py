@@ -6,8 +6,14 @@ from msgspec import Struct
 
 
 class Identity(Struct, frozen=True, gc=False):
-    """`tenant` decides what can be found at all; the session and its agent only narrow the search."""
+    """`tenant` decides what can be found at all; the session and its agent only narrow the search.
+
+    `any_frame`: turns are the same whatever the system prompt says (`[replay] any_system_prompt`). `model` is the one
+    that is asked: of records that are equal otherwise, its own come first.
+    """
 
     tenant: str
     session: str | None = None
     agent: str | None = None
+    any_frame: bool = False
+    model: str = ""

@@ -20,6 +20,7 @@ AZURE_OPENAI_RESPONSES_V1 = ReasoningFormat("azure-openai-responses-v1")
 BEDROCK_OPENAI_RESPONSES_V1 = ReasoningFormat("bedrock-openai-responses-v1")
 BEDROCK_XAI_RESPONSES_V1 = ReasoningFormat("bedrock-xai-responses-v1")
 COHERE_V2 = ReasoningFormat("cohere-v2")
+COMMAND_CODE_V1 = ReasoningFormat("command-code-v1")
 COPILOT_V1 = ReasoningFormat("copilot-v1")
 DEEPSEEK_V1 = ReasoningFormat("deepseek-v1")
 GLM_V1 = ReasoningFormat("glm-v1")
@@ -154,6 +155,15 @@ def reasoning_of(items: tuple[Item, ...]) -> tuple[Reasoning, ...]:
 def is_reasoning(item: Item) -> bool:
     """Whether an item is reasoning or carries a seal: either placement."""
     return isinstance(item, REASONING_KINDS) or seal_of(item) is not None
+
+
+CACHE_POINT = "cachePoint"
+"""The kind of an item that marks what stands before it for prompt caching (Converse). It says nothing itself."""
+
+
+def is_cache_point(item: Item) -> bool:
+    """Whether an item is a mark for prompt caching and nothing else."""
+    return isinstance(item, Unknown) and item.kind == CACHE_POINT
 
 
 def is_strange_reasoning(item: Item) -> TypeGuard[Unknown]:

@@ -22,7 +22,8 @@ EFFORTS: tuple[Effort, ...] = ("none", "minimal", "low", "medium", "high", "xhig
 class FunctionTool(Struct, frozen=True, gc=False):
     """A function that the client runs. `parameters` is a JSON schema, `namespace` the group that it stands in.
 
-    `is_search`: it finds more tools, and the client's format has a kind of its own for it.
+    `is_search`: it finds more tools, and the client's format has a kind of its own for it. `cache_mark`: the prompt may
+    be cached up to here. `is_deferred`: the model is not shown it until a search has found it.
     """
 
     name: str
@@ -31,6 +32,8 @@ class FunctionTool(Struct, frozen=True, gc=False):
     strict: bool | None = None
     namespace: str | None = None
     is_search: bool = False
+    cache_mark: Raw | None = None
+    is_deferred: bool = False
 
 
 class CustomTool(Struct, frozen=True, gc=False):
@@ -121,7 +124,8 @@ class Thinking(Struct, frozen=True, gc=False):
 
 
 class Options(Struct, frozen=True, gc=False):
-    """The members of a request that are no part of its conversation."""
+    """The members of a request that are no part of its conversation. `cache_mark` is one for the whole prompt: it
+    stands for a mark on the last block."""
 
     model: str = ""
     is_streaming: bool = False
@@ -152,6 +156,7 @@ class Options(Struct, frozen=True, gc=False):
     previous_response_id: str | None = None
     truncation: str | None = None
     cache_key: str | None = None
+    cache_mark: Raw | None = None
 
 
 class ReadOptions(NamedTuple):

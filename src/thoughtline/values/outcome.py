@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Literal
@@ -10,6 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 REPLAY_HEADER = "x-thoughtline-replay"
+FINDINGS_HEADER = "x-thoughtline-findings"
 
 
 class Counts(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -63,10 +64,15 @@ def replay_words(counts: tuple[int, ...], store: str, is_unread: bool) -> bytes:
     return (words if store == "ok" else f"{words}, store={store}").encode()
 
 
+def finding_words(counts: Mapping[str, int]) -> str:
+    """The value of `FINDINGS_HEADER`: how many findings there are of each rule."""
+    return ", ".join(f"{rule}={count}" for rule, count in counts.items() if count)
+
+
 # --- what was done about one turn, and why: made as a plan is, and told when asked ------------------------------------
 
 
-Deed = Literal[
+Treatment = Literal[
     "kept",  # the client sent it, and it went up
     "restored",  # its own reasoning was put back
     "inherited",  # it got that of an earlier turn
@@ -82,9 +88,12 @@ Reason = (
     | Literal[
         "",
         "merged",  # several records that the client wrote into one turn
+        "any_frame",  # its lineage, where system prompts are ignored
         # Why its own could not be put back.
         "no_record",
         "ambiguous",
+        "other_user",
+        "other_frame",
         "text_differs",
         "unproven",
         "expired",
@@ -110,7 +119,7 @@ class TurnNote(Struct, frozen=True, gc=False, array_like=True):
     """
 
     at: int
-    deed: Deed
+    treatment: Treatment
     why: Reason = ""
     record: str = ""
 
@@ -138,7 +147,7 @@ def chained(before: NoteChain | None, own: tuple[TurnNote, ...]) -> NoteChain | 
     missed = before.missed if before is not None else 0
     for note in own:
         # It needed reasoning, and did not get its own back. One that never had any misses nothing.
-        if note.deed in ("inherited", "blank", "missing") and note.why != "had_none":
+        if note.treatment in ("inherited", "blank", "missing") and note.why != "had_none":
             missed += 1
     while before is not None and len(before.own) <= len(own):
         own, before = before.own + own, before.before

@@ -39,11 +39,27 @@ def is_lineage(key: Key) -> bool:
     return key.startswith("lineage-")
 
 
+UNKNOWN_PARENT = RecordId("")
+NO_PARENT = RecordId("none")
+"""The parent of a turn whose request showed a model turn before it that has no record."""
+
+UNCERTAIN_PARENT = RecordId("ambiguous")
+"""The same where several records fitted that turn, and none was used."""
+
+
 class Record(Struct, frozen=True, gc=False, omit_defaults=True):
     """A captured turn.
 
     `items` are the turn's items in order, reasoning with its raw JSON. A turn cut short (`is_complete` false) may give
     its text back, never its seals. `created_at` is in seconds since the epoch.
+
+    `frame`, `user` and `tools` are digests of the system prompt, the end user and the tools of its request, `exact` is
+    one of the model's words before it; records of older versions have none. `parent` is the record of the model turn
+    before it, as its request went up; empty for the first turn of a conversation, and where it is not known.
+    `since` is a digest of what was said between the two. `is_seen`: the client was there when the turn ended.
+
+    `after` names the last thinking block of its request as it went up, and `is_cut` says that refused blocks were left
+    out of that (`replay/links.py`).
     """
 
     id: RecordId
@@ -53,6 +69,15 @@ class Record(Struct, frozen=True, gc=False, omit_defaults=True):
     created_at: float
     is_complete: bool = True
     outcome: Outcome | None = None
+    frame: str = ""
+    user: str = ""
+    tools: str = ""
+    exact: str = ""
+    parent: RecordId = UNKNOWN_PARENT
+    since: str = ""
+    is_seen: bool = True
+    after: str = ""
+    is_cut: bool = False
 
     @property
     def has_reasoning(self) -> bool:

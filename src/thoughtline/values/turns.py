@@ -25,6 +25,7 @@ FormatName = Literal[
     "ollama_chat",
     "bedrock_converse",
     "bedrock_invoke",
+    "command_code_generate",
 ]
 """The names of the formats that clients and providers speak; what each means is its `Wire`."""
 
@@ -88,9 +89,12 @@ _is_edited = attrgetter("is_edited")
 class Transcript(Struct, frozen=True, gc=False):
     """A request: the conversation so far, and the body it came in.
 
+    `thinking` is what it says of thinking; in formats that have a member for each maker, `switches` has what each says.
     `is_stored` is what the request says of keeping the answer at the provider (Responses' `store`), `includes` what it
-    asks for beyond the answer. `has_lone_surrogates`: they are spelled otherwise here, see
+    asks for beyond the answer. `switches` are the members that say anything of thinking, where a format has several;
+    `thinking` is what the first of them says. `has_lone_surrogates`: they are spelled otherwise here, see
     `formats/lone_surrogates.py`. `around`: what stood before and behind it, where it came inside of another body.
+    `user` stands for the end user that the request names (`formats/end_users.py`); empty where it names none.
     """
 
     format: FormatName
@@ -100,6 +104,7 @@ class Transcript(Struct, frozen=True, gc=False):
     is_streaming: bool = False
     tools: tuple[Raw, ...] = ()
     thinking: ThinkingSwitch = "unsaid"
+    switches: tuple[tuple[str, ThinkingSwitch], ...] = ()
     is_stored: bool | None = None
     includes: tuple[str, ...] = ()
     member_edits: tuple[tuple[str, bytes | None], ...] = ()
@@ -107,6 +112,7 @@ class Transcript(Struct, frozen=True, gc=False):
     drops_system: bool = False
     has_lone_surrogates: bool = False
     around: tuple[bytes, bytes] | None = None
+    user: str = ""
 
     @property
     def whole(self) -> bytes:
@@ -144,13 +150,19 @@ class Finish(Struct, frozen=True, gc=False):
 
 
 class Usage(Struct, frozen=True, gc=False):
-    """Tokens of one exchange. `output` includes `reasoning`; `input` includes `cached`. `raw` is what the wire said."""
+    """Tokens of one exchange. `output` includes `reasoning`; `input` includes `cached`, read from the prompt cache, and
+    `cache_written`, written to it. `raw` is what the wire said.
+
+    `dropped` are the places of reasoning that the provider says it did not read.
+    """
 
     input: int = 0
     output: int = 0
     reasoning: int = 0
     cached: int = 0
     raw: Raw = NO_RAW
+    dropped: tuple[str, ...] = ()
+    cache_written: int = 0
 
 
 class Candidate(Struct, frozen=True, gc=False):

@@ -1,85 +1,59 @@
-"""Anthropic Messages: signed thinking, in the three profiles of its history.
+"""Anthropic Messages: signed thinking, by model.
 
-    classic    Claude 4 and 4.5: thinking is switched on with a budget, its text is shown, other models can't read it
-    adaptive   from 4.6: the model may skip thinking; its text is left out unless asked for
-    bound      from Opus 5.5: always thinks; a block is good only after the very prefix it was made for
+The model's name says which generation it is of (`claude_models.py`); the profile says which kind of account asks, and
+under `classic` and `adaptive` every name behaves as Sonnet 4.5 or as Opus 4.8.
 
 A signature is a token with claims about the block: which model and message made it, which of the message's thinking
-blocks it is, what stood around it, a digest of its text and of all that came before.
+blocks it is, what stood around it, a digest of its text, and its place in the chain (`claude_chain.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from thoughtline_sim.exchange import SimExchange
 from thoughtline_sim.pieces import CallTool, Piece, Redacted, Say, Think, Thought
-from thoughtline_sim.reading import Json, JsonObject, as_object, canonical, objects, string
+from thoughtline_sim.reading import JsonObject, as_object, objects, string
 from thoughtline_sim.refusals import thread_not_found
-from thoughtline_sim.tokens import ANTHROPIC, ANTHROPIC_BOUND, Spelling
+from thoughtline_sim.rules import claude_compaction, claude_settings
+from thoughtline_sim.rules.claude_chain import (
+    BINDING_BETA,
+    Block,
+    binding,
+    chain_claims,
+    claude_of,
+    has_beta,
+    seal,
+    thinking_blocks,
+    token_field,
+)
+from thoughtline_sim.rules.claude_settings import is_thinking, mode_of, shows_text
 from thoughtline_sim.values import ModelAnswer, Rejection, last_person
 from thoughtline_sim.wires.messages import THINKING, BlockPlace, MessagesStyle, blocks_of, skeleton_of
 from thoughtline_sim.writing import digest
 
 THREADS_BETA = "message-threads-2026-08-12"
-BINDING_BETA = "thinking-binding-controls-2026-08-01"
 REDACTION_TRIGGER = (
     "ANTHROPIC_MAGIC_STRING_TRIGGER_REDACTED_THINKING_46C9A13E193C177646C7398A98432ECCCE4C1253D5E2D82641AC0E52CC2876CB"
 )
 DOCS = "https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking"
 _BLOCK_KEYS = {"thinking": {"type", "thinking", "signature"}, "redacted_thinking": {"type", "data"}}
-_READS = {"fable-5-1": ("opus-5", "opus-5-5")}
-"""Which models' blocks a model reads beside its own."""
-
-
-class Block(NamedTuple):
-    """A thinking block of a request, with its place and, if it is one of ours, its claims."""
-
-    message: int
-    position: int
-    body: JsonObject
-    claims: JsonObject | None
-
-    @property
-    def path(self) -> str:
-        return f"messages.{self.message}.content.{self.position}"
-
-
-def _token_field(block: JsonObject) -> str:
-    return "signature" if block["type"] == "thinking" else "data"
-
-
-def mode_of(exchange: SimExchange) -> str:
-    """`enabled`, `adaptive` or `off`."""
-    kind = string(as_object(exchange.body.get("thinking")).get("type"))
-    if kind in ("enabled", "adaptive"):
-        return kind
-    return "off" if exchange.profile == "classic" or kind == "disabled" else "adaptive"
-
-
-def is_thinking(exchange: SimExchange) -> bool:
-    return mode_of(exchange) != "off"
-
-
-def shows_text(exchange: SimExchange) -> bool:
-    """`display`: left out by default from 4.7 on."""
-    display = as_object(exchange.body.get("thinking")).get("display")
-    return display == "summarized" if exchange.profile in ("adaptive", "bound") else display != "omitted"
-
-
-def _spelling(exchange: SimExchange) -> Spelling:
-    return ANTHROPIC_BOUND if exchange.profile == "bound" else ANTHROPIC
 
 
 def vertex_members(exchange: SimExchange) -> Iterator[str]:
-    """Vertex: the address names the model, and the body whose version it is of."""
+    """Vertex: the address names the model, and the body whose version it is of. A beta that the model does not have is
+    refused."""
     if "model" in exchange.body:
         yield "model: Extra inputs are not permitted"
     if not exchange.body.get("anthropic_version"):  # Claude Code 2.1 names `vertex-2023-10-16`, the SDK 2.8 a day
         yield "anthropic_version: Field required"
     if ("streamRawPredict" in exchange.request.path) != (exchange.body.get("stream") is True):
         yield "stream: does not go with the method"
+    if has_beta(exchange, BINDING_BETA) and not claude_of(exchange).is_bound:
+        yield (
+            f"Unexpected value(s) `{BINDING_BETA}` for the `anthropic-beta` header. Please consult our documentation "
+            "at docs.claude.com or try again without the header."
+        )
 
 
 # minting
@@ -94,10 +68,10 @@ def sign(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: T
         "number": place.number,
         "skeleton": place.skeleton,
         "shown": digest(text) if text else "",
-        "prefix": prefix_of(exchange.body, len(objects(exchange.body.get("messages")))),
         "hidden": "" if text else piece.text,
+        **chain_claims(exchange, place, claude_compaction.prefix_after(exchange)),
     }
-    token = exchange.mint.seal(claims, ("anthropic", exchange.account), _spelling(exchange))
+    token = seal(exchange, claims)
     if isinstance(piece, Redacted):
         return {"type": "redacted_thinking", "data": token}
     return {"type": "thinking", "thinking": text, "signature": token}
@@ -108,7 +82,7 @@ def pieces_for(exchange: SimExchange, pieces: tuple[Piece, ...]) -> tuple[Piece,
     first = next((message.text for message in exchange.history if message.role == "user"), "")
     if REDACTION_TRIGGER in first:
         pieces = tuple(Redacted(piece.text) if isinstance(piece, Think) else piece for piece in pieces)
-    if exchange.profile != "bound":
+    if not _speaks_in_notes(exchange):
         return pieces
     last_call = max((place for place, piece in enumerate(pieces) if isinstance(piece, CallTool)), default=-1)
     return tuple(
@@ -117,80 +91,28 @@ def pieces_for(exchange: SimExchange, pieces: tuple[Piece, ...]) -> tuple[Piece,
     )
 
 
+def _speaks_in_notes(exchange: SimExchange) -> bool:
+    """Fable and Mythos, Opus 5.5, Sonnet 5.5, and what comes after them."""
+    model = claude_of(exchange)
+    return model.family in ("fable", "mythos") or (model.is_bound and model.family != "haiku")
+
+
 STYLE = MessagesStyle(
     sign,
     lambda digits, name, number: f"toolu_01{digest(digits, str(number))[:22]}",
     lambda digits: f"msg_01{digits[:22]}",
     pieces_for,
+    claude_compaction.leading_blocks,
 )
-
-
-def prefix_of(body: JsonObject, count: int) -> str:
-    """A digest of all that stands before a message: system, tools, earlier messages; markers and thinking left out."""
-    messages = objects(body.get("messages"))[:count]
-    called = {string(block.get("name")) for message in messages for block in blocks_of(message)}
-    tools = [
-        tool
-        for tool in objects(body.get("tools"))
-        if tool.get("defer_loading") is not True or string(tool.get("name")) in called
-    ]
-    turns = [
-        [message.get("role"), [block for block in blocks_of(message) if block.get("type") not in THINKING]]
-        for message in messages
-    ]
-    system = body.get("system")
-    system = [{"type": "text", "text": system}] if isinstance(system, str) else system or []
-    return digest(canonical(_unmarked([system, tools, turns])))
-
-
-def _unmarked(value: Json) -> Json:
-    """Without `cache_control`, wherever it stands."""
-    if isinstance(value, dict):
-        return {key: _unmarked(held) for key, held in value.items() if key != "cache_control"}
-    return [_unmarked(held) for held in value] if isinstance(value, list) else value
 
 
 # checking
 
 
-def thinking_blocks(exchange: SimExchange) -> Iterator[Block]:
-    for index, message in enumerate(objects(exchange.body.get("messages"))):
-        if message.get("role") == "assistant":
-            for position, body in enumerate(blocks_of(message)):
-                if body.get("type") in THINKING:
-                    token = string(body.get(_token_field(body)))
-                    yield Block(
-                        index,
-                        position,
-                        body,
-                        exchange.mint.open(token, ("anthropic", exchange.account), _spelling(exchange)),
-                    )
-
-
-def thinking_kind(exchange: SimExchange) -> Iterator[str]:
-    """Always-thinking models take no other type (d10); `block_binding` needs its beta (d9)."""
-    thinking = as_object(exchange.body.get("thinking"))
-    kind = string(thinking.get("type"))
-    if exchange.profile == "bound" and kind in ("disabled", "enabled"):
-        yield (
-            f'"thinking.type.{kind}" is not supported for this model. Use "thinking.type.adaptive" and '
-            '"output_config.effort" to control thinking behavior.'
-        )
-    betas = f"{exchange.request.headers.get('anthropic-beta', '')},{exchange.body.get('anthropic_beta', '')}"
-    if "block_binding" in thinking and BINDING_BETA not in betas:
-        yield f"thinking.{kind or 'adaptive'}.block_binding: Extra inputs are not permitted"
-
-
-def forced_tool(exchange: SimExchange) -> Iterator[str]:
-    """(d11)"""
-    if is_thinking(exchange) and as_object(exchange.body.get("tool_choice")).get("type") in ("any", "tool"):
-        yield "Thinking may not be enabled when tool_choice forces tool use."
-
-
 def signature_given(exchange: SimExchange) -> Iterator[str]:
     """(d5)"""
     for block in thinking_blocks(exchange):
-        field = _token_field(block.body)
+        field = token_field(block.body)
         place = f"{block.path}.{block.body['type']}.{field}"
         if field not in block.body:
             yield f"{place}: Field required"
@@ -201,13 +123,14 @@ def signature_given(exchange: SimExchange) -> Iterator[str]:
 
 
 def signature_known(exchange: SimExchange) -> Iterator[str]:
-    """(d3, d4) Minted here, for this account; by this model, unless the profile drops what another model made. Changed
-    text is no longer what was signed; in the latest turn (d2) reports that."""
+    """(d3, d4) Minted here, for this account. Before 5, another model's blocks are refused too, and text that is not
+    what was signed; in the latest turn (d2) reports that."""
     latest = last_person(exchange.history)
+    is_strict = not claude_of(exchange).drops_unreadable
     for block in thinking_blocks(exchange):
-        is_foreign = block.claims is None or (exchange.profile != "bound" and block.claims["model"] != exchange.model)
-        if is_foreign or (block.message < latest and _is_changed(block)):
-            yield f"{block.path}: Invalid `{_token_field(block.body)}` in `{block.body['type']}` block"
+        is_foreign = block.claims is None or (is_strict and block.claims["model"] != exchange.model)
+        if is_foreign or (is_strict and block.message < latest and _is_changed(block)):
+            yield f"{block.path}: Invalid `{token_field(block.body)}` in `{block.body['type']}` block"
 
 
 def _is_changed(block: Block) -> bool:
@@ -219,45 +142,16 @@ def _is_changed(block: Block) -> bool:
     return kind == "thinking" and bool(claims.get("shown")) and digest(block.body["thinking"]) != claims["shown"]
 
 
-def binding(exchange: SimExchange) -> Iterator[str]:
-    """Profile `bound`: another model's blocks are dropped; a changed prefix ends this block and all later ones (d8)."""
-    settings = as_object(as_object(exchange.body.get("thinking")).get("block_binding"))
-    dropped: list[JsonObject] = []
-    for block in thinking_blocks(exchange) if exchange.profile == "bound" else ():
-        claims = block.claims or {}
-        reason = ""
-        if not _reads(exchange.model, claims["model"]):
-            reason = "model_binding_mismatch"
-        # A prefix holds all that came before: once it is broken, so is that of every later block.
-        elif claims["prefix"] != prefix_of(exchange.body, block.message):
-            reason = "prefix_binding_mismatch"
-            if settings.get("prefix_mismatch_behavior") != "drop_block":
-                yield (
-                    f"{block.path}: Invalid `signature` in `thinking` block. The block is bound to a different "
-                    "conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "
-                    f'"drop_block". That setting requires the `{BINDING_BETA}` value in the `anthropic-beta` header.'
-                )
-        if reason:
-            dropped.append({"type": "thinking_dropped", "path": block.path, "reason": reason})
-    if exchange.profile == "bound" and (settings or dropped):
-        exchange.notes["input_transformations"] = dropped
-
-
-def _reads(model: str, maker: str) -> bool:
-    others = next((names for name, names in _READS.items() if name in model), ())
-    return maker == model or any(maker.endswith(name) for name in others)
-
-
 def latest_turn_unchanged(exchange: SimExchange) -> Iterator[str]:
-    """(d2) Blocks of the turn since the last user text: same content, same order, same neighbours, one message."""
+    """(d2) Blocks of the turn since the last user text: same content, same order, same neighbours, one message. Opus 5
+    and later take them edited, moved or left out (measured 2026-09-26)."""
     latest = last_person(exchange.history)
-    gone = {note["path"] for note in exchange.notes.get("input_transformations", [])}
-    blocks = [block for block in thinking_blocks(exchange) if block.message > latest and block.path not in gone]
+    is_strict = not claude_of(exchange).drops_unreadable
+    blocks = [block for block in thinking_blocks(exchange) if is_strict and block.message > latest]
     messages = objects(exchange.body.get("messages"))
     for block in blocks:
         siblings = [other for other in blocks if other.message == block.message]
-        fits = bool(gone) or _fits(block, siblings, blocks_of(messages[block.message]))
-        if _is_changed(block) or not fits:
+        if _is_changed(block) or not _fits(block, siblings, blocks_of(messages[block.message])):
             yield (
                 f"{block.path}: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be "
                 "modified. These blocks must remain as they were in the original response."
@@ -297,8 +191,9 @@ def server_tools_paired(exchange: SimExchange) -> Iterator[str]:
 
 
 def last_block_not_thinking(exchange: SimExchange) -> Iterator[str]:
-    """(d7)"""
-    for index, message in enumerate(objects(exchange.body.get("messages"))):
+    """(d7) Opus 5 and later take thinking behind a call (measured 2026-09-26)."""
+    is_strict = not claude_of(exchange).drops_unreadable
+    for index, message in enumerate(objects(exchange.body.get("messages")) if is_strict else ()):
         blocks = blocks_of(message)
         if message.get("role") == "assistant" and blocks and blocks[-1].get("type") in THINKING:
             yield f"messages.{index}: The final block in an assistant message cannot be `thinking`."
@@ -345,10 +240,16 @@ def thread_known(exchange: SimExchange) -> Iterator[str | Rejection]:
         yield thread_not_found("No thread state was found for `previous_message_id`.")
 
 
-RULES: tuple[Callable[[SimExchange], Iterator[str]], ...] = (
-    thinking_kind,
-    forced_tool,
+RULES: tuple[Callable[[SimExchange], Iterator[str | Rejection]], ...] = (
+    claude_settings.thinking_kind,
+    claude_settings.budget_fits,
+    claude_settings.binding_beta_given,
+    claude_settings.effort_fits,
+    claude_settings.forced_tool,
+    claude_settings.edits_fit,
+    claude_settings.no_prefill,
     signature_given,
+    claude_compaction.blocks_fit,
     signature_known,
     binding,
     latest_turn_unchanged,

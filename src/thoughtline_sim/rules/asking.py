@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from thoughtline_sim.exchange import SimExchange
 from thoughtline_sim.reading import as_object, objects, string
-
-_UNSAMPLED = re.compile(r"(opus|sonnet|haiku)-(4-[7-9]|[5-9])|fable|mythos")
-_BOTH = re.compile(r"claude-3|(opus|sonnet)-4-2025")
-_THINKS = "when thinking is enabled or in adaptive mode."
 
 _CLAUDE_TOOLS = (
     *("advisor_", "bash_", "code_execution_", "computer_", "custom", "mcp_toolset", "memory_", "text_editor_"),
@@ -20,24 +15,6 @@ _XAI_TOOLS = (
     *("function", "web_search", "x_search", "collections_search", "file_search", "code_execution"),
     *("code_interpreter", "mcp", "shell"),
 )
-
-
-def claude_sampling(exchange: SimExchange) -> Iterator[str]:
-    """Opus 4.7 and later take no sampling; those before not while they think, and since 4.1 not both of two."""
-    temperature, top_p, top_k = (exchange.body.get(name) for name in ("temperature", "top_p", "top_k"))
-    if _UNSAMPLED.search(exchange.model):
-        refused = {"temperature": temperature not in (None, 1), "top_p": top_p not in (None, 1)}
-        refused["top_k"] = top_k is not None
-        yield from (f"`{name}` is deprecated for this model." for name, is_refused in refused.items() if is_refused)
-        return
-    if exchange.thinks and temperature not in (None, 1):
-        yield f"`temperature` may only be set to 1 {_THINKS}"
-    if exchange.thinks and top_k is not None:
-        yield f"`top_k` must be unset {_THINKS}"
-    if exchange.thinks and isinstance(top_p, (int, float)) and top_p < 0.95:
-        yield f"`top_p` must be greater than or equal to 0.95 or unset {_THINKS}"
-    if temperature is not None and top_p is not None and not _BOTH.search(exchange.model):
-        yield "`temperature` and `top_p` cannot both be specified for this model. Please use only one."
 
 
 def claude_tool_kinds(exchange: SimExchange) -> Iterator[str]:
@@ -98,7 +75,7 @@ def converse_results(exchange: SimExchange) -> Iterator[str]:
 
 
 def gemini_tools_together(exchange: SimExchange) -> Iterator[str]:
-    """Functions and Google's own tools: 2.5 has no word for it, 3 wants to be told so."""
+    """Functions and Google's own tools: 2.5 has no word for it, 3 wants to be told so, but for Vertex (recorded)."""
     kinds = [name for tool in objects(exchange.body.get("tools")) for name, value in tool.items() if value is not None]
     functions = [name for name in kinds if name in ("functionDeclarations", "function_declarations")]
     if not functions or len(functions) == len(kinds):
@@ -106,7 +83,8 @@ def gemini_tools_together(exchange: SimExchange) -> Iterator[str]:
     config = as_object(exchange.body.get("toolConfig") or exchange.body.get("tool_config"))
     if "2.5" in exchange.model:
         yield "Tool use with function calling is unsupported by the model."
-    if config.get("includeServerSideToolInvocations") is not True:
+    is_vertex = "/projects/" in exchange.request.path or "/publishers/" in exchange.request.path
+    if not is_vertex and config.get("includeServerSideToolInvocations") is not True:
         yield (
             "Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with Function "
             "calling."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from hashlib import sha256
 from urllib.parse import quote
 
@@ -16,7 +16,7 @@ from thoughtline_sim.exchange import Rule, SimExchange
 from thoughtline_sim.pieces import Thought
 from thoughtline_sim.reading import JsonObject, as_object, objects
 from thoughtline_sim.refusals import bedrock_error
-from thoughtline_sim.rules import anthropic, asking
+from thoughtline_sim.rules import anthropic, asking, claude_settings
 from thoughtline_sim.values import HttpRequest, ModelAnswer, Rejection
 from thoughtline_sim.wires import messages
 from thoughtline_sim.wires.converse import claude_message, is_claude
@@ -34,8 +34,9 @@ _WRONG = (
     "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key "
     "and signing method. Consult the service documentation for details."
 )
-_NO_PREFILL = ("sonnet-5", "fable-5", "opus-5")
 _UPSTREAM = "The model returned the following errors: "
+_BARE = ("Invalid `signature`", "block_binding", "assistant message prefill")
+"""Parts of Claude's sentences that Amazon passes on as they are."""
 
 
 def signature_holds(exchange: SimExchange) -> Iterator[Rejection]:
@@ -101,12 +102,6 @@ def takes_no_signature(exchange: SimExchange) -> Iterator[str]:
         yield f"This model doesn't support the {field} field. Remove {field} and try again."
 
 
-def no_prefill(exchange: SimExchange) -> Iterator[str]:
-    is_prefilled = bool(exchange.history) and exchange.history[-1].role == "assistant"
-    if is_prefilled and any(name in exchange.model for name in _NO_PREFILL):
-        yield "This model does not support assistant message prefill. The conversation must end with a user message."
-
-
 def invoke_members(exchange: SimExchange) -> Iterator[str]:
     """InvokeModel: the address says the model and whether to stream, the body whose version it is of."""
     again = ", please reformat your input and try again."
@@ -133,10 +128,13 @@ def as_messages(exchange: SimExchange) -> SimExchange:
     return exchange._replace(body=body)
 
 
-def _claude(rule: Callable[[SimExchange], Iterator[str]]) -> Rule:
+def _claude(rule: Rule) -> Rule:
+    """A rule of Claude's. Most of its sentences come with Amazon's before them."""
+
     def check(exchange: SimExchange) -> Iterator[str]:
-        for sentence in rule(as_messages(exchange)) if is_claude(exchange.model) else ():
-            is_bare = "Invalid `signature`" in sentence or "block_binding" in sentence
+        for found in rule(as_messages(exchange)) if is_claude(exchange.model) else ():
+            sentence = found if isinstance(found, str) else found.message
+            is_bare = any(words in sentence for words in _BARE)
             yield sentence if is_bare else _UPSTREAM + sentence
 
     return check
@@ -146,7 +144,7 @@ def is_thinking(exchange: SimExchange) -> bool:
     """Claude by `thinking`; Nova by `reasoningConfig`, off by default; the others think."""
     fields = as_object(exchange.body.get("additionalModelRequestFields"))
     if is_claude(exchange.model):
-        return anthropic.is_thinking(exchange._replace(body=fields))
+        return claude_settings.is_thinking(exchange._replace(body=fields))
     if "nova" in exchange.model:
         return as_object(fields.get("reasoningConfig")).get("type") == "enabled"
     return True
@@ -166,9 +164,8 @@ INVOKE_STYLE = STYLE._replace(thinking=anthropic.sign, pieces=anthropic.pieces_f
 INVOKE_RULES: tuple[Rule, ...] = (
     signature_holds,
     invoke_members,
-    no_prefill,
     asking.claude_tool_kinds,
-    asking.claude_sampling,
+    claude_settings.sampling_fits,
     asking.claude_results,
     *anthropic.RULES,
 )
@@ -177,9 +174,8 @@ RULES: tuple[Rule, ...] = (
     takes_no_reasoning,
     text_not_null,
     takes_no_signature,
-    no_prefill,
     asking.converse_tools_given,
     asking.converse_results,
-    _claude(asking.claude_sampling),
+    _claude(claude_settings.sampling_fits),
     *(_claude(rule) for rule in anthropic.RULES),
 )

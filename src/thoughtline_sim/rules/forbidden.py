@@ -57,13 +57,21 @@ def cerebras_properties(exchange: SimExchange) -> Iterator[str]:
         yield "\n".join(f"{place}: property '{place}' is unsupported" for place in places)
 
 
+def ollama_model_thinks(model: str) -> bool:
+    return not model.startswith(_NOT_THINKING)
+
+
 def ollama_thinks(exchange: SimExchange) -> bool:
-    return exchange.body.get("think") is not False and not exchange.model.startswith(_NOT_THINKING)
+    return exchange.body.get("think") is not False and ollama_model_thinks(exchange.model)
 
 
 def ollama_can_think(exchange: SimExchange) -> Iterator[str]:
-    if exchange.body.get("think") and exchange.model.startswith(_NOT_THINKING):
+    """Levels are gpt-oss's alone before 0.17.7 (the profile `0.17`)."""
+    think = exchange.body.get("think")
+    if think and not ollama_model_thinks(exchange.model):
         yield f'"{exchange.model}" does not support thinking'
+    if isinstance(think, str) and exchange.profile == "0.17" and "gpt-oss" not in exchange.model:
+        yield f'think value "{think}" is not supported for this model'
 
 
 def ollama_effort_known(exchange: SimExchange) -> Iterator[str]:

@@ -74,10 +74,13 @@ def _corrupted(exchange: SimExchange) -> str:
 
 
 def _is_good(exchange: SimExchange, call: InputCall) -> bool:
+    """A call has its own signature, or that of a call in the same request: clients copy it to every call of a parallel
+    set (ruby_llm, recorded and answered; goose 1.34, also where it writes each call as a step of its own)."""
     if is_sentinel(call.signature):
         return True
-    bound = bound_to(exchange, call.name, call.arguments)
-    return exchange.mint.open(call.signature, bound, spelling_for(exchange.model)) is not None
+    calls = [other for message in exchange.history for other in message.calls]
+    bounds = {bound_to(exchange, other.name, other.arguments) for other in (call, *calls)}
+    return any(exchange.mint.open(call.signature, one, spelling_for(exchange.model)) is not None for one in bounds)
 
 
 # Interactions
@@ -93,7 +96,7 @@ def previous_known(exchange: SimExchange) -> Iterator[Rejection]:
 
 def thoughts_lead_to_calls(exchange: SimExchange) -> Iterator[str]:
     """Of each turn since the last words of the user: a call stands behind a thought. Older models don't mind."""
-    if is_2_5(exchange.model):
+    if is_2_5(exchange.model) or exchange.model.endswith("3.5-flash"):
         return
     has_thought = False
     for message in exchange.history[last_person(exchange.history) + 1 :]:
@@ -103,7 +106,10 @@ def thoughts_lead_to_calls(exchange: SimExchange) -> Iterator[str]:
 
 
 def signatures_open(exchange: SimExchange) -> Iterator[str]:
+    """A thought that has none must not come back (js-genai#1735)."""
     for message in exchange.history:
+        if message.raw.get("type") == "thought" and not message.raw.get("signature"):
+            yield "Request contains an invalid argument."
         signature = string(message.raw.get("signature"))
         if signature and exchange.mint.open(signature, interactions.bound_to(exchange), GEMINI) is None:
             yield "Corrupted thought signature."

@@ -16,7 +16,7 @@ from thoughtline_sim import refusals
 from thoughtline_sim.exchange import Reject, Rule, SimExchange
 from thoughtline_sim.pieces import Say
 from thoughtline_sim.reading import JsonObject, as_object, objects, string
-from thoughtline_sim.rules import anthropic, gemini, presence, responses
+from thoughtline_sim.rules import anthropic, gemini, presence, responses, switches
 from thoughtline_sim.tokens import OPENAI
 from thoughtline_sim.values import InputMessage, ModelAnswer, Rejection
 from thoughtline_sim.wires import messages
@@ -110,7 +110,8 @@ def _thinking(entry: JsonObject) -> JsonObject:
     return {"type": "thinking", "thinking": string(entry.get("text")), "signature": string(entry.get("signature"))}
 
 
-def _anthropic(exchange: SimExchange) -> Iterator[str]:
+def _anthropic(exchange: SimExchange) -> Iterator[str | Rejection]:
+    """Anthropic's rules of 2025: OpenRouter does not enforce the chain (its page on Claude 5.5)."""
     upstream = as_messages(exchange)
     for rule in anthropic.RULES:
         yield from rule(upstream)
@@ -202,6 +203,7 @@ def upstream_of(model: str) -> Upstream:
 
 def upstream_agrees(exchange: SimExchange) -> Iterator[Rejection]:
     """The one rule: what the upstream refuses, wrapped."""
+    yield from switches.openrouter_mandatory(exchange)
     upstream = upstream_of(exchange.model)
     for found in upstream.rule(exchange):
         rejection = upstream.reject(found) if isinstance(found, str) else found
@@ -222,6 +224,7 @@ STYLE = OPENAI_CHAT._replace(
     reply_id=lambda digits: f"gen-1763200000-{digits[:20]}",
     put_reasoning=_put_reasoning,
     message_extras={"refusal": None},
+    chunk_extras={},
     first_delta=None,
     usage_in="last",
     comment=b": OPENROUTER PROCESSING\n\n",

@@ -32,11 +32,6 @@ def deepseek_is_thinking(exchange: SimExchange) -> bool:
     return _has_switched_on(exchange) if exchange.model == "deepseek-chat" else is_thinking(exchange)
 
 
-def kimi_is_thinking(exchange: SimExchange) -> bool:
-    """K2-thinking and K3 can't be switched off."""
-    return "thinking" in exchange.model or "k3" in exchange.model or is_thinking(exchange)
-
-
 def mimo_is_thinking(exchange: SimExchange) -> bool:
     """On by default but for v2-flash."""
     is_default = as_object(exchange.body.get("thinking")).get("type") is None
@@ -54,7 +49,9 @@ def has_block(message: InputMessage) -> bool:
 
 
 def has_item(message: InputMessage) -> bool:
-    return kind_of(message.raw) == "reasoning"
+    """Text in the clear: another provider's ciphertext is none."""
+    parts = objects(message.raw.get("content"))
+    return kind_of(message.raw) == "reasoning" and any(part.get("type") == "reasoning_text" for part in parts)
 
 
 # DeepSeek

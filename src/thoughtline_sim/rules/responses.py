@@ -8,9 +8,18 @@ from itertools import pairwise
 from thoughtline_sim.exchange import PLAIN_MODELS, Rule, SimExchange
 from thoughtline_sim.reading import JsonObject, as_object, objects, string
 from thoughtline_sim.refusals import openai_error
+from thoughtline_sim.rules import openai_preserved, openai_settings
 from thoughtline_sim.tokens import OPENAI, XAI
 from thoughtline_sim.values import Rejection
-from thoughtline_sim.wires.responses import history_of, includes_ciphertext, is_hosted, items_of, kind_of, openai_bound
+from thoughtline_sim.wires.responses import (
+    history_of,
+    includes_ciphertext,
+    is_hosted,
+    is_stored,
+    items_of,
+    kind_of,
+    openai_bound,
+)
 
 MAX_CALL_ID = 40
 
@@ -58,25 +67,15 @@ def no_duplicates(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def status_not_null(exchange: SimExchange) -> Iterator[Rejection]:
+    """A call may have none (recorded on gpt-5)."""
     for index, item in enumerate(items_of(exchange.body)):
-        if "status" in item and item["status"] is None:
+        if "status" in item and item["status"] is None and kind_of(item) != "function_call":
             place = f"input[{index}].status"
             message = (
                 f"Invalid type for '{place}': expected one of 'in_progress', 'completed', or 'incomplete', but got "
                 "null instead."
             )
             yield openai_error(message, param=place, code="invalid_type")
-
-
-def effort_supported(exchange: SimExchange) -> Iterator[Rejection]:
-    """Recorded for o4-mini."""
-    effort = as_object(exchange.body.get("reasoning")).get("effort")
-    if exchange.model.startswith(("o1", "o3", "o4")) and effort not in (None, "low", "medium", "high"):
-        message = (
-            f"Unsupported value: '{effort}' is not supported with the '{exchange.model}' model. Supported values are: "
-            "'low', 'medium', and 'high'."
-        )
-        yield openai_error(message, param="reasoning.effort", code="unsupported_value")
 
 
 def _sealed_items(exchange: SimExchange) -> Iterator[JsonObject]:
@@ -140,8 +139,9 @@ def _made_with(exchange: SimExchange, item: JsonObject) -> tuple[list[JsonObject
 
 
 def reasoning_has_follower(exchange: SimExchange) -> Iterator[Rejection]:
-    """A reasoning item with an id must stand right before the item it was made with."""
-    items = [*history_of(exchange), *items_of(exchange.body), {}]
+    """A reasoning item with an id must stand right before the item it was made with, unless nothing is stored: nine
+    recordings with `store: false` and ciphertext were taken."""
+    items = [*history_of(exchange), *items_of(exchange.body), {}] if is_stored(exchange) else []
     for item, follower in pairwise(items):
         made, place = _made_with(exchange, item)
         is_led = item.get("type") == "reasoning" and 0 <= place < len(made) - 1
@@ -152,8 +152,9 @@ def reasoning_has_follower(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def item_has_reasoning(exchange: SimExchange) -> Iterator[Rejection]:
-    """What has an id needs the reasoning that stood before it: a message, a call, also one of the provider's own."""
-    items = [*history_of(exchange), *items_of(exchange.body)]
+    """What has an id needs the reasoning that stood before it: a message, a call, also one of the provider's own.
+    Unless nothing is stored, as above."""
+    items = [*history_of(exchange), *items_of(exchange.body)] if is_stored(exchange) else []
     present = {string(item.get("id")) for item in items}
     for item in items:
         kind = kind_of(item)
@@ -168,7 +169,10 @@ def item_has_reasoning(exchange: SimExchange) -> Iterator[Rejection]:
 
 OPENAI_RULES: tuple[Rule, ...] = (
     no_frame_members,
-    effort_supported,
+    openai_settings.codex_stores_nothing,
+    openai_settings.effort_supported,
+    openai_settings.sampling_supported,
+    openai_settings.may_summarize,
     previous_known,
     conversation_known,
     status_not_null,
@@ -179,6 +183,7 @@ OPENAI_RULES: tuple[Rule, ...] = (
     hosted_named,
     reasoning_has_follower,
     item_has_reasoning,
+    openai_preserved.reasoning_preserved,
 )
 
 
@@ -232,15 +237,11 @@ def chat_call_ids_fit(exchange: SimExchange) -> Iterator[Rejection]:
                 yield openai_error(message_text, param=place, code="string_above_max_length")
 
 
-def chat_effort_with_tools(exchange: SimExchange) -> Iterator[Rejection]:
-    """Recorded for gpt-5.4-mini; the recording kept nothing of the error but its message."""
-    effort = exchange.body.get("reasoning_effort")
-    if exchange.model.startswith("gpt-5.4") and exchange.body.get("tools") and effort not in (None, "none"):
-        message = (
-            f"Function tools with reasoning_effort are not supported for {exchange.model} in /v1/chat/completions. "
-            "Please use /v1/responses instead."
-        )
-        yield openai_error(message, param="reasoning_effort")
-
-
-CHAT_RULES: tuple[Rule, ...] = (chat_parameters_known, chat_call_ids_fit)
+CHAT_RULES: tuple[Rule, ...] = (
+    chat_parameters_known,
+    openai_settings.has_chat,
+    openai_settings.chat_effort_supported,
+    openai_settings.chat_tools_supported,
+    openai_settings.chat_sampling_supported,
+    chat_call_ids_fit,
+)

@@ -110,6 +110,10 @@ class ChatStyle(NamedTuple):
     put_reasoning: Callable[[SimExchange, ModelAnswer, JsonObject], JsonObject]
     no_content: JsonObject = _NULL
     message_extras: JsonObject = _NONE
+    choice_extras: JsonObject = _NONE
+    reply_extras: JsonObject = _NONE
+    chunk_extras: JsonObject = _NONE
+    """Members without content that the family's own SDKs require: of a choice, of a whole answer, of a chunk."""
     first_delta: JsonObject | None = None
     """What stands beside the role in a first chunk of its own; `None` repeats the role in every delta."""
     splits_arguments: bool = True
@@ -147,11 +151,13 @@ def _write(style: ChatStyle, exchange: SimExchange, answer: ModelAnswer) -> Json
         "object": "chat.completion",
         "created": answer.created,
         "model": answer.model,
-        "choices": [{"index": 0, "message": message, "finish_reason": answer.finish}],
+        "choices": [{"index": 0, "message": message, **style.choice_extras, "finish_reason": answer.finish}],
+        **style.reply_extras,
         "usage": {
             "prompt_tokens": answer.usage.input,
             "completion_tokens": answer.usage.output,
             "total_tokens": answer.usage.total,
+            "prompt_tokens_details": {"cached_tokens": answer.usage.cached},
             "completion_tokens_details": {"reasoning_tokens": answer.usage.reasoning},
         },
     }
@@ -161,8 +167,9 @@ def _frames(style: ChatStyle, exchange: SimExchange, whole: JsonObject, chunk_ch
     (choice,) = whole["choices"]
     usage = {"usage": whole["usage"]}
     head = {"id": whole["id"], "object": "chat.completion.chunk", "created": whole["created"], "model": whole["model"]}
+    head |= style.chunk_extras
     chunks = [
-        {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+        {**head, "choices": [{"index": 0, "delta": delta, **style.choice_extras, "finish_reason": None}]}
         for delta in _deltas(style, choice["message"], chunk_chars)
     ]
     chunks[-1]["choices"][0]["finish_reason"] = choice["finish_reason"]

@@ -38,6 +38,12 @@ def _field(name: str) -> Callable[[SimExchange, ModelAnswer, JsonObject], JsonOb
     return put
 
 
+def _grok_field(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
+    """Grok 3 shows its reasoning; later models have no field for it on chat."""
+    is_shown = "grok-3" in answer.model and bool(answer.thinking)
+    return {**message, "reasoning_content": answer.thinking} if is_shown else message
+
+
 def _always_field(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
     """Where the field must come back, it is there even if the model thought nothing."""
     return {**message, "reasoning_content": answer.thinking} if exchange.thinks else message
@@ -101,6 +107,7 @@ def _google(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> 
 
 
 _EMPTY = {"content": ""}
+_UNSAID: JsonObject = {"service_tier": "default", "system_fingerprint": None}
 
 DEEPSEEK = ChatStyle(
     uuid_of,
@@ -136,13 +143,16 @@ OPENAI = ChatStyle(
     _call_id,
     lambda exchange, answer, message: message,
     message_extras={"refusal": None, "annotations": []},
+    choice_extras={"logprobs": None},
+    reply_extras=_UNSAID,
+    chunk_extras=_UNSAID,
     first_delta=_EMPTY,
     usage_in="asked",
 )
 XAI = ChatStyle(
     uuid_of,
     lambda digits, name, number: f"call_{int(digest(digits, str(number))[:8], 16) % 10**8:08d}",
-    _field("reasoning_content"),
+    _grok_field,
     no_content=_EMPTY,
     splits_arguments=False,
     usage_in="own",
@@ -168,3 +178,4 @@ VLLM = OPENAI._replace(
     put_reasoning=_field("reasoning"),
 )
 COPILOT = OPENAI._replace(put_reasoning=_copilot, message_extras={}, usage_in="own")
+LLAMACPP = OPENAI._replace(put_reasoning=_field("reasoning_content"), message_extras={}, usage_in="own")

@@ -120,7 +120,9 @@ def _thought(exchange: SimExchange, piece: Thought) -> JsonObject:
     """The summary stands in it if asked for."""
     shows = as_object(exchange.body.get("generation_config")).get("thinking_summaries") == "auto"
     summary = {"summary": [{"type": "text", "text": piece.text}]} if shows and piece.text else {}
-    return {"type": "thought", "signature": _seal(exchange, piece.text), **summary}
+    # js-genai#1735 (2026-06): these two give a thought without a signature beside its summary.
+    is_unsigned = shows and exchange.model.endswith(("2.5-flash", "3.5-flash"))
+    return {"type": "thought", "signature": "" if is_unsigned else _seal(exchange, piece.text), **summary}
 
 
 def _seal(exchange: SimExchange, text: str) -> str:

@@ -39,6 +39,8 @@ class MessagesStyle(NamedTuple):
     call_id: Callable[[str, str, int], str]
     reply_id: Callable[[str], str]
     pieces: Callable[[SimExchange, tuple[Piece, ...]], tuple[Piece, ...]] = lambda exchange, pieces: pieces
+    leading: Callable[[SimExchange], tuple[list[JsonObject], bool]] = lambda exchange: ([], False)
+    """Blocks that the provider puts before the model's, and whether the answer ends with them."""
 
 
 def problem_of(body: JsonObject) -> str | None:
@@ -111,13 +113,14 @@ def skeleton_of(blocks: list[JsonObject]) -> str:
 
 
 def _write(style: MessagesStyle, exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
+    leading, is_all = style.leading(exchange)
     return {
         "model": answer.model,
         "id": style.reply_id(answer.id),
         "type": "message",
         "role": "assistant",
-        "content": written_blocks(style, exchange, answer),
-        "stop_reason": STOPS[answer.finish],
+        "content": leading if is_all else [*leading, *written_blocks(style, exchange, answer)],
+        "stop_reason": "compaction" if is_all else STOPS[answer.finish],
         "stop_sequence": None,
         "usage": {
             "input_tokens": answer.usage.input,
@@ -194,7 +197,9 @@ def events_of(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
 
 
 def _opened(block: JsonObject) -> JsonObject:
-    """A block as it is announced: what deltas bring is empty."""
+    """A block as it is announced: what deltas bring is empty. A signed compaction comes whole."""
+    if block["type"] == "compaction":
+        return block if "signature" in block else {**block, "content": None}
     empty: JsonObject = {"thinking": "", "signature": "", "text": "", "input": {}}
     return {key: empty.get(key, value) for key, value in block.items()}
 
@@ -209,6 +214,8 @@ def _deltas(block: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
         case "text":
             for piece in pieces_of(block["text"], chunk_chars):
                 yield {"type": "text_delta", "text": piece}
+        case "compaction" if "signature" not in block:
+            yield {"type": "compaction_delta", "content": block["content"]}
         case "tool_use" | "server_tool_use":
             yield {"type": "input_json_delta", "partial_json": ""}
             for piece in pieces_of(compact(block["input"]).decode() if block["input"] else "", chunk_chars):
@@ -233,3 +240,11 @@ PLAIN = MessagesStyle(
 KIMI = MessagesStyle(
     _decorated, lambda digits, name, number: f"functions.{name}:{number}", lambda digits: f"msg_{digits[:24]}"
 )
+
+
+def _hidden(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Thought) -> JsonObject:
+    """Meta: reasoning that nobody can read."""
+    return {"type": "redacted_thinking", "data": digest(answer.id, str(place.number)) * 4}
+
+
+META = PLAIN._replace(thinking=_hidden)

@@ -6,7 +6,8 @@ end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple, assert_never
 
@@ -15,13 +16,15 @@ from thoughtline_sim.exchange import SimExchange, WireFormat
 from thoughtline_sim.ledger import StoredResponse
 from thoughtline_sim.model import OfferedTools, offered
 from thoughtline_sim.pieces import CallTool, Hosted, Redacted, Say, Think, Thought
-from thoughtline_sim.reading import JsonObject, as_object, call_arguments, objects, string, text_of
+from thoughtline_sim.reading import JsonObject, as_object, call_arguments, canonical, objects, string, text_of
 from thoughtline_sim.values import InputCall, InputMessage, ModelAnswer, Role
 from thoughtline_sim.wires.messages import arguments_of
 from thoughtline_sim.writing import compact, digest, pieces_of, uuid_of
 
 MODEL_ITEMS = ("reasoning", "function_call", "custom_tool_call")
 _RESULTS = ("function_call_output", "custom_tool_call_output")
+_GROK_SEALED = re.compile(r"grok-(4\.[7-9]|[5-9])")
+"""Models of xAI that always give ciphertext."""
 
 
 class ResponsesStyle(NamedTuple):
@@ -86,6 +89,21 @@ def is_hosted(item: JsonObject) -> bool:
     return kind_of(item).endswith("_call") and kind_of(item) not in MODEL_ITEMS
 
 
+def is_model_item(item: JsonObject) -> bool:
+    return kind_of(item) in MODEL_ITEMS or is_hosted(item) or item.get("role") == "assistant"
+
+
+def prefix_digest(items: Iterable[JsonObject]) -> str:
+    """What was said before a reasoning item: ids, states and other reasoning are no part of it."""
+    history = [
+        {name: value for name, value in item.items() if name not in ("id", "status", "phase", "type")}
+        for item in items
+        if kind_of(item) != "reasoning"
+    ]
+    words = [{**item, "content": text_of(item["content"])} if "content" in item else item for item in history]
+    return digest(canonical(words))
+
+
 def _thoughts(item: JsonObject) -> tuple[str, ...]:
     """The ciphertext is what must come back; without one, the text, or the id of what is kept."""
     held = string(item.get("encrypted_content")) or text_of(item.get("content")) or text_of(item.get("summary"))
@@ -139,7 +157,7 @@ def _write(style: ResponsesStyle, exchange: SimExchange, answer: ModelAnswer) ->
         "output": output,
         "usage": {
             "input_tokens": answer.usage.input,
-            "input_tokens_details": {"cached_tokens": 0},
+            "input_tokens_details": {"cached_tokens": answer.usage.cached},
             "output_tokens": answer.usage.output,
             "output_tokens_details": {"reasoning_tokens": answer.usage.reasoning},
             "total_tokens": answer.usage.total,
@@ -279,7 +297,8 @@ def _summary(exchange: SimExchange, piece: Thought) -> list[JsonObject]:
 def _openai_reasoning(exchange: SimExchange, answer: ModelAnswer, item_id: str, piece: Thought) -> JsonObject:
     item: JsonObject = {"id": item_id, "type": "reasoning", "summary": _summary(exchange, piece)}
     if wants_ciphertext(exchange):
-        claims = {"item": item_id, "model": answer.model, "text": piece.text}
+        before = (*history_of(exchange), *items_of(exchange.body))
+        claims = {"item": item_id, "model": answer.model, "text": piece.text, "after": prefix_digest(before)}
         item["encrypted_content"] = exchange.mint.seal(claims, openai_bound(exchange), tokens.OPENAI)
     return item
 
@@ -288,7 +307,7 @@ def _xai_reasoning(exchange: SimExchange, answer: ModelAnswer, item_id: str, pie
     """The summary is always shown; ciphertext is bound to nothing but its maker."""
     shown = [{"text": piece.text, "type": "summary_text"}] if piece.text else []
     item: JsonObject = {"id": item_id, "summary": shown, "type": "reasoning", "status": "completed"}
-    if wants_ciphertext(exchange):
+    if wants_ciphertext(exchange) or _GROK_SEALED.search(answer.model):
         item["encrypted_content"] = exchange.mint.seal({"text": piece.text}, ("xai",), tokens.XAI)
     return item
 

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
+
 from tests.commands.doctor.scripted_servers import closed_port
 from tests.sim.served_simulators import served
 
@@ -93,3 +95,49 @@ def test_flags_are_looked_at_too(tmp_path: Path) -> None:
     assert result.returncode == 1
     assert "nothing listens" in result.stdout
     assert "warn  store" in result.stdout
+
+
+def served_by(folder: Path, *arguments: str) -> tuple[subprocess.Popen[str], int]:
+    """A gateway of this home, and its port."""
+    port = closed_port()
+    words = [sys.executable, "-m", "thoughtline.cli", "serve", "--port", str(port), *arguments]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("THOUGHTLINE_", "XDG_"))}
+    process = subprocess.Popen(
+        words, cwd=folder, env=environment | {"HOME": str(folder)}, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    assert any("listening" in line for line in process.stderr)
+    return process, port
+
+
+def test_without_settings_what_the_gateway_was_asked_for_is_checked(tmp_path: Path) -> None:
+    """The advertised use has no file: the running gateway knows which providers it was asked for."""
+    process, port = served_by(tmp_path, "--upstream", f"http://127.0.0.1:{closed_port()}", "--provider", "kimi")
+    try:
+        answer = httpx.post(f"http://127.0.0.1:{port}/kimi/v1/chat/completions", json={"model": "m", "messages": []})
+        assert answer.status_code == 502
+        result = doctor(tmp_path, "--port", str(port), "--json")
+    finally:
+        process.kill()
+        process.wait()
+    names = [check["name"] for check in json.loads(result.stdout)["checks"]]
+    assert "upstream kimi" in names
+
+
+def test_what_was_not_checked_is_not_called_well(tmp_path: Path) -> None:
+    """Without settings and without a gateway no provider is asked, and the report says so."""
+    result = doctor(tmp_path)
+    assert "skip  upstreams" in result.stdout
+    assert "skip  clock" in result.stdout
+    assert "name one: doctor PROVIDER" in result.stdout
+
+
+def test_a_named_provider_is_checked(tmp_path: Path) -> None:
+    """Also one that no settings speak of; a misspelt one is told."""
+    result = doctor(tmp_path, "vllm", "--json")
+    checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
+    assert checks["upstream vllm"]["state"] == "fail"
+    assert "nothing listens there" in checks["upstream vllm"]["message"]
+    result = doctor(tmp_path, "depseek")
+    assert result.returncode == 1
+    assert "did you mean deepseek?" in result.stdout

@@ -16,12 +16,13 @@ HI = [{"role": "user", "content": "hi"}]
 TOOL = {"name": "look", "input_schema": {"type": "object"}}
 
 
-def answer_to(simulator: str, path: str, body: Json, profile: str = "") -> tuple[int, str]:
+def answer_to(
+    simulator: str, path: str, body: Json, profile: str = "", *, headers: dict[str, str] | None = None
+) -> tuple[int, str]:
     row = SIMULATORS[simulator]
     simulation = Simulation(row, profile or row.profiles[0], 7, lambda: 0.0)
-    response = simulation.respond(
-        HttpRequest("POST", path, {}, {"authorization": "Bearer k"}, json.dumps(body).encode())
-    )
+    all_headers = {"authorization": "Bearer k", **(headers or {})}
+    response = simulation.respond(HttpRequest("POST", path, {}, all_headers, json.dumps(body).encode()))
     return response.status, b"".join(response.frames).decode()
 
 
@@ -57,7 +58,7 @@ def answer_to(simulator: str, path: str, body: Json, profile: str = "") -> tuple
 def test_anthropic(model: str, members: Json, sentence: str) -> None:
     """Anthropic's own sentences."""
     body = {"model": model, "max_tokens": 2000, "messages": HI, **members}
-    status, answer = answer_to("anthropic", "/v1/messages", body, "adaptive" if "opus-4-8" in model else "classic")
+    status, answer = answer_to("anthropic", "/v1/messages", body)
     assert (status, sentence in json.loads(answer).get("error", {}).get("message", "")) == (
         400 if sentence else 200,
         True,

@@ -45,5 +45,6 @@ def test_bedrock_redacted() -> None:
 def test_bedrock_binding_without_its_beta() -> None:
     """The beta stands in the additional fields there."""
     fields = {"thinking": {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}}
-    dialogue = Dialogue(BEDROCK, "hi", additionalModelRequestFields=fields)
+    case = BEDROCK._replace(model="us.anthropic.claude-opus-5-5")
+    dialogue = Dialogue(case, "hi", additionalModelRequestFields=fields)
     assert dialogue.post().json() == {"message": "thinking.adaptive.block_binding: Extra inputs are not permitted"}

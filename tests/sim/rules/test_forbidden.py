@@ -173,7 +173,7 @@ VIOLATIONS = (
     ),
     Violation(
         "bedrock prefill",
-        case_of("bedrock", "bedrock_converse", "claude")._replace(model="us.anthropic.claude-sonnet-5"),
+        case_of("bedrock", "bedrock_converse", "claude")._replace(model="us.anthropic.claude-sonnet-5", extra={}),
         called,
         (ends_with_assistant,),
         {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.sim.faces import Dialogue
 from tests.sim.rules.test_gemini import google
 from tests.sim.violations import called, case_of, flipped, other_account
@@ -43,3 +45,14 @@ def test_an_interaction_that_was_not_kept() -> None:
         assert dialogue.post().status_code == status
     dialogue.body["previous_interaction_id"] = "v1_nobody"
     assert dialogue.post().json()["error"]["status"] == "NOT_FOUND"
+
+
+@pytest.mark.parametrize("model", ["gemini-2.5-flash", "gemini-3.5-flash"])
+def test_a_thought_without_a_signature(model: str) -> None:
+    """Beside a summary two models give one, and refuse it when it comes back (js-genai#1735)."""
+    dialogue = called(INTERACTIONS._replace(model=model), f"unsigned {model}")
+    assert dialogue.history[1]["signature"] == ""
+    response = dialogue.post()
+    assert (response.status_code, response.json()["error"]["message"]) == (400, "Request contains an invalid argument.")
+    del dialogue.history[1]
+    assert dialogue.post().status_code == 200

@@ -2,7 +2,7 @@
 
 settings ─▶ store, keys ─▶ exposure
         ├─▶ each upstream, with its keys ─▶ clock
-        └─▶ the port                                ──▶ `Check`s: ok, warn or fail, each with a remedy
+        └─▶ the port                                ──▶ `Check`s: ok, warn, fail or skipped, each with a remedy
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-State = Literal["ok", "warn", "fail"]
+State = Literal["ok", "warn", "fail", "skipped"]
 
 
 class Check(Struct, frozen=True):
@@ -25,5 +25,5 @@ class Check(Struct, frozen=True):
 
 
 def is_well(checks: Iterable[Check]) -> bool:
-    """Whether nothing fails. A warning is no failure."""
+    """Whether nothing fails. A warning is no failure, and neither is what was not checked."""
     return all(check.state != "fail" for check in checks)

@@ -9,34 +9,58 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
+import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from thoughtline.addresses import own_url
+from thoughtline.commands.admin_client import AdminClient
 from thoughtline.commands.doctor import Check, is_well
+from thoughtline.commands.doctor.live import look_live
 from thoughtline.commands.doctor.server import look_at_exposure, look_at_port, look_at_routes, look_at_token
 from thoughtline.commands.doctor.store import StoreReport, look_at_store
-from thoughtline.commands.doctor.upstreams import look_at_clock, look_at_upstreams
+from thoughtline.commands.doctor.upstreams import look_at_clock, look_at_upstreams, named_in
 from thoughtline.commands.options import add_server_options, flags_of
 from thoughtline.commands.telling import json_text
+from thoughtline.gateway.admin.request_answers import RequestPage
+from thoughtline.gateway.admin_token import FILE_NAME
 from thoughtline.gateway.client_keys import KeyMark
+from thoughtline.providers import canonical_name
 from thoughtline.settings import Flags, Settings, data_directory, home_folder, load_settings, settings_file
 from thoughtline.stores import Clock
-from thoughtline.values.errors import SettingsError
+from thoughtline.values.errors import Declined, SettingsError
+from thoughtline.values.nearest import did_you_mean
 
-_SIGNS = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("FAIL", "bold red")}
+_SIGNS = {
+    "ok": ("ok  ", "green"),
+    "warn": ("warn", "yellow"),
+    "fail": ("FAIL", "bold red"),
+    "skipped": ("skip", "dim"),
+}
 WELL, ILL = 0, 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "name",
+        nargs="?",
+        metavar="PROVIDER",
+        help="the provider to check (default: those in the settings, and those that the running gateway was asked for)",
+    )
+    parser.add_argument(
+        "--live", action="store_true", help="also ask the provider twice, with your key, and prove the loop"
+    )
+    parser.add_argument("--model", help="with --live: the model to ask")
     add_server_options(parser)
     parser.add_argument("--json", action="store_true", help="print the report as one JSON object")
 
 
 def run(options: argparse.Namespace) -> int:
     """Exit status: 0 nothing fails, 1 something does."""
-    checks = asyncio.run(examine(options.config, os.environ, flags_of(options), home_folder()))
+    wanted = Wanted(options.name, is_live=options.live, model=options.model)
+    checks = asyncio.run(examine(options.config, os.environ, flags_of(options), home_folder(), wanted))
     if options.json:
         sys.stdout.write(as_json(checks))
     else:
@@ -44,7 +68,17 @@ def run(options: argparse.Namespace) -> int:
     return WELL if is_well(checks) else ILL
 
 
-async def examine(file: Path | None, environment: Mapping[str, str], flags: Flags, home: Path) -> list[Check]:
+class Wanted(NamedTuple):
+    """What a person wants to know."""
+
+    provider: str | None = None
+    is_live: bool = False
+    model: str | None = None
+
+
+async def examine(
+    file: Path | None, environment: Mapping[str, str], flags: Flags, home: Path, wanted: Wanted
+) -> list[Check]:
     """Look at everything. With settings that can't be read there is nothing else to look at."""
     try:
         settings = load_settings(file, environment, flags, home)
@@ -52,22 +86,46 @@ async def examine(file: Path | None, environment: Mapping[str, str], flags: Flag
         return [Check("settings", "fail", problem.summary, problem.remedy) for problem in error.problems]
     chosen = file or settings_file(environment, home)
     message = f"read from {chosen}" if chosen else "no config file: using defaults"
-    return [Check("settings", "ok", message), *await _look(settings, data_directory(environment, home), time.time)]
+    if wanted.provider is not None and canonical_name(wanted.provider) not in settings.providers:
+        remedy = did_you_mean(wanted.provider, settings.providers)
+        return [Check("provider", "fail", f"no provider {wanted.provider}", remedy)]
+    data = data_directory(environment, home)
+    return [Check("settings", "ok", message), *await _look(settings, data, time.time, wanted)]
 
 
-async def _look(settings: Settings, data_dir: Path, clock: Clock) -> list[Check]:
+async def _look(settings: Settings, data_dir: Path, clock: Clock, wanted: Wanted) -> list[Check]:
     store = await look_at_store(settings, clock)
-    seen = await look_at_upstreams(settings, clock)
+    names = named_in(settings) | await asked_of(settings, data_dir)
+    if wanted.provider is not None:
+        names = frozenset({canonical_name(wanted.provider)})
+    seen = await look_at_upstreams(settings, clock, names)
     requires_keys = _requires_keys(settings, store, data_dir)
+    live = [await look_live(settings, name, wanted.model) for name in sorted(names)] if wanted.is_live else []
+    none = Check("upstreams", "skipped", "no provider is set, and none was asked for", "name one: doctor PROVIDER")
     return [
         *store.checks,
+        *([] if names else [none]),
         *(check for each in seen for check in each.checks),
+        *live,
         await look_at_port(settings.server),
         look_at_exposure(settings, requires_keys),
         *look_at_routes(settings, requires_keys),
         look_at_token(settings, data_dir),
         look_at_clock(seen),
     ]
+
+
+async def asked_of(settings: Settings, data_dir: Path) -> frozenset[str]:
+    """The providers that the running gateway was asked for, if one runs and its token is here."""
+    token, file = settings.server.admin_token, data_dir / FILE_NAME
+    if token is None and not os.access(file, os.R_OK):
+        return frozenset()
+    gateway = AdminClient(own_url(settings.server.host, settings.server.port), token or file.read_text().strip())
+    try:
+        page = msgspec.json.decode(await gateway.ask("GET", "/api/requests", {"limit": "200"}), type=RequestPage)
+    except (Declined, msgspec.DecodeError):
+        return frozenset()
+    return frozenset(row.provider for row in page.requests if row.provider in settings.providers)
 
 
 def _requires_keys(settings: Settings, store: StoreReport, data_dir: Path) -> bool:

@@ -15,7 +15,8 @@ from thoughtline.commands.doctor import Check
 from thoughtline.commands.doctor.upstreams import PATIENCE
 from thoughtline.formats import USUAL
 from thoughtline.gateway.admin_token import FILE_NAME
-from thoughtline.gateway.upstream import UpstreamCut, Upstreams
+from thoughtline.gateway.http_client import UpstreamCut
+from thoughtline.gateway.upstream import Upstreams
 from thoughtline.settings import ServerSettings, Settings, check_exposure, is_loopback
 from thoughtline.values.errors import Declined
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 import shutil
 import sqlite3
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 from thoughtline.commands.doctor import Check
 from thoughtline.gateway.client_keys import ClientKeys
+from thoughtline.gateway.masking import masked_url
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock, Note, Store, durable_store
 from thoughtline.values.errors import NewerStore, StoreError, StoreUnavailable, WrongKey
@@ -43,7 +45,7 @@ async def look_at_store(settings: Settings, clock: Clock = time.time) -> StoreRe
             finally:
                 await store.close()
     except (StoreError, TimeoutError) as error:
-        return StoreReport([_failed(error)])
+        return StoreReport([_failed(error, settings.store_url)])
     if settings.store_url.startswith("sqlite:"):
         report.checks.extend(_look_at_file(settings))
     return report
@@ -62,12 +64,19 @@ async def _used(store: Store, clock: Clock) -> StoreReport:
     return StoreReport([Check("store", "ok", f"opened, written and read back in {took:.0f} ms")], not keys.is_empty)
 
 
-def _failed(error: StoreError | TimeoutError) -> Check:
+def _place_to_check(url: str) -> str:
+    if url.startswith("sqlite:"):
+        place = Path(url.removeprefix("sqlite:///").partition("?")[0])
+        return f"check free space and permissions of {place}"
+    return f"check that the server at {masked_url(url)} is up and reachable"
+
+
+def _failed(error: StoreError | TimeoutError, url: str) -> Check:
     match error:
         case TimeoutError():
-            message, remedy = "it did not answer in time", "is the server of url in [store] up and reachable?"
+            message, remedy = "it did not answer in time", _place_to_check(url)
         case StoreUnavailable():
-            message, remedy = str(error), "is the server up, the disk not full, the file writable by this user?"
+            message, remedy = str(error), _place_to_check(url)
         case NewerStore():
             message, remedy = str(error), "upgrade, or name another store"
         case WrongKey():
@@ -82,7 +91,7 @@ def _look_at_file(settings: Settings) -> list[Check]:
     with closing(sqlite3.connect(place)) as connection:
         layout = connection.execute("SELECT max(number) FROM migrations").fetchone()[0]
     checks = [Check("store file", "ok", f"{place}, layout {layout}, {_size(place.stat().st_size)}")]
-    if place.stat().st_mode & 0o077:
+    if hasattr(os, "getuid") and place.stat().st_mode & 0o077:  # elsewhere modes say nothing of others
         checks = [Check("store file", "warn", f"others on this machine can read {place}", f"chmod 600 {place}")]
     return [*checks, _look_at_disk(place, settings.store.max_bytes)]
 

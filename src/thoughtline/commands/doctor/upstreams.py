@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import ssl
 import time
+from collections.abc import Collection
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -14,10 +13,11 @@ from msgspec.structs import replace
 
 from thoughtline.addresses import models_address, with_query_key
 from thoughtline.catalogue import Provider, Timeouts
-from thoughtline.commands.doctor import Check
+from thoughtline.commands.doctor import Check, State
 from thoughtline.formats import FORMATS
-from thoughtline.gateway.headers import request_headers
+from thoughtline.gateway.headers import OWN_AGENT, request_headers
 from thoughtline.gateway.upstream import Upstreams
+from thoughtline.gateway.verdicts import ProviderError, of_response
 from thoughtline.settings import Settings, is_loopback
 from thoughtline.stores import Clock
 from thoughtline.values.errors import AddressError, Declined
@@ -33,10 +33,17 @@ class Seen(NamedTuple):
     skew_seconds: float | None = None
 
 
-async def look_at_upstreams(settings: Settings, clock: Clock = time.time) -> list[Seen]:
-    """Each provider that settings speak of, all at once."""
+def named_in(settings: Settings) -> frozenset[str]:
+    """The providers that settings speak of."""
+    return frozenset(filter(None, (*settings.configured, settings.default_provider)))
+
+
+async def look_at_upstreams(
+    settings: Settings, clock: Clock = time.time, names: Collection[str] | None = None
+) -> list[Seen]:
+    """Each of these providers, or each that settings speak of, all at once."""
     upstreams = Upstreams()
-    names = {*settings.configured, settings.default_provider}
+    names = named_in(settings) if names is None else names
     chosen = [replace(row, timeouts=PATIENCE) for name, row in settings.providers.items() if name in names]
     try:
         return await asyncio.gather(*(_look_at(provider, upstreams, clock) for provider in chosen))
@@ -48,7 +55,7 @@ def look_at_clock(seen: list[Seen]) -> Check:
     """Ours against those of the upstreams: the nearest of them counts, since theirs may be wrong too."""
     skews = [each.skew_seconds for each in seen if each.skew_seconds is not None]
     if not skews:
-        return Check("clock", "ok", "no upstream sent its time")
+        return Check("clock", "skipped", "no provider told its time")
     nearest = min(skews, key=abs)
     if abs(nearest) > SKEW_SECONDS:
         side = "ahead of" if nearest > 0 else "behind"
@@ -84,12 +91,12 @@ async def _ask(
 ) -> tuple[Check, float | None]:
     address = with_query_key(url, key) if key and provider.auth == "query" else url
     needed = [header for name in provider.formats for header in FORMATS[name].headers]
-    headers = request_headers(needed, provider, key)
+    headers = request_headers([OWN_AGENT, *needed], provider, key)
     began = time.perf_counter()
     try:
         response = await upstreams.send(provider, "GET", address, headers, b"")
     except Declined as declined:
-        return await _diagnosed(name, url, declined), None
+        return Check(name, "fail", str(declined), declined.remedy), None
     took = 1000 * (time.perf_counter() - began)
     skew = _skew(response.header("date"), clock())
     await response.close()
@@ -108,42 +115,18 @@ def _judged(name: str, provider: Provider, status: int, has_key: bool, took: flo
     table, timing = f"[providers.{provider.name}]", f"answers in {took:.0f} ms"
     is_listing = "models_elsewhere" not in FORMATS[provider.formats[0]].quirks
     if status in (401, 403) and has_key and is_listing:
-        return Check(name, "fail", f"the key was refused ({status})", f"correct api_key in {table}")
+        return _failed(name, "fail", provider, status)
     if status in (401, 403):
-        return Check(name, "ok", f"{timing}, needs a key: the caller's own will be sent")
+        return Check(name, "ok", f"{timing}, needs a key: the caller's own will be sent; --live tries one")
     if status < 300:
         return Check(name, "ok", timing + (", accepts the key" if has_key else ""))
     if status < 400:
         return Check(name, "warn", f"it redirects ({status}), which is not followed", f"correct base_url in {table}")
-    if status == 429:
-        return Check(name, "warn", "it reports too many requests (429)", "wait, or check the limits of the account")
-    if status >= 500:
-        return Check(name, "warn", f"it has a problem of its own ({status})", "wait, and try again")
+    if status == 429 or status >= 500:
+        return _failed(name, "warn", provider, status)
     return Check(name, "ok", f"{timing}; it has no list of models ({status}), so no key was tried")
 
 
-async def _diagnosed(name: str, url: str, declined: Declined) -> Check:
-    """Why nothing came back: the first step on the way there that fails."""
-    parts = urlsplit(url)
-    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-    context = ssl.create_default_context() if parts.scheme == "https" else None
-    remedy = "is base_url correct, and can this machine reach it? behind a proxy, set HTTPS_PROXY"
-    try:
-        async with asyncio.timeout(PATIENCE.connect):
-            _, writer = await asyncio.open_connection(host, port, ssl=context)
-    except socket.gaierror:
-        return Check(name, "fail", f"the host name {host} is unknown (DNS)", remedy)
-    except ssl.SSLCertVerificationError as error:
-        return Check(name, "fail", f"its certificate is not trusted: {error.verify_message}", "see SSL_CERT_FILE")
-    except ssl.SSLError:
-        return Check(name, "fail", f"there is no TLS at {host}:{port}", "write http:// if it speaks plain HTTP")
-    except ConnectionRefusedError:
-        return Check(name, "fail", f"nothing listens at {host}:{port}", "start it, or correct base_url")
-    except TimeoutError:
-        return Check(name, "fail", f"{host}:{port} does not answer: no connection in {PATIENCE.connect:.0f} s", remedy)
-    except OSError as error:
-        return Check(name, "fail", f"{host}:{port} can't be reached: {error.strerror}", remedy)
-    writer.close()
-    return Check(
-        name, "fail", f"{host}:{port} accepts a connection, but: {declined}", "should it be http:// or https://?"
-    )
+def _failed(name: str, state: State, provider: Provider, status: int) -> Check:
+    verdict = of_response(ProviderError(provider.name, status, is_own_key=bool(provider.api_keys)))
+    return Check(name, state, verdict.cause, verdict.remedy)

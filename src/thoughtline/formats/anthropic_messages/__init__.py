@@ -10,6 +10,7 @@ from thoughtline.formats.anthropic_messages import bodies, notes, options
 from thoughtline.formats.anthropic_messages.stream import TEXTS, StreamDecoder
 from thoughtline.formats.anthropic_messages.stream_encoder import StreamEncoder
 from thoughtline.formats.anthropic_messages.thinking import MODES
+from thoughtline.formats.cache_marks import CacheMarks, member_mark
 from thoughtline.formats.counting import only
 from thoughtline.formats.errors import read_error, word_for
 from thoughtline.formats.json_text import encode
@@ -119,11 +120,13 @@ WIRE = Wire(
     # 20 a page if nothing is said.
     models=ModelList(encode=_models, query="limit=1000", path="", header=b"anthropic-version"),
     errors=ErrorCodec(read_error, _error, _write_error, failures=_FAILURES),
+    in_lists=None,
     options=options,
     has_openai_tools=False,
     built_in_tools=frozenset({"web_search"}),
     tool_shapes="typed",
     unasked=without("thinking"),
+    switches=("thinking",),
     thinking=SettingPlace(replaced=("thinking",)),
     thinking_modes=MODES,
     inclusion=None,
@@ -142,6 +145,7 @@ WIRE = Wire(
         encode=notes.encode_noted,
         wants=notes.wants_citations,
     ),
+    cache_marks=CacheMarks(b'"cache_control"', member_mark, bodies.mark_block, is_usual=True, is_needed=True),
     response_prefix="msg_",
     envelope_slot="block",
     held=HeldConversation(
@@ -153,5 +157,7 @@ WIRE = Wire(
         remedy="Send the full conversation without `thread`.",
         goes_on=lambda thread: b'"continue"' in bytes(thread),
     ),
-    quirks=frozenset({"claude_finishes", "max_tokens_needed", "not_last", "unsigned_refused", "usual_tier"}),
+    quirks=frozenset(
+        {"attribution", "claude_finishes", "max_tokens_needed", "not_last", "unsigned_refused", "usual_tier"}
+    ),
 )

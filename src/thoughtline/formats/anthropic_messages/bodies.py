@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from thoughtline.formats.bodies import (
     FinishWords,
@@ -13,6 +14,8 @@ from thoughtline.formats.bodies import (
     require_own,
     thinking_switch,
 )
+from thoughtline.formats.cache_marks import with_mark
+from thoughtline.formats.end_users import NamesUser, end_user_of
 from thoughtline.formats.json_text import (
     NULL,
     arguments_object,
@@ -25,11 +28,13 @@ from thoughtline.formats.json_text import (
     members,
     object_of,
     of_upstream,
+    read_or_none,
     set_members,
 )
 from thoughtline.providers import ANTHROPIC, Dialect
 from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
 from thoughtline.values.items import (
+    REASONING_KINDS,
     UNKNOWN_FORMAT,
     Item,
     ReasoningEncrypted,
@@ -50,7 +55,7 @@ class _Message(Struct, gc=False):
     content: str | list[Raw] | None = None
 
 
-class _Request(Struct, gc=False):
+class _Request(NamesUser, gc=False, kw_only=True):
     messages: list[_Message]
     system: str | list[Raw] | None = None
     model: str = ""
@@ -66,6 +71,7 @@ class _Response(Struct, gc=False):
     stop_reason: str | None = None
     usage: Raw = NULL
     error: Raw = NULL
+    input_transformations: Raw = NULL
 
 
 _request_decoder = msgspec.json.Decoder(_Request)
@@ -93,6 +99,7 @@ def decode_request(body: bytes, dialect: Dialect = ANTHROPIC) -> Transcript:
         is_streaming=bool(request.stream),
         tools=tools,
         thinking=switch,
+        user=end_user_of(request),
     )
 
 
@@ -133,7 +140,9 @@ def decode_response(body: bytes, dialect: Dialect = ANTHROPIC) -> Reply:
         return Reply("anthropic_messages", (), body, id=response.id, model=response.model, usage=None, error=error)
     items = decode_blocks(response.content, dialect)
     candidate = Candidate(Turn("assistant", items), 0, FINISH.decode(response.stop_reason))
-    usage = USAGE.decode(response.usage) if is_given(response.usage) else None
+    usage = with_dropped(
+        USAGE.decode(response.usage) if is_given(response.usage) else None, response.input_transformations
+    )
     return Reply("anthropic_messages", (candidate,), body, id=response.id, model=response.model, usage=usage)
 
 
@@ -266,6 +275,13 @@ def encode_block(item: Item, dialect: Dialect) -> bytes:
             raise EncodeError(f"Anthropic's content can't hold a {type(item).__name__}")
 
 
+def mark_block(item: Item, mark: Raw, dialect: Dialect) -> tuple[Item, ...] | None:
+    """A block with a mark for prompt caching. Thinking can't have one, nor can empty text."""
+    if isinstance(item, REASONING_KINDS) or (isinstance(item, Text) and not item.text):
+        return None
+    return (decode_block(with_mark(encode_block(item, dialect), mark), dialect),)
+
+
 # --- why a turn ended and what it cost --------------------------------------------------------------------------------
 
 
@@ -293,7 +309,25 @@ USAGE = UsageMembers(
     output="output_tokens",
     reasoning="output_tokens_details.thinking_tokens",
     cached="cache_read_input_tokens",
+    cache_written="cache_creation_input_tokens",
 )
+
+
+class _Transformation(Struct):
+    type: str = ""
+    path: str = ""
+
+
+_transformations = msgspec.json.Decoder(list[_Transformation])
+_MOST_DROPPED = 64
+
+
+def with_dropped(usage: Usage | None, transformations: Raw) -> Usage | None:
+    """With the thinking that the provider says it dropped. It does so only to those who send the beta
+    `thinking-binding-controls-2026-08-01` (Anthropic docs, Preserved thinking, 2026-09-26)."""
+    listed = read_or_none(_transformations, transformations) if is_given(transformations) else None
+    dropped = [f"/{one.path.replace('.', '/')}" for one in listed or () if one.type == "thinking_dropped"]
+    return replace(usage or Usage(), dropped=tuple(dropped[:_MOST_DROPPED])) if dropped else usage
 
 
 def together(begun: Raw, ended: Raw) -> Raw:
@@ -318,8 +352,9 @@ def encode_usage(usage: Usage | None) -> bytes:
     usage = usage or Usage()
     return encode(
         {
-            "input_tokens": usage.input - usage.cached,
+            "input_tokens": max(0, usage.input - usage.cached - usage.cache_written),
             "output_tokens": usage.output,
+            "cache_creation_input_tokens": usage.cache_written,
             "cache_read_input_tokens": usage.cached,
             "output_tokens_details": {"thinking_tokens": usage.reasoning},
         }

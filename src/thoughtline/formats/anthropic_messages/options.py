@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from thoughtline.formats.cache_marks import CACHE_CONTROL
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -48,7 +49,13 @@ _PLAIN = (
     member("temperature", float),
     member("stop", tuple, "stop_sequences"),
 )
-_READ = (*_PLAIN, member("model", str), member("is_streaming", bool, "stream"), member("service_tier", str))
+_READ = (
+    *_PLAIN,
+    member("model", str),
+    member("is_streaming", bool, "stream"),
+    member("service_tier", str),
+    member("cache_mark", Raw, CACHE_CONTROL),
+)
 _TIERS = {"auto": "auto", "default": "standard_only", "standard_only": "standard_only"}
 _CHOICES: dict[str, Literal["auto", "none", "required", "named"]] = {"any": "required", "tool": "named", "none": "none"}
 _NOT_AT_THE_TOP = ("oneOf", "allOf", "anyOf", "$schema")
@@ -61,6 +68,8 @@ class _Tool(Struct, gc=False):
     description: str | None = None
     input_schema: Raw = NULL
     strict: bool | None = None
+    cache_control: Raw = NULL
+    defer_loading: bool | None = None
 
 
 class _Choice(Struct, gc=False):
@@ -80,7 +89,7 @@ _tool_decoder = msgspec.json.Decoder(_Tool)
 def decode_options(body: bytes) -> ReadOptions:
     """What a Messages request asks for."""
     reader = Reader(body)
-    reader.skip("messages", "system", "cache_control")
+    reader.skip("messages", "system")
     config, thinking = reader.inner("output_config"), reader.inner("thinking")
     choice = reader.take(_Choice, "tool_choice")
     user = reader.inner("metadata").take(str, "user", "user_id")
@@ -104,7 +113,9 @@ def decode_tool(raw: Raw, place: str) -> Tool:
     """One tool: a function, or one of the provider's."""
     tool = decode(_tool_decoder, raw, place)
     if tool.type in (None, "custom"):
-        return FunctionTool(tool.name, tool.description, given(tool.input_schema), tool.strict)
+        mark = given(tool.cache_control)
+        made = FunctionTool(tool.name, tool.description, given(tool.input_schema), tool.strict, cache_mark=mark)
+        return replace(made, is_deferred=True) if tool.defer_loading else made
     return BuiltInTool(WEB_SEARCH if (tool.type or "").startswith("web_search_") else tool.type or "", raw, place)
 
 
@@ -148,7 +159,7 @@ def encode_tool(tool: Tool) -> bytes:
     """One tool; of the provider's own, those that it has."""
     match tool:
         case FunctionTool():
-            return described(tool, ("input_schema", input_schema(tool.parameters)))
+            return described(tool, ("input_schema", input_schema(tool.parameters)), (CACHE_CONTROL, tool.cache_mark))
         case BuiltInTool(kind="web_search"):
             return b'{"type":"web_search_20250305","name":"web_search"}'
         case _:

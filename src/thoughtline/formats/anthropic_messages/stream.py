@@ -7,7 +7,14 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.anthropic_messages.bodies import FINISH, KNOWN_BLOCKS, USAGE, decode_block, together
+from thoughtline.formats.anthropic_messages.bodies import (
+    FINISH,
+    KNOWN_BLOCKS,
+    USAGE,
+    decode_block,
+    together,
+    with_dropped,
+)
 from thoughtline.formats.framing import MAX_EVENT_BYTES, Framing, ServerSentEvents
 from thoughtline.formats.json_text import (
     NULL,
@@ -63,12 +70,14 @@ class _Event(Struct, gc=False):
     message: Raw = NULL
     usage: Raw = NULL
     error: Raw = NULL
+    input_transformations: Raw = NULL
 
 
 class _Message(Struct, gc=False):
     id: str | None = None
     model: str | None = None
     usage: Raw = NULL
+    input_transformations: Raw = NULL
 
 
 class _Start(Struct, gc=False):
@@ -143,6 +152,7 @@ class StreamDecoder(PayloadStreamDecoder):
         self._is_done = False
         self._has_begun = False
         self._usage = NULL
+        self._transformations = NULL
 
     def _take(self, payload: bytes, events: list[Event]) -> None:
         event = _decode_event(payload)
@@ -179,6 +189,8 @@ class StreamDecoder(PayloadStreamDecoder):
                 message = decode(_message_decoder, event.message, "/message") if is_given(event.message) else _Message()
                 self._has_begun = True
                 self._usage = message.usage.copy() if is_given(message.usage) else NULL
+                transformations = message.input_transformations
+                self._transformations = transformations.copy() if is_given(transformations) else NULL
                 events.append(Started(message.id, message.model))
             case "content_block_start":
                 self._open(event, events)
@@ -218,8 +230,11 @@ class StreamDecoder(PayloadStreamDecoder):
         usage = event.usage if is_given(event.usage) else self._usage
         if usage is not self._usage and is_given(self._usage):
             usage = together(self._usage, usage)
-        if is_given(usage):
-            events.append(UsageReported(USAGE.decode(usage)))
+        if is_given(event.input_transformations):
+            self._transformations = event.input_transformations.copy()
+        counted = with_dropped(USAGE.decode(usage) if is_given(usage) else None, self._transformations)
+        if counted is not None:
+            events.append(UsageReported(counted))
         self._finish = FINISH.decode(event.delta.stop_reason if event.delta else None)
         if self._finish is not None and not self._is_done:
             self._end_turn(events)

@@ -9,6 +9,7 @@ import re
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE
 from thoughtline.formats.bedrock_converse import blocks, bodies, options
 from thoughtline.formats.bedrock_converse.stream import TEXTS, StreamDecoder, StreamEncoder
+from thoughtline.formats.cache_marks import CacheMarks
 from thoughtline.formats.thinking import SettingPlace
 from thoughtline.formats.vendor_shapes import AMAZON_ERRORS, OPENAI_MODELS, amazon_paths
 from thoughtline.formats.wire import IdRule, MessagePlace, NotePlace, Wire, body_codec
@@ -48,11 +49,13 @@ WIRE = Wire(
     headers=(),
     models=OPENAI_MODELS,
     errors=AMAZON_ERRORS,
+    in_lists=None,
     options=options,
     has_openai_tools=False,
     built_in_tools=frozenset(),
     tool_shapes="functions",
     unasked=options.unasked,
+    switches=("additionalModelRequestFields",),
     thinking=SettingPlace(),
     thinking_modes=None,
     inclusion=None,
@@ -63,6 +66,7 @@ WIRE = Wire(
     encode_words=Text,
     texts=TEXTS,
     notes=NotePlace(decode=blocks.decode_notes, mark=re.compile(rb'"citationsContent"')),
+    cache_marks=CacheMarks(b'"cachePoint"', blocks.mark_of, blocks.mark_block, stands_apart=True, is_needed=True),
     response_prefix="",
     envelope_slot="none",
     held=None,

@@ -26,7 +26,17 @@ from thoughtline.formats.json_text import (
 from thoughtline.formats.media import own_shape
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import EncodeError, ForeignSeal
-from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall, ToolResult, Unknown
+from thoughtline.values.items import (
+    CACHE_POINT,
+    REASONING_KINDS,
+    Item,
+    ReasoningEncrypted,
+    ReasoningText,
+    Text,
+    ToolCall,
+    ToolResult,
+    Unknown,
+)
 from thoughtline.values.notes import NO_NOTES, Citation, Notes
 
 
@@ -149,6 +159,40 @@ def encode_block(item: Item, dialect: Dialect) -> bytes:
             raise ForeignSeal(f"a Converse block can't hold the seal of a {type(item).__name__}")
         case _:
             raise EncodeError(f"Converse content can't hold a {type(item).__name__}")
+
+
+class _CachePoint(Struct, gc=False):
+    type: str = "default"
+    ttl: str | None = None
+
+
+class _PointBlock(Struct, gc=False, rename="camel"):
+    cache_point: _CachePoint | None = None
+
+
+_point_decoder = msgspec.json.Decoder(_PointBlock)
+_mark_decoder = msgspec.json.Decoder(_CachePoint)
+
+
+def mark_of(item: Item) -> Raw | None:
+    """The mark that a `cachePoint` is, in Anthropic's words."""
+    if not isinstance(item, Unknown) or item.kind != CACHE_POINT:
+        return None
+    block = read_or_none(_point_decoder, item.raw)
+    ttl = block.cache_point.ttl if block is not None and block.cache_point is not None else None
+    return Raw(encode({"type": "ephemeral"} | ({"ttl": ttl} if ttl else {})))
+
+
+def cache_point(mark: Raw) -> Raw:
+    """The block that says what a mark of Anthropic's says."""
+    known = read_or_none(_mark_decoder, mark)
+    ttl = known.ttl if known is not None else None
+    return Raw(encode({CACHE_POINT: {"type": "default"} | ({"ttl": ttl} if ttl else {})}))
+
+
+def mark_block(item: Item, mark: Raw, dialect: Dialect) -> tuple[Item, ...] | None:
+    """A block, and behind it a mark for prompt caching; thinking can't have one."""
+    return None if isinstance(item, REASONING_KINDS) else (item, Unknown(CACHE_POINT, cache_point(mark)))
 
 
 def _encode_result(item: ToolResult) -> bytes:

@@ -7,6 +7,7 @@ from msgspec import Raw, Struct
 
 from thoughtline.formats.bedrock_converse.blocks import decode_blocks, encode_block
 from thoughtline.formats.bodies import FinishWords, UsageMembers, encode_conversation, thinking_switch
+from thoughtline.formats.end_users import NamesUser, end_user_of, member_of
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -30,11 +31,12 @@ class _Message(Struct, gc=False):
     content: list[Raw] | None = None
 
 
-class _Request(Struct, gc=False, rename="camel"):
+class _Request(NamesUser, gc=False, kw_only=True, rename="camel"):
     messages: list[_Message]
     system: list[Raw] | None = None
     tool_config: Raw = NULL
     additional_model_request_fields: Raw = NULL
+    request_metadata: Raw = NULL
 
 
 class _Output(Struct, gc=False):
@@ -62,8 +64,14 @@ def decode_request(body: bytes, dialect: Dialect = BEDROCK_CLAUDE) -> Transcript
         turns.append(Turn(_ROLES.get(message.role, "other"), items, at))
     tools = (request.tool_config,) if is_given(request.tool_config) else ()
     switch = thinking_switch(request.additional_model_request_fields)
+    metadata = member_of(request.additional_model_request_fields, "metadata")
     return Transcript(
-        "bedrock_converse", tuple(turns), body, model="", is_streaming=False, tools=tools, thinking=switch
+        "bedrock_converse",
+        tuple(turns),
+        body,
+        tools=tools,
+        thinking=switch,
+        user=end_user_of(request, request.request_metadata, metadata),
     )
 
 
@@ -138,9 +146,12 @@ USAGE = UsageMembers(
     input="inputTokens cacheReadInputTokens cacheWriteInputTokens",
     output="outputTokens",
     cached="cacheReadInputTokens",
+    cache_written="cacheWriteInputTokens",
 )
 
 
 def encode_usage(usage: Usage) -> bytes:
-    known = {"inputTokens": usage.input - usage.cached, "outputTokens": usage.output}
-    return encode({**known, "cacheReadInputTokens": usage.cached, "totalTokens": usage.input + usage.output})
+    fresh = max(0, usage.input - usage.cached - usage.cache_written)
+    known = {"inputTokens": fresh, "outputTokens": usage.output, "cacheReadInputTokens": usage.cached}
+    written = {"cacheWriteInputTokens": usage.cache_written} if usage.cache_written else {}
+    return encode({**known, **written, "totalTokens": usage.input + usage.output})

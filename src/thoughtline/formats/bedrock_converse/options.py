@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from thoughtline.formats.bedrock_converse.blocks import cache_point, mark_of
 from thoughtline.formats.bodies import thinking_switch
 from thoughtline.formats.json_text import (
     NULL,
@@ -25,7 +26,7 @@ from thoughtline.formats.media import split_result
 from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, described, given, member
 from thoughtline.formats.thinking import MemberEdit
 from thoughtline.providers import Dialect
-from thoughtline.values.items import ANTHROPIC_CLAUDE_V1, ToolResult, Unknown
+from thoughtline.values.items import ANTHROPIC_CLAUDE_V1, CACHE_POINT, ToolResult, Unknown
 from thoughtline.values.options import (
     BuiltInTool,
     FunctionTool,
@@ -85,7 +86,7 @@ def decode_options(body: bytes) -> ReadOptions:
     inference, config = reader.inner("inferenceConfig"), reader.inner("toolConfig")
     own = reader.inner(_FIELDS)
     raw = own.raw("thinking", *_SWITCHES)
-    tools = [_decode_tool(one, f"/toolConfig/tools/{at}") for at, one in enumerate(config.elements("tools"))]
+    tools = _decode_tools(config.elements("tools"))
     options = Options(
         **inference.read(_INFERENCE),
         wants_usage=True,
@@ -96,6 +97,19 @@ def decode_options(body: bytes) -> ReadOptions:
         metadata=reader.raw("metadata", "requestMetadata"),
     )
     return reader.done(options, inference, config, own)
+
+
+def _decode_tools(raws: tuple[Raw, ...]) -> list[Tool]:
+    """The tools; a `cachePoint` is a mark on the one before it."""
+    tools: list[Tool] = []
+    for at, raw in enumerate(raws):
+        tool = _decode_tool(raw, f"/toolConfig/tools/{at}")
+        last = tools[-1] if tools else None
+        if not isinstance(tool, BuiltInTool) or tool.kind != CACHE_POINT:
+            tools.append(tool)
+        elif isinstance(last, FunctionTool):
+            tools[-1] = replace(last, cache_mark=mark_of(Unknown(CACHE_POINT, raw)))
+    return tools
 
 
 def _decode_tool(raw: Raw, place: str) -> Tool:
@@ -128,7 +142,7 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
 
 
 def _write_tools(writer: OptionWriter, options: Options) -> None:
-    tools = [_encode_tool(tool) for tool in options.tools if isinstance(tool, FunctionTool)]
+    tools = [one for tool in options.tools if isinstance(tool, FunctionTool) for one in _encode_tool(tool)]
     choice = options.tool_choice
     if not tools:
         writer.carry("tools", "tool_choice")
@@ -149,10 +163,11 @@ def _encode_choice(choice: ToolChoice | None) -> bytes | None:
     return encode({"any" if choice.mode == "required" else "auto": {}})
 
 
-def _encode_tool(tool: FunctionTool) -> bytes:
+def _encode_tool(tool: FunctionTool) -> list[bytes]:
     schema = object_of([("json", tool.parameters if tool.parameters is not None else ANY_OBJECT)])
     named = replace(tool, description=tool.description or None)
-    return object_of([("toolSpec", described(named, ("inputSchema", schema)))])
+    spec = object_of([("toolSpec", described(named, ("inputSchema", schema)))])
+    return [spec, bytes(cache_point(tool.cache_mark))] if tool.cache_mark is not None else [spec]
 
 
 def _texts(metadata: Raw | None) -> dict[str, str] | None:

@@ -47,6 +47,9 @@ class StreamEncoder(stream_encoder.StreamEncoder):
     def encode(self, event: Event) -> bytes:
         return encode_exception(event.error) if isinstance(event, Failed) else _framed(super().encode(event))
 
+    def pulse(self) -> bytes:
+        return _framed(stream_encoder.StreamEncoder.keep_alive)
+
     def finish(self) -> bytes:
         return _framed(super().finish())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
@@ -9,6 +10,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from thoughtline.formats.bodies import FinishWords, encode_conversation, thinking_switch
+from thoughtline.formats.end_users import NamesUser, end_user_of
 from thoughtline.formats.gemini_generate.notes import Noting, decode_notes, encode_notes
 from thoughtline.formats.gemini_generate.parts import decode_part, encode_part
 from thoughtline.formats.json_text import (
@@ -23,6 +25,7 @@ from thoughtline.formats.json_text import (
     members,
     object_of,
     of_upstream,
+    read_or_none,
     replace_at,
     set_members,
     span_at,
@@ -42,14 +45,15 @@ class _Content(Struct, gc=False):
     parts: Raw = NULL
 
 
-class _Request(Struct, gc=False, rename="camel"):
+class _Request(NamesUser, gc=False, kw_only=True, rename="camel"):
     contents: list[_Content]
     system_instruction: Raw = NULL
     snake_system: Raw = field(default=NULL, name="system_instruction")
     model: str = ""
-    tools: list[Raw] | None = None
+    tools: Raw = NULL
     generation_config: Raw = NULL
     snake_config: Raw = field(default=NULL, name="generation_config")
+    labels: Raw = NULL
 
 
 class Answer(Noting, Generic[C], gc=False, rename="camel"):
@@ -71,6 +75,20 @@ class Response(Struct, Generic[C], gc=False, rename="camel"):
 _request_decoder = msgspec.json.Decoder(_Request)
 _response_decoder = msgspec.json.Decoder(Response[_Content])
 _content_decoder = msgspec.json.Decoder(_Content)
+_text_decoder = msgspec.json.Decoder(str)
+
+
+_members_decoder = msgspec.json.Decoder(dict[str, Raw])
+_SINGLE = re.compile(rb'"(?:contents|tools)"\s*:\s*\{')
+
+
+def in_lists(body: bytes) -> bytes:
+    """A request whose `contents` and `tools` are lists: Google takes a single object for either, as its own examples
+    and goose write it. One that can't be read stays as it is."""
+    known = read_or_none(_members_decoder, body) if _SINGLE.search(body) else None
+    held = {name: bytes(known[name]) for name in ("contents", "tools") if name in known} if known is not None else {}
+    changes = [(name, array([value])) for name, value in held.items() if value[:1] == b"{"]
+    return set_members(body, changes) if changes else body
 
 
 def decode_request(body: bytes, dialect: Dialect = GEMINI) -> Transcript:
@@ -83,26 +101,36 @@ def decode_request(body: bytes, dialect: Dialect = GEMINI) -> Transcript:
     for at, content in enumerate(request.contents):
         items = _decode_parts(content.parts, dialect, f"/contents/{at}/parts")
         turns.append(Turn(_ROLES.get(content.role or "", "other"), items, at))
-    tools = tuple(request.tools or ())
+    tools = tuple(_listed(request.tools, "/tools"))
     switch = thinking_switch(request.generation_config, request.snake_config)
     return Transcript(
-        "gemini_generate", tuple(turns), body, model=request.model, is_streaming=False, tools=tools, thinking=switch
+        "gemini_generate",
+        tuple(turns),
+        body,
+        model=request.model,
+        tools=tools,
+        thinking=switch,
+        user=end_user_of(request, request.labels),
     )
 
 
 def _decode_system(system: Raw, dialect: Dialect) -> tuple[Item, ...]:
     if bytes(system)[:1] == b'"':
-        return (Text(msgspec.json.decode(system, type=str)),)
+        return (Text(decode(_text_decoder, system, "/systemInstruction")),)
     content = decode(_content_decoder, system, "/systemInstruction")
     return _decode_parts(content.parts, dialect, "/systemInstruction/parts")
 
 
 def _decode_parts(parts: Raw, dialect: Dialect, place: str) -> tuple[Item, ...]:
-    """The parts of a content: a list, or one part by itself, which Google's servers take too."""
-    if not is_given(parts):
-        return ()
-    raws = [parts] if bytes(parts)[:1] == b"{" else decode_list(parts, place)
-    return decode_each(raws, lambda raw: decode_part(raw, dialect), place)
+    """The parts of a content: a list, or one part by itself, which Google's servers take too, as they do of tools."""
+    return decode_each(_listed(parts, place), lambda raw: decode_part(raw, dialect), place)
+
+
+def _listed(value: Raw, place: str) -> list[Raw]:
+    """The elements of a list, or what stands there in place of one."""
+    if not is_given(value):
+        return []
+    return [value] if bytes(value)[:1] == b"{" else decode_list(value, place)
 
 
 def encode_request(transcript: Transcript, dialect: Dialect = GEMINI) -> bytes:

@@ -12,7 +12,17 @@ from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
 from thoughtline.formats.gemini_generate.parts import function_response
-from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, read_or_none, set_members
+from thoughtline.formats.json_text import (
+    NULL,
+    array,
+    decode,
+    encode,
+    is_given,
+    members,
+    object_of,
+    read_or_none,
+    set_members,
+)
 from thoughtline.formats.media import split_result
 from thoughtline.formats.option_members import OptionWriter, Reader, described, effort_named, given, member
 from thoughtline.providers import Dialect
@@ -250,8 +260,8 @@ def decode_result(item: ToolResult) -> ResultContent:
 def _decode_response(content: Raw) -> ResultContent:
     """An object that is nothing but a text under a usual name is that text."""
     if bytes(content)[:1] != b"{":
-        return ResultContent((bytes(content).decode(),) if is_given(content) else ("",))
-    held = msgspec.json.decode(content, type=dict[str, Raw])
+        return ResultContent((bytes(content).decode(errors="replace"),) if is_given(content) else ("",))
+    held = members(content)
     if len(held) == 1:
         name, value = next(iter(held.items()))
         if name in _ONE_TEXT and bytes(value)[:1] == b'"':

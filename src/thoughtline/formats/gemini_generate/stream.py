@@ -215,6 +215,10 @@ class StreamEncoder(EventEncoder):
         self._written.add((event.choice, event.position))
         return self._part(event.choice, encode({"text": event.text, "thought": True}))
 
+    def pulse(self) -> bytes:
+        """An answer that says nothing: Google's SDKs take a comment for JSON."""
+        return self._part(0, b'{"text":""}')
+
     def _note(self, event: Noted) -> bytes:
         self._noted[event.choice] = event.notes
         return b""

@@ -16,6 +16,7 @@ from thoughtline.formats.bodies import (
     text_member,
     thinking_switch,
 )
+from thoughtline.formats.end_users import NamesUser, end_user_of
 from thoughtline.formats.gemini_interactions.steps import (
     decode_content,
     decode_step,
@@ -44,7 +45,7 @@ from thoughtline.values.items import Item, Role, Text
 from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Finish, Reply, Transcript, Turn, Usage
 
 
-class _Request(Struct, gc=False):
+class _Request(NamesUser, gc=False, kw_only=True):
     input: Raw = NULL
     system_instruction: str | None = None
     model: str = ""
@@ -84,6 +85,7 @@ def decode_request(body: bytes, dialect: Dialect = INTERACTIONS) -> Transcript:
         tools=tuple(request.tools or ()),
         thinking=thinking_switch(request.generation_config),
         is_stored=request.store,
+        user=end_user_of(request),
     )
 
 

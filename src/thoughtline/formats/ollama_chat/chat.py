@@ -18,6 +18,7 @@ from thoughtline.formats.bodies import (
     text_member,
     thinking_switch,
 )
+from thoughtline.formats.end_users import NamesUser, end_user_of
 from thoughtline.formats.json_text import (
     NULL,
     arguments_object,
@@ -61,7 +62,7 @@ class _Message(Struct, gc=False):
     images: list[Raw] | None = None
 
 
-class _Request(Struct, gc=False):
+class _Request(NamesUser, gc=False, kw_only=True):
     messages: list[_Message] | None = None
     prompt: str | None = None
     system: str | None = None
@@ -205,6 +206,7 @@ def decode_request(body: bytes, dialect: Dialect = OLLAMA) -> Transcript:
         is_streaming=request.stream is not False,
         tools=tools,
         thinking=switch,
+        user=end_user_of(request),
     )
 
 

@@ -7,7 +7,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from thoughtline.formats.bodies import thinking_switch
-from thoughtline.formats.json_text import NULL, array, decode, encode, object_of
+from thoughtline.formats.json_text import NULL, array, decode, encode, object_of, read_or_none
 from thoughtline.formats.media import failed, no_media, split_result
 from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, described, effort_named, given, member
 from thoughtline.providers import Dialect
@@ -118,13 +118,13 @@ def _encode_tool(tool: FunctionTool) -> bytes:
 
 # --- media and results -----------------------------------------------------------------------------------------------
 
+_text_decoder = msgspec.json.Decoder(str)
+
 
 def decode_media(item: Unknown) -> Media | None:
     """A picture: base64 by itself."""
-    if item.kind != "image" or bytes(item.raw)[:1] != b'"':
-        return None
-    data = msgspec.json.decode(item.raw, type=str)
-    return Media("image", _media_type(data), data=data)
+    data = read_or_none(_text_decoder, item.raw) if item.kind == "image" else None
+    return Media("image", _media_type(data), data=data) if data is not None else None
 
 
 def _media_type(data: str) -> str:

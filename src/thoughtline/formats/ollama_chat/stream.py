@@ -121,6 +121,11 @@ class StreamEncoder(EventEncoder):
     def _fail(self, error: Raw) -> bytes:
         return one_line(object_of([("error", error)])) + b"\n"
 
+    def pulse(self) -> bytes:
+        """A line that says nothing."""
+        message = b'{"role":"assistant","content":""}'
+        return one_line(line_of(self._started.model, message, None, None, self._started.created)) + b"\n"
+
     def finish(self) -> bytes:
         """The last line; nothing if the turn was cut."""
         if self._finish is None:

@@ -6,7 +6,9 @@ What differs between them, where reasoning stands, is a `Dialect`.
 
 import re
 
+from thoughtline.formats.cache_marks import CacheMarks, member_mark
 from thoughtline.formats.openai_chat import bodies, notes, options
+from thoughtline.formats.openai_chat.message_encoder import mark_part
 from thoughtline.formats.openai_chat.stream import TEXTS, StreamDecoder
 from thoughtline.formats.openai_chat.stream_encoder import StreamEncoder
 from thoughtline.formats.paths import below_openai, by_tail
@@ -47,11 +49,13 @@ WIRE = Wire(
     headers=(),
     models=OPENAI_MODELS,
     errors=OPENAI_ERRORS,
+    in_lists=None,
     options=options,
     has_openai_tools=True,
     built_in_tools=frozenset(),
     tool_shapes="functions",
     unasked=without(*_ASKING),
+    switches=bodies.SWITCHES,
     thinking=SettingPlace(replaced=("thinking",)),
     thinking_modes=None,
     inclusion=None,
@@ -63,18 +67,22 @@ WIRE = Wire(
     encode_words=Text,
     texts=TEXTS,
     notes=NotePlace(has_citations=True, has_quotes=True, places="needed", in_history=notes.noted_places),
+    cache_marks=CacheMarks(b'"cache_control"', member_mark, mark_part, on_messages=True),
     response_prefix="chatcmpl-",
     envelope_slot="none",
     held=None,
+    effort=("reasoning_effort",),
     quirks=frozenset(
         {
             "any_path_is_a_version",
             "bearer_key",
             "choices",
             "content_in_parts",
+            "chat_templates",
             "dialects",
             "no_failed_finish",
             "one_text",
+            "thinks_unasked",
             "usage_last",
             "usual_tier",
         }

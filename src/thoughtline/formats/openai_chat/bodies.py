@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.bodies import FinishWords, UsageMembers, encode_conversation, thinking_switch
+from thoughtline.formats.bodies import FinishWords, UsageMembers, encode_conversation, switches_in
+from thoughtline.formats.end_users import NamesUser, end_user_of
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -37,8 +38,11 @@ from thoughtline.values.items import Item, ReasoningText
 from thoughtline.values.notes import NO_NOTES
 from thoughtline.values.turns import Candidate, Finish, Reply, Transcript, Turn, Usage
 
+SWITCHES = ("thinking", "enable_thinking", "reasoning", "reasoning_effort", "chat_template_kwargs", "think")
+"""Members that switch thinking, each at some servers: the first that says anything counts where all may."""
 
-class _Request(Struct, gc=False):
+
+class _Request(NamesUser, gc=False, kw_only=True):
     messages: list[Message]
     model: str = ""
     stream: bool | None = None
@@ -69,14 +73,7 @@ def decode_request(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Transcr
             add(Turn("assistant", items, at, carriers=carriers_of(message)))
         else:
             add(Turn(role_of(role, "other"), items, at))
-    switches = (
-        request.thinking,
-        request.enable_thinking,
-        request.reasoning,
-        request.reasoning_effort,
-        request.chat_template_kwargs,
-        request.think,
-    )
+    switches = switches_in([(name, getattr(request, name)) for name in SWITCHES])
     return Transcript(
         "openai_chat",
         tuple(turns),
@@ -84,7 +81,9 @@ def decode_request(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Transcr
         model=request.model,
         is_streaming=bool(request.stream),
         tools=tuple(request.tools or ()),
-        thinking=thinking_switch(*switches),
+        thinking=switches[0][1] if switches else "unsaid",
+        switches=switches,
+        user=end_user_of(request),
     )
 
 
@@ -250,7 +249,8 @@ USAGE = UsageMembers(
     input="prompt_tokens",
     output="completion_tokens",
     reasoning="completion_tokens_details.reasoning_tokens",
-    cached="prompt_tokens_details.cached_tokens",
+    cached="prompt_tokens_details.cached_tokens|prompt_cache_hit_tokens|cached_tokens",  # OpenAI, DeepSeek, Kimi
+    cache_written="prompt_tokens_details.cache_write_tokens",  # OpenRouter
 )
 COHERE_USAGE = UsageMembers(
     "/usage",
@@ -262,12 +262,13 @@ COHERE_USAGE = UsageMembers(
 
 
 def encode_usage(usage: Usage) -> bytes:
+    written = {"cache_write_tokens": usage.cache_written} if usage.cache_written else {}
     return encode(
         {
             "prompt_tokens": usage.input,
             "completion_tokens": usage.output,
             "total_tokens": usage.input + usage.output,
             "completion_tokens_details": {"reasoning_tokens": usage.reasoning},
-            "prompt_tokens_details": {"cached_tokens": usage.cached},
+            "prompt_tokens_details": {"cached_tokens": usage.cached} | written,
         }
     )

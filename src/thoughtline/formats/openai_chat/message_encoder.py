@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from thoughtline.formats import think_tags
 from thoughtline.formats.bodies import as_it_came
+from thoughtline.formats.cache_marks import with_mark
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -80,7 +82,7 @@ def _encode_new(role: str, items: tuple[Item, ...], dialect: Dialect) -> bytes:
     known: list[tuple[str, bytes | None]] = [("role", encode(role))]
     if role == "assistant":
         known += _reasoning_members(items, b"{}", dialect)
-    known.append(("content", _encode_content(items, None, dialect)))
+    known.append(("content", _encode_content(items, None, dialect, is_asked=role != "assistant")))
     known.append(("tool_calls", _encode_calls(items, b"{}", dialect)))
     known += [("refusal", bytes(item.raw)) for item in items if isinstance(item, Unknown) and item.kind == "refusal"]
     return object_of(known)
@@ -180,7 +182,10 @@ def _with_google_seal(extra: Raw | None, data: str | None) -> bytes | None:
     return result if members(result) else None
 
 
-def _encode_content(items: tuple[Item, ...], before: bytes | None, dialect: Dialect) -> bytes:
+def _encode_content(
+    items: tuple[Item, ...], before: bytes | None, dialect: Dialect, *, is_asked: bool = False
+) -> bytes:
+    """Text alone as a string. In what a model is asked, text that was made as a part stays one."""
     contents = _contents(items)
     for item in contents:
         if isinstance(item, Text) and item.seal is not None:
@@ -189,7 +194,8 @@ def _encode_content(items: tuple[Item, ...], before: bytes | None, dialect: Dial
     if dialect.carrier == "think_tags":
         return _encode_tagged(contents, reasoning_of(items), was_list, dialect)
     reasoning = reasoning_of(items) if dialect.carrier in _IN_CONTENT else ()
-    if was_list or reasoning or len(contents) > 1 or any(isinstance(item, Unknown) for item in contents):
+    in_parts = any(isinstance(item, Unknown) or (is_asked and item.raw) for item in contents)
+    if was_list or reasoning or len(contents) > 1 or in_parts:
         ordered = [item for item in items if item in contents or item in reasoning]
         return array(_encode_part(item, dialect) for item in ordered)
     return encode(contents[0].text if contents and isinstance(contents[0], Text) else None)
@@ -225,6 +231,25 @@ def _encode_part(item: Item, dialect: Dialect) -> bytes:
             return encode({"type": "thinking", "thinking": item.text})
         case _:
             raise EncodeError(f"chat content in the dialect {dialect.name} can't hold a {type(item).__name__}")
+
+
+def mark_part(item: Item, mark: Raw, dialect: Dialect) -> tuple[Item, ...] | None:
+    """A part with a mark for prompt caching, as OpenRouter reads it; a call or a thought can't have one."""
+    match item:
+        case Text(seal=None) if item.text:
+            return (decode_part(with_mark(encode({"type": "text", "text": item.text}), mark), dialect),)
+        case ToolResult():
+            parts = elements(item.content) if is_array(item.content) else _text_parts(item.content)
+            marked = [*parts[:-1], with_mark(parts[-1], mark)] if parts else []
+            return (replace(item, content=Raw(array(marked))),) if marked else None
+        case Unknown():
+            return (replace(item, raw=with_mark(item.raw, mark)),)
+        case _:
+            return None
+
+
+def _text_parts(content: Raw) -> list[Raw]:
+    return [Raw(object_of([("type", b'"text"'), ("text", content)]))] if bytes(content)[:1] == b'"' else []
 
 
 def _encode_calls(items: tuple[Item, ...], before: bytes, dialect: Dialect) -> bytes | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
+from thoughtline.formats.cache_marks import CACHE_CONTROL
 from thoughtline.formats.json_text import NULL, array, decode, encode, object_of, read_or_none
 from thoughtline.formats.media import (
     data_url,
@@ -67,6 +68,7 @@ _READ = (
     member("top_logprobs", int),
     member("parallel_tool_calls", bool),
     member("cache_key", str, "prompt_cache_key"),
+    member("cache_mark", Raw, CACHE_CONTROL),
 )
 
 
@@ -82,6 +84,7 @@ class _Tool(Struct, gc=False):
     type: str = ""
     function: _Named | None = None
     custom: _Named | None = None
+    cache_control: Raw = NULL
 
 
 class _Schema(Struct, gc=False):
@@ -137,7 +140,8 @@ def decode_tool(raw: Raw, place: str) -> Tool:
     tool = decode(_tool_decoder, raw, place)
     if tool.function is not None:
         named = tool.function
-        return FunctionTool(named.name, named.description, given(named.parameters), named.strict)
+        mark = given(tool.cache_control)
+        return FunctionTool(named.name, named.description, given(named.parameters), named.strict, cache_mark=mark)
     if tool.custom is not None:
         return CustomTool(tool.custom.name, tool.custom.description, given(tool.custom.format))
     return BuiltInTool(tool.type, raw, place)
@@ -223,7 +227,7 @@ def encode_tool(tool: Tool) -> bytes:
         case FunctionTool():
             strict = encode(tool.strict) if tool.strict is not None else None
             function = described(tool, ("parameters", tool.parameters), ("strict", strict))
-            return object_of([("type", b'"function"'), ("function", function)])
+            return object_of([("type", b'"function"'), ("function", function), (CACHE_CONTROL, tool.cache_mark)])
         case CustomTool():
             return object_of([("type", b'"custom"'), ("custom", described(tool, ("format", tool.grammar)))])
         case BuiltInTool():

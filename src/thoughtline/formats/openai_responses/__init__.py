@@ -57,11 +57,13 @@ WIRE = Wire(
     headers=(),
     models=OPENAI_MODELS,
     errors=OPENAI_ERRORS,
+    in_lists=None,
     options=options,
     has_openai_tools=True,
     built_in_tools=frozenset({"web_search"}),
     tool_shapes="namespaces",
     unasked=without("reasoning"),
+    switches=("reasoning",),
     thinking=SettingPlace(stale=("max_tokens",)),
     thinking_modes=None,
     inclusion=Inclusion("include", "reasoning.encrypted_content"),
@@ -78,6 +80,7 @@ WIRE = Wire(
         mark=notes.MARK,
         encode=notes.encode_noted,
     ),
+    cache_marks=None,
     response_prefix="resp_",
     envelope_slot="element",
     held=HeldConversation(
@@ -88,6 +91,7 @@ WIRE = Wire(
         code="conversation_not_found",
         remedy="Send the whole conversation in `input`, or name the response before it in `previous_response_id`.",
     ),
+    effort=("reasoning", "effort"),
     quirks=frozenset(
         {
             "any_path_is_a_version",
@@ -95,6 +99,7 @@ WIRE = Wire(
             "items_are_elements",
             "not_last",
             "stored_responses",
+            "thinks_unasked",
             "usual_tier",
             "websocket",
         }

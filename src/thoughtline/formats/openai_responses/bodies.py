@@ -14,6 +14,7 @@ from thoughtline.formats.bodies import (
     text_member,
     thinking_switch,
 )
+from thoughtline.formats.end_users import NamesUser, end_user_of
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, of_upstream, set_members
 from thoughtline.formats.openai_responses.elements import (
     UNSAID,
@@ -29,7 +30,7 @@ from thoughtline.values.items import Item, Role, Text, ToolCall
 from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Finish, FinishReason, Reply, Transcript, Turn, Usage
 
 
-class _Request(Struct, gc=False):
+class _Request(NamesUser, gc=False, kw_only=True):
     input: str | list[Raw] | None = None
     instructions: Raw = NULL
     model: str = ""
@@ -82,6 +83,7 @@ def decode_request(body: bytes, dialect: Dialect = OPENAI_RESPONSES) -> Transcri
         thinking=thinking_switch(request.reasoning),
         is_stored=request.store,
         includes=tuple(request.include or ()),
+        user=end_user_of(request),
     )
 
 
@@ -185,6 +187,7 @@ USAGE = UsageMembers(
     output="output_tokens",
     reasoning="output_tokens_details.reasoning_tokens",
     cached="input_tokens_details.cached_tokens",
+    cache_written="input_tokens_details.cache_write_tokens",
 )
 _INCOMPLETE: dict[str, FinishReason] = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
@@ -193,7 +196,7 @@ def encode_usage(usage: Usage) -> bytes:
     return encode(
         {
             "input_tokens": usage.input,
-            "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": 0},
+            "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": usage.cache_written},
             "output_tokens": usage.output,
             "output_tokens_details": {"reasoning_tokens": usage.reasoning},
             "total_tokens": usage.input + usage.output,

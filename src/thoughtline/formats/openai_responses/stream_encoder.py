@@ -62,6 +62,10 @@ class StreamEncoder(EventEncoder):
         names = ("response.created", "response.in_progress")
         return b"".join(self._response(name, b'"in_progress"') for name in names)
 
+    def pulse(self) -> bytes:
+        """OpenAI's `keepalive`: Codex counts no comment as life. Before the first event its SDKs take nothing else."""
+        return self._event("keepalive", []) if self._number else self.keep_alive
+
     def _turn_done(self, event: TurnDone) -> bytes:
         return self._leave()
 

@@ -53,7 +53,8 @@ class Health(AdminAnswer, frozen=True):
 
 
 class Readiness(AdminAnswer, frozen=True):
-    """Whether requests can be served. `store` is `ok`, `slow` while turns are saved too late for the end of their
+    """Whether requests can be served: `ready`, `crowded` while many are under way whose clients have left, or
+    `not_ready` (503). `store` is `ok`, `slow` while turns are saved too late for the end of their
     answers to wait, or `degraded` while memory goes on without the durable store. `detail` says more."""
 
     status: str

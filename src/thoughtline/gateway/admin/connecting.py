@@ -12,6 +12,7 @@ from thoughtline.gateway.admin.requests import AdminRequest, Whole, decode_query
 from thoughtline.gateway.admin.status_answers import ClientAbout, ConnectView, Setup, SetupText
 from thoughtline.providers import canonical_name
 from thoughtline.settings import Settings
+from thoughtline.terminal import unlinked
 from thoughtline.values.errors import Declined
 
 
@@ -69,6 +70,6 @@ def _setup(request: AdminRequest, query: ConnectQuery) -> Setup | None:
     url = query.url or f"{request.scheme}://{request.header(b'host')}"
     address = clients.address_of(client, url, query.provider, model=query.model)
     steps = [SetupText(step.where, step.language, clients.lines_of(client, step, address)) for step in client.steps]
-    notes = clients.notes_of(client, address)
+    notes = [unlinked(note) for note in clients.notes_of(client, address)]
     text = clients.instructions(client, address)
     return Setup(client.name, address.base, address.model, steps=steps, notes=notes, text=text)

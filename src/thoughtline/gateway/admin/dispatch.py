@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import math
 import traceback
 from collections.abc import AsyncGenerator
 from typing import NamedTuple
@@ -18,7 +17,7 @@ from thoughtline.gateway.admin.answers import Failure, Problem
 from thoughtline.gateway.admin.requests import AdminRequest, Nothing, Row, Stream, Whole, decode_query
 from thoughtline.gateway.admin.table import TABLE
 from thoughtline.gateway.admin.trail import record
-from thoughtline.gateway.asgi import Receive, Scope, Send, send_whole
+from thoughtline.gateway.asgi import Receive, Scope, Send, retry_after, send_whole
 from thoughtline.gateway.headers import Headers
 from thoughtline.gateway.incoming import ClientGone, read_body, visitor_at
 from thoughtline.gateway.state import State
@@ -83,7 +82,7 @@ async def _answered(request: AdminRequest, scope: Scope, receive: Receive) -> Wh
     found = find((scope.get("raw_path") or scope["path"].encode()).decode("latin-1"))
     if found is None:
         await require_admin(request)
-        raise Declined(404, "unknown_path", "There is nothing at this address.", "GET /api/openapi.json lists all.")
+        raise Declined(404, "unknown_path", "Unknown address.", "GET /api/openapi.json lists all.")
     row = found.rows.get("GET" if request.method == "HEAD" else request.method)
     await _require_access(row or next(iter(found.rows.values())), request)
     if row is None or (request.method == "HEAD" and row.content_type == "text/event-stream"):
@@ -120,8 +119,8 @@ def refusal(error: ThoughtlineError) -> Whole:
         case _:
             problem = Problem("bad_request", str(error), "")
     headers: tuple[tuple[bytes, bytes], ...] = ((b"www-authenticate", b"Bearer"),) if error.status == 401 else ()
-    if isinstance(error, Declined) and error.retry_after_seconds is not None:
-        headers = ((b"retry-after", str(math.ceil(error.retry_after_seconds)).encode()),)
+    if isinstance(error, Declined):
+        headers = (*headers, *retry_after(error))
     return Whole(Failure(problem), error.status, headers=headers, code=problem.code)
 
 

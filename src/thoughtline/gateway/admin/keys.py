@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from thoughtline.catalogue import ReplayMode
 from thoughtline.gateway.admin import recent
 from thoughtline.gateway.admin.answers import moment
 from thoughtline.gateway.admin.requests import AdminRequest, Whole, decode_query
@@ -16,11 +17,9 @@ from thoughtline.gateway.state import State
 from thoughtline.stores.settings import decode_duration
 from thoughtline.values.errors import Declined, StoreError
 
-_FIRST = "The first key closes the gateway to callers without one; `thoughtline keys open` undoes that."
+_FIRST = "The first key closes the gateway to callers without one; `thoughtline keys clear` undoes that."
 _OPTIONAL = "The settings have require_client_keys = false: callers without a key still get in."
-_LAST = (
-    "No valid key is left. The gateway stays closed: make another key, or `thoughtline keys open` lets everybody in."
-)
+_LAST = "No valid key is left, and the gateway stays closed. Add another, or delete all with `thoughtline keys clear`."
 _UNKEPT = "This store keeps no keys."
 
 
@@ -38,6 +37,7 @@ class KeyBody(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     concurrent_streams: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     expires: Annotated[str, Meta(pattern=r"^[1-9][0-9]{0,4}[smhd]$")] | None = None
     plain_content: bool = False
+    replay: ReplayMode | None = None
 
 
 async def keys_view(request: AdminRequest) -> Whole:
@@ -59,6 +59,7 @@ async def add_key(request: AdminRequest) -> Whole:
         requests_per_minute=body.requests_per_minute,
         concurrent_streams=body.concurrent_streams,
         content="plain" if body.plain_content else None,
+        replay=body.replay,
         expires_at=None if body.expires is None else state.clock() + _seconds(body.expires),
     )
     state.signals.wake.set()
@@ -119,6 +120,7 @@ async def _views(state: State, keys: tuple[ClientKey, ...] | list[ClientKey]) ->
             requests_per_minute=key.requests_per_minute,
             concurrent_streams=key.concurrent_streams,
             plain_content=key.content == "plain",
+            replay=key.replay,
         )
         for key in keys
     ]

@@ -8,7 +8,7 @@ replicas    ──┘
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 import msgspec
 from msgspec import Struct
@@ -29,16 +29,19 @@ from thoughtline.values.records import Key
 class RequestsQuery(Struct, frozen=True):
     """Which requests: those that agree with all that is given, and which page of them; `limit` is 1 to 200.
 
-    `provider` and `model` in any case, `provider` by an alias too. `status` is one (`400`) or a class (`4xx`). `text`
-    is looked for in ids, models, sessions, paths, errors and summaries.
+    In any case; `provider` by an alias too, `session` and `tenant` by their beginning. `caller` is the name of a client
+    key. `status` is one (`400`) or a class (`4xx`). A value with `!` before it means all others. `text` is looked for
+    in ids, models, callers, sessions, paths, errors and summaries.
     """
 
     session: str | None = None
     tenant: str | None = None
+    caller: str | None = None
+    client: str | None = None
     provider: str | None = None
     model: str | None = None
     status: str | None = None
-    outcome: RequestOutcome | None = None
+    outcome: str | None = None
     text: str | None = None
     limit: int = 50
     cursor: str | None = None
@@ -96,6 +99,9 @@ async def answer(state: State, body: bytes) -> bytes:
 async def requests_page(request: AdminRequest) -> Whole:
     state, query = request.state, decode_query(request.query, RequestsQuery)
     limit = min(max(query.limit, 1), MAX_PAGE)
+    if query.outcome is not None and _wanted(query.outcome) not in get_args(RequestOutcome):
+        known = ", ".join(get_args(RequestOutcome))
+        raise Declined(400, "bad_query", f"There is no outcome {query.outcome[:40]!r}.", f"One of {known}.")
     if query.cursor is not None:
         _place_of(query.cursor)
     query = msgspec.structs.replace(query, limit=limit + 1)
@@ -152,6 +158,7 @@ async def series_view(request: AdminRequest) -> Whole:
     names = ("requests", "avoided", "restored", "missing", "healed", "refused", "errors", "store")
     series = Series(
         step_seconds=STEP_SECONDS,
+        started_at=state.recent.started_at,
         times=[step.at for step in every],
         own_ms=[_mean(step.own_ms, step.requests) for step in every],
         upstream_ms=[_mean(step.upstream_ms, step.requests) for step in every],
@@ -207,24 +214,29 @@ def _own_seen(state: State) -> Seen:
 
 
 def _fits(row: RequestRow, query: RequestsQuery) -> bool:
-    if query.provider is not None and row.provider.lower() not in (
-        query.provider.lower(),
-        canonical_name(query.provider).lower(),
-    ):
-        return False
-    if query.model is not None and row.model.lower() != query.model.lower():
-        return False
-    if query.status is not None and query.status.lower() not in (str(row.status), f"{row.status // 100}xx"):
-        return False
-    same = ((query.session, row.session), (query.tenant, row.tenant), (query.outcome, row.outcome))
-    if any(wanted is not None and wanted != there for wanted, there in same):
+    provider, status = (query.provider or "").removeprefix("!").lower(), row.status
+    tests = (
+        (query.provider, row.provider.lower() in (provider, canonical_name(provider))),
+        (query.status, _wanted(query.status) in (str(status), f"{status // 100}xx")),
+        (query.model, row.model.lower() == _wanted(query.model)),
+        (query.outcome, row.outcome == _wanted(query.outcome)),
+        (query.client, row.client.lower() == _wanted(query.client)),
+        (query.caller, row.caller.lower() == _wanted(query.caller)),
+        (query.session, (row.session or "").lower().startswith(_wanted(query.session))),
+        (query.tenant, row.tenant.lower().startswith(_wanted(query.tenant))),
+    )
+    if any(wanted and fits is wanted.startswith("!") for wanted, fits in tests):
         return False
     return query.text is None or query.text.lower() in _text(row)
 
 
+def _wanted(value: str | None) -> str:
+    return (value or "").removeprefix("!").lower()
+
+
 def _text(row: RequestRow) -> str:
-    words = (row.id, row.path, row.provider, row.model, row.session, row.client, row.code, row.message, row.summary)
-    return "\n".join(filter(None, words)).lower()
+    words = (row.id, row.path, row.provider, row.model, row.session, row.client, row.caller, row.code, row.message)
+    return "\n".join(filter(None, (*words, row.summary))).lower()
 
 
 def _place(row: RequestRow) -> tuple[int, str]:

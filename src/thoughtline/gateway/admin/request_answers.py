@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
+from thoughtline.catalogue import ReplayMode
 from thoughtline.gateway.admin.answers import AdminAnswer, Place
-from thoughtline.values.outcome import Deed, Reason
+from thoughtline.values.outcome import Reason, Treatment
 from thoughtline.values.turns import FormatName
 
 Phase = Literal["begun", "streaming", "done"]
@@ -14,6 +15,7 @@ RequestOutcome = Literal[
     "pending",  # it is not over
     "ok",  # answered, and nothing had to be done for it
     "restored",  # answered, and turns were restored, filled or stripped before it went up
+    "blank",  # answered, and a turn went up with the least that is accepted: its reasoning was not found
     "healed",  # refused for its reasoning, corrected, answered
     "refused",  # the provider's 4xx went to the client
     "failed",  # the provider's 5xx, a broken connection, or nobody answered
@@ -34,12 +36,14 @@ class Tokens(AdminAnswer, frozen=True):
 class RequestRow(AdminAnswer, frozen=True):
     """A request, as far as it is known. `id` is that of the header `x-thoughtline-request`, of the log and of sessions.
 
-    `outcome` is what became of it in a word, `summary` in a sentence, `message` the first words of an error. `route` is
-    the name in `[routes]` that led to `provider` and `model`; `action` what was asked for: `generate`, `count_tokens`,
-    `models`, `passthrough`. `client` is a name that `/api/connect` lists, or empty. Counts are as in the header
-    `x-thoughtline-replay`, `kept` those turns whose reasoning the client sent itself. `ownMs` was spent here,
-    `upstreamMs` waiting for providers, `firstByteMs` until the first byte of the answer's body went down, `totalMs` all
-    in all.
+    `outcome` is what became of it in a word, `summary` in a sentence, `message` the first words of an error. `verdict`
+    says of a failure whose it is (`client`, `provider`, `gateway`, `network`), why, and what helps; it is also in the
+    header `x-thoughtline-verdict` and in the log. `mode` is that of replay, and `would` what it would have done where
+    it is only observed. `route` is the name in `[routes]` that led to `provider` and `model`; `action` what was asked
+    for: `generate`, `count_tokens`, `models`, `passthrough`. `caller` is the name of its client key, `client` a
+    name that `/api/connect` lists, or empty. Counts are as in the header `x-thoughtline-replay`, `kept` those turns
+    whose reasoning the client sent itself. `ownMs` was spent here, `upstreamMs` waiting for providers,
+    `firstByteMs` until the first byte of the answer's body went down, `totalMs` all in all.
     """
 
     id: str
@@ -47,6 +51,9 @@ class RequestRow(AdminAnswer, frozen=True):
     phase: Phase
     outcome: RequestOutcome
     summary: str
+    verdict: str
+    mode: ReplayMode
+    would: str
     status: int
     code: str
     message: str
@@ -54,6 +61,7 @@ class RequestRow(AdminAnswer, frozen=True):
     path: str
     action: str
     tenant: str
+    caller: str
     session: str | None
     agent: str | None
     client: str
@@ -157,7 +165,7 @@ class TurnView(AdminAnswer, frozen=True):
 
     place: str
     at: int
-    deed: Deed
+    treatment: Treatment
     why: Reason
     words: str
     record: str | None

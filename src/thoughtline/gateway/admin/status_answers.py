@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
+from thoughtline.catalogue import ReplayMode
 from thoughtline.gateway.admin.answers import AdminAnswer
 from thoughtline.values.turns import FormatName
 
 
 class Series(AdminAnswer, frozen=True):
-    """The last 24 hours in steps of `stepSeconds`, oldest first, all workers of this start together.
+    """The last 24 hours in steps of `stepSeconds`, oldest first, all workers of this start together; figures begin with
+    the start, at `startedAt` in seconds since the epoch.
 
     Each list has one number for each step of `times` (seconds since the epoch, when a step begins). `avoided` are
     requests that were answered and would have been refused for their reasoning as the client sent them; `restored` are
@@ -19,6 +21,7 @@ class Series(AdminAnswer, frozen=True):
     """
 
     step_seconds: int
+    started_at: int
     times: list[int]
     requests: list[int]
     avoided: list[int]
@@ -45,6 +48,7 @@ class KeyView(AdminAnswer, frozen=True):
     requests_per_minute: int | None
     concurrent_streams: int | None
     plain_content: bool
+    replay: ReplayMode | None
 
 
 class KeysView(AdminAnswer, frozen=True):

@@ -67,7 +67,7 @@ async def _log_in(request: AdminRequest) -> Whole:
 
 async def _metrics(request: AdminRequest) -> Whole:
     state = request.state
-    state.metrics.observe(state.store, state.lessons)
+    state.observe()
     return Whole(state.metrics.page(), content_type=METRICS_TYPE)
 
 

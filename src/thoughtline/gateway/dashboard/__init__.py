@@ -60,7 +60,7 @@ async def page(request: AdminRequest) -> Whole:
 async def asset(request: AdminRequest) -> Whole:
     found = _assets().get(request.names["file"])
     if found is None:
-        raise Declined(404, "unknown_path", "There is nothing at this address.", "The dashboard is at /.")
+        raise Declined(404, "unknown_path", "Unknown address.", "The dashboard is at /.")
     return Whole(found.content, content_type=found.content_type)
 
 

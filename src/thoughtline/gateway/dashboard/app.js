@@ -89,8 +89,9 @@ function Guarded({ place }) {
 
 function Side({ place, onHelp }) {
   const here = place.parts[0] === "requests" ? "live" : (place.parts[0] ?? "live");
-  return html`<div class="side">
-    <a class="brand" href="/live"><img src="/assets/favicon.svg" alt="" /><span>thoughtline</span></a>
+  useEffect(() => { document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); }, [here]);
+  return html`<header class="side">
+    <a class="brand" href="/live" aria-label="thoughtline"><img src="/assets/favicon.svg" alt="" /><span>thoughtline</span></a>
     <nav aria-label="Views">${VIEWS.map(
       ([name, title], index) => html`<a href=${`/${name}`} aria-current=${here === name ? "page" : undefined}
         >${title}<kbd aria-hidden="true">${index + 1}</kbd></a>`,
@@ -99,17 +100,17 @@ function Side({ place, onHelp }) {
       <${StoreState} />
       <div class="tools">
         <${Theme} />
-        <button class="plain help" title="Keys" onClick=${onHelp}>Keys <kbd>?</kbd></button>
+        <button class="plain help" title="Keyboard shortcuts" onClick=${onHelp}>Shortcuts <kbd>?</kbd></button>
       </div>
     </div>
-  </div>`;
+  </header>`;
 }
 
 function StoreState() {
-  const ready = useData("/readyz", { seconds: 15 });
+  const ready = useData("/readyz", { seconds: 5 });
   const state = ready.problem ? "bad" : ready.data?.store;
   const kind = { ok: "good", slow: "slow", degraded: "bad", bad: "bad" }[state] ?? "";
-  const words = ready.problem ? ready.problem.message : { ok: "Store works", slow: "Store is slow", degraded: "Store is down" }[state];
+  const words = ready.problem ? ready.problem.message : { ok: "Store OK", slow: "Store is slow", degraded: "Store is down" }[state];
   return html`<a class="state cut soft" href="/health" title=${ready.data?.detail}
     ><span class=${`dot ${kind}`}></span> ${words ?? "…"}</a>`;
 }

@@ -32,9 +32,9 @@ export function Audit({ place }) {
     ${note && html`<p class="notice">${note}</p>`}
     <form class="bar bottom" onSubmit=${submit}>
       <label>Provider<select name="provider" value=${who.provider} onChange=${(event) => setWho({ ...who, provider: event.target.value })}>
-        <option value="">by the model's name</option>
+        <option value="">detect from model</option>
         ${providers.data?.providers.map((one) => html`<option value=${one.name} selected=${one.name === who.provider}>${one.name}</option>`)}</select></label>
-      <label>Model<input name="model" placeholder="as the body says" value=${who.model} onInput=${(event) => setWho({ ...who, model: event.target.value })} /></label>
+      <label>Model<input name="model" placeholder="from the request" value=${who.model} onInput=${(event) => setWho({ ...who, model: event.target.value })} /></label>
       <button class="primary" disabled=${!text.trim() || doing.isBusy}>Audit</button>
       ${findings && html`<button type="button" onClick=${() => setFindings(null)}>Edit</button>`}
     </form>
@@ -80,7 +80,7 @@ function Source({ text, findings }) {
   const lines = useMemo(() => linesOf(text), [text]);
   const hits = new Set(findings.map((one) => lineOf(lines, one.place)));
   const rows = text.split("\n");
-  return html`<${Panel} flush><div class="source">
+  return html`<${Panel} flush><div class="source" tabindex="0" role="region" aria-label="Body of the request">
     <div class="numbers">${rows.map((_, index) => html`<a id=${`line-${index + 1}`} class=${hits.has(index + 1) ? "hit" : ""}>${index + 1}</a>`)}</div>
     <div class="lines">${rows.map((row, index) => html`<span class=${hits.has(index + 1) ? "hit" : ""}>${row || " "}</span>`)}</div>
   </div><//>`;

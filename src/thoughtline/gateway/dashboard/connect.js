@@ -22,14 +22,14 @@ export function Connect({ place }) {
         </select></label>
       <label>Provider
         <select name="provider" value=${provider} onChange=${(event) => set({ provider: event.target.value, model: "" })}>
-          <option value="">${chosen ? `${chosen.provider}, its usual` : "its usual"}</option>
+          <option value="">${chosen ? `${chosen.provider}, the default` : "the default"}</option>
           ${providers.data?.providers.map((one) => html`<option value=${one.name} selected=${one.name === provider}>${one.name}</option>`)}
         </select></label>
       <${Model} value=${model} example=${providers.data?.providers.find((one) => one.name === (provider || chosen?.provider))?.exampleModel} onSet=${(value) => set({ model: value })} />
     </div>
     ${chosen && html`<${Light} client=${chosen} />`}
     ${from.data && (from.data.setup
-      ? html`<${Setup} setup=${from.data.setup} client=${chosen} />`
+      ? html`<${Setup} setup=${from.data.setup} client=${chosen} provider=${provider} />`
       : html`<${Clients} clients=${from.data.clients} />`)}
   <//>`;
 }
@@ -43,18 +43,19 @@ function Model({ value, example, onSet }) {
 
 function Light({ client }) {
   if (client.lastSeen) {
-    return html`<div class="light" role="status"><span class="dot good"></span><span><b>${client.title} is connected.</b> Its last request came <${Ago} at=${client.lastSeen} />.</span>
+    return html`<div class="light" role="status"><span class="dot good"></span><span><b>${client.title} has sent requests here.</b> The last one came <${Ago} at=${client.lastSeen} />.</span>
       <a class="push" href="/live">See it live</a></div>`;
   }
   return html`<div class="light" role="status"><span class="dot beating"></span><span>Waiting for the first request of ${client.title}. This light turns green when it comes.</span></div>`;
 }
 
-function Setup({ setup, client }) {
+function Setup({ setup, client, provider }) {
+  const options = provider ? ` --provider ${provider}` : "";
   return html`<div class="setup">
     <${Panel} title=${`${client?.title ?? setup.client} through ${setup.base}`} side=${html`<span class="push"><${Copy} text=${setup.text}>Copy all<//></span>`}>
       ${setup.steps.map((step) => html`<div class="bar"><b><${Words} text=${step.where} /></b><span class="push"><${Copy} plain text=${step.lines} /></span></div><pre>${step.lines.trim()}</pre>`)}
       ${setup.notes.length > 0 && html`<ul>${setup.notes.map((note) => html`<li class="soft">– <${Words} text=${note} /></li>`)}</ul>`}
-      <p class="faint">In a terminal: <code>thoughtline connect ${setup.client}</code>. <code>YOUR_KEY</code> is the provider's key, or a <a href="/settings">client key</a> of this gateway where it has some.</p>
+      <p class="faint">In a terminal: <code>thoughtline run ${setup.client}${options}</code> starts it with all of this set, <code>thoughtline connect ${setup.client}${options}</code> shows it. <code>YOUR_KEY</code> is the provider's key, or a <a href="/settings">client key</a> of this gateway where it has some.</p>
     <//></div>`;
 }
 

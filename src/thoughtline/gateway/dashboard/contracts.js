@@ -25,12 +25,12 @@ export function Contracts({ place }) {
     go(address("/contracts", { q: event.target.value }), { isReplacing: true });
   };
   const fits = (row) => JSON.stringify(Object.values(row)).toLowerCase().includes(words.toLowerCase());
-  return html`<${View} title="Contracts and lessons" about="What thoughtline knows about each provider, and from which source." json="/api/contracts">
+  return html`<${View} title="Contracts" about="What thoughtline knows about each provider, and from which source." json="/api/contracts">
     <${Trouble} problem=${doing.problem} />
     <${Loaded} from=${from}>${(data) => html`
-      <${Lessons} learned=${data.learned} refused=${data.refusedSeals} reset=${reset} />
-      <input data-filter type="search" placeholder="a provider, a kind, a member" aria-label="Filter" value=${words} onInput=${type} />
-      <${Panel} title="Contracts" flush side=${html`<span class="faint">${many(data.contracts.filter(fits).length, "row")}</span>`}>
+      <${Learned} learned=${data.learned} refused=${data.refusedSeals} reset=${reset} />
+      <input data-filter type="search" placeholder="filter by provider, rule or field" aria-label="Filter" value=${words} onInput=${type} />
+      <${Panel} title="By provider and model" flush side=${html`<span class="faint">${many(data.contracts.filter(fits).length, "row")}</span>`}>
         <div class="scroll"><table class="cards"><thead><tr><th>contract</th><th>reasoning</th><th>which turns</th><th>where</th><th>if it is lost</th><th>source</th></tr></thead>
         <tbody>${data.contracts.filter(fits).map((row) => html`<${Contract} row=${row} />`)}</tbody></table></div>
       <//>`}<//>
@@ -57,12 +57,12 @@ function Source({ text }) {
     <span class="faint tight">read ${day}</span>`;
 }
 
-function Lessons({ learned, refused, reset }) {
-  const side = learned.length > 0 && html`<span class="push"><${Twice} onClick=${() => reset("")} sure="Reset all lessons?">Reset all<//></span>`;
+function Learned({ learned, refused, reset }) {
+  const side = learned.length > 0 && html`<span class="push"><${Twice} onClick=${() => reset("")} sure="Reset everything learned?">Reset all<//></span>`;
   return html`<${Panel} title="Learned from refusals" side=${side} flush>
     ${learned.length === 0
       ? html`<${Empty} title="Nothing learned yet"><p>When a provider refuses what its contract allows, the request is corrected, and what helped is kept here for a while.</p><//>`
-      : html`<div class="scroll"><table class="cards"><thead><tr><th>for</th><th>what changed</th><th>because of</th><th>learned</th><th>expires in</th><th></th></tr></thead>
+      : html`<div class="scroll"><table class="cards"><thead><tr><th>for</th><th>what changed</th><th>because of</th><th>learned</th><th>expires in</th><td></td></tr></thead>
         <tbody>${learned.map((one) => html`<tr>
           <td><b>${one.provider}</b> ${one.model}<div><span class="faint break">${one.endpoint}</span></div></td>
           <td data-label="changed"><span>${one.change.replaceAll("_", " ")}${one.field && html` <code>${one.field}</code>`}${one.filler !== null && html` <span class="soft">filled with <code>${JSON.stringify(one.filler)}</code></span>`}${one.scope && html`<span class="faint">, ${one.scope.replaceAll("_", " ")}</span>`}</span></td>

@@ -19,7 +19,7 @@ export function Beside({ request }) {
   const { client, upstream, isCut } = request.bodies;
   const [left, right] = [messagesOf(client ?? ""), messagesOf(upstream ?? client ?? "")];
   if (!left || !right) return html`<div class="beside"><${Plain} text=${client} /><${Plain} text=${upstream} /></div>`;
-  const deeds = new Map(request.turns.map((turn) => [turn.at, turn]));
+  const turns = new Map(request.turns.map((turn) => [turn.at, turn]));
   const isSame = left.length === right.length;
   const isChanged = (index) => !isSame || JSON.stringify(left[index]) !== JSON.stringify(right[index]);
   const rows = Array.from({ length: Math.max(left.length, right.length) }, (_, index) => index);
@@ -27,7 +27,7 @@ export function Beside({ request }) {
     <div class="side-head">the client sent</div><div class="side-head">went up</div>
     ${rows.map((index) => html`
       <${Message} message=${left[index]} at=${index} side="sent" />
-      <${Message} message=${right[index]} at=${index} side="went up" turn=${deeds.get(index)} kind=${isChanged(index) ? "changed" : "same"} />`)}
+      <${Message} message=${right[index]} at=${index} side="went up" turn=${turns.get(index)} kind=${isChanged(index) ? "changed" : "same"} />`)}
   </div>
   ${isCut && html`<p class="notice">One of the bodies is longer than the limit; its end is not shown.</p>`}`;
 }
@@ -38,7 +38,7 @@ function Message({ message, at, side, turn, kind = "" }) {
   if (message === undefined) return html`<div class="cell faint">–</div>`;
   return html`<div class=${`cell ${kind}`}>
     <div class="bar"><span class="faint">${at}<span class="only-phone"> ${side}</span></span> <b>${message.role ?? message.type ?? "message"}</b>
-      ${turn && html`<${Tag} kind=${turn.deed} /><span class="soft">${wordsOf(turn)}</span>`}</div>
+      ${turn && html`<${Tag} kind=${turn.treatment} /><span class="soft">${wordsOf(turn)}</span>`}</div>
     ${pieces(message).map(([kind, text]) => html`<div class=${`piece ${kind}`}><pre>${text}</pre></div>`)}
   </div>`;
 }

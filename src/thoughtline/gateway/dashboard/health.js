@@ -2,7 +2,7 @@
 
 import { html, useEffect, useRef, useState } from "./preact.js";
 import { useData } from "./api.js";
-import { count, Empty, Facts, Loaded, ms, Panel, Tag, Trouble, Until, View } from "./parts.js";
+import { count, Empty, Facts, Loaded, many, ms, Panel, Tag, Trouble, Until, View } from "./parts.js";
 
 const sum = (values) => values.reduce((total, value) => total + (value ?? 0), 0);
 
@@ -25,7 +25,7 @@ const PLOTS = [
 
 export function Health() {
   const series = useData("/api/series", { seconds: 15 });
-  return html`<${View} title="Health" about="The last 24 hours, kept in memory since the start." json="/api/series">
+  return html`<${View} title="Health" about="The last 24 hours. Figures are kept in memory, so they begin at the last start." json="/api/series">
     <${Store} series=${series.data} />
     <${Loaded} from=${series}>${(data) => html`<div class="plots">${PLOTS.map((plot) => html`<${Plot} key=${plot.name} plot=${plot} data=${data} />`)}</div>`}<//>
     <${Routes} />
@@ -94,12 +94,12 @@ const dots = (fill) => ({ paths: () => null, points: { show: true, size: 3, widt
 
 const hour = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
 
-const STORE_WORDS = { ok: "The store works.", slow: "The store is slow: some answers ended before their turn was saved.", degraded: "The durable store is down. Only memory is used." };
+const STORE_WORDS = { ok: "The store is OK.", slow: "The store is slow: some answers ended before their turn was saved.", degraded: "The durable store is down. Only memory is used." };
 
 function Store({ series }) {
   const ready = useData("/readyz", { seconds: 5 });
   const cache = useData("/api/cache/reasoning?limit=1", { seconds: 15 });
-  const state = ready.data?.store;
+  const state = ready.problem ? undefined : ready.data?.store;
   const bad = series ? series.store.filter((value) => value > 0).length * series.stepSeconds : 0;
   return html`<${Panel} title="Store" side=${state && html`<${Tag} kind=${state === "ok" ? "good" : state}>${state}<//>`}>
     <${Trouble} problem=${ready.problem} />
@@ -107,7 +107,7 @@ function Store({ series }) {
     ${cache.data && html`<${Facts} of=${[
       ["turns", `${count(cache.data.stats.totalEntries)}, ${count(cache.data.stats.memoryEntries)} of them in memory`],
       ["replay rate", `${cache.data.stats.replayRate} of the turns that needed reasoning`],
-      ["last 24 h", bad ? `not well for ${Math.ceil(bad / 60)} minutes` : "well all the time"],
+      ["outages", bad ? `${many(Math.ceil(bad / 60), "minute")} in the last 24 h` : "none in the last 24 h, or since the start"],
     ]} />`}
   <//>`;
 }

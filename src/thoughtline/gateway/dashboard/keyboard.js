@@ -43,14 +43,14 @@ const KEYS = [
   ["Enter", "open"],
   ["/", "go to the filter"],
   ["Esc", "leave the filter; go back"],
-  ["?", "show these keys"],
+  ["?", "show these shortcuts"],
 ];
 
 export function Help({ views, onClose }) {
   const dialog = useRef(null);
   useEffect(() => dialog.current.showModal(), []);
   return html`<dialog ref=${dialog} onClose=${onClose} onClick=${(event) => event.target === dialog.current && onClose()}>
-    <h2>Keys</h2>
+    <h2>Keyboard shortcuts</h2>
     <dl>
       ${KEYS.map(([key, words]) => html`<dt>${key.split(" ").map((one) => html`<kbd>${one}</kbd> `)}</dt><dd>${words}</dd>`)}
       ${views.map(([, title], index) => html`<dt><kbd>${index + 1}</kbd></dt><dd>${title}</dd>`)}

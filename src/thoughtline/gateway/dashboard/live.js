@@ -4,22 +4,25 @@ import { html, useEffect, useRef, useState } from "./preact.js";
 import { address, ask, listen, useData } from "./api.js";
 import { go } from "./places.js";
 import { RequestDetail } from "./request.js";
-import { clock, count, Counts, Empty, Json, ms, Tag, Trouble } from "./parts.js";
+import { Ago, clock, count, Counts, Empty, Json, many, ms, Tag, Trouble, Words } from "./parts.js";
 
-const FILTERS = ["session", "tenant", "provider", "model", "status", "outcome"];
+const FILTERS = ["session", "tenant", "caller", "client", "provider", "model", "status", "outcome"];
 const MOST_SHOWN = 500;
 
-// `provider:kimi status:4xx words` as the API's parameters; what names none is looked for as text.
+// `provider:kimi -status:200 words` as the API's parameters; what names none is looked for as text.
 export function parsed(line) {
   const query = {};
   const words = [];
   for (const word of line.split(/\s+/).filter(Boolean)) {
-    const [name, value] = [word.slice(0, word.indexOf(":")), word.slice(word.indexOf(":") + 1)];
-    if (FILTERS.includes(name) && value) query[name] = value;
+    const [, minus, name, value] = /^(-?)([a-z]+):(.+)$/i.exec(word) ?? [];
+    if (name && FILTERS.includes(name.toLowerCase())) query[name.toLowerCase()] = minus ? `!${value}` : value;
     else words.push(word);
   }
   return words.length ? { ...query, text: words.join(" ") } : query;
 }
+
+// Words that look like a filter, and are none.
+export const strangers = (line) => line.split(/\s+/).map((word) => /^-?([a-z]+):(?!\/\/).+$/i.exec(word)?.[1]).filter((name) => name && !FILTERS.includes(name.toLowerCase()));
 
 // The rows of the API, and the events over them. An event may not fit the filter: then the API is asked again.
 function useRequests(query, onState) {
@@ -86,13 +89,13 @@ export function Live({ id, place }) {
         <input data-filter type="search" class="filter" placeholder="provider:deepseek status:4xx outcome:healed, or any words" aria-label="Filter"
           value=${line} onInput=${type} />
         <${Trouble} problem=${found.problem} />
-        ${found.lost > 0 && html`<p class="faint">${found.lost} events came too fast to be shown; the list was loaded again.</p>`}
+        ${found.lost > 0 && html`<p class="faint">${many(found.lost, "event")} came too fast to be shown; the list was loaded again.</p>`}
       </div>
       ${found.rows && html`<div class="rows">${found.rows.map(
         (row) => html`<${RequestRow} key=${row.id} row=${row} isChosen=${row.id === id} filter=${filter} />`,
       )}</div>`}
       ${found.cursor && html`<p class="empty"><button onClick=${found.more}>Older requests</button></p>`}
-      ${found.rows?.length === 0 && html`<${Nothing} isFiltered=${filter !== ""} />`}
+      ${found.rows?.length === 0 && html`<${Nothing} isFiltered=${filter !== ""} strange=${strangers(filter)} />`}
     </div>
     <div class="detail">${id
       ? html`<${RequestDetail} id=${id} key=${id} version=${chosen ? chosen.phase : ""} back=${address("/live", { q: filter })} />`
@@ -101,7 +104,8 @@ export function Live({ id, place }) {
   </div>`;
 }
 
-function Nothing({ isFiltered }) {
+function Nothing({ isFiltered, strange }) {
+  if (strange.length) return html`<${Empty} title=${`There is no filter ${strange[0]}`}><p>Filters: ${FILTERS.join(", ")}. With a minus before one, all others: <code>-status:200</code>.</p><//>`;
   if (isFiltered) return html`<${Empty} title="No matching requests"><p>The latest requests since the start are kept in memory. Clear the filter to see all of them.</p><//>`;
   return html`<${Empty} title="Waiting for the first request">
     <p>Point a client at <code>${location.origin}</code> and it shows up here.</p>
@@ -119,10 +123,13 @@ function Strip() {
   const { data } = useData("/api/series", { seconds: 30 });
   if (!data) return null;
   const sum = (name) => data[name].reduce((total, value) => total + value, 0);
+  const requests = sum("requests");
   const bad = sum("refused") + sum("errors");
-  return html`<p class="soft">Last 24 h: <b>${count(sum("requests"))}</b> requests, <b>${count(sum("avoided"))}</b> refusals
+  const since = data.startedAt * 1000;
+  const span = Date.now() - since < 86400e3 ? html`Since the start, <${Ago} at=${new Date(since).toISOString()} />` : "Last 24 h";
+  return html`<p class="soft">${span}: <b>${count(requests)}</b> ${requests === 1 ? "request" : "requests"}, <b>${count(sum("avoided"))}</b> refusals
     avoided, <b>${count(sum("restored"))}</b> turns restored, <b>${count(sum("healed"))}</b> healed, ${
-    bad ? html`<b class="danger">${count(bad)} went wrong</b>` : "none went wrong"}.</p>`;
+    bad ? html`<b class="danger" title="declined: by the gateway; refused: by the provider; failed: no usable response">${count(bad)} failed</b>` : "none failed"}.</p>`;
 }
 
 export function RequestRow({ row, isChosen, filter = "" }) {
@@ -132,12 +139,12 @@ export function RequestRow({ row, isChosen, filter = "" }) {
   return html`<a class="row request" data-row="follow" href=${address(`/live/${encodeURIComponent(row.id)}`, { q: filter })}
     aria-current=${isChosen ? "true" : undefined}>
     <span class="status">${state}<time class="faint">${clock(row.at)}</time></span>
-    <span class="cut"><b>${row.model || row.path}</b>${row.provider && html` <span class="soft">${row.provider}</span>`}</span>
+    <span class="cut"><b>${row.model || row.path}</b>${row.provider && html` <span class="soft">${row.provider}</span>`}${row.caller && html` <span class="soft">${row.caller}</span>`}</span>
     <span class="faint right">${isOver ? ms(row.totalMs) : html`<span class="dot beating"></span>`}</span>
     <span class="second">
       ${isOver && !["ok", "restored"].includes(row.outcome) && html`<${Tag} kind=${row.outcome} />`}
       <${Counts} of=${row.outcome === "healed" ? { ...row, healed: 0 } : row} />
-      <span class="cut">${row.message || (["ok", "restored"].includes(row.outcome) ? row.session || row.client : row.summary)}</span>
+      <span class="cut"><${Words} text=${row.message || (["ok", "restored"].includes(row.outcome) ? row.session || row.client : row.summary) || ""} /></span>
     </span>
   </a>`;
 }

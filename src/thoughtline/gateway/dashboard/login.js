@@ -19,7 +19,7 @@ export function Login({ place, onDone }) {
     if (isIn) onDone();
   };
   const wrong = doing.problem?.status === 401;
-  return html`<div class="login">
+  return html`<main class="login">
     <div class="brand"><img src="/assets/favicon.svg" alt="" /><h1>thoughtline</h1></div>
     <p>This gateway remembers what models think and puts it back. To open its dashboard, log in with the admin token.</p>
     ${wasLink && !doing.problem && html`<p class="notice">This login link has already been used or comes from an earlier start. Log in with the admin token instead.</p>`}
@@ -33,5 +33,5 @@ export function Login({ place, onDone }) {
     ${doing.problem && html`<div class="problem" role="alert"><strong>${wrong ? "That isn't the admin token." : doing.problem.message}</strong> ${doing.problem.remedy}</div>`}
     <p class="soft">The token is in the file that the banner of <code>thoughtline serve</code> names, or in <code>admin_token</code> of your
       settings. The banner's login link needs no token; each start has a new one.</p>
-  </div>`;
+  </main>`;
 }

@@ -36,12 +36,12 @@ export function Counts({ of, also = [] }) {
 export const Words = ({ text }) => text.split("`").map((part, index) => (index % 2 ? html`<code>${part}</code>` : part));
 
 // Why a turn was dealt with so; what was done, its colour says.
-export const wordsOf = (turn) => turn.words.replace(`${turn.deed}: `, "");
+export const wordsOf = (turn) => turn.words.replace(/^[^:]*: /, "");
 
 export function Trouble({ problem, children }) {
   if (!problem) return null;
   return html`<div class="problem" role="alert">
-    <strong>${problem.message}</strong>${problem.remedy && html` <span>${problem.remedy}</span>`}${children}
+    <strong><${Words} text=${`${problem.message}`} /></strong>${problem.remedy && html` <span><${Words} text=${`${problem.remedy}`} /></span>`}${children}
   </div>`;
 }
 

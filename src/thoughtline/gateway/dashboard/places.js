@@ -2,8 +2,17 @@
 
 const listeners = new Set();
 
+// A part with a stray percent sign is taken as it is written.
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 export function current() {
-  const parts = location.pathname.split("/").filter(Boolean).map(decodeURIComponent);
+  const parts = location.pathname.split("/").filter(Boolean).map(decoded);
   return { parts, query: Object.fromEntries(new URLSearchParams(location.search)) };
 }
 

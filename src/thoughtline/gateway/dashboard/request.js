@@ -4,7 +4,7 @@ import { html, useEffect } from "./preact.js";
 import { address, useData } from "./api.js";
 import { Beside } from "./conversation.js";
 import { requestPlace, sessionPlace } from "./places.js";
-import { bytes, clock, Copy, count, Counts, Empty, Facts, Json, Loaded, many, ms, Panel, short, Tag, wordsOf } from "./parts.js";
+import { bytes, clock, Copy, count, Counts, Empty, Facts, Json, Loaded, many, ms, Panel, short, Tag, Words, wordsOf } from "./parts.js";
 
 export function Request({ id }) {
   useEffect(() => { document.title = `Request ${short(id)} · thoughtline`; }, [id]);
@@ -35,21 +35,29 @@ export function RequestDetail({ id, version = "", back, isWhole }) {
 function Explained({ request, isWhole }) {
   const refusal = request.tried.flatMap((attempt) => attempt.refusals.map((one) => ({ ...one, by: attempt.provider }))).at(-1);
   return html`
-    <p class="cause">${refusal ? request.summary.replace(/; remedy: [^;)]*/, "") : request.summary}</p>
+    <p class="cause">${request.verdict ? html`<${Verdict} text=${request.verdict} />` : request.summary.replace(/; remedy: [^;)]*/, "")}</p>
     ${refusal && html`<${Said} refusal=${refusal} />`}
     <div class="bar">
-      ${!isWhole && html`<a class="button" href=${requestPlace(request.id)}>Open</a>`}
+      ${!isWhole && html`<a class="button" href=${requestPlace(request.id)}>Open on a page</a>`}
       <${Copy} text=${curl(request)}>Copy as curl<//>
       <a class="button" href=${address("/audit", { request: request.id })}>Audit this</a>
       <${Counts} of=${request} also=${["kept"]} />
     </div>
-    <${Panel} title="In time" flush><div class="body"><${Timeline} request=${request} /></div><//>
-    <${Panel} title="Turns of the model" flush side=${html`<span class="faint">what was done about the reasoning of each</span>`}>
+    <${Panel} title="Timeline" flush><div class="body"><${Timeline} request=${request} /></div><//>
+    <${Panel} title="Model turns" flush side=${html`<span class="faint">what was done about the reasoning of each</span>`}>
       <${Turns} request=${request} />
     <//>
     <${Conversation} request=${request} />
-    <${Panel} title="Facts"><${Facts} of=${facts(request)} /><//>`;
+    <${Panel} title="Details"><${Facts} of=${facts(request)} /><//>`;
 }
+
+// Whose a failure is, why, and what helps.
+function Verdict({ text }) {
+  const [whose, rest] = [text.slice(0, text.indexOf(":")), text.slice(text.indexOf(":") + 2)];
+  return html`<${Tag} kind="failed">${WHOSE[whose] ?? whose}<//> <${Words} text=${rest} />`;
+}
+
+const WHOSE = { client: "your client", provider: "the provider", gateway: "the gateway", network: "the network" };
 
 // The provider's own words, and what they mean here.
 function Said({ refusal }) {
@@ -71,9 +79,11 @@ function facts(request) {
     ["client", request.client],
     ["session", request.session && html`<a href=${sessionPlace(request.session, request.tenant)}>${request.session}</a>`],
     ["agent", request.agent],
+    ["caller", request.caller],
     ["tenant", html`<code>${request.tenant}</code>`],
+    request.mode !== "on" && ["replay", request.mode === "off" ? "off" : `only observed; would have been ${request.would || "unchanged"}`],
     ["route", request.route],
-    ["error", request.code && html`<code>${request.code}</code> ${request.message}`],
+    ["error", request.code && html`<code>${request.code}</code>`],
     ["time", `${ms(request.totalMs)} in all, ${ms(request.ownMs)} here, ${ms(request.upstreamMs)} upstream, first byte after ${ms(request.firstByteMs)}`],
     ["bytes", `${bytes(request.bytesUp)} up, ${bytes(request.bytesDown)} down`],
     tokens && ["tokens", `${count(tokens.input)} in (${count(tokens.cached)} cached), ${count(tokens.output)} out (${count(tokens.reasoning)} reasoning)`],
@@ -103,7 +113,7 @@ function Attempt({ attempt }) {
       ${contract && html`<${ContractUsed} contract=${contract} />`}
       ${attempt.error && html`<span class="problem">${attempt.error}</span>`}`} />
     ${attempt.refusals.map((one) => html`<${Moment} at=${one.atMs} kind="bad" words=${html`
-      <span><b>${attempt.provider} refuses: ${one.status}</b>${one.rule && html` about <b>${one.rule}</b> reasoning`}</span>
+      <span><b>${attempt.provider} answers ${one.status}</b>${one.rule && html` about <b>${one.rule}</b> reasoning`}</span>
       <details><summary>its words</summary><pre class="soft">${one.words}</pre></details>
       ${one.wasHealed ? html`<span><${Tag} kind="healed" /> corrected and sent again, before a byte went to the client</span>` : null}`} />`)}`;
 }
@@ -112,7 +122,7 @@ function ContractUsed({ contract }) {
   return html`<details><summary>by the contract ${contract.name}${contract.learned.length ? ", corrected by refusals" : ""}</summary>
     <${Facts} of=${[
       ["kind", contract.kind],
-      ["scope", contract.scope],
+      ["scope", contract.scope.replaceAll("_", " ")],
       ["takes", contract.takes],
       ["carrier", html`<code>${contract.carrier}</code>`],
       ["source", contract.source],
@@ -125,13 +135,16 @@ function ContractUsed({ contract }) {
 const Moment = ({ at, kind = "", words }) => html`<li><time>${ms(at)}</time><span class=${`dot ${kind}`}></span><div class="what">${words}</div></li>`;
 
 function Turns({ request }) {
+  if (request.turns.length === 0 && request.verdict.includes("changed nothing")) {
+    return html`<${Empty} title="Nothing was changed"><p>You would have got this response without thoughtline.</p><//>`;
+  }
   if (request.turns.length === 0) {
     return html`<${Empty} title="No turn needed a change"><p>No earlier turn of this request has reasoning or needs it.</p><//>`;
   }
   return html`<ol class="turns">${request.turns.map(
-    (turn) => html`<li class="turn"><i class=${turn.deed}></i><div>
-      <div class="first"><${Tag} kind=${turn.deed} /><code>${turn.place}</code>
-        ${turn.record && html`<a class="push" href=${recordPlace(request, turn)}>its record</a>`}</div>
+    (turn) => html`<li class="turn"><i class=${turn.treatment}></i><div>
+      <div class="first"><${Tag} kind=${turn.treatment} /><code>${turn.place}</code>
+        ${turn.record && html`<a class="push" href=${recordPlace(request, turn)}>stored turn</a>`}</div>
       <p class="soft">${wordsOf(turn)}</p>
     </div></li>`,
   )}</ol>`;
@@ -140,6 +153,9 @@ function Turns({ request }) {
 const recordPlace = (request, turn) => address("/memory", { session: request.session, tenant: request.tenant, entry: turn.record });
 
 function Conversation({ request }) {
+  if (request.bodies === null && request.tried.every((attempt) => attempt.sends === 0)) {
+    return html`<p class="faint">This request did not go to a provider, so there are no bodies to compare.</p>`;
+  }
   if (request.bodies === null) {
     return html`<p class="faint">Bodies are not kept. With <code>keep_bodies = true</code> under <code>[debug]</code> in the settings, those of the last
       requests stand here, as the client sent them and as they went up.</p>`;

@@ -2,7 +2,7 @@
 
 import { html, useState } from "./preact.js";
 import { address, useData } from "./api.js";
-import { Ago, Copy, Empty, Facts, Loaded, Panel, span, Tag, Trouble, Twice, Until, useDoing, View } from "./parts.js";
+import { Ago, Copy, Empty, Facts, Loaded, Panel, span, Tag, Trouble, Twice, Until, useDoing, View, Words } from "./parts.js";
 
 export function Settings() {
   const from = useData("/api/settings");
@@ -29,13 +29,18 @@ export function Settings() {
 // Whether a setting stands over the file, and the way back.
 function Origin({ name, data, set, saved }) {
   const [table, member] = name.split(".");
-  if (!data.shared.includes(name)) return html`<span class="faint">as in the file</span>`;
+  if (!data.shared.includes(name)) return html`<span class="faint">from settings file</span>`;
   return html`<span class="faint">${saved === name ? "saved" : "set here"}</span>
     <button class="plain" onClick=${() => set(table, member, null)}>use the file's</button>`;
 }
 
+const SUMMARY_WORDS = {
+  agent: "session and agent must be given",
+  session: "a session is enough",
+};
+
 function Continuity({ data, set, saved }) {
-  const { enabled, count, mode } = data.continuity;
+  const { enabled, count, mode, afterCompaction, afterCompactionBy } = data.continuity;
   const [typed, setTyped] = useState(null);
   const origin = (name) => html`<${Origin} name=${name} data=${data} set=${set} saved=${saved} />`;
   const type = (event) => {
@@ -44,13 +49,17 @@ function Continuity({ data, set, saved }) {
   };
   return html`<${Panel} title="Continuity" side=${html`<${Tag} kind=${enabled ? "good" : "kept"}>${enabled ? "on" : "off"}<//>`}>
     <p class="soft">When another model takes over, it is told what the last one thought: the newest checkpoints are quoted into its system prompt.</p>
-    <div class="bar"><label class="bar"><input type="checkbox" name="enabled" checked=${enabled} onChange=${(event) => set("continuity", "enabled", event.target.checked)} /></label>
-      <span>quote checkpoints at handoffs</span><span class="push">${origin("continuity.enabled")}</span></div>
+    <div class="bar"><label class="bar"><input type="checkbox" name="enabled" checked=${enabled} onChange=${(event) => set("continuity", "enabled", event.target.checked)} />
+      <span>quote checkpoints at handoffs</span></label><span class="push">${origin("continuity.enabled")}</span></div>
     <div class="bar"><label>how many, 1 to 100<input type="number" name="count" min="1" max="100" value=${typed ?? count}
       onInput=${(event) => setTyped(event.target.value)} onChange=${type} /></label><span class="push">${origin("continuity.count")}</span></div>
     <div class="bar"><label>when<select name="mode" value=${mode} onChange=${(event) => set("continuity", "mode", event.target.value)}>
       <option value="handoff" selected=${mode === "handoff"}>handoff: what native replay can't carry</option><option value="always" selected=${mode === "always"}>always</option></select></label>
       <span class="push">${origin("continuity.mode")}</span></div>
+    <p class="soft">A client that sums up its history leaves no turn to go by. ${afterCompaction ? "Its last thoughts are then quoted all the same, by the session and agent that it sends. Claude Code's main line sends no agent: a session is then enough, under the same system prompt." : html`The settings file switches this off (<code>after_compaction</code>).`}</p>
+    <div class="bar"><label>after a summary<select name="after_compaction_by" value=${afterCompactionBy} disabled=${!afterCompaction} onChange=${(event) => set("continuity", "after_compaction_by", event.target.value)}>
+      ${Object.entries(SUMMARY_WORDS).map(([word, words]) => html`<option value=${word} selected=${word === afterCompactionBy}>${word}: ${words}</option>`)}</select></label>
+      <span class="push">${origin("continuity.after_compaction_by")}</span></div>
   <//>`;
 }
 
@@ -83,14 +92,14 @@ function Keys() {
   return html`<${Panel} title="Client keys" flush side=${html`<a class="json push" href="/api/keys" target="_blank" data-raw>JSON</a>`}>
     <${Loaded} from=${from}>${(data) => html`
       <div class="body">
-        ${data.note && html`<p class="soft">${data.note}</p>`}
+        ${data.note && html`<p class="soft"><${Words} text=${data.note} /></p>`}
         ${data.canChange && html`<${NewKey} add=${add} isBusy=${doing.isBusy} />`}
         <${Trouble} problem=${doing.problem} />
-        ${made && html`<div class="good-news secret" role="status"><span>The key of <b>${made.key.name}</b>, shown once:</span> <code>${made.secret}</code> <${Copy} text=${made.secret} /> <span class="soft">${made.note}</span></div>`}
+        ${made && html`<div class="good-news secret" role="status"><span>The key of <b>${made.key.name}</b>, shown once:</span> <code>${made.secret}</code> <${Copy} text=${made.secret} /> <span class="soft"><${Words} text=${made.note} /></span></div>`}
       </div>
       ${data.keys.length === 0
-        ? html`<${Empty} title="No client keys"><p>${!data.canChange && html`Keys are kept in a durable store: name one as <code>url</code> under <code>[store]</code> in the settings. `}Callers come with the provider's own keys. With client keys, those of the providers stay inside, and from the first one on nobody gets in without.</p><//>`
-        : html`<div class="scroll"><table class="cards"><thead><tr><th>name</th><th>id</th><th>state</th><th>last used</th><th>created</th><th>expires in</th><th>limits</th><th></th></tr></thead>
+        ? html`<${Empty} title="No client keys"><p>${!data.canChange && html`Keys are kept in a durable store: name one as <code>url</code> under <code>[store]</code> in the settings. `}Callers use their own provider keys. Add a client key to keep provider keys on the gateway; after the first, every caller needs one.</p><//>`
+        : html`<div class="scroll"><table class="cards"><thead><tr><th>name</th><th>id</th><th>state</th><th>last used</th><th>created</th><th>expires in</th><th>limits</th><td></td></tr></thead>
           <tbody>${data.keys.map((key) => html`<${Key} key=${key.id} one=${key} revoke=${revoke} canChange=${data.canChange} />`)}</tbody></table></div>`}`}<//>
   <//>`;
 }
@@ -114,7 +123,7 @@ function NewKey({ add, isBusy }) {
 }
 
 function Key({ one, revoke, canChange }) {
-  const limits = [one.requestsPerMinute && `${one.requestsPerMinute} a minute`, one.concurrentStreams && `${one.concurrentStreams} streams`, one.plainContent && "plain content"];
+  const limits = [one.requestsPerMinute && `${one.requestsPerMinute} a minute`, one.concurrentStreams && `${one.concurrentStreams} streams`, one.plainContent && "plain content", one.replay && `replay ${one.replay}`];
   return html`<tr><td><b>${one.name}</b></td><td data-label="id"><code>${one.id}</code></td><td data-label="state"><${Tag} kind=${one.state} /></td>
     <td data-label="last used" class="tight"><${Ago} at=${one.lastUsed} /></td><td data-label="created" class="tight"><${Ago} at=${one.createdAt} /></td>
     <td data-label="expires in" class="tight">${one.expiresAt ? html`<${Until} at=${one.expiresAt} />` : html`<span class="faint">never</span>`}</td>
@@ -124,7 +133,7 @@ function Key({ one, revoke, canChange }) {
 
 function InForce({ data }) {
   const configured = Object.entries(data.providers).filter(([, row]) => row.isConfigured).map(([name]) => name);
-  return html`<${Panel} title="In force" side=${html`<span class="faint">from file, environment and flags; a restart or reload changes them</span>`}>
+  return html`<${Panel} title="In force" side=${html`<span class="faint">from file, environment and flags; they change with a restart or reload</span>`}>
     <${Facts} of=${[
       ["address", `${data.server.host}:${data.server.port}`],
       ["store", html`<code>${data.store.url}</code>`],
@@ -133,6 +142,7 @@ function InForce({ data }) {
       ["default provider", data.defaultProvider],
       ["routes", Object.keys(data.routes).join(", ")],
       ["contracts set", data.contracts.join(", ")],
+      ["replay", data.replay.mode],
       ["on a miss", data.replay.miss],
     ]} /><//>`;
 }

@@ -1,0 +1,14 @@
+"""llama.cpp: a server of one's own, which hands `reasoning_content` to the model's template."""
+
+from thoughtline.providers.shared import open_host
+
+ROW = open_host(
+    "llamacpp",
+    "(?!)",
+    "http://127.0.0.1:8080/v1",
+    formats=("openai_chat", "openai_responses", "anthropic_messages"),
+    aliases=("llama.cpp", "llama-server"),
+    wants_back="by model",
+    is_lenient=False,
+    template_at="apply-template",
+)

@@ -1,0 +1,460 @@
+"""What a sentence says about a setting, by its shape and not by its words.
+
+    named, with its legal values        Unsupported value: 'max'. Supported values are: 'low' and 'high'.
+    named, and unknown or refused       `temperature` is deprecated for this model.
+    only one value                      invalid temperature: only 1 is allowed for this model
+    two that exclude each other         cannot specify both 'thinking' and 'reasoning_effort'
+    a mode of thinking                  "thinking.type.disabled" is not supported for this model. Use "thinking.type.…"
+    another endpoint                    … are not supported in /v1/chat/completions. Use /v1/responses instead.
+
+Nothing is known here of the request. Which of the names are settings of it, `setting_refusals.py` finds out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from thoughtline.values.options import EFFORTS
+
+Shape = Literal[
+    "door",  # another endpoint is to be asked
+    "moved",  # the setting has another name
+    "mode",  # a mode of thinking
+    "mandatory",  # thinking can't be off
+    "values",  # legal values are named
+    "below",  # one number must be below another
+    "range",  # a least or a most is named
+    "first",  # an element must be the first of its list
+    "requires",  # one thing can't be without another
+    "conflict",  # settings exclude each other
+    "only",  # there is one value, which need not be said
+    "must_be",  # one value must be said
+    "unsupported",  # a setting, or a value of it, is refused
+    "each",  # all settings that are named are refused
+    "null",  # a setting may not be null
+]
+
+
+class SettingComplaint(Struct, frozen=True, gc=False):
+    """A sentence that may be about settings. `names` are all that may be one, in their order.
+
+    `legal` are legal values, or modes; `refused` is a mode that is refused. `bounds` are a least and a most. `moved_to`
+    is a new name, `doors` are endpoints that are offered, `closed` those that are refused. `about` says of which
+    requests it speaks: those that think, don't think or don't stream.
+    """
+
+    shape: Shape
+    names: tuple[str, ...] = ()
+    legal: tuple[str, ...] = ()
+    refused: str = ""
+    bounds: tuple[float | None, float | None] = (None, None)
+    moved_to: str = ""
+    doors: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()
+    about: Literal["", "thinking", "off", "whole"] = ""
+    sentence: str = ""
+
+
+def read_sentence(sentence: str, param: str = "", *, named: str = "") -> SettingComplaint | None:
+    """What a sentence says about a setting; None if it has none of the shapes. `param` is named beside it.
+
+    `named` is the sentence with settings that it spells in words by their names.
+    """
+    named = named or sentence
+    if _CONVERSATION.match(sentence) or (_CONVERSATION.match(param) and not sentence.startswith("Invalid value")):
+        return None
+    if _ELSEWHERE.search(sentence):
+        return None
+    found = next((one for read in _READERS if (one := read(named)) is not None), None)
+    if found is None:
+        return None
+    names = found.names or tuple(dict.fromkeys((*([param] if _NAME.fullmatch(param) else []), *_names(named))))
+    return SettingComplaint(
+        found.shape,
+        names=names,
+        legal=found.legal,
+        refused=found.refused,
+        bounds=found.bounds,
+        moved_to=found.moved_to,
+        doors=found.doors,
+        closed=found.closed,
+        about=_about(sentence),
+        sentence=sentence,
+    )
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+_CONVERSATION = re.compile(r"(?:body\.)?(?:messages|tools|input|contents|system)[.\[]\W?\d")
+_ELSEWHERE = re.compile(
+    r"[Ii]nvalid schema|match schema|(?:tool call|function(?: call)?) arguments|content (?:policy|filter|management)"
+    r"|context (?:length|window)|rate limit|\bquota\b|\bbilling\b|API key|prompt is too long"
+)
+"""What a sentence is about that names a setting by the way, if it names one."""
+
+_NAME = re.compile(r"[A-Za-z_][\w.-]{0,119}", re.ASCII)
+_QUOTED = r"[`'\"]([^`'\"\s]{1,120})[`'\"]"
+_PLAIN_WORDS = (
+    "temperature|top_p|top_k|topP|topK|min_p|tool_choice|toolChoice|store|seed|stop|logprobs|verbosity|thinking_budget"
+)
+_NAMES = re.compile(
+    rf"{_QUOTED}|\b([A-Za-z*][A-Za-z0-9*]*(?:[._]+[A-Za-z0-9*]+)+)|\b([a-z]+(?:[A-Z][a-z]+)+)\b|\b({_PLAIN_WORDS})\b"
+    r"|^(\w+) must be|\binvalid (\w+):|^([a-z]\w*): |(?:parameter|argument|field)s?:? ([a-z]\w*)"
+    r"|\b([Tt]hinking[ _]level|[Tt]hinking[ _]budget|[Bb]udget|think value|sampling param\w*|reasoning summar\w+"
+    r"|(?:[Rr]easoning )?[Ee]ffort|[Ff]orc(?:e|es|ed|ing) (?:(?:an?|the|specific) )?tools?|[Tt]ool choice)\b"
+)
+_PHRASES = {
+    "thinking level": "thinking_level",
+    "thinking budget": "budget",
+    "budget": "budget",
+    "think value": "think",
+    "effort": "effort",
+    "reasoning effort": "effort",
+}
+
+
+def _names(sentence: str) -> Iterator[str]:
+    for match in _NAMES.finditer(sentence):
+        name = next(filter(None, match.groups()), "")
+        lowered = name.lower()
+        if lowered.startswith("sampling"):
+            yield "sampling"
+        elif lowered.startswith("reasoning summar"):
+            yield "summary"
+        elif lowered.startswith(("forc", "tool choice")):
+            yield "tool_choice"
+        elif lowered in _PHRASES:
+            yield _PHRASES[lowered]
+        elif _NAME.fullmatch(name):
+            yield name
+
+
+_About: TypeAlias = Literal["", "thinking", "off", "whole"]
+_ABOUT: tuple[tuple[_About, re.Pattern[str]], ...] = (
+    ("whole", re.compile(r"non-?stream|without stream|not streaming|only supports? stream", re.I)),
+    (
+        "off",
+        re.compile(
+            r"only (?:be (?:set|used|specified|provided|given)|allowed|supported|valid|available|enabled) "
+            r"(?:when|if|with|while) [`'\"]?(?:thinking|reasoning)",
+            re.I,
+        ),
+    ),
+    (
+        "off",
+        re.compile(
+            r"(?:when|while|if|with) [`'\"]?(?:thinking|reasoning)[`'\"]?(?:\.type)? "
+            r"(?:is )?(?:disabled|off|not enabled)|"
+            r"\b(?:thinking|reasoning)\b[^.]{0,40}\bdisabled\b|between_tools|requires [`'\"]?thinking",
+            re.I,
+        ),
+    ),
+    (
+        "thinking",
+        re.compile(
+            r"(?<![\w.])(?:thinking|reasoning)[`'\"]? (?:is |mode|may not be )|(?:thinking|reasoning) enabled|"
+            r"while thinking|"
+            r"with (?:extended |adaptive )?(?:thinking|reasoning)|(?:enabled|enable|use) (?:thinking|reasoning)",
+            re.I,
+        ),
+    ),
+)
+
+
+def _about(sentence: str) -> _About:
+    for about, pattern in _ABOUT:
+        if pattern.search(sentence):
+            return about
+    return ""
+
+
+# --- shapes -----------------------------------------------------------------------------------------------------------
+
+_PATHS = re.compile(
+    r"(?:/v\d+/|\bv\d+/|/)(responses|chat/completions|messages)\b|\b(Responses|Chat Completions) (?:API|endpoint)"
+)
+_REFUSED_THERE = re.compile(r"\b(?:not|n't|cannot|unsupported|refuse[sd]?)\b(?:[^.;]|\.(?=\S)){0,120}$")
+_DOOR_WORDS = re.compile(
+    r"\b(?:use|using|try|via|through|switch|instead|only|call|require[sd]?|must be|not a chat model|accessible|mean)\b"
+)
+
+
+def _door(sentence: str) -> SettingComplaint | None:
+    mentions = [(match, (match[1] or match[2]).lower().replace(" ", "/")) for match in _PATHS.finditer(sentence)]
+    if not mentions or not _DOOR_WORDS.search(sentence) or _MOVED.search(sentence):
+        return None
+    doors: list[str] = []
+    closed: list[str] = []
+    for match, name in mentions:
+        before = sentence[: match.start()].rsplit(". ", 1)[-1]
+        is_refused = _REFUSED_THERE.search(before) and not re.search(
+            r"\bonly\b[^.]{0,60}$", before.rsplit(" and ", 1)[-1]
+        )
+        (closed if is_refused else doors).append(name)
+    doors = [name for name in doors if name not in closed]
+    return SettingComplaint("door", doors=tuple(doors), closed=tuple(closed))
+
+
+_MOVED = re.compile(
+    rf"(?:moved|renamed|changed) to {_QUOTED}|(?:[Uu]se|[Tt]ry) {_QUOTED} instead|replaced (?:by|with) {_QUOTED}"
+    rf"|[Dd]id you mean:? {_QUOTED}"
+)
+
+
+def _moved(sentence: str) -> SettingComplaint | None:
+    match = _MOVED.search(sentence)
+    name = next(filter(None, match.groups()), "") if match else ""
+    return SettingComplaint("moved", moved_to=name) if _NAME.fullmatch(name) and not name[0].isdecimal() else None
+
+
+_MODES = "enabled|disabled|adaptive|between_tools|auto"
+_MODE_REFUSED = re.compile(
+    rf"(?:type|\*)[.=: ] ?['\"`]?({_MODES})\b['\"`]? (?:is|was) (?:not|un|no longer|deprecated|invalid)|"
+    rf"[Ii]nput tag ['\"`]({_MODES})['\"`]|^['\"`]?({_MODES}) thinking is not supported|"
+    rf"does(?: not|n't) support ['\"`]?({_MODES})['\"`]? thinking\b"
+)
+_MODE_OFFERED = re.compile(rf"(?:type|\*)[.=] ?['\"`]?({_MODES})\b|['\"`]({_MODES})['\"`]")
+_MODE_REQUIRED = re.compile(
+    r"(?:\b(?:requires?|only supports?|must use)|(?:[.;,] |please )use) (adaptive|enabled|extended) thinking", re.I
+)
+_MODE_ONLY = re.compile(rf"only (?:thinking\.)?type[=:] ?['\"`]?({_MODES})['\"`]? is (?:allowed|supported|accepted)")
+
+
+def _mode(sentence: str) -> SettingComplaint | None:
+    if required := _MODE_REQUIRED.search(sentence):
+        return SettingComplaint("mode", legal=(required[1].lower().replace("extended", "enabled"),))
+    if only := _MODE_ONLY.search(sentence):
+        return SettingComplaint("mode", legal=(only[1], "unsaid"))
+    match = _MODE_REFUSED.search(sentence)
+    if match is None:
+        return None
+    refused = next(filter(None, match.groups()), "")
+    offered = (one[1] or one[2] for one in _MODE_OFFERED.finditer(sentence, match.end()))
+    legal = tuple(dict.fromkeys(mode for mode in offered if mode != refused))
+    return SettingComplaint("mode", refused=refused, legal=legal)
+
+
+_MANDATORY = re.compile(
+    r"(?:thinking|reasoning)(?: mode)? is required\b(?! (?:to|when|if|with))|model requires (?:thinking|reasoning)\b"
+    r"|support(?:ed)?:? (?:enable_)?(?:thinking|reasoning|think) ?[=:] ?[`'\"]?(?:false|off|disabled|none)\b"
+    r"|(?:thinking|reasoning)\b[^.]{0,40}\b"
+    r"(?:is mandatory|(?:can ?not|can't|may not) be (?:disabled|turned off|switched off)"
+    r"|is always on|must be (?:enabled|on)\b(?! to))|[Dd]isabling (?:thinking|reasoning) is not (?:supported|allowed)"
+    r"|only works in (?:thinking|reasoning) mode|does(?: not|n't) (?:support|allow) disabling (?:thinking|reasoning)"
+    r"|(?:can ?not|can't) (?:disable|turn off) (?:thinking|reasoning)",
+    re.I,
+)
+
+
+_BESIDE = re.compile(
+    r"\b(?:when|while|if)\b[^.]{1,60}\b(?:is|are) (?:set|specified|provided|used|given|present)\b", re.I
+)
+
+
+def _mandatory(sentence: str) -> SettingComplaint | None:
+    is_meant = _MANDATORY.search(sentence) and not _BESIDE.search(sentence)
+    return SettingComplaint("mandatory") if is_meant else None
+
+
+_LIST = re.compile(
+    r"\b(?:(?:supported|allowed|valid|accepted|available|permitted|possible|legal|expected)\s+(?:[\w.]+\s+){0,2}?"
+    r"(?:values?|types?|levels?|options?|efforts?|variants?|choices?|modes?|tags?|settings?|range)\b"
+    r"(?:\s+for [^:]{1,80}?)?(?:\s+(?:are|is|include))?\s*[:=]?"
+    r"|(?:supported|allowed|valid|accepted|available|permitted|options|choices)(?: are| is)?:"
+    r"|accepts? (?:[\w.]+ )?(?:values?|only)|only (?:accepts?|takes?|allows?)|(?:must|should|has to) be in(?= ?[\[{])"
+    r"|expected one of|(?:must|should|can|may) (?:only )?be (?:one of|any of|either)|one of(?: the following)?:?"
+    r"|choose (?:from|between|one of)|(?:should|must) be|supports? only|only supports?|please use|only)\s*",
+    re.I,
+)
+_LIST_END = re.compile(
+    r"\.(?=\s|$)|;| at line | \(request|\", '| \[|\s(?:is|are|with|for|when|while|but|instead|only|on this|in this)\s",
+    re.I,
+)
+_ITEM_QUOTED = re.compile(r"[`'\"]([\w.+-]{1,40})[`'\"]")
+_ITEM = re.compile(r"[\w.+-]{1,40}")
+_BARE_SWITCH = re.compile(r"(?<![\w`'\"])(true|false)(?![\w`'\"])")
+_OR_BELOW = re.compile(r"['\"`](\w{1,20})['\"`] or (below|lower|less)")
+
+
+_ONE_WORD = re.compile(r"[`'\"][\w.+-]{1,40}[`'\"](?:[. ]|$)")
+_NUMERIC = re.compile(r"-?[\d.]+|true|false", re.I)
+_ONE_OF_TWO = re.compile(r"\bonly (?:\w+ )?(?:only )?one of\b|\bboth\b", re.I)
+
+
+def _values(sentence: str) -> SettingComplaint | None:
+    if _ONE_OF_TWO.search(sentence):
+        return None
+    if (bound := _OR_BELOW.search(sentence)) and bound[1] in EFFORTS:
+        return SettingComplaint("values", legal=tuple(EFFORTS[: EFFORTS.index(bound[1]) + 1]))
+    for match in _LIST.finditer(sentence):
+        legal = _listed(sentence[match.end() :])
+        is_said = not re.fullmatch(r"(?:(?:should|must) be|only)\s*", match[0], re.I)
+        is_word = _ONE_WORD.match(sentence, match.end()) is not None
+        if len(legal) > 1 or (legal and (is_said or (is_word and not _NUMERIC.fullmatch(legal[0])))):
+            return SettingComplaint("values", legal=legal)
+    return None
+
+
+def _listed(rest: str) -> tuple[str, ...]:
+    end = _LIST_END.search(rest)
+    text = rest[: end.start()] if end else rest
+    if (closed := text.find(")")) != -1 and "(" not in text[:closed]:
+        text = text[:closed]
+    quoted = _ITEM_QUOTED.findall(text)
+    if quoted:
+        return tuple(dict.fromkeys((*quoted, *_BARE_SWITCH.findall(text))))
+    plain = re.sub(r"\([^()]*\)", "", text.strip().strip("[]{}().:"))
+    items = [item.strip(" '\"`[]") for item in re.split(r",|/|\||\bor\b|\band\b", plain)]
+    items = [item for item in items if item]
+    return tuple(items) if all(_ITEM.fullmatch(item) for item in items) else ()
+
+
+_NUMBER = r"(-?\d+(?:\.\d+)?)"
+_BETWEEN = re.compile(
+    rf"(?:(?:between|from|range(?: of| is)?:?) [\[(]?|\bin [\[(]){_NUMBER}(?: and | to |, ?|-| ?~ ?|\.\.){_NUMBER}",
+    re.I,
+)
+_LEAST = re.compile(
+    r"(?:greater than or equal to|at least|no(?:t be|t)? (?:less|lower|smaller) than|>="
+    rf"|minimum(?: value)?(?: is| of)?) {_NUMBER}|be {_NUMBER} or (?:more|greater|higher|above)",
+    re.I,
+)
+_MOST = re.compile(
+    r"(?:less than or equal to|at most|no(?:t be|t)? (?:more|greater|larger|higher) than|<="
+    rf"|(?:not|cannot) exceed(?:ing)?|maximum(?: value)?(?: is| of)?) {_NUMBER}"
+    rf"|be {_NUMBER} or (?:less|fewer|lower|below)",
+    re.I,
+)
+_UNSET = re.compile(r"\bor (?:be )?(?:unset|omitted|left out)\b", re.I)
+
+
+def _range(sentence: str) -> SettingComplaint | None:
+    between, least, most = _BETWEEN.search(sentence), _LEAST.search(sentence), _MOST.search(sentence)
+    low = float(between[1]) if between else float(least[1] or least[2]) if least else None
+    high = float(between[2]) if between else float(most[1] or most[2]) if most else None
+    if low is None and high is None:
+        return None
+    return SettingComplaint("only" if _UNSET.search(sentence) else "range", bounds=(low, high))
+
+
+def _between(sentence: str) -> SettingComplaint | None:
+    return _range(sentence) if _BETWEEN.search(sentence) else None
+
+
+_BELOW = re.compile(
+    rf"{_QUOTED} must be (?:greater|larger|more) than {_QUOTED}|{_QUOTED} must be (?:less|smaller|lower) than {_QUOTED}"
+)
+
+
+def _below(sentence: str) -> SettingComplaint | None:
+    match = _BELOW.search(sentence)
+    if match is None:
+        return None
+    high, low = (match[1], match[2]) if match[1] else (match[4], match[3])
+    return SettingComplaint("below", refused=low, moved_to=high)
+
+
+_FIRST = re.compile(r"must be (?:the )?first\b", re.I)
+_REQUIRES = re.compile(r"\brequires? (?:an? )?[`'\"]?\w", re.I)
+_CONFLICT = re.compile(
+    r"incompatible|mutually exclusive|simultaneously|invalid combination|\bconflicting\b"
+    r"|(?:can ?not|can't|may not|must not|not)(?: be)? (?:\w+ )?(?:both|together|combined)\b"
+    r"|(?:only (?:set |specify |use |one )?){1,2}(?:only )?one of|conflicts? with|at the same time|both [^.]{1,80} and "
+    r"|(?:cannot|can't|may not|must not) be (?:used|set|specified|enabled|disabled|combined) (?:with|when|while|if)",
+    re.I,
+)
+_ONLY = re.compile(
+    r"only (?:\S{1,40} ){1,3}(?:is|are) (?:allowed|supported|accepted|permitted|valid)|only the default"
+    r"|may only be set to|can only be|must be (?:unset|omitted|left out)|override enforced"
+    r"|must be (?:exactly )?-?\d+(?:\.\d+)?(?![\w.]*\d)"
+    r"|is (?:fixed|locked|immutable)|cannot be (?:changed|modified|overridden|customi[sz]ed)"
+    r"|only (?:supported|available|enabled|valid|allowed|supports [\w.]+ ?=|accepts [\w.]+ ?=)",
+    re.I,
+)
+_MUST_BE = re.compile(
+    r"(?:(?:must|has to|needs to|should) be (?:set to |equal to )?|restricted to )[`'\"]?(true|false)\b", re.I
+)
+_ONLY_STREAMS = re.compile(r"enable_thinking\b.{0,40}only supports? stream", re.I)
+_UNSUPPORTED = re.compile(
+    r"(?:not|n't|never) (?:currently )?(?:be )?"
+    r"(?:support(?:ed|s)?|allow(?:ed)?|permitted|accept(?:ed)?|recogni[sz]ed|available|enabled|valid|a valid)\b"
+    r"|no (?:endpoints?|providers?)(?: were)? found that support"
+    r"|please (?:remove|omit|unset|drop|do not)|\bdo not (?:set|send|pass|include|specify)\b"
+    r"|\b(?:is|are) (?:invalid|illegal|out of range|too (?:large|high|low|small|big))\b"
+    r"|\b(?:unsupported|unknown|unrecogni[sz]ed|unexpected|deprecated|extraneous|no longer|forbidden|removed)\b"
+    r"|Invalid value at"
+    r"|cannot be (?:set|used|specified|disabled)|does not exist|must be verified",
+    re.I,
+)
+
+
+def _plain(shape: Shape, pattern: re.Pattern[str], sentence: str) -> SettingComplaint | None:
+    return SettingComplaint(shape) if pattern.search(sentence) else None
+
+
+def _must_be(sentence: str) -> SettingComplaint | None:
+    if _ONLY_STREAMS.search(sentence):
+        return SettingComplaint("must_be", legal=("false",))
+    match = _MUST_BE.search(sentence)
+    return SettingComplaint("must_be", legal=(match[1].lower(),)) if match else None
+
+
+_UNKNOWN_FIELD = re.compile(
+    r"(?:unknown|unexpected|unrecogni[sz]ed|extra(?:neous)?) (?:field|key|parameter|argument|property):? "
+    r"[`'\"\[]?([\w.]{1,120})[`'\"\]]?,? expected"
+)
+
+
+def _unknown_field(sentence: str) -> SettingComplaint | None:
+    """A field that is unknown, before all those that are known."""
+    match = _UNKNOWN_FIELD.search(sentence)
+    return SettingComplaint("unsupported", names=(match[1],)) if match else None
+
+
+_SEVERAL = re.compile(
+    r"(?:parameters|arguments|fields|properties|settings|keys|inputs):? ?[\[({]?"
+    r"((?:[`'\"]?[A-Za-z_][\w.]{0,80}[`'\"]?(?:, and |, | and |(?=[\])}.,;]|$))){2,20})"
+)
+_ALL_OF = re.compile(
+    r"^((?:.{0,60}?[`'\"]?\b[a-z]\w*[`'\"]?,? (?:and|or) )[`'\"]?\w{1,80}[`'\"]?)(?: parameters?)? are "
+    r"(?:not (?:supported|allowed|permitted|accepted|available)|unsupported|deprecated|forbidden)"
+)
+
+
+def _each(sentence: str) -> SettingComplaint | None:
+    """Several settings, all of which are refused."""
+    if not _UNSUPPORTED.search(sentence) or _CONFLICT.search(sentence):
+        return None
+    match = _SEVERAL.search(sentence) or _ALL_OF.search(sentence)
+    names = [] if match is None else [name for name in re.findall(r"[\w.]+", match[1]) if name not in ("and", "or")]
+    return SettingComplaint("each", names=tuple(names)) if len(names) > 1 else None
+
+
+_NULL = re.compile(
+    r"\b(?:found|got|but is|not be|received|not support|was):? [`'\"]?(?:null|None|nil|NoneType)\b", re.I
+)
+
+_READERS = (
+    _door,
+    _mode,
+    _moved,
+    _mandatory,
+    _unknown_field,
+    _each,
+    _between,
+    _values,
+    _below,
+    _range,
+    lambda sentence: _plain("first", _FIRST, sentence),
+    lambda sentence: _plain("conflict", _CONFLICT, sentence),
+    lambda sentence: _plain("requires", _REQUIRES, sentence),
+    _must_be,
+    lambda sentence: _plain("only", _ONLY, sentence),
+    lambda sentence: _plain("unsupported", _UNSUPPORTED, sentence),
+    lambda sentence: _plain("null", _NULL, sentence),
+)
+"""In this order: what says more comes first."""

@@ -1,0 +1,55 @@
+"""The two ways to be wrong, over made-up conversations that interleave (`interleaved_conversations.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from bench.made_up import able_to_play, row
+from tests.replay.interleaved_conversations import EDITS_OF_HISTORY, KINDS, Counts, play
+from thoughtline import Line
+
+KEEP_EVERY_TURN = frozenset(
+    {
+        *("different frames", "different frames, text only", "different frames, another date each time"),
+        *("different end users", "different end users, text only", "different models", "different tools"),
+        *("twins, unique ids", "twins, named sessions", "parallel results, unique ids"),
+        *("prompt rewritten, unique ids", "prompt rewritten, named sessions", "prompt rewritten, twins, unique ids"),
+        *(f"{edit}, unique ids" for edit in EDITS_OF_HISTORY if edit != "clock in the first message"),
+        *("sliding window, named sessions", "one turn edited, named sessions", "one turn deleted, named sessions"),
+        *("no text beside calls, unique ids", "no text beside calls, named sessions"),
+    }
+)
+"""Kinds whose frame, end user, ids or session says which conversation a turn belongs to."""
+
+
+@pytest.fixture(scope="module")
+def line() -> Iterator[Line]:
+    with Line("memory://") as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_whose_thought_a_turn_gets(line: Line, name: str, record_property: Callable[[str, object], None]) -> None:
+    """Its own or none; and none is lost where something says which conversation it belongs to."""
+    kind = KINDS[name]
+    number = list(KINDS).index(name)
+    speakers = able_to_play(kind)
+    counts = play(kind, speakers[number % len(speakers)], seed=number, line=line)
+    record_property("counts", str(counts))
+    assert counts.turns > 0
+    assert counts.wrong == 0
+    assert not counts.equal + counts.misplaced or kind.loses_records
+    if name in KEEP_EVERY_TURN:
+        assert counts.not_restored == 0
+
+
+def test_names_of_kinds() -> None:
+    """What must keep every turn is a kind."""
+    assert set(KINDS) >= KEEP_EVERY_TURN
+
+
+def test_a_row_of_the_table() -> None:
+    """The bench prints counts and the share that was restored."""
+    assert row("twins", Counts(200, 1, 50, 150, 2, 3)).split() == ["twins", "200", "1", "2", "3", "50", "150", "75.00%"]
