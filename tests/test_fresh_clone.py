@@ -22,6 +22,8 @@ README = (ROOT / "README.md").read_text()
 NEEDED = ("Makefile", "run.lock", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "src")
 DEAD = "http://127.0.0.1:9"
 PROXIES = {name: DEAD for base in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY") for name in (base, base.lower())}
+LEFT_OUT = {*PROXIES, "MAKELEVEL", "MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES"}
+"""A newcomer's shell has no proxies, and was not started by the `make test` that may run these tests."""
 SECONDS = 300
 
 
@@ -55,7 +57,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
             shutil.copy(ROOT / name, folder / name)
     own = Path(sys.executable).parent
     places = [place for place in os.environ["PATH"].split(os.pathsep) if place and Path(place) != own]
-    kept = {name: value for name, value in os.environ.items() if name.upper() not in PROXIES and "VIRTUAL" not in name}
+    kept = {name: value for name, value in os.environ.items() if name.upper() not in LEFT_OUT and "VIRTUAL" not in name}
     environment = kept | {"PATH": os.pathsep.join(places), "HOME": str(folder.parent), "COLUMNS": "120"}
     environment["PIP_CACHE_DIR"] = str(Path.home() / ".cache/pip")
     environment["PYTHON"] = os.path.realpath(sys.executable)
