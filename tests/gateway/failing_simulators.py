@@ -300,8 +300,7 @@ def stage(
         rows[one.provider] = replace(row, api_keys=("a-key",), continuity=said)
     targets = tuple(f"{app.upstream.provider}/{app.upstream.model}" for app in apps)
     route = RouteSettings("team", targets, continuity=of_route)
-    kept = StoreSettings(memory_entries=5000)
-    settings = Settings(providers=rows, routes={"team": route}, continuity=continuity, tags=tags, store=kept)
+    settings = Settings(providers=rows, routes={"team": route}, continuity=continuity, tags=tags)
     settings = replace(settings, replay=replay or settings.replay)
     with running({}, settings, store_url, store, clock=Ticking()) as gateway:
         yield Stage(gateway, apps)
