@@ -26,7 +26,6 @@ from thoughtline.catalogue import PROVIDERS, ContinuityWord, TagMode
 from thoughtline.continuity.checkpoints import HEADING
 from thoughtline.settings import ContinuitySettings, ReplaySettings, RouteSettings, Settings
 from thoughtline.stores import Store
-from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.turns import FormatName
 from thoughtline_sim.app import SimulatorApp
 from thoughtline_sim.simulation import HttpResponse, Simulation

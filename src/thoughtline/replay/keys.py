@@ -20,9 +20,10 @@ these, of lineage and of place.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from operator import methodcaller
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -117,7 +118,7 @@ class Spot(Struct, frozen=True, gc=False):
 
     def keys(self, items: Sequence[Item], identity: Identity) -> tuple[Key, ...]:
         """All keys of a step that stands here."""
-        seals, names = _keys_of_items(items)
+        seals, names = keys_of_items(items)
         shown = shown_of(items)
         if shown.is_empty:
             return tuple(seals)
@@ -201,7 +202,8 @@ class ModelStep(Struct, gc=False):
     they may be steps of their own with nothing between them. `lineage` is the strongest key, missing where nothing of
     the step is visible; the others are made when asked for. `is_bare`: it has words and calls, and nothing else.
     `results` are what its calls gave back. `mark` is where it stands in the `outline`. `place` is where it stands by
-    the record of the step before (`witnesses.py`).
+    the record of the step before (`witnesses.py`). `looked` is what was found to look like it, where, and with which
+    place (`matching.py`).
     """
 
     positions: tuple[int, ...]
@@ -216,6 +218,7 @@ class ModelStep(Struct, gc=False):
     parts: tuple[ModelStep, ...] = ()
     made: tuple[Key, ...] | None = None
     place: Key | None = None
+    looked: tuple[object, Key | None, Any] | None = None
 
     @property
     def visible(self) -> Visible:
@@ -227,6 +230,13 @@ class ModelStep(Struct, gc=False):
             outline, _ = self.outline.before(self.mark)
             self.made = replace(self.spot, outline=outline).keys(self.items, self.identity)
         return self.made
+
+    @property
+    def names(self) -> tuple[Key, ...]:
+        """The keys of its calls, where each has an id that means one call in the world; else none."""
+        calls = [item for item in self.items if isinstance(item, ToolCall)]
+        names = tuple(unique_call_keys(calls))
+        return names if len(names) == len(calls) else ()
 
     @property
     def exact(self) -> str:
@@ -401,7 +411,7 @@ def place_after(record: Record, between: Sequence[bytes]) -> Key | None:
     return key("place", found)
 
 
-def _keys_of_items(items: Sequence[Item]) -> tuple[list[Key], list[Key]]:
+def keys_of_items(items: Sequence[Item]) -> tuple[list[Key], list[Key]]:
     """Those of seals, and those of names that makers gave: of calls, of words, and of calls without a name."""
     seals, calls, texts, unnamed_calls = [], [], [], []
     for item in items:
@@ -424,7 +434,12 @@ def seal_key(data: str) -> Key:
 
 
 def call_key(call: ToolCall) -> Key:
-    return key("call", digest(packed("call", call.id or "", *visible_call(call))))
+    return _call_key(call.id or "", *visible_call(call))
+
+
+@lru_cache(8192)
+def _call_key(name: str, *call: str) -> Key:
+    return key("call", digest(packed("call", name, *call)))
 
 
 def unique_call_keys(items: Sequence[Item]) -> Iterator[Key]:
