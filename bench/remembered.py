@@ -126,9 +126,7 @@ def _with_clock(messages: list[Json]) -> list[Json]:
 
 
 def _window(messages: list[Json]) -> list[Json]:
-    """Begins with a turn of the model."""
-    dropped = len(messages) // 4 // 2 * 2
-    return [messages[0], *messages[1 + dropped :]]
+    return [messages[0], *messages[1:][-3 * LAST * LAST :]]
 
 
 def _edited(messages: list[Json]) -> list[Json]:

@@ -203,7 +203,7 @@ class Replayer:
         if prepared is None or prepared.needed is None:
             return None
         needed, tenant = prepared.needed, original.identity.tenant
-        found = await self._find_all(tenant, [*[key for key, _ in known], *needed.first])
+        found = await self._find_all(tenant, [*[one.key for one in known], *needed.first])
         if not still_holds(known, found):
             self._conversations.drop(cut.conversation)
             return None
@@ -328,6 +328,7 @@ class Replayer:
         """None where the store could not even remember it for now. `learns`: also what answers say of their server."""
         if learns:
             await self._learn_from(records)
+        self._conversations.doubt(records)
         try:
             return await self._store.save(records)
         except StoreError:

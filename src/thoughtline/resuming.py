@@ -59,7 +59,8 @@ def gone_on(prepared: Prepared, cut: Cut, body: bytes) -> tuple[Prepared, list[S
     """With its plan made and carried out, and what of it can be remembered."""
     needed = prepared.needed
     assert needed is not None
-    if not settles_all(needed, prepared.found):
+    taken = {name for one in cut.looked_up for name in one.ids}
+    if not settles_all(needed, prepared.found, cut.past, taken):
         return None
     try:
         whole = planned(prepared, cut.past)
@@ -74,7 +75,9 @@ def _segments(prepared: Prepared, listed: Span, past: Past = NO_PAST) -> list[Se
     if transcript is None or needed is None or trace is None:
         return None
     dialect = prepared.contract.dialect
-    return segments_of(Worked(transcript, needed, trace, sent=prepared.body, dialect=dialect, listed=listed, past=past))
+    return segments_of(
+        Worked(transcript, needed, prepared.found, trace, sent=prepared.body, dialect=dialect, listed=listed, past=past)
+    )
 
 
 def is_worth_remembering(prepared: Prepared) -> bool:

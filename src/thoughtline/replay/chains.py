@@ -70,10 +70,10 @@ Result: TypeAlias = Match | Merged | Split | CutOff | Ambiguous | None
 
 def chain_of(needed: Needs, found: Found) -> tuple[Result, ...]:
     """For each step of a request what it was found to be."""
-    settled = _settled(needed, found)
+    settled = settled_of(needed, found)
     if None not in settled and _is_one_chain(settled):
         return settled
-    if _is_plain(needed, settled, found):
+    if is_plain(needed, settled, found):
         return _with_words_cut_off(needed.steps, settled)
     results, identity = _resolved(needed.steps, settled, found, needed.identity)
     return _with_words_cut_off(needed.steps, supported(needed.steps, results, found, identity))
@@ -85,7 +85,7 @@ def wanting(needed: Needs, found: Found) -> tuple[Needs, tuple[Key, ...]]:
     After the lineages, that is the ids of calls; then all keys of the steps that these don't settle; and all keys of
     all steps where the steps around one may decide about it.
     """
-    needed = needed._replace(settled=_settled(needed, found))
+    needed = needed._replace(settled=settled_of(needed, found))
     settled = needed.settled or ()
     if None not in settled and _is_one_chain(settled):
         return needed, ()
@@ -94,7 +94,7 @@ def wanting(needed: Needs, found: Found) -> tuple[Needs, tuple[Key, ...]]:
     unsettled = [step for step, match in zip(needed.steps, settled, strict=True) if match is None]
     if unsettled and (keys := _new(needed.keys_of(unsettled), found)):
         return needed, keys
-    if _is_plain(needed, settled, found):
+    if is_plain(needed, settled, found):
         return needed, ()
     others = [step for step, match in zip(needed.steps, needed.by_lineage(found), strict=True) if match is None]
     return needed, _new(needed.keys_of(others), found) if others else ()
@@ -104,7 +104,7 @@ def _new(keys: Iterable[Key], found: Found) -> tuple[Key, ...]:
     return tuple([one for one in keys if one not in found])
 
 
-def _settled(needed: Needs, found: Found) -> tuple[Match | None, ...]:
+def settled_of(needed: Needs, found: Found) -> tuple[Match | None, ...]:
     """The records that lineages name, or the ids of calls."""
     settled = needed.settled if needed.settled is not None else needed.by_lineage(found)
     if None not in settled:
@@ -113,11 +113,11 @@ def _settled(needed: Needs, found: Found) -> tuple[Match | None, ...]:
     return tuple([match or match_by_names(step, found, needed.identity) for step, match in pairs])
 
 
-def _is_plain(needed: Needs, settled: Sequence[Match | None], found: Found) -> bool:
+def is_plain(needed: Needs, settled: Sequence[Match | None], found: Found, before: RecordId = UNKNOWN_PARENT) -> bool:
     """Whether nothing is left that steps could tell about each other: each is known by the ids of its calls, or stays
-    without a record, and each record follows the one before it, as far as records say."""
+    without a record, and each record follows the one before it, as far as records say. `before` is the parent of the
+    first step."""
     taken: set[RecordId] = set()
-    before: RecordId | None = None
     for step, match in zip(needed.steps, settled, strict=True):
         if match is None:
             if not is_hopeless(step, found, needed.identity):
@@ -125,7 +125,7 @@ def _is_plain(needed: Needs, settled: Sequence[Match | None], found: Found) -> b
             before = NO_PARENT
             continue
         record = match.record
-        is_broken = record.parent not in (UNKNOWN_PARENT, before) and before not in (None, NO_PARENT)
+        is_broken = record.parent not in (UNKNOWN_PARENT, before) and before not in (UNKNOWN_PARENT, NO_PARENT)
         if is_broken or record.parent == UNCERTAIN_PARENT or record.id in taken:
             return False
         if not shows_name(step, record):

@@ -154,10 +154,10 @@ class Match(NamedTuple):
 class Needs(NamedTuple):
     """The model steps of a request, and the keys to look for.
 
-    `first` finds nearly all that can be found, with one key for each step; `wanting` (`chains.py`) says what
-    else to look for, given what was found. `keys` is all of it, for those who fetch once. `end` is where the answer will stand: it is all of the
-    request that capturing the answer needs. `settled` are the records that their lineages
-    and the ids of their calls name, where that was looked up.
+    `first` finds nearly all that can be found, with one key for each step; `wanting` (`chains.py`) says what else to
+    look for, given what was found. `keys` is all of it, for those who fetch once. `end` is where the answer will stand:
+    it is all of the request that capturing the answer needs. `settled` are the records that their lineages and the ids
+    of their calls name, where that was looked up.
     """
 
     identity: Identity

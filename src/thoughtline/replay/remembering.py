@@ -32,7 +32,7 @@ from thoughtline.replay.plans import Found, Past, Policy
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.identity import Identity
-from thoughtline.values.records import Key
+from thoughtline.values.records import Key, Record, RecordId
 from thoughtline.values.turns import SYSTEM_MEMBER, FormatName, ThinkingSwitch, Transcript
 
 MOST_ALIKE = 4
@@ -55,8 +55,17 @@ _SEARCHED = 64 * 2**10
 _SEGMENT_BYTES, _KEY_BYTES = 2048, 200
 """What a segment and a key take beside the conversation's bytes, about."""
 
-Lookups: TypeAlias = tuple[tuple[Key, str | None], ...]
-"""Keys that were looked for, each with the id of its one record; None where there was none."""
+
+class Lookup(NamedTuple):
+    """A key that was looked for, and the ids of its records. With `names` the record was found by these, as the only
+    one: then others may share the key."""
+
+    key: Key
+    ids: tuple[RecordId, ...]
+    names: tuple[Key, ...] = ()
+
+
+Lookups: TypeAlias = tuple[Lookup, ...]
 
 Index: TypeAlias = tuple[str, FormatName, int, bytes]
 """Tenant and format, and a sample of how a conversation begins: where the model speaks first, and what stands there."""
@@ -121,10 +130,16 @@ class KnownConversation(Struct, frozen=True, eq=False, gc=False):
     segments: tuple[Segment, ...]
     begun: str
     size: int
+    names: dict[Key, RecordId] = {}
 
     def with_segments(self, segments: tuple[Segment, ...]) -> KnownConversation:
         segments = _thinned(segments)
-        return replace(self, segments=segments, size=sum([segment.size for segment in segments]))
+        names = {name: one.ids[0] for segment in segments for one in segment.looked_up for name in one.names}
+        return replace(self, segments=segments, size=sum([segment.size for segment in segments]), names=names)
+
+    def is_doubted_by(self, record: Record) -> bool:
+        """Whether a record made calls by whose ids another one was found."""
+        return any(self.names.get(one, record.id) != record.id for one in record.keys)
 
     def shared(self, body: bytes, start: int) -> int:
         """How many of its segments stand at the beginning of a body's list."""
@@ -171,7 +186,7 @@ class Cut(NamedTuple):
         return self.segments[-1].standing
 
     @property
-    def looked_up(self) -> list[tuple[Key, str | None]]:
+    def looked_up(self) -> list[Lookup]:
         return [one for segment in self.segments for one in segment.looked_up]
 
     def fits(self, transcript: Transcript) -> bool:
@@ -196,11 +211,14 @@ class Cut(NamedTuple):
         return b"".join([short[:start], *[segment.sent for segment in self.segments], short[start:]])
 
 
-def still_holds(looked_up: list[tuple[Key, str | None]], found: Found) -> bool:
+def still_holds(looked_up: list[Lookup], found: Found) -> bool:
     """Whether a store finds what it found."""
-    for key, name in looked_up:
+    for key, ids, names in looked_up:
         records = found.get(key, ())
-        if (len(records) != 1 or records[0].id != name) if name is not None else records:
+        if len(records) == 1 == len(ids) and records[0].id == ids[0]:
+            continue
+        there = [record.id for record in records]
+        if (ids[0] not in there) if names else there != list(ids):
             return False
     return True
 
@@ -289,6 +307,12 @@ class Conversations:
             self.drop(alike[0])
         while self._size > self._max_bytes or next(iter(self._used_at.values())) < now - IDLE_SECONDS:
             self.drop(next(iter(self._used_at)))
+
+    def doubt(self, records: Sequence[Record]) -> None:
+        """Drop the conversations in which these records make a difference that no look-up would show."""
+        for conversation in [one for one in self._used_at if one.names]:
+            if any(map(conversation.is_doubted_by, records)):
+                self.drop(conversation)
 
     def clear(self) -> None:
         self._alike.clear()

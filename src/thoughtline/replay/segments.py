@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
@@ -18,11 +19,14 @@ from thoughtline.formats.json_text import element_spans
 from thoughtline.formats.weighing import weight_of
 from thoughtline.providers import Dialect
 from thoughtline.providers.contract import is_said_by_user
+from thoughtline.replay.chains import is_plain, settled_of
 from thoughtline.replay.keys import ModelStep
-from thoughtline.replay.plans import NO_PAST, Found, Match, Needs, Past, Trace, keys_of
-from thoughtline.replay.remembering import Lookups, Segment, Span, list_span
+from thoughtline.replay.matching import is_exact
+from thoughtline.replay.plans import NO_PAST, Found, Match, Needs, Past, Trace, keys_of, match_by_lineage
+from thoughtline.replay.remembering import Lookup, Lookups, Segment, Span, list_span
 from thoughtline.values.items import reasoning_of
 from thoughtline.values.outcome import Counts, chained
+from thoughtline.values.records import NO_PARENT, UNCERTAIN_PARENT
 from thoughtline.values.turns import Transcript
 
 T = TypeVar("T")
@@ -34,6 +38,7 @@ class Worked(NamedTuple):
 
     transcript: Transcript
     needed: Needs
+    found: Found
     trace: Trace
     sent: bytes
     dialect: Dialect
@@ -41,11 +46,21 @@ class Worked(NamedTuple):
     past: Past = NO_PAST
 
 
-def settles_all(needed: Needs, found: Found) -> bool:
-    """Whether every step is settled by its lineage, or unknown altogether: then none is looked at beside another."""
-    settled = needed.settled if needed.settled is not None else needed.by_lineage(found)
-    pairs = zip(needed.steps, settled, strict=True)
-    return all(_is_settled(step, match) if match is not None else _is_unknown(step, found) for step, match in pairs)
+def settles_all(needed: Needs, found: Found, past: Past = NO_PAST, taken: AbstractSet[str] = frozenset()) -> bool:
+    """Whether every step is settled by its lineage or the ids of its calls, or stays without a record whatever stands
+    around it: then none is looked at beside another. `taken` are the records of the steps before."""
+    settled, steps = settled_of(needed, found), needed.steps
+    if not all(_is_settled(step, match) for step, match in zip(steps, settled, strict=True) if match is not None):
+        return False
+    pairs = zip(steps, needed.by_lineage(found), strict=True)
+    if all(match is not None or _is_unknown(step, found) for step, match in pairs):
+        return True
+    first = settled[0]
+    if past.parent == NO_PARENT and first is not None and not is_exact(first.record, steps[0]):
+        return False  # the words before it may be its own
+    if any(match.record.id in taken for match in settled if match is not None):
+        return False
+    return past.parent != UNCERTAIN_PARENT and is_plain(needed, settled, found, past.parent)
 
 
 def _is_settled(step: ModelStep, match: Match) -> bool:
@@ -71,6 +86,7 @@ def segments_of(worked: Worked) -> list[Segment] | None:
     came, sent = _Elements(body, worked.transcript, worked.listed), _Elements(worked.sent, as_sent, sent_at)
     pasts = _Pasts(worked)
     segments: list[Segment] = []
+    settled = settled_of(needed, worked.found)
     taken = 0
     for number, is_in_loop in _marks(worked):
         step = needed.steps[number]
@@ -84,7 +100,7 @@ def segments_of(worked: Worked) -> list[Segment] | None:
             Segment(
                 own,
                 own if own == there else there,
-                tuple([one for at in range(taken, number) for one in _lookups(needed, at)]),
+                tuple([one for at in range(taken, number) for one in _lookups(worked, settled[at], at)]),
                 step.standing,
                 past=pasts.before(position, is_in_loop),
                 weight=weight_of(own),
@@ -102,12 +118,14 @@ def _as_sent(worked: Worked) -> Transcript:
     return FORMATS[came.format].bodies.decode_request(worked.sent, worked.dialect)
 
 
-def _lookups(needed: Needs, number: int) -> Lookups:
+def _lookups(worked: Worked, match: Match | None, number: int) -> Lookups:
     """What has to be asked again for a step."""
-    step, match = needed.steps[number], needed.settled[number] if needed.settled is not None else None
-    if match is not None and step.lineage is not None:
-        return ((step.lineage, match.record.id),)
-    return tuple([(key, None) for key in keys_of([step])])
+    step, found = worked.needed.steps[number], worked.found
+    if match is None:
+        return tuple([Lookup(key, tuple([record.id for record in found.get(key, ())])) for key in keys_of([step])])
+    if step.lineage is not None and match_by_lineage(step, found, worked.needed.identity):
+        return (Lookup(step.lineage, (match.record.id,)),)
+    return (Lookup(match.record.keys[0], (match.record.id,), names=step.names),)
 
 
 def _marks(worked: Worked) -> Iterator[tuple[int, bool]]:
