@@ -198,10 +198,14 @@ class Replayer:
 
     async def _resumed(self, original: Original, cut: Cut) -> Prepared | None:
         """With only what is new worked through; None where that is not enough to know what to send."""
-        work, known = self.work_for(cut.short), cut.looked_up
-        prepared = await work(partial(begun, original, cut))
-        if prepared is None or prepared.needed is None:
+        work, names = self.work_for(cut.short), cut.new_names
+        short = await work(partial(begun, original, cut))
+        if short is None:
             return None
+        prepared, cut = short
+        if prepared.needed is None:
+            return None
+        known = [*cut.looked_up, *names]
         needed, tenant = prepared.needed, original.identity.tenant
         found = await self._find_all(tenant, [*[one.key for one in known], *needed.first])
         if not still_holds(known, found):

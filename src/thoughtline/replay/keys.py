@@ -19,7 +19,7 @@ these, of lineage and of place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from operator import methodcaller
@@ -188,11 +188,43 @@ class Outline(Struct):
         return users, words, calls, exact
 
 
+class Outlined(NamedTuple):
+    """What was said up to a point, as an outline counts it: `pieces` of it after what is in the hashes."""
+
+    start: Hashes
+    pieces: tuple[tuple[bytes, bytes, bytes, bytes], ...] = ()
+
+    @property
+    def hashes(self) -> Hashes:
+        if not self.pieces:
+            return self.start
+        users, words, calls, exact = map(_copy_of, self.start)
+        for whole, parts in zip((users, words, calls, exact), zip(*self.pieces, strict=True), strict=False):
+            whole.update(b"".join(parts))
+        return users, words, calls, exact
+
+
+NOTHING_OUTLINED = Outlined(_NOTHING_SAID)
+
+
+def outlined(turns: Iterable[bytes | Shown]) -> tuple[bytes, bytes, bytes, bytes]:
+    """What some turns add to the outline."""
+    users, words, calls, exact = b"", b"", b"", b""
+    for turn in turns:
+        if isinstance(turn, bytes):
+            users, words, calls = users + turn + b"\0", words + b"\0", calls + b"\0"
+        else:
+            words += turn.words.encode()
+            calls += "".join(turn.calls).encode()
+            exact += f"{turn.text}\0".encode()
+    return users, words, calls, exact
+
+
 class Standing(NamedTuple):
-    """A point that a walk can go on from, with the hashes of the outline so far."""
+    """A point that a walk can go on from, and the outline so far."""
 
     spot: Spot
-    outline: Hashes
+    outline: Outlined
 
 
 class ModelStep(Struct, gc=False):
@@ -203,7 +235,7 @@ class ModelStep(Struct, gc=False):
     the step is visible; the others are made when asked for. `is_bare`: it has words and calls, and nothing else.
     `results` are what its calls gave back. `mark` is where it stands in the `outline`. `place` is where it stands by
     the record of the step before (`witnesses.py`). `looked` is what was found to look like it, where, and with which
-    place (`matching.py`).
+    place (`matching.py`). `said` is all that the lineage of its request is made of, and it comes after `said_before`.
     """
 
     positions: tuple[int, ...]
@@ -219,6 +251,8 @@ class ModelStep(Struct, gc=False):
     made: tuple[Key, ...] | None = None
     place: Key | None = None
     looked: tuple[object, Key | None, Any] | None = None
+    said: Sequence[bytes] = ()
+    said_before: int = 0
 
     @property
     def visible(self) -> Visible:
@@ -250,7 +284,7 @@ class ModelStep(Struct, gc=False):
     @property
     def standing(self) -> Standing:
         """Where it stands, for a walk that begins with it."""
-        return Standing(self.spot, self.outline.hashes(self.mark))
+        return Standing(self.spot, Outlined(self.outline.hashes(self.mark)))
 
 
 class Trail:
@@ -265,7 +299,8 @@ class Trail:
         self._answers: list[ToolResult] = []
         self._calls: Sequence[str] = ()
         self._since, self._calls_before = start.spot.turns_since, start.spot.calls_before
-        self._outline = Outline(start.outline)
+        self._outline = Outline(start.outline.hashes)
+        self._said: list[bytes] = []
 
     def hear(self, turn: Turn) -> None:
         """A turn that is not the model's. Results in a row belong to the calls before them."""
@@ -308,40 +343,38 @@ class Trail:
             self._lineage = digest(self._lineage + text)
             self._last = (*self._last, text)[-_CONTEXT_TURNS:]
             self._since += 1
+            self._said.append(text)
 
     def end(self) -> Spot:
         """Where the answer will stand, with all that its keys are made of."""
+        outline, exact = self._outline.before(len(self._outline.turns))
+        return replace(self.here(), outline=outline, exact=exact)
+
+    def here(self) -> Spot:
+        """Where a step stands that comes next."""
         if self._results:
             self._add()
-        outline, exact = self._outline.before(len(self._outline.turns))
         return Spot(
             self._lineage,
             self._last,
             self._scope,
             bound=self._bound,
             compacted=self._compacted,
-            outline=outline,
-            exact=exact,
             turns_since=self._since,
             calls_before=self._calls_before,
         )
 
+    @property
+    def standing(self) -> Standing:
+        """The same, for a walk that begins there."""
+        return Standing(self.here(), Outlined(self._outline.hashes(len(self._outline.turns))))
+
     def take(self, positions: Sequence[int], turns: Sequence[Turn]) -> ModelStep:
         """The step that these turns are, which is part of the trail from now on."""
-        if self._results:
-            self._add()
-        spot = Spot(
-            self._lineage,
-            self._last,
-            self._scope,
-            bound=self._bound,
-            compacted=self._compacted,
-            turns_since=self._since,
-            calls_before=self._calls_before,
-        )
+        spot, said_before = self.here(), len(self._said)
         items, parts = turns[positions[0]].items, []
         if len(positions) > 1:
-            inner = Trail(self._identity, Standing(spot, _NOTHING_SAID))
+            inner = Trail(self._identity, Standing(spot, NOTHING_OUTLINED))
             parts = [inner.take((position,), turns) for position in positions]
             items = tuple(item for part in parts for item in part.items)
         shown = shown_of(items)
@@ -363,6 +396,8 @@ class Trail:
             outline=self._outline,
             mark=mark,
             parts=tuple(parts),
+            said=self._said,
+            said_before=said_before,
         )
 
 
@@ -468,7 +503,7 @@ def walk(transcript: Transcript, identity: Identity, bound: bytes = b"", start: 
     """
     if start is None:
         scope = scope_of(transcript, identity)
-        start = Standing(Spot(scope.start, (), scope, bound=bound), _NOTHING_SAID)
+        start = Standing(Spot(scope.start, (), scope, bound=bound), NOTHING_OUTLINED)
     trail = Trail(identity, start)
     steps = []
     run: list[int] = []
@@ -493,6 +528,19 @@ def walk(transcript: Transcript, identity: Identity, bound: bytes = b"", start: 
         return Walk(tuple(steps), trail.end())
     steps.append(trail.take(run, turns))
     return Walk(tuple(steps), replace(trail.end(), goes_on_from=(steps[-1].spot.going_on(),)))
+
+
+def opening(turns: Iterable[Turn], scope: Scope, identity: Identity) -> Standing:
+    """Where the first model step stands, after turns that are not the model's."""
+    trail = Trail(identity, Standing(Spot(scope.start, (), scope), NOTHING_OUTLINED))
+    has_begun = False
+    for turn in turns:
+        if turn.role != "system":
+            trail.hear(turn)
+            has_begun = True
+        elif has_begun:
+            trail.note(turn)
+    return trail.standing
 
 
 def is_empty_turn(turn: Turn) -> bool:

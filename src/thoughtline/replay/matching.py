@@ -154,11 +154,12 @@ def match_by_names(step: ModelStep, found: Found, identity: Identity) -> Match |
         return None
     if not shows(step.visible, visible_of(record.items)):
         return None
-    return Match(record, evidence=_evidence_of_names(step, record))
+    return Match(record, evidence=evidence_of_names(step, record))
 
 
-def _evidence_of_names(step: ModelStep, record: Record) -> Evidence:
-    if step.lineage in record.keys:
+def evidence_of_names(step: ModelStep, record: Record, *, is_moved: bool = False) -> Evidence:
+    """`is_moved`: where all before it is another."""
+    if step.lineage in record.keys and not is_moved:
         return "lineage"
     seals, names = keys_of_items(step.items)
     shared = {evidence_of(one) for one in (*seals, *names) if one in record.keys}

@@ -22,12 +22,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
-from thoughtline.formats.json_text import member_spans, span_at
+from thoughtline.formats.json_text import element_spans, member_spans, span_at
 from thoughtline.formats.weighing import MAX_TURNS, Weight, weight_of
 from thoughtline.providers import Contract, Rung
 from thoughtline.replay.bounds import bound_of
 from thoughtline.replay.frames import Scope, scope_of
-from thoughtline.replay.keys import Standing
+from thoughtline.replay.keys import Standing, opening
+from thoughtline.replay.moving import Movable, moved
 from thoughtline.replay.plans import Found, Past, Policy
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError
@@ -50,7 +51,12 @@ MOST_NEW_BYTES = 512 * 2**10
 FINE = 16
 """Steps at the end that have a segment each; so many of those before them share one."""
 
-_SAMPLE = 64
+FIRST = 9
+"""Segments by which a conversation is found whose opening is another: a window moves on by a turn or two."""
+
+MOVED = -2
+
+_SAMPLE, _LONG_SAMPLE = 64, 160
 _SEARCHED = 64 * 2**10
 _SEGMENT_BYTES, _KEY_BYTES = 2048, 200
 """What a segment and a key take beside the conversation's bytes, about."""
@@ -75,15 +81,18 @@ Span: TypeAlias = tuple[int, int]
 
 
 class Segment(Struct, frozen=True, eq=False, gc=False):
-    """Some turns of a conversation, up to the start of a model step; `standing` and `past` are of all before that."""
+    """Some turns of a conversation, up to the start of a model step; `standing` and `past` are of all before that, and
+    missing where it was moved and nobody has gone on from there yet. `movable` is the one step in it, if that may stand
+    elsewhere."""
 
     client: bytes
     sent: bytes
     looked_up: Lookups
-    standing: Standing
-    past: Past
+    standing: Standing | None
+    past: Past | None
     weight: Weight
     steps: int = 1
+    movable: Movable | None = None
 
     @property
     def size(self) -> int:
@@ -132,8 +141,16 @@ class KnownConversation(Struct, frozen=True, eq=False, gc=False):
     size: int
     names: dict[Key, RecordId] = {}
 
+    @property
+    def samples(self) -> list[Index]:
+        """By which it is found where its opening is another."""
+        tenant, its_format = self.index[:2]
+        first = [segment.movable.sample for segment in self.segments[:FIRST] if segment.movable is not None]
+        return [(tenant, its_format, MOVED, sample) for sample in first if sample]
+
     def with_segments(self, segments: tuple[Segment, ...]) -> KnownConversation:
-        segments = _thinned(segments)
+        if not any(segment.movable is not None for segment in segments):
+            segments = _thinned(segments)
         names = {name: one.ids[0] for segment in segments for one in segment.looked_up for name in one.names}
         return replace(self, segments=segments, size=sum([segment.size for segment in segments]), names=names)
 
@@ -176,30 +193,67 @@ class Cut(NamedTuple):
     segments: tuple[Segment, ...]
     short: bytes
     listed: Span
+    head: bytes = b""
+    shared: int = 0
+    elements: int = 0
 
     @property
     def past(self) -> Past:
-        return self.segments[-1].past
+        """Of what was cut out and what stands before it, for turns that are counted in the short body."""
+        past = self.segments[-1].past
+        assert past is not None
+        return replace(past, elements=past.elements - self.elements)
 
     @property
     def standing(self) -> Standing:
-        return self.segments[-1].standing
+        standing = self.segments[-1].standing
+        assert standing is not None
+        return standing
 
     @property
     def looked_up(self) -> list[Lookup]:
         return [one for segment in self.segments for one in segment.looked_up]
 
+    @property
+    def new_names(self) -> list[Lookup]:
+        """What has to be true for steps to be moved that their lineage settled so far."""
+        steps = [segment.movable for segment in self.segments if segment.looked_up and not segment.looked_up[0].names]
+        if not self.head:
+            return []
+        return [Lookup(name, (step.record,)) for step in steps if step is not None for name in step.names]
+
+    def moved(self, transcript: Transcript, identity: Identity) -> tuple[Cut, Transcript] | None:
+        """The same where these turns stand before what was cut out, and the turns that stand after it."""
+        start, contract = self.listed[0], self.conversation.premises.contract
+        spans = element_spans(self.short, start - 1, self.listed[1])
+        count = sum([begin < start + len(self.head) for begin, _ in spans])
+        before = [turn for turn in transcript.turns if turn.at < count]
+        if any(turn.role == "assistant" for turn in before):
+            return None
+        standing = opening(before, scope_of(transcript, identity), identity)
+        steps = [segment.movable for segment in self.segments]
+        done = moved(steps, standing, count, counts_loops=contract.scope == "loop_head")
+        if done is None:
+            return None
+        first = Segment(self.head, self.head, (), standing, Past(count), weight_of(self.head), steps=0)
+        *others, last = map(_unplaced, self.segments)
+        last = replace(last, standing=done[0], past=done[1])
+        turns = tuple([turn for turn in transcript.turns if not 0 <= turn.at < count])
+        cut = self._replace(segments=(first, *others, last), elements=count)
+        return cut, replace(transcript, turns=turns)
+
     def fits(self, transcript: Transcript) -> bool:
         """Whether the short body, read, is the end of such a conversation: it begins with a model step, and says the
         same beside it."""
-        first = next((turn for turn in transcript.turns if turn.at == 0), None)
+        first = next((turn for turn in transcript.turns if turn.at == self.elements), None)
         if first is None or first.role != "assistant" or transcript.has_lone_surrogates:
             return False
         is_bounded = self.past.elements + len(transcript.turns) <= MAX_TURNS
         return is_bounded and surroundings_of(transcript, self.conversation.premises) == self.conversation.surroundings
 
-    def joined(self, body: bytes, short: bytes) -> bytes:
-        """What to send: what went up for the segments, within what was made of the short body."""
+    def joined(self, body: bytes, short: bytes) -> bytes | None:
+        """What to send: what went up for the segments, within what was made of the short body; None where that begins
+        in another way."""
         is_same = all(segment.sent is segment.client for segment in self.segments)
         if is_same and short == self.short:
             return body
@@ -208,7 +262,11 @@ class Cut(NamedTuple):
             found = list_span(short, self.conversation.premises.destination.format)
             assert found is not None
             start = found[0]
-        return b"".join([short[:start], *[segment.sent for segment in self.segments], short[start:]])
+        if not short.startswith(self.head, start):
+            return None
+        end = start + len(self.head)
+        sent = [segment.sent for segment in (self.segments[1:] if self.head else self.segments)]
+        return b"".join([short[:end], *sent, short[end:]])
 
 
 def still_holds(looked_up: list[Lookup], found: Found) -> bool:
@@ -256,6 +314,7 @@ class Conversations:
         self.are_kept = max_bytes > 0
         self._size = 0
         self._alike: dict[Index, list[KnownConversation]] = {}
+        self._movable: dict[Index, KnownConversation] = {}
         self._used_at: dict[KnownConversation, float] = {}
 
     @property
@@ -270,6 +329,11 @@ class Conversations:
         start = found.end()
         alike = self._alike.get(index_of(body, start, format, tenant), ())
         cuts = [cut for conversation in alike if (cut := _cut(body, start, conversation)) is not None]
+        if all(2 * len(cut.short) > len(body) for cut in cuts):
+            sample, place = _sample_of(body, start, format)
+            other = self._movable.get((tenant, format, MOVED, sample))
+            cut = _cut_moved(body, start, place, other, sample) if other is not None else None
+            cuts = [cut, *cuts] if cut is not None else cuts
         return tuple(sorted(cuts, key=lambda cut: len(cut.short)))
 
     def begin(self, new: KnownConversation, body: bytes, now: float) -> None:
@@ -288,7 +352,12 @@ class Conversations:
             self.drop(old)
             self._put(old, now)
             return
-        self._go_past(old, len(cut.segments))
+        if cut.head:
+            self._go_past(old, cut.shared)
+            together = b"".join([segment.client for segment in cut.segments[:FIRST]])
+            old = replace(old, index=index_of(together, 0, *old.index[1::-1]))
+        else:
+            self._go_past(old, len(cut.segments))
         self._put(old.with_segments((*cut.segments, *segments)), now)
 
     def _go_past(self, old: KnownConversation, shared: int) -> None:
@@ -301,6 +370,7 @@ class Conversations:
             return
         alike = self._alike.setdefault(new.index, [])
         alike.append(new)
+        self._movable.update(dict.fromkeys(new.samples, new))
         self._used_at[new] = now
         self._size += new.size
         if len(alike) > MOST_ALIKE:
@@ -316,6 +386,7 @@ class Conversations:
 
     def clear(self) -> None:
         self._alike.clear()
+        self._movable.clear()
         self._used_at.clear()
         self._size = 0
 
@@ -326,6 +397,9 @@ class Conversations:
         self._size -= conversation.size
         alike = self._alike[conversation.index]
         alike.remove(conversation)
+        for sample in conversation.samples:
+            if self._movable.get(sample) is conversation:
+                del self._movable[sample]
         if not alike:
             del self._alike[conversation.index]
 
@@ -355,8 +429,10 @@ def total(some: Sequence[Segment]) -> Weight:
 
 def _cut(body: bytes, start: int, conversation: KnownConversation) -> Cut | None:
     segments = conversation.segments[: conversation.shared(body, start)]
+    if not segments or segments[-1].past is None:
+        return None
     end = start + sum([len(segment.client) for segment in segments])
-    if not segments or len(body) - (end - start) > MOST_NEW_BYTES:
+    if len(body) - (end - start) > MOST_NEW_BYTES:
         return None
     short = body[:start] + body[end:]
     if not total(segments).plus(weight_of(short)).is_read:
@@ -365,10 +441,52 @@ def _cut(body: bytes, start: int, conversation: KnownConversation) -> Cut | None
     return Cut(conversation, segments, short, listed) if listed is not None else None
 
 
-def _listed(short: bytes, start: int, format: FormatName) -> Span | None:
+def _cut_moved(body: bytes, start: int, place: int, conversation: KnownConversation, sample: bytes) -> Cut | None:
+    """The same where the conversation began in another way: from its first step that stands in the body, too."""
+    all_of_them = conversation.segments
+    for first, segment in enumerate(all_of_them[:FIRST]):
+        if segment.movable is None or segment.movable.sample != sample:
+            continue
+        at = place - segment.client.index(sample)
+        last, end = first, at
+        while last < len(all_of_them) and all_of_them[last].movable and body.startswith(all_of_them[last].client, end):
+            end += len(all_of_them[last].client)
+            last += 1
+        if not start < at < end or len(body) - (end - at) > MOST_NEW_BYTES:
+            continue
+        short, run = body[:at] + body[end:], all_of_them[first:last]
+        listed = _listed(short, at, conversation.index[1], start)
+        if listed is None or not total(run).plus(weight_of(short)).is_read:
+            return None
+        return Cut(conversation, run, short, listed, body[start:at], shared=last)
+    return None
+
+
+def _unplaced(segment: Segment) -> Segment:
+    """A segment that stands elsewhere, its step known by names."""
+    looked_up, step = segment.looked_up, segment.movable
+    if step is not None and not looked_up[0].names:
+        looked_up = (looked_up[0]._replace(names=step.names),)
+    elif segment.standing is None:
+        return segment
+    return replace(segment, looked_up=looked_up, standing=None, past=None)
+
+
+def sample_of(client: bytes, format: FormatName) -> bytes:
+    """How a step begins; empty if it is too short to tell by that."""
+    sample, _ = _sample_of(client, 0, format)
+    return sample if len(sample) == _LONG_SAMPLE else b""
+
+
+def _sample_of(body: bytes, start: int, format: FormatName) -> tuple[bytes, int]:
+    place = body.find(_ROLES[format], start, start + _SEARCHED)
+    return (body[place : place + _LONG_SAMPLE], place) if place >= 0 else (b"", place)
+
+
+def _listed(short: bytes, at: int, format: FormatName, start: int | None = None) -> Span | None:
     """Where the list stands, if it was the conversation's that was cut, and a message follows: that is read here."""
     try:
-        found = list_span(short, format) if short[start : start + 1] == b"{" else None
+        found = list_span(short, format) if short[at : at + 1] == b"{" else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, DecodeError):
         return None
-    return found if found is not None and found[0] == start else None
+    return found if found is not None and found[0] == (at if start is None else start) else None
