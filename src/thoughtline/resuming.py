@@ -67,8 +67,7 @@ def gone_on(prepared: Prepared, cut: Cut, body: bytes) -> tuple[Prepared, list[S
     """With its plan made and carried out, and what of it can be remembered."""
     needed = prepared.needed
     assert needed is not None
-    taken = {name for one in cut.looked_up for name in one.ids}
-    if not settles_all(needed, prepared.found, cut.past, taken):
+    if not settles_all(needed, prepared.found, cut.past, cut.segments):
         return None
     try:
         whole = planned(prepared, cut.past)

@@ -54,7 +54,9 @@ def moved(
     taken: set[RecordId] = set()
     step: Movable | None = None
     for step in steps:
-        if step is None or step.record in taken or (parent and step.parent != parent):
+        if step is None or step.record in taken:
+            return None
+        if parent and step.parent not in (UNKNOWN_PARENT, parent):
             return None
         if counts_loops and step.was_in_loop != is_in_loop:
             return None

@@ -56,7 +56,7 @@ FIRST = 9
 
 MOVED = -2
 
-_SAMPLE, _LONG_SAMPLE = 64, 160
+_SAMPLE, LONG_SAMPLE = 64, 160
 _SEARCHED = 64 * 2**10
 _SEGMENT_BYTES, _KEY_BYTES = 2048, 200
 """What a segment and a key take beside the conversation's bytes, about."""
@@ -91,13 +91,15 @@ class Segment(Struct, frozen=True, eq=False, gc=False):
     standing: Standing | None
     past: Past | None
     weight: Weight
+    size: int
     steps: int = 1
     movable: Movable | None = None
 
-    @property
-    def size(self) -> int:
-        sent = 0 if self.sent is self.client else len(self.sent)
-        return len(self.client) + sent + _SEGMENT_BYTES + _KEY_BYTES * len(self.looked_up)
+
+def size_of(client: bytes, sent: bytes, looked_up: Lookups) -> int:
+    """What a segment takes."""
+    own = 0 if sent is client else len(sent)
+    return len(client) + own + _SEGMENT_BYTES + _KEY_BYTES * len(looked_up)
 
 
 class Premises(NamedTuple):
@@ -148,23 +150,27 @@ class KnownConversation(Struct, frozen=True, eq=False, gc=False):
         first = [segment.movable.sample for segment in self.segments[:FIRST] if segment.movable is not None]
         return [(tenant, its_format, MOVED, sample) for sample in first if sample]
 
-    def with_segments(self, segments: tuple[Segment, ...]) -> KnownConversation:
+    def with_segments(self, segments: tuple[Segment, ...], known: int = 0) -> KnownConversation:
+        """`known` of them are its own."""
+        new = segments[known:]
         if not any(segment.movable is not None for segment in segments):
             segments = _thinned(segments)
-        names = {name: one.ids[0] for segment in segments for one in segment.looked_up for name in one.names}
-        return replace(self, segments=segments, size=sum([segment.size for segment in segments]), names=names)
+        names = {name: one.ids[0] for segment in new for one in segment.looked_up for name in one.names}
+        size = sum([segment.size for segment in segments])
+        return replace(self, segments=segments, size=size, names={**self.names, **names} if names else self.names)
 
     def is_doubted_by(self, record: Record) -> bool:
         """Whether a record made calls by whose ids another one was found."""
         return any(self.names.get(one, record.id) != record.id for one in record.keys)
 
-    def shared(self, body: bytes, start: int) -> int:
-        """How many of its segments stand at the beginning of a body's list."""
+    def shared(self, body: bytes, start: int) -> tuple[int, int]:
+        """How many of its segments stand at the beginning of a body's list, and where they end."""
         for number, segment in enumerate(self.segments):
-            if not body.startswith(segment.client, start):
-                return number
-            start += len(segment.client)
-        return len(self.segments)
+            client = segment.client
+            if not body.startswith(client, start):
+                return number, start
+            start += len(client)
+        return len(self.segments), start
 
 
 def premises_of(destination: Destination, identity: Identity, contract: Contract, policy: Policy) -> Premises:
@@ -217,9 +223,9 @@ class Cut(NamedTuple):
     @property
     def new_names(self) -> list[Lookup]:
         """What has to be true for steps to be moved that their lineage settled so far."""
-        steps = [segment.movable for segment in self.segments if segment.looked_up and not segment.looked_up[0].names]
         if not self.head:
             return []
+        steps = [segment.movable for segment in self.segments if not segment.looked_up[0].names]
         return [Lookup(name, (step.record,)) for step in steps if step is not None for name in step.names]
 
     def moved(self, transcript: Transcript, identity: Identity) -> tuple[Cut, Transcript] | None:
@@ -235,7 +241,7 @@ class Cut(NamedTuple):
         done = moved(steps, standing, count, counts_loops=contract.scope == "loop_head")
         if done is None:
             return None
-        first = Segment(self.head, self.head, (), standing, Past(count), weight_of(self.head), steps=0)
+        first = Segment(self.head, self.head, (), standing, Past(count), weight_of(self.head), len(self.head), steps=0)
         *others, last = map(_unplaced, self.segments)
         last = replace(last, standing=done[0], past=done[1])
         turns = tuple([turn for turn in transcript.turns if not 0 <= turn.at < count])
@@ -342,7 +348,7 @@ class Conversations:
         assert found is not None
         for old in self._alike.get(new.index, [])[:]:
             if old.premises == new.premises and old.surroundings == new.surroundings:
-                self._go_past(old, old.shared(body, found.end()))
+                self._go_past(old, old.shared(body, found.end())[0])
         self._put(new, now)
 
     def go_on(self, cut: Cut, segments: Sequence[Segment], now: float) -> None:
@@ -355,10 +361,11 @@ class Conversations:
         if cut.head:
             self._go_past(old, cut.shared)
             together = b"".join([segment.client for segment in cut.segments[:FIRST]])
-            old = replace(old, index=index_of(together, 0, *old.index[1::-1]))
+            old, known = replace(old, index=index_of(together, 0, *old.index[1::-1])), 0
         else:
-            self._go_past(old, len(cut.segments))
-        self._put(old.with_segments((*cut.segments, *segments)), now)
+            known = len(cut.segments)
+            self._go_past(old, known)
+        self._put(old.with_segments((*cut.segments, *segments), known), now)
 
     def _go_past(self, old: KnownConversation, shared: int) -> None:
         """A conversation was gone on with, and is no longer needed. A branch of it leaves it as it was."""
@@ -420,7 +427,8 @@ def _together(some: Sequence[Segment]) -> Segment:
     sent = client if is_same else b"".join([segment.sent for segment in some])
     looked_up = tuple([one for segment in some for one in segment.looked_up])
     last = some[-1]
-    return Segment(client, sent, looked_up, last.standing, past=last.past, weight=total(some), steps=len(some))
+    size = size_of(client, sent, looked_up)
+    return Segment(client, sent, looked_up, last.standing, last.past, weight=total(some), size=size, steps=len(some))
 
 
 def total(some: Sequence[Segment]) -> Weight:
@@ -428,10 +436,10 @@ def total(some: Sequence[Segment]) -> Weight:
 
 
 def _cut(body: bytes, start: int, conversation: KnownConversation) -> Cut | None:
-    segments = conversation.segments[: conversation.shared(body, start)]
+    count, end = conversation.shared(body, start)
+    segments = conversation.segments[:count]
     if not segments or segments[-1].past is None:
         return None
-    end = start + sum([len(segment.client) for segment in segments])
     if len(body) - (end - start) > MOST_NEW_BYTES:
         return None
     short = body[:start] + body[end:]
@@ -475,12 +483,12 @@ def _unplaced(segment: Segment) -> Segment:
 def sample_of(client: bytes, format: FormatName) -> bytes:
     """How a step begins; empty if it is too short to tell by that."""
     sample, _ = _sample_of(client, 0, format)
-    return sample if len(sample) == _LONG_SAMPLE else b""
+    return sample if len(sample) == LONG_SAMPLE else b""
 
 
 def _sample_of(body: bytes, start: int, format: FormatName) -> tuple[bytes, int]:
     place = body.find(_ROLES[format], start, start + _SEARCHED)
-    return (body[place : place + _LONG_SAMPLE], place) if place >= 0 else (b"", place)
+    return (body[place : place + LONG_SAMPLE], place) if place >= 0 else (b"", place)
 
 
 def _listed(short: bytes, at: int, format: FormatName, start: int | None = None) -> Span | None:

@@ -7,8 +7,7 @@ planned for it or before it depends on turns that follow.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
@@ -24,7 +23,7 @@ from thoughtline.replay.keys import ModelStep, outlined
 from thoughtline.replay.matching import evidence_of_names, is_exact
 from thoughtline.replay.moving import Movable
 from thoughtline.replay.plans import NO_PAST, Found, Match, Needs, Past, Trace, keys_of, match_by_lineage
-from thoughtline.replay.remembering import Lookup, Lookups, Segment, Span, list_span, sample_of
+from thoughtline.replay.remembering import Lookup, Lookups, Segment, Span, list_span, sample_of, size_of
 from thoughtline.values.items import reasoning_of
 from thoughtline.values.outcome import Counts, chained
 from thoughtline.values.records import NO_PARENT, UNCERTAIN_PARENT, is_lineage
@@ -50,9 +49,9 @@ class Worked(NamedTuple):
     is_bound: bool = False
 
 
-def settles_all(needed: Needs, found: Found, past: Past = NO_PAST, taken: AbstractSet[str] = frozenset()) -> bool:
+def settles_all(needed: Needs, found: Found, past: Past = NO_PAST, before: Iterable[Segment] = ()) -> bool:
     """Whether every step is settled by its lineage or the ids of its calls, or stays without a record whatever stands
-    around it: then none is looked at beside another. `taken` are the records of the steps before."""
+    around it: then none is looked at beside another. `before` are the segments before."""
     settled, steps = settled_of(needed, found), needed.steps
     if not all(_is_settled(step, match) for step, match in zip(steps, settled, strict=True) if match is not None):
         return False
@@ -62,6 +61,7 @@ def settles_all(needed: Needs, found: Found, past: Past = NO_PAST, taken: Abstra
     first = settled[0]
     if past.parent == NO_PARENT and first is not None and not is_exact(first.record, steps[0]):
         return False  # the words before it may be its own
+    taken = {name for segment in before for one in segment.looked_up for name in one.ids}
     if any(match.record.id in taken for match in settled if match is not None):
         return False
     return past.parent != UNCERTAIN_PARENT and is_plain(needed, settled, found, past.parent)
@@ -105,14 +105,17 @@ def segments_of(worked: Worked) -> list[Segment] | None:
         own, there = came.up_to(position), sent.up_to(position)
         if own is None or there is None:
             return None
+        there = own if own == there else there
+        looked_up = tuple([one for at in range(taken, number) for one in _lookups(worked, settled[at], at)])
         segments.append(
             Segment(
                 own,
-                own if own == there else there,
-                tuple([one for at in range(taken, number) for one in _lookups(worked, settled[at], at)]),
+                there,
+                looked_up,
                 step.standing,
                 past=pasts.before(position, is_in_loop),
                 weight=weight_of(own),
+                size=size_of(own, there, looked_up),
                 movable=_movable(worked, settled[taken], taken, own, was_in_loop, is_in_loop)
                 if number - taken == 1
                 else None,
