@@ -235,7 +235,7 @@ class ModelStep(Struct, gc=False):
     the step is visible; the others are made when asked for. `is_bare`: it has words and calls, and nothing else.
     `results` are what its calls gave back. `mark` is where it stands in the `outline`. `place` is where it stands by
     the record of the step before (`witnesses.py`). `looked` is what was found to look like it, where, and with which
-    place (`matching.py`). `said` is all that the lineage of its request is made of, and it comes after `said_before`.
+    place (`matching.py`). `texts` is all that the lineage of its request is made of; it comes after `texts_before`.
     """
 
     positions: tuple[int, ...]
@@ -251,8 +251,8 @@ class ModelStep(Struct, gc=False):
     made: tuple[Key, ...] | None = None
     place: Key | None = None
     looked: tuple[object, Key | None, Any] | None = None
-    said: Sequence[bytes] = ()
-    said_before: int = 0
+    texts: Sequence[bytes] = ()
+    texts_before: int = 0
 
     @property
     def visible(self) -> Visible:
@@ -300,7 +300,7 @@ class Trail:
         self._calls: Sequence[str] = ()
         self._since, self._calls_before = start.spot.turns_since, start.spot.calls_before
         self._outline = Outline(start.outline.hashes)
-        self._said: list[bytes] = []
+        self._texts: list[bytes] = []
 
     def hear(self, turn: Turn) -> None:
         """A turn that is not the model's. Results in a row belong to the calls before them."""
@@ -343,7 +343,7 @@ class Trail:
             self._lineage = digest(self._lineage + text)
             self._last = (*self._last, text)[-_CONTEXT_TURNS:]
             self._since += 1
-            self._said.append(text)
+            self._texts.append(text)
 
     def end(self) -> Spot:
         """Where the answer will stand, with all that its keys are made of."""
@@ -371,7 +371,7 @@ class Trail:
 
     def take(self, positions: Sequence[int], turns: Sequence[Turn]) -> ModelStep:
         """The step that these turns are, which is part of the trail from now on."""
-        spot, said_before = self.here(), len(self._said)
+        spot, texts_before = self.here(), len(self._texts)
         items, parts = turns[positions[0]].items, []
         if len(positions) > 1:
             inner = Trail(self._identity, Standing(spot, NOTHING_OUTLINED))
@@ -396,8 +396,8 @@ class Trail:
             outline=self._outline,
             mark=mark,
             parts=tuple(parts),
-            said=self._said,
-            said_before=said_before,
+            texts=self._texts,
+            texts_before=texts_before,
         )
 
 

@@ -20,7 +20,7 @@ from thoughtline.values.records import UNKNOWN_PARENT, Key, RecordId, digest
 class Movable(Struct, frozen=True, eq=False, gc=False):
     """What a step, and what was said after it, add to a conversation wherever they stand.
 
-    `names` are the keys of its calls, `record`, `parent` and `lineage` those of its record. `said` is for the lineage,
+    `names` are the keys of its calls, `record`, `parent` and `lineage` those of its record. `texts` is for the lineage,
     `outlined` for the outline. `note` counts its elements from here. `evidence` is how the step is known where all
     before it is not the same. `was_in_loop` and `is_in_loop`: whether a tool loop was under way before, and is after.
     """
@@ -29,7 +29,7 @@ class Movable(Struct, frozen=True, eq=False, gc=False):
     record: RecordId
     parent: RecordId
     lineage: bytes
-    said: tuple[bytes, ...]
+    texts: tuple[bytes, ...]
     outlined: tuple[bytes, bytes, bytes, bytes]
     calls: tuple[str, ...]
     elements: int
@@ -62,11 +62,11 @@ def moved(
             return None
         taken.add(step.record)
         parent, is_in_loop = step.record, step.is_in_loop
-        own = digest(lineage + step.said[0])
+        own = digest(lineage + step.texts[0])
         lineage = own
-        for text in step.said[1:]:
+        for text in step.texts[1:]:
             lineage = digest(lineage + text)
-        last = (*last, *step.said)[-3:]
+        last = (*last, *step.texts)[-3:]
         note = step.note
         if note is not None:
             why = "lineage" if own == step.lineage else step.evidence
@@ -77,7 +77,7 @@ def moved(
         elements += step.elements
     if step is None:
         return None
-    spot = replace(spot, lineage=lineage, last=last, turns_since=len(step.said) - 1, calls_before=step.calls)
+    spot = replace(spot, lineage=lineage, last=last, turns_since=len(step.texts) - 1, calls_before=step.calls)
     outline = Outlined(start.outline.hashes, tuple([one.outlined for one in steps if one is not None]))
     past = Past(
         elements,

@@ -241,7 +241,16 @@ class Cut(NamedTuple):
         done = moved(steps, standing, count, counts_loops=contract.scope == "loop_head")
         if done is None:
             return None
-        first = Segment(self.head, self.head, (), standing, Past(count), weight_of(self.head), len(self.head), steps=0)
+        first = Segment(
+            self.head,
+            self.head,
+            (),
+            standing,
+            past=Past(count),
+            weight=weight_of(self.head),
+            size=len(self.head),
+            steps=0,
+        )
         *others, last = map(_unplaced, self.segments)
         last = replace(last, standing=done[0], past=done[1])
         turns = tuple([turn for turn in transcript.turns if not 0 <= turn.at < count])
@@ -428,7 +437,9 @@ def _together(some: Sequence[Segment]) -> Segment:
     looked_up = tuple([one for segment in some for one in segment.looked_up])
     last = some[-1]
     size = size_of(client, sent, looked_up)
-    return Segment(client, sent, looked_up, last.standing, last.past, weight=total(some), size=size, steps=len(some))
+    return Segment(
+        client, sent, looked_up, last.standing, past=last.past, weight=total(some), size=size, steps=len(some)
+    )
 
 
 def total(some: Sequence[Segment]) -> Weight:

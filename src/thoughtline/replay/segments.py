@@ -107,6 +107,8 @@ def segments_of(worked: Worked) -> list[Segment] | None:
             return None
         there = own if own == there else there
         looked_up = tuple([one for at in range(taken, number) for one in _lookups(worked, settled[at], at)])
+        is_one = number - taken == 1
+        loops = {"was_in_loop": was_in_loop, "is_in_loop": is_in_loop}
         segments.append(
             Segment(
                 own,
@@ -116,9 +118,7 @@ def segments_of(worked: Worked) -> list[Segment] | None:
                 past=pasts.before(position, is_in_loop),
                 weight=weight_of(own),
                 size=size_of(own, there, looked_up),
-                movable=_movable(worked, settled[taken], taken, own, was_in_loop, is_in_loop)
-                if number - taken == 1
-                else None,
+                movable=_movable(worked, settled[taken], taken, own, **loops) if is_one else None,
             )
         )
         taken, was_in_loop = number, is_in_loop
@@ -144,7 +144,7 @@ def _lookups(worked: Worked, match: Match | None, number: int) -> Lookups:
 
 
 def _movable(
-    worked: Worked, match: Match | None, number: int, client: bytes, was_in_loop: bool, is_in_loop: bool
+    worked: Worked, match: Match | None, number: int, client: bytes, *, was_in_loop: bool, is_in_loop: bool
 ) -> Movable | None:
     """What a step adds to a conversation wherever it stands, if that is all that is to be known of it."""
     trace, turns, steps = worked.trace, worked.transcript.turns, worked.needed.steps
@@ -166,7 +166,7 @@ def _movable(
         record.id,
         record.parent,
         bytes.fromhex(record.keys[0].partition(":")[2]),
-        said=tuple(step.said[step.said_before : following.said_before]),
+        texts=tuple(step.texts[step.texts_before : following.texts_before]),
         outlined=outlined(step.outline.turns[step.mark : following.mark]),
         calls=following.spot.calls_before,
         elements=turns[end].at - at,
