@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec.structs import asdict, replace
 
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.catalogue import listed
 from thoughtline.providers import canonical_name, host_at
 from thoughtline.settings.keys import NAMED_TABLES, TABLES
 from thoughtline.settings.kinds import TEXT, URL
@@ -157,7 +157,7 @@ def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
         for name, keys in TABLES.items()
     }
     providers = read_providers(table_at(tree, "providers", problems), problems)
-    known = PROVIDERS | providers
+    known = listed() | providers
     url = given(read["store"], "url", store_url)
     _check_store(url, tree, problems)
     on_miss = read_ladders(ladders, problems)
@@ -205,7 +205,7 @@ def _default_provider(tree: Table, problems: Problems) -> str | None:
         return None
     chosen = canonical_name(str(name)) if name else _name_at(str(url))
     written = spelled(tree, chosen)
-    is_known = chosen in PROVIDERS or written in table_at(tree, "providers", Problems()).members
+    is_known = chosen in listed() or written in table_at(tree, "providers", Problems()).members
     if url is not None:
         place = members["upstream"].place
         lay(tree, ("providers", written, "base_url"), Given(url, place))
@@ -213,7 +213,7 @@ def _default_provider(tree: Table, problems: Problems) -> str | None:
             lay(tree, ("providers", written, "formats"), Given(list(ANY_CLIENT), place))
     elif not is_known:
         problems.add(
-            members["provider"].place, "server.provider", "there is no such provider", did_you_mean(chosen, PROVIDERS)
+            members["provider"].place, "server.provider", "there is no such provider", did_you_mean(chosen, listed())
         )
         return None
     return chosen
