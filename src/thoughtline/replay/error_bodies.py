@@ -58,7 +58,7 @@ _BEFORE_NESTED = re.compile(
     rf"(?:\A{_EVENT}|(?:[Ee]rrors?|Exception|\b4\d\d|\b500|body|Bad Request)[).:-]{{0,2}}(?:\s-)?)\s{{0,4}}(?=[{{\[])"
 )
 _PREFIX = (
-    r"(?:litellm\.)?\w{{0,40}}(?:Error|Exception)(?:: | - )|Error from provider(?: \([^)]{{1,60}}\))?: "
+    r"(?:litellm\.)?\w{0,40}(?:Error|Exception)(?:: | - )|Error from provider(?: \([^)]{1,60}\))?: "
     r"|Upstream request failed: |Provider returned error: |\[(?:invalid_request_error|\d{1,6})\] "
     r"|(?:[Uu]pstream error|Bad [Rr]equest|[Ii]nvalid [Rr]equest|[Vv]alidation(?: error)?)(?: \d{3})?: "
     r"|<\d{3}> [\w.]{1,80}: |(?:Error code: |HTTP )?400:?(?: -)? "
