@@ -20,6 +20,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from thoughtline.providers.sources import UNVERIFIED, Source
+
 RuleCode = Literal[
     "missing",
     "misplaced",
@@ -139,6 +141,7 @@ class RefusalTemplate(Struct, frozen=True, gc=False):
     counts_from: int = 0
     scope: LearnedScope = "calls"
     also: tuple[RuleCode, ...] = ()
+    source: Source = UNVERIFIED
 
     @property
     def sentence(self) -> re.Pattern[str]:

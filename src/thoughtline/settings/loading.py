@@ -39,9 +39,9 @@ from thoughtline.settings.tables import (
     read_value,
     table_at,
 )
-from thoughtline.settings.tree import Given, Problems, Table, read_file
 from thoughtline.stores import DURABLE
 from thoughtline.stores.settings import StoreSettings, default_url
+from thoughtline.toml.tree import Given, Problems, Table, read_file
 from thoughtline.values.errors import InputProblem, SettingsError
 from thoughtline.values.nearest import did_you_mean
 

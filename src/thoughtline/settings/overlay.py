@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from thoughtline.catalogue import listed
 from thoughtline.providers import canonical_name
 from thoughtline.settings.keys import NAMED_TABLES, PREFIX, PROVIDER, TABLES, names
-from thoughtline.settings.toml_lines import KeyPath
-from thoughtline.settings.tree import Given, Problems, Table
+from thoughtline.toml.lines import KeyPath
+from thoughtline.toml.tree import Given, Problems, Table
 from thoughtline.values.nearest import did_you_mean
 
 SHORT: dict[str, KeyPath] = {

@@ -26,7 +26,7 @@ from thoughtline.settings.keys import (
 )
 from thoughtline.settings.kinds import DURATION, NOT_OF_KIND, PATH, URL, ExampleSecret, Kind, header_of
 from thoughtline.settings.structs import RouteSettings
-from thoughtline.settings.tree import Given, Problems, Table
+from thoughtline.toml.tree import Given, Problems, Table
 from thoughtline.values.nearest import did_you_mean
 from thoughtline.values.turns import FormatName
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeAlias, Union
 
-from thoughtline.settings.toml_lines import KeyPath, key_lines
+from thoughtline.toml.lines import KeyPath, key_lines
 from thoughtline.values.errors import InputProblem
 from thoughtline.values.nearest import did_you_mean
 
