@@ -1,4 +1,4 @@
-"""Facts about models and hosts as a document: the table of `providers` written as sheets of entries, and overlays on it.
+"""Facts about models and hosts as documents: the table of `providers` as sheets of entries, and overlays on it.
 
     FactTable ── sheets.written ──▶ Sheets ── writing ──▶ TOML
     TOML ── reading ──▶ Changes ── overlays.laid ──▶ Sheets ── sheets.assembled ──▶ FactTable

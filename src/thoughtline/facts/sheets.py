@@ -29,6 +29,7 @@ from thoughtline.providers.refusals import RefusalTemplate
 from thoughtline.providers.row import Context, Door, ModelRow, ProviderRow
 from thoughtline.providers.sources import Source
 from thoughtline.providers.table import FactTable
+from thoughtline.values.nearest import did_you_mean
 
 Entry: TypeAlias = dict[str, Any]
 """Members of an entry, as TOML has them."""
@@ -221,11 +222,11 @@ def plain(value: Any) -> Any:
 
 
 class Unfit(Exception):
-    """An entry that can't be: `kind`, `name`, perhaps a `member`, and what is wrong."""
+    """An entry that can't be: `kind`, `name`, perhaps a `member`, what is wrong, and what to do."""
 
-    def __init__(self, kind: str, name: str, member: str, why: str) -> None:
+    def __init__(self, kind: str, name: str, member: str, *, why: str, remedy: str) -> None:
         super().__init__(f"{kind}.{name}{'.' if member else ''}{member}: {why}")
-        self.kind, self.name, self.member, self.why = kind, name, member, why
+        self.kind, self.name, self.member, self.why, self.remedy = kind, name, member, why, remedy
 
 
 def assembled(sheets: Sheets) -> FactTable:
@@ -264,9 +265,10 @@ class _Assembler:
             return made
         if name not in self._sheets[kind]:
             named = by or (kind, name, "")
-            raise Unfit(*named, f"there is no entry {name} in {kind}")
+            remedy = did_you_mean(name, self._sheets[kind])
+            raise Unfit(*named, why=f"there is no entry {name} in {kind}", remedy=remedy)
         if (kind, name) in self._open:
-            raise Unfit(kind, name, "like", "it is like itself")
+            raise Unfit(kind, name, "like", why="it is like itself", remedy="name another entry")
         self._open.add((kind, name))
         made = self._made[kind, name] = self._value(kind, name)
         self._open.discard((kind, name))
@@ -280,7 +282,7 @@ class _Assembler:
             values = {member: getattr(base, member) for member in struct.__struct_fields__}
         for member in (*entry.get("default", ()), *_SHEETS_OF_ROWS):
             values.pop(member, None)
-        values |= {member: None for member in entry.get("unset", ())}
+        values |= dict.fromkeys(entry.get("unset", ()))
         hints = get_type_hints(struct)
         for member, given in entry.items():
             if member in ("like", "default", "unset", "provider", *SOURCE_MEMBERS):
@@ -298,7 +300,9 @@ class _Assembler:
             values["rows"] = ()
         missing = [member for member in needed_of(kind) if member != "provider" and member not in values]
         if missing:
-            raise Unfit(kind, name, missing[0], "a new entry needs it")
+            raise Unfit(
+                kind, name, missing[0], why="a new entry needs it", remedy="add it, or `like` an entry that has it"
+            )
         return struct(**values)
 
     def _references(self, target: str, given: Any, by: tuple[str, str, str]) -> Any:

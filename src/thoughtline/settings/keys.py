@@ -27,6 +27,7 @@ from thoughtline.settings.structs import (
     ContentTable,
     ContinuitySettings,
     DebugSettings,
+    FactsSettings,
     ReplaySettings,
     RouteSettings,
     ServerSettings,
@@ -93,6 +94,7 @@ DEFAULTS: dict[str, Struct] = {
     "translation": TranslationSettings(),
     "tags": TagsTable(mode="off"),
     "content": ContentTable(),
+    "facts": FactsSettings(),
     "debug": DebugSettings(),
 }
 """The tables, as they are where nothing is set."""
