@@ -145,8 +145,9 @@ class _Reader:
             return True  # as it is
         if member == "like":
             return isinstance(value, str)
-        if member not in hints or member in ("unset", "name"):
-            self._problems.unknown(place, path, [one for one in hints if one not in ("unset", "name")])
+        unwritten = ("unset",) if kind == "contracts" else ("unset", "name")
+        if member not in hints or member in unwritten:
+            self._problems.unknown(place, path, [one for one in hints if one not in unwritten])
             return False
         if why := self._forbidden(kind, name, member, value=value):
             self._problems.add(place, path, *why)

@@ -65,14 +65,14 @@ def read_file(path: Path, environment: Mapping[str, str], problems: Problems) ->
 def read_text(text: str, name: str, problems: Problems, environment: Mapping[str, str] | None = None) -> Table:
     """The tree of a document. Without an environment no variables are filled in: `${` is text."""
     try:
-        values = tomllib.loads(text)
+        values, lines = tomllib.loads(text), key_lines(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         line = re.search(r"line (\d+)", str(error))  # or "at end of document"
         place = f"{name}:{line[1] if line else len(text.splitlines())}"
         remedy = "write strings in quotes, tables in [brackets], each key once"
         problems.add(place, "", "this is not valid TOML", remedy)
         return Table({}, name)
-    return _Reader(name, key_lines(text), environment, problems).table((), values)
+    return _Reader(name, lines, environment, problems).table((), values)
 
 
 class _Reader:
