@@ -133,7 +133,7 @@ class _Reader:
         taken = {alias for entry in self._known["providers"].values() for alias in entry.get("aliases", ())}
         aliases = _plain(given.members["aliases"]) if "aliases" in given.members else ()
         names = {*map(str, aliases if isinstance(aliases, list) else ()), name}
-        if kind == "providers" and is_new and names & {*taken, *self._known["providers"], *_RESERVED} - {UNLISTED}:
+        if kind == "providers" and is_new and names & {*taken, *self._known["providers"], *_RESERVED}:
             message = "a provider of this name or alias exists"
             self._problems.add(given.place, f"{kind}.{name}", message, "choose another name")
             return False
@@ -183,7 +183,7 @@ class _Reader:
         return None
 
     def _check_source(self, path: str, given: Table, entry: Entry) -> None:
-        if entry.get("unverified") is True or ("source" in entry and "read" in entry):
+        if entry.get("unverified") is True or ("source" in given.members and "read" in given.members):
             return
         remedy = 'write source = "https://…" and read = 2026-11-16, or unverified = true'
         self._problems.add(given.place, path, "this fact does not say where it comes from", remedy)

@@ -241,12 +241,22 @@ class _Assembler:
         self._open: set[tuple[str, str]] = set()
 
     def table(self) -> FactTable:
+        self._check_providers()
         rows = {name: self._row(name) for name in self._sheets["providers"]}
         unlisted = rows.pop(UNLISTED)
         referred = {name for entry in self._sheets["models"].values() for name in _referred(entry)}
         further = tuple(self._entry("contracts", name) for name in self._sheets["contracts"] if name not in referred)
         dialects = {name: self._entry("dialects", name) for name in self._sheets["dialects"]}
         return FactTable(tuple(rows.values()), unlisted, further=further, dialects=dialects)
+
+    def _check_providers(self) -> None:
+        known = self._sheets["providers"]
+        for kind in _SHEETS_OF_ROWS.values():
+            for name, entry in self._sheets[kind].items():
+                provider = entry.get("provider")
+                if provider is not None and provider not in known:
+                    why = f"there is no entry {provider} in providers"
+                    raise Unfit(kind, name, "provider", why=why, remedy=did_you_mean(provider, known))
 
     def _row(self, name: str) -> ProviderRow:
         row: ProviderRow = self._entry("providers", name)
