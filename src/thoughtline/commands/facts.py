@@ -27,7 +27,7 @@ from thoughtline.facts.writing import document
 from thoughtline.lessons import Lessons
 from thoughtline.providers import ProviderRow, canonical_name, facts, host_named, maker_of
 from thoughtline.replay.detection import resolve
-from thoughtline.settings import data_directory, home_folder
+from thoughtline.settings import Flags, data_directory, home_folder
 from thoughtline.stores import durable_store
 from thoughtline.terminal import counted, printable, program
 from thoughtline.toml.writing import value, write_table
@@ -84,7 +84,7 @@ def _today() -> date:
 
 
 def _list(options: argparse.Namespace) -> int:
-    read_settings(options)
+    read_settings(options, Flags())
     sheets = written(facts())
     wanted = canonical_name(options.provider) if options.provider else None
     rows = [
@@ -128,7 +128,7 @@ def _cut(text: str) -> str:
 
 
 def _show(options: argparse.Namespace) -> int:
-    read_settings(options)
+    read_settings(options, Flags())
     sheets = written(facts())
     kind, _, name = options.name.partition(".")
     if kind in sheets and name in sheets[kind]:
@@ -176,14 +176,14 @@ def _row_and_model(options: argparse.Namespace) -> tuple[ProviderRow, str]:
 
 
 def _export(options: argparse.Namespace) -> int:
-    read_settings(options)
+    read_settings(options, Flags())
     head = ["The table of facts. An overlay has only what it changes: docs/facts.md."]
     sys.stdout.write(document(written(facts()), head))
     return DONE
 
 
 def _update(options: argparse.Namespace) -> int:
-    read_settings(options)
+    read_settings(options, Flags())
     raw = _fetched(options.source) if "://" in options.source else _file(Path(options.source))
     checked = check(raw, options.source, _folder(), digest=options.sha256)
     for change in checked.changes:
@@ -252,7 +252,7 @@ def _undo(options: argparse.Namespace) -> int:
 
 
 def _learned(options: argparse.Namespace) -> int:
-    settings = read_settings(options)
+    settings = read_settings(options, Flags())
 
     async def corrections() -> Lessons:
         store = durable_store(settings.store_url, settings.store, time.time)
