@@ -12,7 +12,7 @@ from thoughtline.providers import BUILT_IN, use
 from thoughtline.providers.setting_rules import SettingRule
 from thoughtline.replay.detection import resolve
 from thoughtline.replay.learning import corrected
-from thoughtline.replay.refusals import Correction, Evidence
+from thoughtline.replay.refusals import Change, Correction, Evidence
 from thoughtline.values.destination import Destination
 
 NOW = 1_795_000_000.0
@@ -24,7 +24,7 @@ TARGET = Destination("kimi", "https://api.moonshot.ai/v1", "kimi-k2.6", "openai_
 class Lesson:
     """What a refusal taught about `TARGET`."""
 
-    change: str
+    change: Change
     field: str = ""
     rule: SettingRule | None = None
     account: str = ""
@@ -36,7 +36,7 @@ class Lesson:
             self.provider,
             self.endpoint,
             TARGET.model,
-            self.change,  # type: ignore[arg-type]
+            self.change,
             self.field,
             EVIDENCE,
             learned_at=NOW - 10,

@@ -140,12 +140,12 @@ def _show(options: argparse.Namespace) -> int:
         contract = resolve(Destination(row.name, "", model, api))
         shown.append((api, list(beliefs(row, facts(), model, contract))))
     if options.json:
-        told = [
+        found = [
             {"format": api, "what": one.what, "value": one.value, "source": str(one.source)}
             for api, some in shown
             for one in some
         ]
-        sys.stdout.write(json_text({"provider": row.name, "model": model, "beliefs": told}))
+        sys.stdout.write(json_text({"provider": row.name, "model": model, "beliefs": found}))
         return DONE
     for api, some in shown:
         sys.stdout.write(f"{model} at {row.name}, {api}\n")

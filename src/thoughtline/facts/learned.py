@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from msgspec.structs import fields, replace
 
 from thoughtline.facts.sheets import KINDS, Entry, Sheets, plain
+from thoughtline.formats import USUAL
 from thoughtline.providers import facts
 from thoughtline.providers.contract import Contract
 from thoughtline.providers.dialects import Dialect
@@ -32,7 +33,7 @@ def overlay_of(corrections: Iterable[Correction], now: float) -> tuple[Sheets, l
             by_target.setdefault((one.provider, one.endpoint, one.model), []).append(one)
     for (provider, endpoint, model), some in sorted(by_target.items()):
         number = len(sheets["models"]) + 1
-        left += _add(sheets, Destination(provider, endpoint, model, "openai_chat"), some, number=number, now=now)
+        left += _add(sheets, Destination(provider, endpoint, model, USUAL.name), some, number=number, now=now)
     return sheets, left
 
 
@@ -48,8 +49,8 @@ def _add(sheets: Sheets, target: Destination, some: list[Correction], *, number:
         if after != before and before.name in facts().contracts:
             name = f"learned-{number}-{api.replace('_', '-')}"
             day = datetime.fromtimestamp(max(one.learned_at for one in some), UTC).date().isoformat()
-            said = {"source": f"a refusal by {target.provider}", "read": day, "says": _says(some)}
-            sheets["contracts"][name] = {"like": before.name, "name": before.name, **_changes(before, after), **said}
+            origin = {"source": f"a refusal by {target.provider}", "read": day, "says": _says(some)}
+            sheets["contracts"][name] = {"like": before.name, "name": before.name, **_changes(before, after), **origin}
             names.append(name)
     if not names:
         return [f"{target.provider}/{target.model}: {one.change} changes no contract" for one in some]

@@ -39,7 +39,8 @@ def listed(sheets: Sheets, today: date) -> Iterator[Fact]:
             sourced = _sourced(entries, entry)
             read = str(sourced.get("read", ""))
             about = str(sourced.get("says") or _about(kind, entry))
-            yield Fact(kind, name, about, str(sourced.get("source", "")), read, age_days(read, today))
+            source = str(sourced.get("source", ""))
+            yield Fact(kind, name, about, source=source, read=read, age_days=age_days(read, today))
 
 
 def _sourced(entries: dict[str, Entry], entry: Entry) -> Entry:

@@ -214,9 +214,9 @@ def _settings_named(member: str, value: Any) -> Iterator[tuple[str, ...]]:
             for kept in knob.get("keeps", ()) if isinstance(knob, dict) else ():
                 yield tuple(map(str, kept[0])) if isinstance(kept, list) and kept else ("?",)
     elif member == "asks":
-        for asked in value if isinstance(value, list) else ():
-            if isinstance(asked, list) and len(asked) > 1 and isinstance(asked[1], dict):
-                yield from ((str(name),) for name in asked[1])
+        for added in value if isinstance(value, list) else ():
+            if isinstance(added, list) and len(added) > 1 and isinstance(added[1], dict):
+                yield from ((str(name),) for name in added[1])
     elif member in ("mends", "switches"):
         yield from ((str(name),) for name in value if member == "switches") if isinstance(value, list) else ()
 

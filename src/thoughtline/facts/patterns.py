@@ -73,7 +73,7 @@ def _patterns_in(member: str, value: Any) -> Iterator[str]:
         for name, inner in value.items():
             yield from _patterns_in(name, inner)
     elif member == "asks":
-        yield from (asked[0] for asked in value if isinstance(asked, list) and asked and isinstance(asked[0], str))
+        yield from (one[0] for one in value if isinstance(one, list) and one and isinstance(one[0], str))
     elif isinstance(value, list):
         for inner in value:
             if not isinstance(inner, str):  # `sampling.names` is a list of members
