@@ -1,4 +1,4 @@
-"""One provider, asked with one key: what it answers, what that cost, and no more than a budget."""
+"""One provider, wanted with one key: what it answers, what that cost, and no more than a budget."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ class Asker:
                 raise Declined(502, "no_answer", problem, "`thoughtline doctor` looks for the cause.") from None
             if response.status not in _BUSY or attempt == TRIES:
                 return response.status, raw
-            asked = response.header("retry-after")
-            pause = float(asked) if asked.replace(".", "", 1).isdigit() else self._pause * attempt
+            wanted = response.header("retry-after")
+            pause = float(wanted) if wanted.replace(".", "", 1).isdigit() else self._pause * attempt
             await asyncio.sleep(min(pause, _LONGEST_PAUSE_SECONDS))
         raise AssertionError  # the last try returns
 

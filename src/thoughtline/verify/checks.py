@@ -33,6 +33,7 @@ from thoughtline.verify.dialogue import (
     altered,
     body_of,
     has_reasoning,
+    text_of,
     with_reasoning,
     without_reasoning,
 )
@@ -42,11 +43,14 @@ ACCEPTED, REFUSED = "accepted", "refused"
 EITHER = "accepted or refused"
 """Where pages and recordings differ."""
 
+_READ_TOKENS_PER_CHAR = 0.75 / 4
+"""Reasoning that is read is billed as input: nearly all of its tokens, of about four characters."""
+
 _ASIDE = "Is Paris north of Rome? Answer yes or no."
 """A question beside the conversation: an answer without thinking to the same question could be taken for its turn."""
 
 
-class Refused(NamedTuple):
+class ProviderRefusal(NamedTuple):
     """An error in the provider's words; `is_known` if the gateway would know it for what it is."""
 
     status: int
@@ -61,16 +65,18 @@ class Result(NamedTuple):
     believed: str
     seen: str
     verdict: Verdict
-    refused: Refused | None = None
+    refused: ProviderRefusal | None = None
     change: Mapping[str, Any] = MappingProxyType({})
 
 
-def compared(fact: str, believed: str, seen: str, *, refused: Refused | None = None, **change: Any) -> Result:
+def compared(fact: str, believed: str, seen: str, *, refused: ProviderRefusal | None = None, **change: Any) -> Result:
     """A result with its verdict; what would have to change only where they differ."""
     if not seen:
         return Result(fact, believed, "nothing", "unknown", refused)
     agrees = believed in (seen, EITHER)
-    return Result(fact, believed, seen, "agrees" if agrees else "differs", refused, {} if agrees else change)
+    return Result(
+        fact, believed, seen, "agrees" if agrees else "differs", refused=refused, change={} if agrees else change
+    )
 
 
 class Subject(NamedTuple):
@@ -117,29 +123,30 @@ class Verification:
         """An answer with reasoning; None if there is none to be had."""
         contract, model = self._subject.contract, self._subject.target.model
         door = next((one for one in self._subject.row.doors if self._is_through(one)), None)
-        answer, body = await self._asked(())
+        answer, body = await self._answer(())
         if not answer.is_accepted:
             fact = "takes tools in this format"
             believed = REFUSED if door is not None and door.is_refused else ACCEPTED
             self._add(fact, believed, answer, body)
             return None
         if door is not None and door.is_refused:
-            self._add("takes tools in this format", ACCEPTED, answer, body)
+            self._add("takes tools in this format", REFUSED, answer, body)
         thinks = _thinks(answer)
-        self._told("thinks unless told otherwise", contract.thinks_by_default, thinks, thinks_by_default=thinks)
+        if contract.takes != "nothing":
+            self._compare("thinks unless told otherwise", contract.thinks_by_default, thinks, thinks_by_default=thinks)
         if not thinks:
             self._ask = Ask(thinking=Thinking("on", self._least_effort()))
-            answer, body = await self._asked(())
+            answer, body = await self._answer(())
             if not answer.is_accepted:
                 self._add("thinks if asked", ACCEPTED, answer, body)
                 return None
             can = _thinks(answer)
-            self._told("thinks if asked", knob_for(contract, model).style != "no_knob", can, never_thinks=not can)
+            self._compare("thinks if asked", knob_for(contract, model).style != "no_knob", can, never_thinks=not can)
         if answer.carriers:
             carrier, seen = contract.dialect.carrier, answer.carriers[0]
             self.results.append(compared("reasoning comes in", carrier, seen, dialect=_dialect_in(contract, seen)))
             if seen == carrier:
-                streamed, _ = await self._asked((), replace_ask(self._ask, is_streaming=True))
+                streamed, _ = await self._answer((), replace_ask(self._ask, is_streaming=True))
                 in_stream = streamed.carriers[0] if streamed.carriers else ""
                 self.results.append(compared("reasoning comes in, streamed", carrier, in_stream))
         return answer if has_reasoning(answer.items) and Step(answer.items).calls else None
@@ -156,12 +163,12 @@ class Verification:
 
     async def _demanded(self, first: Answer) -> None:
         step = Step(first.items)
-        whole, body = await self._asked((step,))
+        whole, body = await self._answer((step,))
         self._add("its own reasoning, whole", ACCEPTED, whole, body)
         stripped = await self._variant("without it in a tool loop", (step._replace(change=without_reasoning),))
-        if whole.is_accepted and stripped.is_accepted and whole.usage.input and stripped.usage.input:
-            read = whole.usage.input > stripped.usage.input
-            self._told("it is read in a tool loop", self._is_read(), read)
+        if whole.is_accepted and stripped.is_accepted and (text := text_of(first.items)):
+            billed = whole.usage.input - stripped.usage.input
+            self._compare("it is read in a tool loop", self._is_read(), billed > len(text) * _READ_TOKENS_PER_CHAR)
         await self._variant("with it altered", (step._replace(change=altered),), believed=self._altered())
         if self._subject.contract.takes == "text":
             blank = not self._subject.contract.refuses_empty
@@ -176,10 +183,10 @@ class Verification:
         if has_reasoning(whole.items):
             last = (step, Step(whole.items, without_reasoning))
             await self._variant("without it in an earlier answer", last)
-        asked = replace_ask(self._ask, question=f"{QUESTION} Please.")
+        wish = replace_ask(self._ask, question=f"{QUESTION} Please.")
         binds, silently = self._subject.contract.binds_prefix, self._subject.contract.binds_silently
         await self._variant(
-            "behind an edited message", steps, asked, believed=not binds or silently, binds_prefix=not binds
+            "behind an edited message", steps, wish, believed=not binds or silently, binds_prefix=not binds
         )
         self._settle_demands()
 
@@ -194,7 +201,7 @@ class Verification:
         self, fact: str, steps: tuple[Step, ...], ask: Ask | None = None, *, believed: bool | None = None, **change: Any
     ) -> Answer:
         """A request of a client that did something to its history."""
-        answer, body = await self._asked(steps, ask)
+        answer, body = await self._answer(steps, ask)
         foretold = self._foretold(body) if believed is None else ACCEPTED if believed else REFUSED
         self._demands[fact] = not answer.is_accepted
         self._add(fact, foretold, answer, body, **change)
@@ -229,22 +236,22 @@ class Verification:
     async def _settings(self) -> None:
         knob, contract, model = self._subject.knob, self._subject.contract, self._subject.target.model.lower()
         if knob.can_be_off and knob.style != "no_knob":
-            answer, body = await self._asked((), Ask(Thinking("off"), question=_ASIDE, has_tools=False))
+            answer, body = await self._answer((), Ask(Thinking("off"), question=_ASIDE, has_tools=False))
             if answer.is_accepted:
-                self._told("thinking can be switched off", True, not _thinks(answer))
+                self._compare("thinking can be switched off", True, not _thinks(answer))
             else:
                 self._add("thinking can be switched off", ACCEPTED, answer, body)
         for effort in knob.efforts:
-            asked = Ask(Thinking("on", effort), question=_ASIDE, has_tools=False)
-            answer, body = await self._asked((), asked)
+            wish = Ask(Thinking("on", effort), question=_ASIDE, has_tools=False)
+            answer, body = await self._answer((), wish)
             self._add(f"effort {effort}", ACCEPTED, answer, body)
         forced = replace_ask(self._ask, members={"tool_choice": "required"})
-        answer, body = await self._asked((), forced)
+        answer, body = await self._answer((), forced)
         forces = not contract.forces_no_tool_while_thinking or re.search(contract.forces_any, model) is not None
         believed = ACCEPTED if forces else REFUSED
         self._add("a forced tool while it thinks", believed, answer, body, forces_no_tool_while_thinking=forces)
         warm = replace_ask(self._ask, members={"temperature": 0.5})
-        answer, body = await self._asked((), warm)
+        answer, body = await self._answer((), warm)
         self._add("a temperature while it thinks", REFUSED if self._is_cold() else ACCEPTED, answer, body)
 
     def _is_cold(self) -> bool:
@@ -255,7 +262,7 @@ class Verification:
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
-    async def _asked(self, steps: tuple[Step, ...], ask: Ask | None = None) -> tuple[Answer, bytes]:
+    async def _answer(self, steps: tuple[Step, ...], ask: Ask | None = None) -> tuple[Answer, bytes]:
         chosen, target = ask or self._ask, self._subject.target
         body = body_of(target, self._subject.unbelieving, steps, chosen)
         dialect = self._subject.contract.dialect
@@ -266,13 +273,13 @@ class Verification:
         refused = None if answer.is_accepted else self._refused(answer, body)
         self.results.append(compared(fact, believed, seen, refused=refused, **change))
 
-    def _told(self, fact: str, believed: bool, seen: bool, **change: Any) -> None:
+    def _compare(self, fact: str, believed: bool, seen: bool, **change: Any) -> None:
         self.results.append(compared(fact, _yes(believed), _yes(seen), **change))
 
-    def _refused(self, answer: Answer, body: bytes) -> Refused:
+    def _refused(self, answer: Answer, body: bytes) -> ProviderRefusal:
         sent = Sent(body, self._subject.target, self._subject.contract, Policy(), None)
         is_known = classify(answer.status, answer.body) or fix_for(answer.status, answer.body, sent)
-        return Refused(answer.status, answer.body, is_known is not None)
+        return ProviderRefusal(answer.status, answer.body, is_known is not None)
 
 
 def replace_ask(ask: Ask, **members: Any) -> Ask:

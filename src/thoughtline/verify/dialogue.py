@@ -35,6 +35,7 @@ AGAIN = "Thank you. And in Rome? Look it up too."
 RESULT = "Sunny, 21 degrees."
 TOOL = "get_weather"
 MAX_TOKENS = 2_048
+_LEAST_TEXT = 32
 _TOOLS: Json = [
     {
         "type": "function",
@@ -178,6 +179,12 @@ def _other(seal: str) -> str:
     """A seal of the same length that nobody has made."""
     middle = len(seal) // 2
     return seal[:middle] + ("A" if seal[middle : middle + 1] != "A" else "B") + seal[middle + 1 :]
+
+
+def text_of(items: tuple[Item, ...]) -> str:
+    """The reasoning of a turn that anybody can read; empty where it is too short to be told from its quotes."""
+    text = "".join(item.text for item in items if isinstance(item, ReasoningText))
+    return text if len(text) > _LEAST_TEXT else ""
 
 
 def has_reasoning(items: tuple[Item, ...]) -> bool:
