@@ -107,6 +107,13 @@ EDITS_OF_HISTORY: tuple[EditName, ...] = (
     "ids rewritten",
     "texts trimmed",
 )
+NAMINGS: dict[str, Session] = {
+    "": "none",
+    ", shared session": "shared",
+    ", session named late": "late",
+    ", shared session named late": "late shared",
+}
+"""How clients name sessions, but for those that name one for each conversation."""
 
 
 def _kinds() -> Iterator[tuple[str, Kind]]:
@@ -126,18 +133,16 @@ def _kinds() -> Iterator[tuple[str, Kind]]:
     yield "parallel results, repeated", Kind(twins=4, calls=3)
     yield "parallel results, unique ids", Kind(twins=4, calls=3, ids="unique")
     yield "blanks", Kind(twins=4, ids="none", has_blanks=True)
-    yield "few words", Kind(edit="first message rewritten")
-    yield "few words, text only", Kind(edit="first message rewritten", ids="none")
-    yield "few words, unique ids", Kind(edit="first message rewritten", ids="unique")
-    yield "shared session", Kind(edit="first message rewritten", session="shared")
-    yield "shared session, text only", Kind(edit="first message rewritten", session="shared", ids="none")
-    yield "session named late", Kind(edit="first message rewritten", session="late")
-    yield "session named late, text only", Kind(edit="first message rewritten", session="late", ids="none")
-    yield "shared session named late", Kind(edit="first message rewritten", session="late shared")
-    yield (
-        "shared session named late, text only",
-        Kind(edit="first message rewritten", session="late shared", ids="none"),
-    )
+    for name, session in NAMINGS.items():
+        yield f"unedited{name}, counted ids", Kind(session=session)
+        yield f"unedited{name}, text only", Kind(session=session, ids="none")
+        yield f"first message rewritten{name}, counted ids", Kind(edit="first message rewritten", session=session)
+        yield (
+            f"first message rewritten{name}, text only",
+            Kind(edit="first message rewritten", session=session, ids="none"),
+        )
+    yield "first message rewritten, unique ids", Kind(edit="first message rewritten", ids="unique")
+    yield "first message rewritten, named sessions", Kind(edit="first message rewritten", session="own")
     for edit in EDITS_OF_HISTORY:
         yield f"{edit}, counted ids", Kind(edit=edit, repeats_words=False)
         yield f"{edit}, text only", Kind(edit=edit, repeats_words=False, ids="none")
