@@ -557,7 +557,6 @@ class _Row(NamedTuple):
     speakers: tuple[Speaker, ...] = tuple(SPEAKERS.values())
 
 
-_WITH_END_USERS = tuple(speaker for speaker in SPEAKERS.values() if speaker.end_users)
 _WITH_REFERENCES = tuple(speaker for speaker in SPEAKERS.values() if speaker.references)
 _WITH_SYSTEM_MESSAGES = tuple(speaker for speaker in SPEAKERS.values() if speaker.provider != "bedrock")
 _WITHOUT_IDS = (SPEAKERS["gemini_generate"], SPEAKERS["ollama_chat"])
@@ -590,8 +589,8 @@ ROWS = (
     _Row(other_prompt_with_a_date),
     _Row(attribution_line, (MESSAGES,)),
     _Row(attribution_line_before_other_prompts, (MESSAGES,)),
-    _Row(other_end_user, _WITH_END_USERS),
-    _Row(other_end_user_with_unique_ids, _WITH_END_USERS),
+    _Row(other_end_user),
+    _Row(other_end_user_with_unique_ids),
     _Row(resumed_session_of_claude_code, (MESSAGES,)),
     _Row(other_person_of_claude_code, (MESSAGES,)),
     _Row(other_tools),

@@ -91,10 +91,10 @@ class Speaker(NamedTuple):
     request: Callable[[Sequence[Turn], Frame], Json]
     answer: Callable[[Said, str, int], Json]
     frames: Callable[[Json], Iterator[bytes]]
+    end_users: tuple[Callable[[str], Json], ...]
+    """The members that name an end user."""
     stream_type: str = "text/event-stream"
     stream_path: str = ""
-    end_users: tuple[Callable[[str], Json], ...] = ()
-    """The members that name an end user."""
     references: tuple[Callable[[str], Json], ...] = ()
     """The members that name what the model reads and the request does not show."""
     spellings: int = 1
@@ -386,15 +386,17 @@ def _gemini_frames(whole: Json) -> Iterator[bytes]:
 # --- Converse --------------------------------------------------------------------------------------------------------
 
 
+_CONVERSE_FIELDS: Json = {"thinking": {"type": "enabled", "budget_tokens": 2048}}
+
+
 def _converse_request(talk: Sequence[Turn], frame: Frame) -> Json:
     words = [frame.system]
     if frame.is_other_spelling and " " in frame.system:
         words = frame.system.split(" ", 1)
     tools = [{"toolSpec": {"name": name, "inputSchema": {"json": {"type": "object"}}}} for name in frame.tools]
     prompt = {"system": [{"text": text} for text in words]} if frame.system else {}
-    fields = {"thinking": {"type": "enabled", "budget_tokens": 2048}}
     body = {"messages": [_converse_message(turn) for turn in talk], "toolConfig": {"tools": tools}}
-    return {**prompt, **body, "additionalModelRequestFields": fields}
+    return {**prompt, **body, "additionalModelRequestFields": _CONVERSE_FIELDS}
 
 
 def _converse_message(turn: Turn) -> Json:
@@ -508,6 +510,7 @@ SPEAKERS: dict[FormatName, Speaker] = {
         answer=_gemini_answer,
         frames=_gemini_frames,
         stream_path="/v1beta/models/{model}:streamGenerateContent?alt=sse",
+        end_users=(lambda name: {"labels": {"user_id": name}},),
         references=(
             lambda name: {"cachedContent": f"cachedContents/{name}"},
             lambda name: {"cached_content": f"cachedContents/{name}"},
@@ -522,6 +525,7 @@ SPEAKERS: dict[FormatName, Speaker] = {
         answer=_ollama_answer,
         frames=_ollama_frames,
         stream_type="application/x-ndjson",
+        end_users=(lambda name: {"user": name},),
     ),
     "bedrock_converse": Speaker(
         "bedrock_converse",
@@ -533,6 +537,10 @@ SPEAKERS: dict[FormatName, Speaker] = {
         frames=_converse_frames,
         stream_type=CONTENT_TYPE,
         stream_path="/model/{model}/converse-stream",
+        end_users=(
+            lambda name: {"requestMetadata": {"user_id": name}},
+            lambda name: {"additionalModelRequestFields": {**_CONVERSE_FIELDS, "metadata": {"user_id": name}}},
+        ),
         references=(lambda name: {"promptVariables": {"customer": {"text": name}}},),
         spellings=2,
     ),

@@ -275,8 +275,7 @@ class Conversation:
             "dated": f"You help. Today is 2026-11-{next(_clock) % 28 + 1:02d}, {next(_clock) % 24:02d}:15.",
             "rewritten": f"You help. On branch main, {next(_clock)} files changed: to do, {next(_clock)} things.",
         }
-        users = self._speaker.end_users
-        members = users[0](f"user-{number}") if kind.has_end_users and users else NOTHING
+        members = self._speaker.end_users[0](f"user-{number}") if kind.has_end_users else NOTHING
         tools = ("look", *(f"tool_{number % kind.twins}" for _ in range(kind.has_own_tools)))
         model = self._speaker.models[number % 2 if kind.has_own_model else 0]
         return Frame(prompts[kind.prompt], members, tools=tools, model=model)

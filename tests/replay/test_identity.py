@@ -157,7 +157,7 @@ class Conversation:
     """What a person's client knows."""
 
     def __init__(self, owner: str, person: Person, speaker: Speaker) -> None:
-        members: Json = speaker.end_users[0](USERS[person.user]) if speaker.end_users and person.user else NOTHING
+        members: Json = speaker.end_users[0](USERS[person.user]) if person.user else NOTHING
         self.owner, self.speaker, self.name_of = owner, speaker, IDS[person.ids]
         prompt, self.inner = PROMPTS[person.prompt], ""
         self.frame = Frame(prompt, members, is_other_spelling=person.place == OTHER_SPELLING)
@@ -223,8 +223,6 @@ HOSTS = {
 @given(persons=PERSONS, steps=STEPS)
 def test_no_word_of_another(line: Line, speaker: Speaker, persons: list[Person], steps: list[Step]) -> None:
     """Whatever was captured, in whichever order, and however clients edit their histories."""
-    if not speaker.end_users:  # what can't be named here does not tell persons apart
-        persons = list({person.prompt: person for person in persons}.values())
     key = f"key-{next(_tenants)}"
     conversations = [Conversation(owner, person, speaker) for owner, person in zip(OWNERS, persons, strict=False)]
     for step in steps:
