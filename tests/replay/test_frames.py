@@ -7,7 +7,7 @@ from msgspec import Raw
 
 from thoughtline.replay.frames import Scope, scope_of
 from thoughtline.values.identity import Identity
-from thoughtline.values.items import Text
+from thoughtline.values.items import Role, Text
 from thoughtline.values.records import Record, RecordId
 from thoughtline.values.turns import Provenance, Transcript, Turn
 
@@ -70,8 +70,13 @@ def test_system_messages_behind_what_the_user_says() -> None:
     """Those before the model's first turn are of the frame, those behind it are not."""
 
     def frame_of(first: str, second: str) -> str:
-        words = (("user", "Hi"), ("system", first), ("assistant", "Hello!"), ("system", second))
-        turns = tuple(Turn(role, (Text(text),)) for role, text in words)
+        said: tuple[tuple[Role, str], ...] = (
+            ("user", "Hi"),
+            ("system", first),
+            ("assistant", "Ok"),
+            ("system", second),
+        )
+        turns = tuple(Turn(role, (Text(text),)) for role, text in said)
         return scope_of(Transcript("openai_chat", turns), ME).frame
 
     assert frame_of("A", "B") == frame_of("A", "C") == scope("A").frame
