@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.bodies import FinishWords, UsageMembers, encode_conversation, switches_in
-from thoughtline.formats.end_users import NamesUser, end_user_of, member_of
+from thoughtline.formats.end_users import NamesUser, end_user_of, member_of, members_of
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -92,10 +92,12 @@ def decode_request(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Transcr
 
 
 def _references(request: _Request) -> tuple[Raw, ...]:
-    """Documents that a server's template writes into the prompt, and what Google has cached."""
+    """Documents that a server's template writes into the prompt, and what a provider has cached: Gemini's name of that
+    stands in `extra_body`, with its maker's other members."""
     if request.documents is NULL and request.extra_body is NULL:
         return ()
-    return those_given(request.documents, member_of(member_of(request.extra_body, "google"), "cached_content"))
+    cached = (member_of(held, "cached_content") for held in members_of(request.extra_body).values())
+    return those_given(request.documents, *cached)
 
 
 def encode_request(transcript: Transcript, dialect: Dialect = REASONING_CONTENT) -> bytes:
