@@ -20,7 +20,8 @@ import random
 import string
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
 
@@ -282,15 +283,21 @@ class Conversation:
 
     def history(self, number: int) -> tuple[object, ...]:
         """All that is visible up to a thought's turn, with frame and end user, but for what clients change: ids, white
-        space, words beside calls."""
-        kind, seen = self._kind, list[object]()
+        space, words beside calls. Calls that stand in one turn have no order, nor have those that a client merged into
+        one: there, those of a loop are told by their results."""
+        kind, seen = self._kind, list[Any]()
+        is_merged = kind.edit == "turns merged"
         for one in self._turns:
             match one.turn:
-                case Said(text=text, calls=calls):
+                case Said(text=text, calls=calls) if not (is_merged and calls) or number in one.numbers:
                     words = "" if calls else "".join(text.split())
                     seen.append((words, sorted(call.at for call in calls)))
+                case Said():
+                    pass
                 case Results():
-                    seen.append([(call.at, text) for call, text in one.turn.of])
+                    results = [(call.at, text) for call, text in one.turn.of]
+                    before = seen.pop() if is_merged and isinstance(seen[-1], list) else []
+                    seen.append(sorted([*before, *results], key=itemgetter(0)) if is_merged else results)
                 case Asked():
                     seen.append(one.turn.text)
             if number in one.numbers:
