@@ -133,9 +133,15 @@ def host_named(name: str) -> ProviderRow | None:
     return next((row for row in PROVIDERS if lowered == row.name or lowered in row.aliases), None)
 
 
+_RELAYED = re.compile(r"gateway\.ai\.cloudflare\.com/v1/[^/]+/[^/]+/([\w-]+)")
+"""Addresses that name the provider behind them: Cloudflare's gateway."""
+
+
 def host_at(address: str) -> ProviderRow | None:
     """The row of the provider that is at an address."""
     place = re.sub(r"^\w+://", "", address).lower()
+    if (behind := _RELAYED.match(place)) is not None and (row := host_named(behind[1])) is not None:
+        return row
     host = place.split("/")[0].split(":")[0]
     return next((row for row in PROVIDERS if re.search(row.hosts, place if "/" in row.hosts else host)), None)
 

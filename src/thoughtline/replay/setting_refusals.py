@@ -336,7 +336,8 @@ class _Case:
                 return [SettingRule(setting.name, "drop", when=when)] if setting.value in _FREE_CHOICES else []
             values = ("true",) if self._refused.can_force_any and is_named(forced.value) else ()
             return [SettingRule(forced.name, "unforce", values, when)]
-        if setting.value is True and re.search(rf"{setting.path[-1]}\W{{1,3}}(?:is |to )?true\b", said, re.I):
+        words = rf"{re.escape(setting.path[-1])}\W{{1,3}}(?:is |to )?true\b"
+        if setting.value is True and re.search(words, said, re.I):
             return [SettingRule(setting.name, "set", ("false",), f"{setting.name}=true")]
         return [SettingRule(setting.name, "drop", when=when)]
 
@@ -386,8 +387,8 @@ class _Case:
         found: list[FoundSetting] = []
         names = self._complaint.names
         for before, name in zip(("", *names), names, strict=False):
-            pattern = rf"{re.escape(before)}[`'\"]?(?:, ?(?:and |or )?| and | or |/){_OPEN}{re.escape(name)}"
-            if found and re.search(pattern, self._complaint.sentence) is None:
+            words = rf"{re.escape(before)}[`'\"]?(?:, ?(?:and |or )?| and | or |/){_OPEN}{re.escape(name)}"
+            if found and re.search(words, self._complaint.sentence) is None:
                 break
             found += map(whole_choice, self._called(name))
         return list({one.name: one for one in found}.values())
