@@ -200,6 +200,8 @@ class _Case:
             return [one for one in self._found if weight(one) == SettingWeight.SAMPLING]
         if name == "budget":
             return [one for one in self._found if weight(one) == SettingWeight.BUDGET]
+        if name == "tool_choice" and not any(is_called(one, ["toolchoice"]) for one in self._found):
+            return [one for one in self._found if weight(one) == SettingWeight.TOOL_CHOICE][:1]
         steps = [fold(step) for step in name.split(".")]
         exact = [one for one in self._found if is_called(one, steps)]
         if exact:
@@ -399,7 +401,7 @@ class _Case:
             return False
         value = rf"[`'\"]?(?<!\w){re.escape(setting.value)}(?!\w)[`'\"]?"
         refused = (
-            rf"{value}[^.]{{0,10}}? is not |(?:not|cannot|n't) (?:be )?(?:support|run|used?|accept|allow|work)"
+            rf"{value}[^.]{{0,30}}? is(?: not|n't| an invalid| invalid)\b|(?:not|cannot|n't) (?:be )?(?:support|run|used?|accept|allow|work)"
             rf"(?:[^.]|\.(?=\w)){{0,40}}? {value}|\b(?:invalid|unsupported|unknown)\b.* {value}(?:\.? \[|\. |\.?$)"
         )
         return re.search(refused, self._complaint.sentence, re.I) is not None

@@ -103,7 +103,7 @@ _NAMES = re.compile(
     r"|\b(?:key|keys|property) \[(\w+)\]|\bthe (\w+) (?:parameter|argument|field|option|setting|property)\b"
     r"|\b([Tt]hinking[ _]level|[Tt]hinking[ _]budget|[Bb]udget|think value|[Ss]ampling param\w*|[Rr]easoning summar\w+"
     r"|(?:[Rr]easoning )?[Ee]ffort|[Ff]orc(?:e|es|ed|ing) (?:(?:an?|the|specific) )?(?:tools?|functions?)"
-    r"|[Tt]ool choice)\b"
+    r"|[Ff]orced (?:tool|function) calling|[Ff]unction calling(?: with)? mode|[Tt]ool choice)\b"
 )
 _PHRASES = {
     "thinking level": "thinking_level",
@@ -123,7 +123,7 @@ def _names(sentence: str) -> Iterator[str]:
             yield "sampling"
         elif lowered.startswith("reasoning summar"):
             yield "summary"
-        elif lowered.startswith(("forc", "tool choice")):
+        elif lowered.startswith(("forc", "tool choice", "function calling")):
             yield "tool_choice"
         elif lowered in _PHRASES:
             yield _PHRASES[lowered]
@@ -283,11 +283,12 @@ _LIST = re.compile(
     r"|accepts? (?:[\w.]+ )?(?:values?|only)|only (?:accepts?|takes?|allows?)\b|(?:must|should|has to) be in(?= ?[\[{])"
     r"|expected one of|(?:must|should|can|may) (?:only )?be (?:one of|any of|either)|one of(?: the following)?:?"
     r"|choose (?:from|between|one of)|expected(?= [`'\"])"
-    r"|(?:(?:should|must) be|supports? only|only supports?|please use|only)(?![\w-]))\s*",
+    r"|(?:supports? only|only supports?)(?: (?:\w+ ){0,2}?(?:values?|efforts?|levels?|types?|modes?))?(?![\w-])"
+    r"|\buse(?= ?[`'\"]\w{1,40}[`'\"] or [`'\"])|(?:(?:should|must) be|please use|only)(?![\w-]))\s*",
     re.I,
 )
 _LIST_END = re.compile(
-    r"\.(?=\s|$)|;| at line | \(request|\", '| \[|\s(?:is|are|with|for|when|while|but|instead|only|on this|in this)\s",
+    r"\.(?=\s|$)|;|,? (?:got|received|found|but got)[ :]| at line | \(request|\", '| \[|\s(?:is|are|with|for|when|while|but|instead|only|on this|in this)\s",
     re.I,
 )
 _ITEM_QUOTED = re.compile(r"[`'\"]([\w.+-]{1,40})[`'\"]")
@@ -330,7 +331,7 @@ def _values(sentence: str) -> SettingComplaint | None:
     return None
 
 
-_COMMA = re.compile(r",|/|\||\bor\b|\band\b")
+_COMMA = re.compile(r",|/|\||&|\bor\b|\band\b")
 _BRACKETED = re.compile(r"\s*[\[{]([^\[\]{}]*)[\]}]")
 """A list in brackets; Go's servers put nothing but blanks between its words."""
 
@@ -345,8 +346,8 @@ def _listed(rest: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*quoted, *_BARE_SWITCH.findall(text))))
     bracketed = _BRACKETED.match(text)
     plain = bracketed[1] if bracketed else re.sub(r"\([^()]*\)", "", text).strip().strip("[]{}().:")
-    between = r"\s+" if bracketed and not _COMMA.search(plain) else _COMMA
-    items = [item.strip(" '\"`[]") for item in re.split(between, plain)]
+    parts = plain.split() if bracketed and not _COMMA.search(plain) else _COMMA.split(plain)
+    items = [item.strip(" '\"`[]") for item in parts]
     items = [item for item in items if item]
     return tuple(items) if all(_ITEM.fullmatch(item) for item in items) else ()
 
@@ -384,7 +385,7 @@ def _between(sentence: str) -> SettingComplaint | None:
     return _range(sentence) if _BETWEEN.search(sentence) else None
 
 
-_SETTING = r"[`'\"]?\b([A-Za-z_][\w.]*[._]\w+|thinking budget)[`'\"]?"
+_SETTING = r"[`'\"]?(?<![\w.])(thinking budget|[A-Za-z_][\w.]{0,80})[`'\"]?"
 _BELOW = re.compile(
     rf"{_SETTING} must be (?:greater|larger|more) than (?:the )?{_SETTING}"
     rf"|{_SETTING} must be (?:less|smaller|lower) than (?:the )?{_SETTING}",
@@ -412,7 +413,7 @@ _CONFLICT = re.compile(
 )
 _ONLY = re.compile(
     r"only (?:\S{1,40} ){1,3}(?:is|are) (?:allowed|supported|accepted|permitted|valid)|only the default"
-    r"|(?:may|can|must) only be|must be (?:unset|omitted|left out)|override enforced"
+    r"|strictly (?:positive|greater|less|above|below)|must be [<>] |(?:may|can|must) only be|must be (?:unset|omitted|left out)|override enforced"
     r"|must be (?:exactly )?-?\d+(?:\.\d+)?(?![\w.]*\d)"
     r"|is (?:fixed|locked|immutable)|cannot be (?:changed|modified|overridden|customi[sz]ed)"
     r"|only (?:supported|available|enabled|valid|allowed|supports [\w.]+ ?=|accepts [\w.]+ ?=)",
