@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -25,10 +26,23 @@ class SettingRule(Struct, frozen=True, gc=False, omit_defaults=True):
 
     `values` are JSON texts. `when` says in which requests it holds: empty in all, `thinking` in those that think,
     `unsaid` in those that don't say `off`, `whole` in those that don't stream, `has PATH` and `PATH=JSON` in those with
-    such a setting.
+    such a setting. A path `@anthropic-beta/x` is a value of that header.
     """
 
     path: str
     do: Do
     values: tuple[str, ...] = ()
     when: str = ""
+
+
+_BETA = "@anthropic-beta/"
+
+
+def without_beta(name: str) -> SettingRule:
+    """The rule that a value of the header for betas is left out."""
+    return SettingRule(_BETA + name, "drop")
+
+
+def refused_betas(rules: Sequence[SettingRule]) -> frozenset[str]:
+    """Values of the header for betas that a server refuses."""
+    return frozenset([rule.path.removeprefix(_BETA) for rule in rules if rule.path.startswith(_BETA)])

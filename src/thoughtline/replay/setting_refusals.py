@@ -25,7 +25,7 @@ from thoughtline.formats.mending import (
     mended,
 )
 from thoughtline.formats.request_settings import FoundSetting, settings_in
-from thoughtline.providers.setting_rules import SettingRule
+from thoughtline.providers.setting_rules import SettingRule, without_beta
 from thoughtline.replay.error_bodies import BODY_BYTES, Complaint, complaints, plain_complaint
 from thoughtline.replay.named_settings import (
     SettingWeight,
@@ -91,7 +91,7 @@ def read_fix(status: int, answer: bytes, refused: Refused) -> SettingFix | None:
         return None
     plain = plain_complaint(answer)
     for complaint in (*complaints(answer), *([plain] if plain else [])):
-        fix = _mend(complaint, refused) or _fix(complaint, found, refused)
+        fix = _mend(complaint, refused) or _fix(complaint, found, refused) or _beta(complaint)
         if fix is not None:
             return fix
     return None
@@ -120,6 +120,23 @@ def _mend(complaint: Complaint, refused: Refused) -> SettingFix | None:
         if mended(refused.body, (name,))[1]:
             return SettingFix((name,), mends=(name,), is_lasting=lasts, sentence=sentence)
     return None
+
+
+_REFUSED_BETAS = re.compile(
+    r"\b(?:unexpected|unknown|unsupported|invalid|unrecogni[sz]ed) (?:beta )?(?:value|flag|feature)(?:s|\(s\))?:? "
+    r"((?:[`'\"][\w-]{1,80}[`'\"](?:, | and )?){1,16}) (?:for|in) (?:the )?[`'\"]?anthropic-beta\b",
+    re.I,
+)
+
+
+def _beta(complaint: Complaint) -> SettingFix | None:
+    """Values of the header for betas, which is no part of the body."""
+    sentence = plain(complaint.sentence)
+    match = _REFUSED_BETAS.search(sentence)
+    if match is None:
+        return None
+    rules = tuple(without_beta(name) for name in re.findall(r"[\w-]{2,80}", match[1]) if name != "and")
+    return SettingFix(("anthropic-beta",), rules=rules, sentence=sentence)
 
 
 def _fix(complaint: Complaint, found: Sequence[FoundSetting], refused: Refused) -> SettingFix | None:
@@ -371,7 +388,7 @@ class _Case:
             return [SettingRule(one.name, "drop") for one in named]
         if len(enumerated := self._enumerated()) > 1:
             return [rule for one in enumerated for rule in self._without(one, self._when(one))]
-        setting = named[0]
+        setting = next((one for one in named if one.path[-1].startswith("[")), named[0])
         if weight(setting) == SettingWeight.TOOL_CHOICE and self._complaint.about == "":
             return self._without(setting, "thinking" if self._refused.says_thinking else "unsaid")
         if self._is_value_refused(setting):
