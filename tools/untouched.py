@@ -79,7 +79,7 @@ _FOUND = {"door": DOOR, "untranslatable": LEFT_OUT}
 
 
 def without_blanks(value: Any) -> Any:
-    """JSON without reasoning that says nothing: members of white space or of nothing, and the blocks that hold only such."""
+    """JSON without reasoning that says nothing: blank members, and the blocks that hold only such."""
     if isinstance(value, list):
         return [without_blanks(one) for one in value if not _is_blank(one)]
     if isinstance(value, dict):

@@ -13,7 +13,7 @@ from thoughtline.formats import FORMATS
 from thoughtline.formats.leaving_out import without_members
 from thoughtline.formats.mending import mended
 from thoughtline.providers import Contract
-from thoughtline.providers.setting_rules import refused_betas
+from thoughtline.providers.betas import refused_betas
 from thoughtline.replay.bounds import unattributed
 from thoughtline.replay.chat_templates import unread_turns
 from thoughtline.replay.findings import Finding

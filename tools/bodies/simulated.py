@@ -154,7 +154,7 @@ ROWS = (
     _row("meta", "muse-spark"),
 )
 UNHELD = {"vertex", "command-code"}
-"""Their addresses name a project and a location, or only a CLI of their own speaks their format: no client here does."""
+"""No client here speaks to them: addresses name a project and a location, or a CLI alone knows the format."""
 
 CONTINUITY = '[continuity]\nenabled = true\nmode = "{mode}"\n'
 _BY_MODEL = {row.model: row for row in reversed(ROWS) if row.simulator != "code-assist"}

@@ -47,6 +47,7 @@ from thoughtline.gateway.translating import ClientFormat
 from thoughtline.gateway.upstream_socket import HELD_SOCKET, HeldSocket
 from thoughtline.prepared import MemberEdits, Prepared, with_finding
 from thoughtline.providers import Contract, host_named
+from thoughtline.providers.betas import BETA_HEADER
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.refusals import Correction
 from thoughtline.translation import Sealer
@@ -294,7 +295,7 @@ class Attempt:
         kept = without_betas(received, refused)
         if kept != list(received) and self.prepared is not None:
             message = f"this server refuses {', '.join(sorted(refused))}: left out of the header"
-            self.send_instead(with_finding(self.prepared, Finding("setting", "/anthropic-beta", message, "")))
+            self.send_instead(with_finding(self.prepared, Finding("setting", f"/{BETA_HEADER}", message, "")))
         return kept
 
     def _held_socket(self, held: HeldSocket) -> HeldSocket | None:

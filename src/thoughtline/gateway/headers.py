@@ -17,6 +17,7 @@ from thoughtline.credentials import CREDENTIALS, signed_headers
 from thoughtline.encodings import ACCEPTED
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.client_keys import has_checksum
+from thoughtline.providers.betas import BETA_HEADER
 from thoughtline.values.errors import Declined
 from thoughtline.values.outcome import FINDINGS_HEADER, REPLAY_HEADER, finding_words
 from thoughtline.values.turns import FormatName
@@ -288,7 +289,7 @@ def without_betas(headers: Iterable[tuple[bytes, bytes]], refused: AbstractSet[s
     """Without the values of `anthropic-beta` that a server refuses; a header that had only such goes."""
     kept: Headers = []
     for name, value in headers:
-        if name == b"anthropic-beta":
+        if name == BETA_HEADER.encode():
             value = b",".join(one for one in value.split(b",") if one.strip().decode("latin-1") not in refused)
             if not value:
                 continue

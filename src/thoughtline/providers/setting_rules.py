@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -33,16 +32,3 @@ class SettingRule(Struct, frozen=True, gc=False, omit_defaults=True):
     do: Do
     values: tuple[str, ...] = ()
     when: str = ""
-
-
-_BETA = "@anthropic-beta/"
-
-
-def without_beta(name: str) -> SettingRule:
-    """The rule that a value of the header for betas is left out."""
-    return SettingRule(_BETA + name, "drop")
-
-
-def refused_betas(rules: Sequence[SettingRule]) -> frozenset[str]:
-    """Values of the header for betas that a server refuses."""
-    return frozenset([rule.path.removeprefix(_BETA) for rule in rules if rule.path.startswith(_BETA)])

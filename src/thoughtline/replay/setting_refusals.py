@@ -25,7 +25,8 @@ from thoughtline.formats.mending import (
     mended,
 )
 from thoughtline.formats.request_settings import FoundSetting, settings_in
-from thoughtline.providers.setting_rules import SettingRule, without_beta
+from thoughtline.providers.betas import BETA_HEADER, rules_for_betas
+from thoughtline.providers.setting_rules import SettingRule
 from thoughtline.replay.error_bodies import BODY_BYTES, Complaint, complaints, plain_complaint
 from thoughtline.replay.named_settings import (
     SettingWeight,
@@ -122,21 +123,11 @@ def _mend(complaint: Complaint, refused: Refused) -> SettingFix | None:
     return None
 
 
-_REFUSED_BETAS = re.compile(
-    r"\b(?:unexpected|unknown|unsupported|invalid|unrecogni[sz]ed) (?:beta )?(?:value|flag|feature)(?:s|\(s\))?:? "
-    r"((?:[`'\"][\w-]{1,80}[`'\"](?:, | and )?){1,16}) (?:for|in) (?:the )?[`'\"]?anthropic-beta\b",
-    re.I,
-)
-
-
 def _beta(complaint: Complaint) -> SettingFix | None:
     """Values of the header for betas, which is no part of the body."""
     sentence = plain(complaint.sentence)
-    match = _REFUSED_BETAS.search(sentence)
-    if match is None:
-        return None
-    rules = tuple(without_beta(name) for name in re.findall(r"[\w-]{2,80}", match[1]) if name != "and")
-    return SettingFix(("anthropic-beta",), rules=rules, sentence=sentence)
+    rules = rules_for_betas(sentence)
+    return SettingFix((BETA_HEADER,), rules=rules, sentence=sentence) if rules else None
 
 
 def _fix(complaint: Complaint, found: Sequence[FoundSetting], refused: Refused) -> SettingFix | None:
@@ -344,8 +335,8 @@ class _Case:
 
     def _without(self, setting: FoundSetting, when: str) -> list[SettingRule]:
         """A setting left out; a forced tool is a free choice instead. What isn't to be stored is not stored after."""
-        said = self._complaint.sentence
-        if setting.path == ("store",) and re.search(r"store[^.]{0,12}\bfalse\b", said, re.I):
+        sentence = self._complaint.sentence
+        if setting.path == ("store",) and re.search(r"store[^.]{0,12}\bfalse\b", sentence, re.I):
             return []
         if setting.path[-1].startswith("["):
             return [SettingRule(".".join(setting.path[:-1]), "drop_kind", (setting.path[-1][1:-1],), when)]
@@ -356,7 +347,7 @@ class _Case:
             values = ("true",) if self._refused.can_force_any and is_named(forced.value) else ()
             return [SettingRule(forced.name, "unforce", values, when)]
         words = rf"{re.escape(setting.path[-1])}\W{{1,3}}(?:is |to )?true\b"
-        if setting.value is True and re.search(words, said, re.I):
+        if setting.value is True and re.search(words, sentence, re.I):
             return [SettingRule(setting.name, "set", ("false",), f"{setting.name}=true")]
         return [SettingRule(setting.name, "drop", when=when)]
 
@@ -418,7 +409,8 @@ class _Case:
             return False
         value = rf"[`'\"]?(?<!\w){re.escape(setting.value)}(?!\w)[`'\"]?"
         refused = (
-            rf"{value}[^.]{{0,30}}? is(?: not|n't| an invalid| invalid)\b|(?:not|cannot|n't) (?:be )?(?:support|run|used?|accept|allow|work)"
+            rf"{value}[^.]{{0,30}}? is(?: not|n't| an invalid| invalid)\b|(?:not|cannot|n't) (?:be )?(?:support"
+            rf"|run|used?|accept|allow|work)"
             rf"(?:[^.]|\.(?=\w)){{0,40}}? {value}|\b(?:invalid|unsupported|unknown)\b.* {value}(?:\.? \[|\. |\.?$)"
         )
         return re.search(refused, self._complaint.sentence, re.I) is not None

@@ -75,11 +75,11 @@ def readings(sentence: str, param: str = "", *, named: str = "") -> Iterator[Set
         return
     if _ELSEWHERE.search(sentence):
         return
-    said = tuple(dict.fromkeys((*([param] if _NAME.fullmatch(param) else []), *_names(named))))
+    names = tuple(dict.fromkeys((*([param] if _NAME.fullmatch(param) else []), *_names(named))))
     for read in _READERS:
         found = read(named)
         if found is not None:
-            yield replace(found, names=found.names or said, about=_about(sentence), sentence=sentence)
+            yield replace(found, names=found.names or names, about=_about(sentence), sentence=sentence)
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
@@ -88,18 +88,21 @@ _CONVERSATION = re.compile(r"(?:body\.)?(?:messages|tools|input|contents|system)
 _ELSEWHERE = re.compile(
     r"[Ii]nvalid schema|match schema|(?:tool call|function(?: call)?) arguments|content (?:policy|filter|management)"
     r"|\b(?:[Tt]ool|[Ff]unction|[Mm]odel|[Ff]ile) [`'\"]\S+[`'\"] (?:does not exist|not found|is unknown)"
-    r"|context (?:length|window)|rate limit|out of memory|[Uu]nexpected token|[Uu]nknown model|[Mm]odel not found|\bquota\b|\bbilling\b|API key|prompt is too long"
+    r"|context (?:length|window)|rate limit|out of memory|[Uu]nexpected token|[Uu]nknown model|[Mm]odel not found"
+    r"|\bquota\b|\bbilling\b|API key|prompt is too long"
 )
 """What a sentence is about that names a setting by the way, if it names one."""
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]{0,119}", re.ASCII)
 _QUOTED = r"[`'\"]([^`'\"\s]{1,120})[`'\"]"
 _PLAIN_WORDS = (
-    "[Tt]emperature|top_p|top_k|topP|topK|min_p|tool_choice|toolChoice|store|seed|(?<!lease )stop|logprobs|verbosity|thinking_budget"
+    "[Tt]emperature|top_p|top_k|topP|topK|min_p|tool_choice|toolChoice|store|seed|(?<!lease )stop|logprobs|verbosity"
+    "|thinking_budget"
 )
 _NAMES = re.compile(
     rf"{_QUOTED}|\b([A-Za-z*][A-Za-z0-9*]*(?:[._]+[A-Za-z0-9*]+)+)|\b([a-z]+(?:[A-Z][a-z]+)+)\b|\b({_PLAIN_WORDS})\b"
-    r"|^(\w+) must be|\binvalid (\w+):|^([a-z]\w*)(?:: | (?=['\"`]|is |was ))|(?:parameter|argument|field)s?:? ([a-z]\w*)"
+    r"|^(\w+) must be|\binvalid (\w+):|^([a-z]\w*)(?:: | (?=['\"`]|is |was ))|(?:parameter|argument"
+    r"|field)s?:? ([a-z]\w*)"
     r"|\b(?:key|keys|property) \[(\w+)\]|\bthe (\w+) (?:parameter|argument|field|option|setting|property)\b"
     r"|\b([Tt]hinking[ _]level|[Tt]hinking[ _]budget|[Bb]udget|think value|[Ss]ampling param\w*|[Rr]easoning summar\w+"
     r"|(?:[Rr]easoning )?[Ee]ffort|[Ff]orc(?:e|es|ed|ing) (?:(?:an?|the|specific) )?(?:tools?|functions?)"
@@ -174,12 +177,14 @@ def _about(sentence: str) -> _About:
 
 _PATHS = re.compile(
     r"(?:/v\d+/|\bv\d+/|/)(responses|chat/completions|messages)\b|\b(Responses|Messages)[`'\"]? (?:API|endpoint)\b"
-    r"|\bto (?:the )?[`'\"]?(responses|messages)\b(?! [a-z])|\bclient\.(responses|messages)\b|\b(chat[ /.]completions?)\b",
+    r"|\bto (?:the )?[`'\"]?(responses|messages)\b(?! [a-z])|\bclient\.(responses|messages)\b"
+    r"|\b(chat[ /.]completions?)\b",
     re.I,
 )
 _REFUSED_THERE = re.compile(r"\b(?:not|n't|cannot|unsupported|refuse[sd]?)\b(?:[^.;]|\.(?=\S)){0,120}$")
 _DOOR_WORDS = re.compile(
-    r"\b(?:use|using|try|via|through|switch|migrate|move|instead|only|call|require[sd]?|must be|not a chat model|accessible"
+    r"\b(?:use|using|try|via|through|switch|migrate|move|instead|only|call|require[sd]?|must be|not a chat model"
+    r"|accessible"
     r"|mean|not allowed (?:on|in|with)|unsupported on)\b",
     re.I,
 )
@@ -210,7 +215,8 @@ def _door_of(match: re.Match[str]) -> str:
 
 
 _MOVED = re.compile(
-    rf"(?:moved|renamed|changed) to {_QUOTED}|(?:[Uu]se|[Tt]ry) {_QUOTED}(?: instead\b|\.?(?: \[|$)|\. )|replaced (?:by|with) {_QUOTED}"
+    rf"(?:moved|renamed|changed) to {_QUOTED}|(?:[Uu]se|[Tt]ry) {_QUOTED}(?: instead\b|\.?(?: \[|$)|\. )"
+    rf"|replaced (?:by|with) {_QUOTED}"
     rf"|[Dd]id you mean:? {_QUOTED}"
 )
 
@@ -222,7 +228,9 @@ def _moved(sentence: str) -> SettingComplaint | None:
     return SettingComplaint("moved", moved_to=name) if is_name else None
 
 
-_VALUES = frozenset({*EFFORTS, "auto", "required", "any", "default", "enabled", "disabled", "adaptive", "true", "false"})
+_VALUES = frozenset(
+    {*EFFORTS, "auto", "required", "any", "default", "enabled", "disabled", "adaptive", "true", "false"}
+)
 """Words that a sentence tells to use, and that are no names."""
 
 
@@ -276,7 +284,8 @@ def _mandatory(sentence: str) -> SettingComplaint | None:
 
 
 _LIST = re.compile(
-    r"(?<!\bnot a )(?<!\bnot an )\b(?:(?:supported|allowed|valid|accepted|available|permitted|possible|legal|expected)\s+(?:[\w.]+\s+){0,2}?"
+    r"(?<!\bnot a )(?<!\bnot an )\b(?:(?:supported|allowed|valid|accepted|available|permitted|possible|legal"
+    r"|expected)\s+(?:[\w.]+\s+){0,2}?"
     r"(?:values?|types?|levels?|options?|efforts?|variants?|choices?|modes?|tags?|settings?|range)\b"
     r"(?:\s+(?:values?|types?|levels?|options?|settings?)\b)?(?:\s+for [^:]{1,80}?)?(?:\s+(?:are|is|include))?\s*[:=]?"
     r"|(?:supported|allowed|valid|accepted|available|permitted|options|choices)(?: are| is)?:"
@@ -288,7 +297,8 @@ _LIST = re.compile(
     re.I,
 )
 _LIST_END = re.compile(
-    r"\.(?=\s|$)|;|,? (?:got|received|found|but got)[ :]| at line | \(request|\", '| \[|\s(?:is|are|with|for|when|while|but|instead|only|on this|in this)\s",
+    r"\.(?=\s|$)|;|,? (?:got|received|found|but got)[ :]| at line | \(request|\", '| \[|\s(?:is|are|with|for|when"
+    r"|while|but|instead|only|on this|in this)\s",
     re.I,
 )
 _ITEM_QUOTED = re.compile(r"[`'\"]([\w.+-]{1,40})[`'\"]")
@@ -318,8 +328,8 @@ def _values(sentence: str) -> SettingComplaint | None:
         for bound in pattern.finditer(sentence):
             if (word := (bound[1] or bound[2]).lower()) in EFFORTS:
                 at = EFFORTS.index(word)
-                legal = EFFORTS[: at + 1] if pattern is _OR_BELOW else EFFORTS[at:]
-                return SettingComplaint("values", legal=tuple(legal))
+                bounded = EFFORTS[: at + 1] if pattern is _OR_BELOW else EFFORTS[at:]
+                return SettingComplaint("values", legal=tuple(bounded))
     for match in _LIST.finditer(sentence):
         legal = _listed(sentence[match.end() :])
         is_said = not re.fullmatch(r"(?:(?:should|must) be|only)\s*", match[0], re.I)
@@ -354,7 +364,8 @@ def _listed(rest: str) -> tuple[str, ...]:
 
 _NUMBER = r"(-?\d+(?:\.\d+)?)"
 _BETWEEN = re.compile(
-    rf"(?:(?:between|from|range(?: of| is)?:?) [\[(]?|[\[(](?=-?[\d.]+, ?-?[\d.]+[\])])){_NUMBER}(?: \((?:in|ex)clusive\))?"
+    rf"(?:(?:between|from|range(?: of| is)?:?) [\[(]?|[\[(](?=-?[\d.]+, ?-?[\d.]+[\])])){_NUMBER}(?: \((?:in"
+    rf"|ex)clusive\))?"
     rf"(?: and | to |, ?|-| ?~ ?|\.\.){_NUMBER}",
     re.I,
 )
@@ -397,7 +408,7 @@ def _below(sentence: str) -> SettingComplaint | None:
     match = _BELOW.search(sentence)
     if match is None:
         return None
-    high, low = ((match[1], match[2]) if match[1] else (match[4], match[3]))
+    high, low = (match[1], match[2]) if match[1] else (match[4], match[3])
     low = _PHRASES.get(low.lower(), low)
     return SettingComplaint("below", refused=low, moved_to=high)
 
@@ -413,7 +424,8 @@ _CONFLICT = re.compile(
 )
 _ONLY = re.compile(
     r"only (?:\S{1,40} ){1,3}(?:is|are) (?:allowed|supported|accepted|permitted|valid)|only the default"
-    r"|strictly (?:positive|greater|less|above|below)|must be [<>] |(?:may|can|must) only be|must be (?:unset|omitted|left out)|override enforced"
+    r"|strictly (?:positive|greater|less|above|below)|must be [<>] |(?:may|can|must) only be|must be (?:unset"
+    r"|omitted|left out)|override enforced"
     r"|must be (?:exactly )?-?\d+(?:\.\d+)?(?![\w.]*\d)"
     r"|is (?:fixed|locked|immutable)|cannot be (?:changed|modified|overridden|customi[sz]ed)"
     r"|only (?:supported|available|enabled|valid|allowed|supports [\w.]+ ?=|accepts [\w.]+ ?=)",
