@@ -14,7 +14,6 @@ from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.refusals import RefusalTemplate
 from thoughtline.providers.row import ProviderRow
 
-
 _RELAYED = re.compile(r"gateway\.ai\.cloudflare\.com/v1/[^/]+/[^/]+/([\w-]+)")
 """Addresses that name the provider behind them: Cloudflare's gateway."""
 
