@@ -29,6 +29,7 @@ SHORT = {"THOUGHTLINE_STORE": "memory://"}
 TYPED = [
     ("a command", "srve", {}, "invalid choice: 'srve'", "; did you mean serve?"),
     ("an option", "serve --prot 9000", {}, "unrecognized arguments: --prot; did you mean --port?", ""),
+    ("an option like --help", "demo --hlp", {}, "unrecognized arguments: --hlp\n", ""),
     ("an action", "keys lst", {}, "invalid choice: 'lst'", "; did you mean list?"),
     ("a word of an option", "serve --log xml", {}, "invalid choice: 'xml'", ""),
     ("a shell", "completion zhs", {}, "invalid choice: 'zhs'", "; did you mean zsh?"),

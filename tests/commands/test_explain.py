@@ -70,11 +70,14 @@ def test_nothing_to_explain(gateway: Managed, capsys: pytest.CaptureFixture[str]
     assert explain(gateway) == NOT_FOUND
     gateway.ask("list the files")
     assert explain(gateway, "last-failed") == NOT_FOUND
+    capsys.readouterr()
     assert explain(gateway, "ffffffff") == NOT_FOUND
+    said = capsys.readouterr().err
+    assert "no request with the id 'ffffffff' is remembered; `" in said
     assert main(["explain", "--url", gateway.url, "--token", "wrong"]) == FAILED
     assert "Give its admin token" in capsys.readouterr().err
     assert main(["explain", "--url", "http://127.0.0.1:9", "--token", TOKEN]) == FAILED
-    assert "No gateway answers" in capsys.readouterr().err
+    assert "No gateway answers at http://127.0.0.1:9. Start it, or name it with --url.\n" in capsys.readouterr().err
 
 
 def test_following(gateway: Managed, monkeypatch: pytest.MonkeyPatch) -> None:

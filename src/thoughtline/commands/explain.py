@@ -24,6 +24,7 @@ from thoughtline.gateway.admin.request_answers import (
     RequestView,
     TurnView,
 )
+from thoughtline.terminal import program
 from thoughtline.values.errors import ThoughtlineError
 
 DONE, NOT_FOUND = 0, 1
@@ -59,8 +60,11 @@ def run(options: argparse.Namespace) -> int:
         gateway = AdminClient.of(read_settings(options), options)
         return asyncio.run(_follow(gateway, options) if options.follow else _explain(gateway, options))
     except ThoughtlineError as error:
-        status = tell("explain", error)
-        return NOT_FOUND if getattr(error, "code", "") == "unknown_request" else status
+        if getattr(error, "code", "") != "unknown_request":
+            return tell("explain", error)
+        known = f"`{program()} explain` shows the last one, the dashboard lists all"
+        sys.stderr.write(f"thoughtline explain: no request with the id {options.which!r} is remembered; {known}\n")
+        return NOT_FOUND
 
 
 async def _explain(gateway: AdminClient, options: argparse.Namespace) -> int:
