@@ -138,7 +138,12 @@ SITUATIONS = [
     Situation("no provider", "sim", "client", "Which provider has 'kimi-k2.6'?", "kimi/kimi-k2.6?", path=PLAIN),
     Situation("unknown path", "sim", "client", "Unknown path /nobody/chat.", "Start the path", path="/nobody/chat"),
     Situation(
-        "misspelt provider", "sim", "client", "Unknown path /kimmi/", "Did you mean /kimi/", path=f"/kimmi{PLAIN}"
+        "misspelt provider",
+        "sim",
+        "client",
+        "Unknown path /kimmi/",
+        "Did you mean /kimi/v1/chat/completions?",
+        path=f"/kimmi{PLAIN}",
     ),
     Situation(
         "unknown mode",

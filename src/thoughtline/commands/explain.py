@@ -162,7 +162,7 @@ def _facts(view: RequestView) -> list[tuple[str, str]]:
 
 def _show_attempt(console: Console, number: int, attempt: AttemptView) -> None:
     where = escape(f"{attempt.provider}/{attempt.model} at {attempt.endpoint} in {attempt.format}")
-    became = attempt.error or str(attempt.status or "no answer")
+    became = f"no response ({attempt.error})" if attempt.error else str(attempt.status or "no response")
     translated = ", translated" if attempt.is_translated else ""
     sends = f", sent {attempt.sends} times" if attempt.sends != 1 else ""
     console.print(
