@@ -138,6 +138,12 @@ def show(console: Console, view: RequestView) -> None:
         console.print(f"[bold]→[/bold] {escape(line)}")
 
 
+_STORE_WORDS = {
+    "degraded": "degraded: it fails, and turns are kept in memory only",
+    "slow": "slow: the response ended before its turn was saved",
+}
+
+
 def _facts(view: RequestView) -> list[tuple[str, str]]:
     first = "" if view.first_byte_ms is None else f", first byte after {view.first_byte_ms:.0f} ms"
     times = f"{view.total_ms:.0f} ms: {view.own_ms:.1f} here, {view.upstream_ms:.0f} upstream{first}"
@@ -150,6 +156,7 @@ def _facts(view: RequestView) -> list[tuple[str, str]]:
         ("tenant", view.tenant),
         ("route", view.route),
         ("times", times),
+        ("store", _STORE_WORDS.get(view.store, "")),
         (
             "tokens",
             ""
