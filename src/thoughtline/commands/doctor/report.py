@@ -99,7 +99,7 @@ async def examine(
 async def _look(settings: Settings, data_dir: Path, clock: Clock, wanted: Wanted) -> list[Check]:
     store = await look_at_store(settings, clock)
     running = await asked_of_running(settings, data_dir)
-    names = named_in(settings) | {each.name for each in running.asked}
+    names = named_in(settings) | {each.name for each in running.in_use}
     if wanted.provider is not None:
         names = frozenset({canonical_name(wanted.provider)})
     seen = await look_at_upstreams(as_used(settings, running), clock, names)
@@ -123,7 +123,7 @@ class Running(NamedTuple):
     """The providers of a gateway that runs, as it says itself, and those of them that it was asked for."""
 
     providers: tuple[ProviderAbout, ...] = ()
-    asked: tuple[ProviderAbout, ...] = ()
+    in_use: tuple[ProviderAbout, ...] = ()
 
 
 async def asked_of_running(settings: Settings, data_dir: Path) -> Running:
@@ -137,8 +137,8 @@ async def asked_of_running(settings: Settings, data_dir: Path) -> Running:
         view = msgspec.json.decode(await gateway.ask("GET", "/api/providers"), type=ProvidersView)
     except (Declined, msgspec.DecodeError):
         return Running()
-    asked = {row.provider for row in page.requests}
-    return Running(tuple(view.providers), tuple(each for each in view.providers if each.name in asked))
+    names = {row.provider for row in page.requests}
+    return Running(tuple(view.providers), tuple(each for each in view.providers if each.name in names))
 
 
 def as_used(settings: Settings, running: Running) -> Settings:
