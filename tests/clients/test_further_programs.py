@@ -47,8 +47,8 @@ class Further(NamedTuple):
         return "|---|".join(map("|".join, turns))
 
 
-def _calls(tool: str) -> Calls:
-    return shell_calls(tool)(Path())
+def calls_of(tool: str, **others: str) -> Calls:
+    return shell_calls(tool, **others)(Path())
 
 
 _GOOSE = ("run", "--no-profile", "--with-builtin", "developer", "--name", "task")
@@ -56,7 +56,7 @@ _GOOSE = ("run", "--no-profile", "--with-builtin", "developer", "--name", "task"
 GOOSE = Further(
     "goose",
     "node_modules/.bin/goose",
-    _calls("shell"),
+    calls_of("shell"),
     (*_GOOSE, "--text"),
     (*_GOOSE, "--resume", "--text"),
     {"GOOSE_DISABLE_KEYRING": "1", "GOOSE_MODE": "auto", "GOOSE_DISABLE_SESSION_NAMING": "true"},
@@ -64,7 +64,7 @@ GOOSE = Further(
 KIMI_CODE = Further(
     "kimi-code",
     "node_modules/.bin/kimi",
-    _calls("Bash"),
+    calls_of("Bash"),
     ("--prompt",),
     ("--continue", "--prompt"),
     {"KIMI_CODE_NO_AUTO_UPDATE": "1"},
@@ -151,10 +151,11 @@ def assert_whole(upstream: Upstream, script: str, requests: int) -> None:
                 own = {thoughts[shown] for shown in (message.get("content"), *calls) if shown}
                 if upstream.provider != "gemini":
                     assert own == {message.get("reasoning_content")}
-    signed = [call.get("extra_content", {}) for part in parts for call in part.get("tool_calls") or ()]
-    seals = [extra["google"]["thought_signature"] for extra in signed if extra]
-    if upstream.provider == "gemini":
-        assert sum(not seal.startswith("skip_") for seal in seals) == 3
+    calls = [call for part in parts for call in part.get("tool_calls") or ()]
+    seals = [call["extra_content"]["google"]["thought_signature"] for call in calls if call.get("extra_content")]
+    if upstream.provider == "gemini":  # goose, when it resumes, may have lost a turn of parallel calls
+        turns = {thoughts[command_of(call["function"]["arguments"])] for call in calls}
+        assert sum(not seal.startswith("skip_") for seal in seals) == len(turns) >= 2
 
 
 def command_of(arguments: str) -> str:
