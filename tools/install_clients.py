@@ -5,7 +5,7 @@ python -m tools.install_clients
 
 npm takes its registry from the machine's own configuration. Where there is no npm, or an old Node, Node comes from
 PyPI, locked in tests/clients/node.lock, into an environment of its own. Install scripts don't run: the packages hold
-ready programs. A program that needs a Python which the machine lacks is left out; its tests say so.
+ready programs. Without Python 3.12, those from PyPI are left out, and their tests say so.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LISTED = ROOT / "tests" / "clients"
 CLIENTS = ROOT / ".clients"
-PYTHONS = {"mistral-vibe": (("3.12", "3.13", "3.14")), "openhands": ("3.12",)}
-"""The versions of Python that a program needs; any that this project runs with is enough for others."""
+PYTHON = "3.12"
+"""The one that all programs from PyPI run with: OpenHands takes no other."""
 OPTIONS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
 
 
@@ -32,35 +32,26 @@ def main() -> int:
         shutil.copy(LISTED / name, CLIENTS)
     # Not `npm ci`: it wants the programs' builds for every platform in the lock, and not every registry has them all.
     subprocess.run([*npm(), "install", *OPTIONS], cwd=CLIENTS, check=True)
-    for lock in sorted((LISTED / "python").glob("*.lock")):
-        _install(lock)
+    python = python_of_programs()
+    locks = sorted((LISTED / "python").glob("*.lock"))
+    if python is None:
+        print(f"Left out, for want of Python {PYTHON}: {', '.join(lock.stem for lock in locks)}")
+        return 0
+    for lock in locks:
+        environment = CLIENTS / "python" / lock.stem
+        subprocess.run([python, "-m", "venv", "--clear", str(environment)], check=True)
+        _pip(environment, lock)
     return 0
 
 
-def fitting_python(program: str) -> str | None:
-    """A Python for this program; None if the machine has none. Those of pyenv count, too."""
-    versions = PYTHONS.get(program)
-    if versions is None:
-        return sys.executable
+def python_of_programs() -> str | None:
+    """The Python that programs from PyPI run with, pyenv's included; None if the machine has none."""
+    named = f"python{PYTHON}"
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    for version in versions:
-        named = f"python{version}"
-        found = [shutil.which(named), *map(str, sorted(pyenv.glob(f"{version}.*/bin/{named}")))]
-        for python in filter(None, found):
-            if subprocess.run([python, "-c", "import venv"], capture_output=True).returncode == 0:
-                return python
+    for python in (shutil.which(named), *map(str, sorted(pyenv.glob(f"{PYTHON}.*/bin/{named}")))):
+        if python and subprocess.run([python, "-c", "import ensurepip"], capture_output=True).returncode == 0:
+            return python
     return None
-
-
-def _install(lock: Path) -> None:
-    """One program with all that it needs, as its lock says."""
-    python = fitting_python(lock.stem)
-    if python is None:
-        print(f"{lock.stem} is left out: it needs Python {' or '.join(PYTHONS[lock.stem])}")
-        return
-    environment = CLIENTS / "python" / lock.stem
-    subprocess.run([python, "-m", "venv", "--clear", str(environment)], check=True)
-    _pip(environment, lock)
 
 
 def npm() -> list[str]:

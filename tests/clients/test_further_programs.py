@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -148,7 +148,7 @@ def assert_whole(upstream: Upstream, script: str, requests: int) -> None:
         for message in body["messages"]:
             if message["role"] == "assistant":
                 calls = [command_of(call["function"]["arguments"]) for call in message.get("tool_calls") or ()]
-                own = {thoughts[shown] for shown in (message.get("content"), *calls) if shown}
+                own = {thoughts[shown] for shown in (words_of(message), *calls) if shown}
                 if upstream.provider != "gemini":
                     assert own == {message.get("reasoning_content")}
     calls = [call for part in parts for call in part.get("tool_calls") or ()]
@@ -156,6 +156,12 @@ def assert_whole(upstream: Upstream, script: str, requests: int) -> None:
     if upstream.provider == "gemini":  # goose, when it resumes, may have lost a turn of parallel calls
         turns = {thoughts[command_of(call["function"]["arguments"])] for call in calls}
         assert sum(not seal.startswith("skip_") for seal in seals) == len(turns) >= 2
+
+
+def words_of(message: dict[str, Any]) -> str:
+    """What a chat message says, in a text or in parts."""
+    content = message.get("content") or ""
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
 def command_of(arguments: str) -> str:

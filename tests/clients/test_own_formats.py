@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.clients.agents import CLINE, CONTINUE, COPILOT_CLI, GEMINI_CLI, OPENCODE, QWEN_CODE
+from tests.clients.agents import CLINE, CONTINUE, COPILOT_CLI, GEMINI_CLI, OPENCODE, PI, QWEN_CODE
 from tests.clients.programs import KEY, Outcome, Place, Program, environment_of, executable_of, finished
 from tests.clients.upstreams import reach, start
 from tests.gateway.gateways import running
@@ -53,6 +53,7 @@ ROWS = (
     Row(OPENCODE, "mistral", "magistral-medium-2607", CHAT),
     Row(CLINE, "mistral", "magistral-medium-2607", CHAT),
     Row(CONTINUE, "mistral", "magistral-medium-2607", CHAT),
+    Row(PI, "mistral", "magistral-medium-2607", CHAT),
     Row(OPENCODE, "anthropic", "claude-sonnet-4-5", MESSAGES, "classic"),
     Row(CLINE, "anthropic", "claude-sonnet-4-5", MESSAGES, "classic"),
     Row(CONTINUE, "anthropic", "claude-sonnet-4-5", MESSAGES, "classic"),
@@ -62,6 +63,7 @@ ROWS = (
     Row(OPENCODE, "openrouter", "anthropic/claude-sonnet-4.5", CHAT),
     Row(GEMINI_ONCE, "openrouter", "anthropic/claude-sonnet-4.5", CHAT),
     Row(OPENCODE, "openai", "gpt-5.1", RESPONSES),
+    Row(QWEN_ONCE, "openai", "gpt-5.1", CHAT),
     Row(OPENCODE, "gemini", "gemini-3-pro-preview", GEMINI),
     Row(CLINE, "gemini", "gemini-3-pro-preview", GEMINI),
 )

@@ -15,9 +15,12 @@ from tests.clients.test_further_programs import Further, assert_whole, begun, ca
 from tests.clients.upstreams import reach, start
 from thoughtline.clients import DEFAULT_URL, address_of, find, lines_of
 from thoughtline.clients.launching import shell_lines
-from tools.install_clients import fitting_python
+from tools.install_clients import PYTHON, python_of_programs
 
-pytestmark = pytest.mark.programs
+pytestmark = [
+    pytest.mark.programs,
+    pytest.mark.skipif(python_of_programs() is None, reason=f"these programs need Python {PYTHON}"),
+]
 
 VIBE = Further(
     "mistral-vibe",
@@ -46,14 +49,6 @@ MINI = Further(
 )
 LLM = CLIENTS / "python" / "llm" / "bin" / "llm"
 all_programs = pytest.mark.all_programs
-
-
-@pytest.fixture(autouse=True)
-def _needs_its_python(request: pytest.FixtureRequest) -> None:
-    """Mistral Vibe and OpenHands need a newer Python than this project."""
-    program = request.node.callspec.params.get("program") if hasattr(request.node, "callspec") else None
-    if program is not None and fitting_python(program.name) is None:
-        pytest.skip(f"{program.name} needs a Python that this machine lacks")
 
 
 ROWS = (

@@ -103,7 +103,7 @@ export VIBE_ACTIVE_MODEL=thoughtline
         'Without `backend` it speaks chat completions to any provider. `"backend": "mistral"` is for Mistral\'s own '
         "models.",
     ),
-    tried="3.0.3, by `make test-clients`",
+    tried="3.0.2, by `make test-clients`; 3.0.3, by hand on 2026-11-18",
     agents=("mistral-vibe/",),
     program=Program("vibe", "uv tool install mistral-vibe"),
 )
@@ -157,9 +157,10 @@ mini --model openai/<model>
     notes=(
         "Without `MSWEA_COST_TRACKING=ignore_errors` it stops at models that LiteLLM has no price for; without "
         "`MSWEA_CONFIGURED=true` it asks for a model and a key first.",
+        "2.4.6 also needs the package `mcp`, which it does not ask for: `uv tool install mini-swe-agent --with mcp`.",
     ),
     tried="2.4.6, by `make test-clients`",
-    program=Program("mini", "uv tool install mini-swe-agent"),
+    program=Program("mini", "uv tool install mini-swe-agent --with mcp"),
 )
 
 CLAUDE_CODE_ROUTER = Client(
