@@ -80,7 +80,9 @@ def test_mini_swe_agent(provider: str, place: Place) -> None:
     """It ends by a command, and takes no answer without one."""
     calls = MINI.calls
     end = json.dumps({"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; cat note.txt"})
-    script = f"think: First the note.|say: Writing it.|call: {calls.write}|---|think: Two ways at once.|call: {calls.read}"
+    script = (
+        f"think: First the note.|say: Writing it.|call: {calls.write}|---|think: Two ways at once.|call: {calls.read}"
+    )
     script += f"|call: {calls.measure}|---|think: It says what I wrote.|say: Done.|call: bash {end}"
     upstream = start(provider, None, script)
     outcome = begun(MINI, provider, reach(upstream).rpartition("/")[0], place, [*MINI.begin, "Write a note."])
@@ -99,7 +101,7 @@ def shell(command: str) -> str:
 
 @pytest.mark.parametrize("provider", ["mistral", pytest.param("deepseek", marks=all_programs)])
 def test_llm(provider: str, place: Place) -> None:
-    """As `connect` prints it: it can't read Mistral's lists, and gets plain text; the thoughts that it drops come back."""
+    """As `connect` prints it: with plain text from Mistral, whose lists it can't read; what it drops comes back."""
     client = find("llm")
     assert client is not None
     calls = shell_calls("shell")(place.work)
