@@ -79,7 +79,8 @@ def _npm_from_wheel(environment: Path) -> list[str]:
 
 def _pip(environment: Path, lock: Path) -> None:
     pip = [str(environment / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "--require-hashes", "--requirement", str(lock)], check=True)
+    # The lock has all that is needed, and pip asks for a version of what one of them names with an extra.
+    subprocess.run([*pip, "--no-deps", "--require-hashes", "--requirement", str(lock)], check=True)
 
 
 if __name__ == "__main__":

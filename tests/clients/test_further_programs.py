@@ -1,4 +1,4 @@
-"""Programs that cut turns apart or stand in front of others, each as `thoughtline run` or `connect` sets it.
+"""Programs from npm that cut turns apart or stand in front of others, each as `thoughtline run` or `connect` sets it.
 
 Their histories don't show where a model's turn began, so the simulator's turns answer one request after the other.
 `make test-clients` runs this, `make test-clients-all` also what takes long. Seen of the versions on 2026-11-18.
@@ -151,10 +151,10 @@ def assert_whole(upstream: Upstream, script: str, requests: int) -> None:
                 own = {thoughts[shown] for shown in (words_of(message), *calls) if shown}
                 if upstream.provider != "gemini":
                     assert own == {message.get("reasoning_content")}
-    calls = [call for part in parts for call in part.get("tool_calls") or ()]
-    seals = [call["extra_content"]["google"]["thought_signature"] for call in calls if call.get("extra_content")]
+    made = [call for part in parts for call in part.get("tool_calls") or ()]
+    seals = [call["extra_content"]["google"]["thought_signature"] for call in made if call.get("extra_content")]
     if upstream.provider == "gemini":  # goose, when it resumes, may have lost a turn of parallel calls
-        turns = {thoughts[command_of(call["function"]["arguments"])] for call in calls}
+        turns = {thoughts[command_of(call["function"]["arguments"])] for call in made}
         assert sum(not seal.startswith("skip_") for seal in seals) == len(turns) >= 2
 
 
