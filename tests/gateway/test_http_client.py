@@ -19,6 +19,7 @@ from thoughtline.gateway.connecting import ConnectFailed
 from thoughtline.gateway.http_client import (
     MAX_HEAD_BYTES,
     MAX_UNREAD_BYTES,
+    MOST_PIECES,
     Connection,
     HttpClient,
     Origin,
@@ -222,6 +223,24 @@ async def test_pieces_that_come_together_stay_apart() -> None:
     assert [await response.read(), await response.read(), await response.read()] == [b"a", b"bc", None]
 
 
+async def test_a_read_of_very_many_pieces_becomes_a_few() -> None:
+    """Byte for byte the same, also where some were looked at before."""
+    body = bytes(range(256)) * 20
+    for peeks in (0, 3, MOST_PIECES + 5):
+        fed = Fed()
+        await fed.feed(CHUNKED)
+        response = await fed.asking
+        for _ in range(peeks):
+            fed.connection.data_received(b"1\r\n#\r\n")
+            assert await response.peek() == b"#"
+        chunks = b"".join(b"1\r\n%c\r\n" % one for one in body)
+        for at in range(0, len(chunks), 6_000):
+            fed.connection.data_received(chunks[at : at + 6_000])
+        assert len(response._pieces) <= max(MOST_PIECES, peeks) + 1
+        fed.connection.data_received(b"0\r\n\r\n")
+        assert await whole(response) == b"#" * peeks + body
+
+
 async def test_a_stream_may_have_any_number_of_chunks() -> None:
     """What frames them does not add up to a head that is too large."""
     fed, chunk = Fed(), b"1\r\na\r\n"
@@ -262,6 +281,11 @@ BAD = {
     "chunk size too large": CHUNKED + b"fffffffffffffffff\r\na\r\n",
     "chunk longer than told": CHUNKED + b"1\r\nab\r\n0\r\n\r\n",
     "chunk without an end": CHUNKED + b"1\r\na0\r\n\r\n",
+    "a status below all": b"HTTP/1.1 099 Hm\r\ncontent-length: 0\r\n\r\n",
+    "a status above all": b"HTTP/1.1 600 Hm\r\ncontent-length: 0\r\n\r\n",
+    "another coding": OK + b"transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+    "another coding in a line of its own": OK
+    + b"transfer-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
     "upgrade": b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n",
     "endless head": OK + b"x-a: " + b"a" * MAX_HEAD_BYTES,
     "many headers": OK + b"x-a: 1\r\n" * (MAX_HEAD_BYTES // 8),

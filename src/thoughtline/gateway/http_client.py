@@ -27,6 +27,10 @@ MAX_HEAD_BYTES = 256 * 2**10
 MAX_UNREAD_BYTES = 256 * 2**10
 """Of a body, before the connection is read no further."""
 
+MOST_PIECES = 32
+"""Of a body, that wait to be read: what comes behind them is joined. A server that sends chunks of one byte each would
+otherwise make 40,000 pieces of one read, and hold up all others for seconds."""
+
 IDLE_SECONDS = 90.0
 STALE_SECONDS, MOST_STALE = 1.0, 3
 """A kept connection may be closed by the other side just as it is used again: then the request is sent on another one.
@@ -126,6 +130,12 @@ class UpstreamResponse:
             await self._connection.more()
         self._peeked += 1
         return self._pieces[self._peeked - 1]
+
+    def join_pieces(self) -> None:
+        """Those that are too many become one."""
+        at = max(MOST_PIECES, self._peeked)
+        if len(self._pieces) > at + 1:
+            self._pieces[at:] = [b"".join(self._pieces[at:])]
 
     async def close(self) -> None:
         """Let go of the connection, which is closed if the body is not at its end. Doing it twice is fine."""
@@ -237,6 +247,8 @@ class Connection(asyncio.Protocol):
                 self.abort()
                 return
         response, others = self._response, len(data) - self._body_bytes
+        if response is not None:
+            response.join_pieces()
         self._other_bytes = others if self._body_bytes else self._other_bytes + others
         if self._is_ended:
             self._finish()
@@ -271,7 +283,11 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         assert self._parser is not None
         status, headers, self._headers = self._parser.get_status_code(), self._headers, []
+        if not 100 <= status <= 599:
+            raise ValueError("a status that HTTP does not have")
         if status >= 200:
+            if any(name == "transfer-encoding" and value.lower() != "chunked" for name, value in headers):
+                raise ValueError("a coding that was not asked for")
             self._response = UpstreamResponse(self, status, headers)
             self._is_ended = self._method == "HEAD"  # which the parser can't be told
         elif status == 101:
