@@ -325,15 +325,12 @@ class Connection(asyncio.Protocol):
             waiter.set_result(response)
         if self._is_paused:
             self._resume()
-        origin, has_room = self._origin, len(self._origin.idle) < self._origin.most_idle
-        if not self._is_reusable or not has_room or self._transport.get_write_buffer_size():
+        if not self._is_reusable or self._transport.get_write_buffer_size():
             self.abort()
             return
         self.is_kept = True
-        origin.idle.append(self)
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = origin.loop.call_later(IDLE_SECONDS, self.abort)
+        self._set_timer(IDLE_SECONDS, self.abort)
+        self._origin.keep(self)
 
     def _break(self, error: Exception) -> None:
         """Close it. Doing it twice is fine."""
@@ -378,7 +375,7 @@ class Connection(asyncio.Protocol):
 class Origin:
     """A server, by the address that requests name, and the connections to it that are kept for later ones."""
 
-    def __init__(self, url: str, most_idle: int) -> None:
+    def __init__(self, url: str, idle: Idle) -> None:
         parts = urlsplit(url)
         is_tls = parts.scheme == "https"
         port = parts.port or (443 if is_tls else 80)
@@ -390,19 +387,49 @@ class Origin:
         self.prefix, self.login = "", ""
         if self.place.takes_whole_addresses:
             self.prefix, self.login = f"{parts.scheme}://{self.host}", basic_login(self.place.proxy)
-        self.most_idle = most_idle
         self.idle: list[Connection] = []
+        self._all_idle = idle
+
+    def keep(self, connection: Connection) -> None:
+        self.idle.append(connection)
+        self._all_idle.add(connection)
+
+    def take(self) -> Connection:
+        """The one that was used last: the others may come to their end."""
+        connection = self.idle.pop()
+        self._all_idle.discard(connection)
+        return connection
 
     def forget(self, connection: Connection) -> None:
         if connection in self.idle:
             self.idle.remove(connection)
+            self._all_idle.discard(connection)
+
+
+class Idle:
+    """The connections that are kept, to all origins: each takes a descriptor. Of too many the oldest is closed."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._connections: dict[Connection, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._connections)
+
+    def add(self, connection: Connection) -> None:
+        self._connections[connection] = None
+        while len(self) > self.most:
+            next(iter(self._connections)).abort()
+
+    def discard(self, connection: Connection) -> None:
+        self._connections.pop(connection, None)
 
 
 class HttpClient:
-    """Connections by origin; of each origin at most `most_idle` are kept."""
+    """Connections by origin; at most `most_idle` of all are kept."""
 
     def __init__(self, most_idle: int = 8) -> None:
-        self._most_idle = most_idle
+        self._idle = Idle(most_idle)
         self._origins: dict[str, Origin] = {}
 
     async def send(
@@ -427,7 +454,7 @@ class HttpClient:
         began = time.monotonic()
         for number in range(MOST_STALE):
             if origin.idle and number < MOST_STALE - 1:
-                connection = origin.idle.pop()
+                connection = origin.take()
             else:
                 connection = await connected(origin.place, partial(Connection, origin), timeouts.connect)
             try:
@@ -440,8 +467,8 @@ class HttpClient:
 
     def close(self) -> None:
         """Close what is kept; what is on its way ends when its response does."""
+        self._idle.most = 0
         for origin in self._origins.values():
-            origin.most_idle = 0
             for connection in list(origin.idle):
                 connection.abort()
         self._origins.clear()
@@ -450,7 +477,7 @@ class HttpClient:
         """Addresses come from settings; the places of some are named by clients, so they are bounded."""
         if len(self._origins) >= _MOST_ORIGINS:
             self._origins = {name: origin for name, origin in self._origins.items() if origin.idle}
-        origin = self._origins[address] = Origin(address, self._most_idle)
+        origin = self._origins[address] = Origin(address, self._idle)
         return origin
 
 
