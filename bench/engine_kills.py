@@ -10,8 +10,9 @@ takes its place. A replica of Redis has not got what was written last; PostgreSQ
 
 A turn that is missing is asked for again until it is found, for a minute at most after the engine is back. Those that
 are not found by then are looked for once more at the end, a few at a time, when both replicas have recovered: what is
-missing then is lost. A miss is announced if the save was acknowledged as `in memory` only, or if a replica called its store failing
-when it was asked (`x-thoughtline-replay` says `store=degraded` then). Exit status 1 if one is lost or not announced.
+missing then is lost. A miss is announced if the save was acknowledged as `in memory` only, or if a replica called its
+store failing when it was asked (`x-thoughtline-replay` says `store=degraded` then). Exit status 1 if one is lost or not
+announced.
 """
 
 from __future__ import annotations
