@@ -11,6 +11,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 from msgspec import Struct
@@ -19,9 +20,11 @@ from msgspec.structs import fields
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.clients import CLIENTS, DEFAULT_URL, Client, address_of, fill_words, lines_of
 from thoughtline.commands.parser import parser
+from thoughtline.facts.listing import listed
+from thoughtline.facts.sheets import written as sheets_of_facts
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.admin.table import TABLE
-from thoughtline.providers import CONTRACTS, DIALECTS, Contract, host_named
+from thoughtline.providers import BUILT_IN, CONTRACTS, DIALECTS, Contract, host_named
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.thinking import BUDGETS
 from thoughtline.replay.rules import RULES
@@ -172,7 +175,31 @@ def contracts() -> str:
         "back in the member that the server's own answers use, whatever this table says. What a client keeps stays "
         "where it is."
     )
-    return "\n".join([f"{NOTE}\n# Contracts\n", text, "", head, *rows, efforts()])
+    return "\n".join([f"{NOTE}\n# Contracts\n", text, "", head, *rows, ages(), efforts()])
+
+
+def ages() -> str:
+    """How old the facts of each provider are, counted from the day on which the newest of them was read."""
+    sheets = sheets_of_facts(BUILT_IN)
+    newest = date.fromisoformat(max(one.read for one in listed(sheets, date.max) if len(one.read) == 10))
+    every = list(listed(sheets, newest))
+    rows = []
+    for row in BUILT_IN.rows:
+        own = [one for one in every if row.name in (one.name, sheets[one.kind][one.name].get("provider"))]
+        contracts = {contract.name for contract in row.contracts}
+        own += [one for one in every if one.kind == "contracts" and one.name in contracts and one not in own]
+        read = sorted(one.read for one in own if one.read)
+        unverified = sum(not one.read for one in own)
+        rows.append(f"| `{row.name}` | {len(own)} | {unverified} | {read[0] if read else '—'} |")
+    return "\n".join(
+        [
+            "\n## How old these facts are\n",
+            f"The newest was read on {newest}. `thoughtline facts list` has each with its source and its age today; "
+            "[facts](facts.md) says how to correct one.\n",
+            "| provider | facts | unverified | oldest |\n|---|---|---|---|",
+            *rows,
+        ]
+    )
 
 
 def _source(row: Contract) -> str:

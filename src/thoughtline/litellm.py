@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import msgspec
 from litellm.integrations.custom_logger import CustomLogger
 
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.catalogue import listed
 from thoughtline.credentials import account_of, tenant_of
 from thoughtline.formats import USUAL
 from thoughtline.line import AsyncExchange, Line, SyncExchange
@@ -245,7 +245,7 @@ def _request_of(kwargs: Json) -> _ChatRequest | None:
         messages, model = kwargs.get("messages"), str(kwargs.get("model") or "")
         prefix, _, rest = model.partition("/")
         name = canonical_name(str(kwargs.get("custom_llm_provider") or (prefix if rest else "")))
-        row = PROVIDERS.get(name)
+        row = listed().get(name)
         if not messages or name in _TRANSLATED:
             return None
         model = rest if rest and canonical_name(prefix) == name else model
