@@ -22,7 +22,6 @@ from thoughtline.gateway.http_client import (
     MOST_PIECES,
     Connection,
     HttpClient,
-    Idle,
     Origin,
     UpstreamCut,
     UpstreamResponse,
@@ -174,7 +173,7 @@ class Fed:
     """A connection that is fed byte by byte, with a request on it."""
 
     def __init__(self, method: str = "GET", timeouts: Timeouts | None = None) -> None:
-        self.origin = Origin("http://127.0.0.1:9", Idle(8))
+        self.origin = Origin("http://127.0.0.1:9", 8, {})
         self.connection = Connection(self.origin)
         self.transport = Transport()
         self.connection.connection_made(self.transport)
@@ -491,7 +490,7 @@ async def test_a_kept_connection_that_breaks_after_a_byte() -> None:
 async def test_so_many_connections_are_kept_and_no_longer_than_so(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server(HI)
     async with serving(server) as client:
-        client._idle.most = 2
+        client._most_idle = 2
         responses = [await client.send("GET", server.url) for _ in range(1)]
         assert await whole(responses[0]) == b"hi"
         [origin] = client._origins.values()
@@ -509,13 +508,13 @@ async def test_so_many_connections_are_kept_to_all_servers_together() -> None:
     """The one that waits longest is closed."""
     first, second = Server(HI), Server(HI)
     async with serving(first) as client, serving(second):
-        client._idle.most = 2
+        client._most_idle = 2
         for server in (first, second, second):
             await asyncio.gather(get(client, server), get(client, server))
         assert [len(origin.idle) for origin in client._origins.values()] == [0, 2]
-        assert (len(client._idle), first.accepted, second.accepted) == (2, 2, 2)
+        assert (len(client._all_idle), first.accepted, second.accepted) == (2, 2, 2)
         client.close()
-        assert len(client._idle) == 0
+        assert len(client._all_idle) == 0
 
 
 async def test_addresses_that_were_asked_are_not_remembered_without_bound() -> None:

@@ -131,12 +131,6 @@ class UpstreamResponse:
         self._peeked += 1
         return self._pieces[self._peeked - 1]
 
-    def join_pieces(self) -> None:
-        """Those that are too many become one."""
-        at = max(MOST_PIECES, self._peeked)
-        if len(self._pieces) > at + 1:
-            self._pieces[at:] = [b"".join(self._pieces[at:])]
-
     async def close(self) -> None:
         """Let go of the connection, which is closed if the body is not at its end. Doing it twice is fine."""
         if self._connection is not None:
@@ -247,8 +241,8 @@ class Connection(asyncio.Protocol):
                 self.abort()
                 return
         response, others = self._response, len(data) - self._body_bytes
-        if response is not None:
-            response.join_pieces()
+        if response is not None and len(response._pieces) > (kept := max(MOST_PIECES, response._peeked)):
+            response._pieces[kept:] = [b"".join(response._pieces[kept:])]
         self._other_bytes = others if self._body_bytes else self._other_bytes + others
         if self._is_ended:
             self._finish()
@@ -330,7 +324,11 @@ class Connection(asyncio.Protocol):
             return
         self.is_kept = True
         self._set_timer(IDLE_SECONDS, self.abort)
-        self._origin.keep(self)
+        self._origin.idle.append(self)
+        all_idle = self._origin.all_idle
+        all_idle[self] = None
+        while len(all_idle) > self._origin.most_idle:
+            next(iter(all_idle)).abort()
 
     def _break(self, error: Exception) -> None:
         """Close it. Doing it twice is fine."""
@@ -375,7 +373,7 @@ class Connection(asyncio.Protocol):
 class Origin:
     """A server, by the address that requests name, and the connections to it that are kept for later ones."""
 
-    def __init__(self, url: str, idle: Idle) -> None:
+    def __init__(self, url: str, most_idle: int, all_idle: dict[Connection, None]) -> None:
         parts = urlsplit(url)
         is_tls = parts.scheme == "https"
         port = parts.port or (443 if is_tls else 80)
@@ -388,48 +386,20 @@ class Origin:
         if self.place.takes_whole_addresses:
             self.prefix, self.login = f"{parts.scheme}://{self.host}", basic_login(self.place.proxy)
         self.idle: list[Connection] = []
-        self._all_idle = idle
-
-    def keep(self, connection: Connection) -> None:
-        self.idle.append(connection)
-        self._all_idle.add(connection)
-
-    def take(self) -> Connection:
-        """The one that was used last: the others may come to their end."""
-        connection = self.idle.pop()
-        self._all_idle.discard(connection)
-        return connection
+        self.most_idle, self.all_idle = most_idle, all_idle
 
     def forget(self, connection: Connection) -> None:
         if connection in self.idle:
             self.idle.remove(connection)
-            self._all_idle.discard(connection)
-
-
-class Idle:
-    """The connections that are kept, to all origins: each takes a descriptor. Of too many the oldest is closed."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self._connections: dict[Connection, None] = {}
-
-    def __len__(self) -> int:
-        return len(self._connections)
-
-    def add(self, connection: Connection) -> None:
-        self._connections[connection] = None
-        while len(self) > self.most:
-            next(iter(self._connections)).abort()
-
-    def discard(self, connection: Connection) -> None:
-        self._connections.pop(connection, None)
+            del self.all_idle[connection]
 
 
 class HttpClient:
-    """Connections by origin; at most `most_idle` of all are kept."""
+    """Connections by origin. At most `most_idle` of all are kept, for each takes a descriptor; then the oldest goes."""
 
     def __init__(self, most_idle: int = 8) -> None:
-        self._idle = Idle(most_idle)
+        self._most_idle = most_idle
+        self._all_idle: dict[Connection, None] = {}
         self._origins: dict[str, Origin] = {}
 
     async def send(
@@ -454,7 +424,8 @@ class HttpClient:
         began = time.monotonic()
         for number in range(MOST_STALE):
             if origin.idle and number < MOST_STALE - 1:
-                connection = origin.take()
+                connection = origin.idle[-1]
+                origin.forget(connection)
             else:
                 connection = await connected(origin.place, partial(Connection, origin), timeouts.connect)
             try:
@@ -467,8 +438,8 @@ class HttpClient:
 
     def close(self) -> None:
         """Close what is kept; what is on its way ends when its response does."""
-        self._idle.most = 0
         for origin in self._origins.values():
+            origin.most_idle = 0
             for connection in list(origin.idle):
                 connection.abort()
         self._origins.clear()
@@ -477,7 +448,7 @@ class HttpClient:
         """Addresses come from settings; the places of some are named by clients, so they are bounded."""
         if len(self._origins) >= _MOST_ORIGINS:
             self._origins = {name: origin for name, origin in self._origins.items() if origin.idle}
-        origin = self._origins[address] = Origin(address, self._idle)
+        origin = self._origins[address] = Origin(address, self._most_idle, self._all_idle)
         return origin
 
 

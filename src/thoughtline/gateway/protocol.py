@@ -112,20 +112,12 @@ class BoundedProtocol(HttpToolsProtocol):
         one: RFC 9110, 7.8. The parser takes the body for the other protocol. One that was told the body's length alone
         reads on."""
         framing = [name + b": " + value for name, value in self.headers if name in _FRAMING]
-        self.parser = HttpRequestParser(self)
+        self.parser, self.headers = HttpRequestParser(self), []
         self._offers_upgrade, self._is_head_known = False, True
         self.parser.feed_data(b"\r\n".join((b"POST / HTTP/1.1", *framing, b"", b"")))
         self._is_head_known = False
         if rest:
             self._parse(rest)
-
-    def on_url(self, url: bytes) -> None:
-        if not self._is_head_known:
-            super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._is_head_known:
-            super().on_header(name, value)
 
     def on_message_begin(self) -> None:
         if self._is_head_known:
