@@ -160,6 +160,7 @@ def _tables() -> dict[tuple[str, str], list[str]]:
         ("thoughtline.translation.requests", "contract.forms.sees"): [one.forms.sees for one in contracts],
         ("thoughtline.translation.tools", "fitting"): [one.forms.names for one in contracts],
         ("thoughtline.replay.setting_refusals", "refused"): [],  # escaped words of a sentence
+        ("thoughtline.replay.setting_refusals", "words"): [],
         # A test of its author's own against his own models.
         ("thoughtline.commands.handoff_eval", "check.matches"): [],
         ("thoughtline.commands.handoff_eval", "check.recalls"): [],
