@@ -280,8 +280,9 @@ class Connection(asyncio.Protocol):
         if not 100 <= status <= 599:
             raise ValueError("a status that HTTP does not have")
         if status >= 200:
-            if any(name == "transfer-encoding" and value.lower() != "chunked" for name, value in headers):
-                raise ValueError("a coding that was not asked for")
+            for name, value in headers:
+                if name == "transfer-encoding" and value.lower() != "chunked":
+                    raise ValueError("a coding that was not asked for")
             self._response = UpstreamResponse(self, status, headers)
             self._is_ended = self._method == "HEAD"  # which the parser can't be told
         elif status == 101:
@@ -424,8 +425,8 @@ class HttpClient:
         began = time.monotonic()
         for number in range(MOST_STALE):
             if origin.idle and number < MOST_STALE - 1:
-                connection = origin.idle[-1]
-                origin.forget(connection)
+                connection = origin.idle.pop()
+                del origin.all_idle[connection]
             else:
                 connection = await connected(origin.place, partial(Connection, origin), timeouts.connect)
             try:

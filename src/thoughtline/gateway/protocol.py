@@ -84,7 +84,21 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         if self._is_in_body:
             self._body_bytes += len(data)
-        self._parse(data)
+        self._unset_keepalive_if_required()
+        rest = data
+        while rest:
+            try:
+                self.parser.feed_data(rest)
+                break
+            except HttpParserError:
+                self.send_400_response("Invalid HTTP request received.")
+                break
+            except HttpParserUpgrade as upgrade:
+                if self._websocket is not None:
+                    self.handle_websocket_upgrade()
+                    break
+                rest = rest[upgrade.args[0] :]
+                self._go_on_without_upgrade()
         # Timers are set only for what did not come whole.
         if self._is_in_head:
             self._unread_bytes += len(data)
@@ -95,19 +109,7 @@ class BoundedProtocol(HttpToolsProtocol):
         elif self._is_in_body and not self._waits_for_body:
             self._wait(self._server.body_timeout_seconds, self._late_body)
 
-    def _parse(self, data: bytes) -> None:
-        self._unset_keepalive_if_required()
-        try:
-            self.parser.feed_data(data)
-        except HttpParserError:
-            self.send_400_response("Invalid HTTP request received.")
-        except HttpParserUpgrade as upgrade:
-            if self._websocket is not None:
-                self.handle_websocket_upgrade()
-            else:
-                self._parse_without_upgrade(data[upgrade.args[0] :])
-
-    def _parse_without_upgrade(self, rest: bytes) -> None:
+    def _go_on_without_upgrade(self) -> None:
         """The client offers another protocol (`upgrade: h2c` with every first request of Java's), and is served in this
         one: RFC 9110, 7.8. The parser takes the body for the other protocol. One that was told the body's length alone
         reads on."""
@@ -116,8 +118,6 @@ class BoundedProtocol(HttpToolsProtocol):
         self._offers_upgrade, self._is_head_known = False, True
         self.parser.feed_data(b"\r\n".join((b"POST / HTTP/1.1", *framing, b"", b"")))
         self._is_head_known = False
-        if rest:
-            self._parse(rest)
 
     def on_message_begin(self) -> None:
         if self._is_head_known:
