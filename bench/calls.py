@@ -1,7 +1,7 @@
 """How many Python functions one exchange calls, by file: `python -m bench.calls [--functions] [--turns N]`.
 
-`--chunks N` is an answer that is streamed. `--history KIND` is a conversation of so many turns that grew, with what a client did to it: `bench.remembered` has the
-kinds.
+`--chunks N` is an answer that is streamed. `--history KIND` is a conversation of so many turns that grew, with what a
+client did to it: `bench.remembered` has the kinds.
 
 Counts, no times: they are the same on a busy machine. `tests/gateway/test_calls.py` holds the gateway to them.
 """
