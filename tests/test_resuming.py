@@ -20,7 +20,7 @@ from thoughtline.replayer import Replayer
 from thoughtline.stores.base import Filter
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Item, Text, ToolCall, ToolResult
-from thoughtline.values.records import Key
+from thoughtline.values.records import Key, RecordId
 from thoughtline.values.turns import FormatName, Turn
 
 EXAMPLES = int(os.environ.get("LAW_EXAMPLES", "100"))
@@ -269,7 +269,7 @@ def test_a_deleted_turn_takes_the_whole_way() -> None:
 def test_a_branch_leaves_the_conversation_that_it_left() -> None:
     """Two that begin alike are both gone on with."""
     world = World()
-    talk = held(world, 12)
+    talk = held(world, 20)
     branch = Talk(talk.session, talk.turns[:5])
     held(world, 8, branch)
     assert is_resumed(world, branch, Habit())
@@ -297,6 +297,17 @@ def test_what_nobody_goes_on_with_goes() -> None:
     world.now += remembering.IDLE_SECONDS + 1
     held(world, 4, Talk("another"))
     assert world.remembering.remembered_size <= size + 100
+
+
+def test_another_record_of_a_call_is_seen() -> None:
+    """Steps that were found by the ids of their calls are looked for again."""
+    world = play(edits("rewrite the opening"), Habit(), MODELS[0])
+    assert world.remembering.remembered_size > 0
+    record = asyncio.run(world.store.list_entries(Filter())).entries[-1].record
+    asyncio.run(world.remembering.save([replace(record, id=RecordId("another"))]))
+    assert world.remembering.remembered_size == 0
+    talk = world.talks[0]
+    assert world.send(talk, MODELS[0], Habit()).whole is None
 
 
 def test_zero_bytes_remember_nothing() -> None:

@@ -39,8 +39,9 @@ from thoughtline.values.turns import SYSTEM_MEMBER, FormatName, ThinkingSwitch, 
 MOST_ALIKE = 4
 """Conversations kept that begin alike: branches of one, and the same at other destinations."""
 
-FEW = 4
-"""A conversation that went back no more than so many segments was edited at its end; otherwise it is a branch."""
+FEW = 12
+"""A conversation that went back no more than so many segments was edited at its end; otherwise it is a branch. Clients
+that clear old results keep ten."""
 
 IDLE_SECONDS = 3600.0
 """Agents go on within minutes, people within the hour."""
