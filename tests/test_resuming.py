@@ -163,9 +163,8 @@ def play(moves: list[Move], habit: Habit, model: Model, client: FormatName | Non
 
 @pytest.fixture(autouse=True)
 def short_conversations(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Conversations of a few steps are remembered, and their segments soon put together."""
+    """Conversations of a few steps are remembered, and found by a few bytes."""
     monkeypatch.setattr(resuming, "FEWEST_STEPS", 1)
-    monkeypatch.setattr(remembering, "FINE", 2)
     monkeypatch.setattr(remembering, "LONG_SAMPLE", 16)
 
 

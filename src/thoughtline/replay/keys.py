@@ -146,6 +146,24 @@ _NOTHING_SAID: Hashes = (sha256(), sha256(), sha256(), sha256())
 _copy_of = methodcaller("copy")
 
 
+def outlined(turns: Iterable[bytes | Shown]) -> tuple[bytes, bytes, bytes, bytes]:
+    """What some turns add to the hashes of an outline, as `Outline.before` does."""
+    users: list[bytes] = []
+    words: list[str] = []
+    calls: list[str] = []
+    exact: list[str] = []
+    for turn in turns:
+        if isinstance(turn, bytes):
+            users += (turn, b"\0")
+            words.append("\0")
+            calls.append("\0")
+        else:
+            words.append(turn.words)
+            calls += turn.calls
+            exact += (turn.text, "\0")
+    return b"".join(users), "".join(words).encode(), "".join(calls).encode(), "".join(exact).encode()
+
+
 class Outline(Struct):
     """A conversation without what its tools gave back: clients clear old results, and write several steps into one
     turn.
@@ -205,19 +223,6 @@ class Outlined(NamedTuple):
 
 
 NOTHING_OUTLINED = Outlined(_NOTHING_SAID)
-
-
-def outlined(turns: Iterable[bytes | Shown]) -> tuple[bytes, bytes, bytes, bytes]:
-    """What some turns add to the outline."""
-    users, words, calls, exact = b"", b"", b"", b""
-    for turn in turns:
-        if isinstance(turn, bytes):
-            users, words, calls = users + turn + b"\0", words + b"\0", calls + b"\0"
-        else:
-            words += turn.words.encode()
-            calls += "".join(turn.calls).encode()
-            exact += f"{turn.text}\0".encode()
-    return users, words, calls, exact
 
 
 class Standing(NamedTuple):

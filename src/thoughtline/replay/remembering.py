@@ -49,9 +49,6 @@ IDLE_SECONDS = 3600.0
 MOST_NEW_BYTES = 512 * 2**10
 """A short body is looked at on the loop, in a millisecond or two; a longer one is worked through as a whole, aside."""
 
-FINE = 16
-"""Steps at the end that have a segment each; so many of those before them share one."""
-
 FIRST = 9
 """Segments by which a conversation is found whose opening is another: a window moves on by a turn or two."""
 
@@ -93,7 +90,6 @@ class Segment(Struct, frozen=True, eq=False, gc=False):
     past: Past | None
     weight: Weight
     size: int
-    steps: int = 1
     movable: Movable | None = None
 
 
@@ -154,8 +150,6 @@ class KnownConversation(Struct, frozen=True, eq=False, gc=False):
     def with_segments(self, segments: tuple[Segment, ...], known: int = 0) -> KnownConversation:
         """`known` of them are its own."""
         new = segments[known:]
-        if not any(segment.movable is not None for segment in segments):
-            segments = _thinned(segments)
         names = {name: one.ids[0] for segment in new for one in segment.looked_up for name in one.names}
         size = sum([segment.size for segment in segments])
         return replace(self, segments=segments, size=size, names={**self.names, **names} if names else self.names)
@@ -250,7 +244,6 @@ class Cut(NamedTuple):
             past=Past(count),
             weight=weight_of(self.head),
             size=len(self.head),
-            steps=0,
         )
         *others, last = map(_unplaced, self.segments)
         last = replace(last, standing=done[0], past=done[1])
@@ -419,28 +412,6 @@ class Conversations:
                 del self._movable[sample]
         if not alike:
             del self._alike[conversation.index]
-
-
-def _thinned(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
-    """The last ones as they are, and those before them many in one: clients change the end of a conversation."""
-    first = next((at for at, segment in enumerate(segments) if segment.steps < FINE), len(segments))
-    while len(segments) - first >= 2 * FINE:
-        together = segments[first : first + FINE]
-        segments = (*segments[:first], _together(together), *segments[first + FINE :])
-        first += 1
-    return segments
-
-
-def _together(some: Sequence[Segment]) -> Segment:
-    client = b"".join([segment.client for segment in some])
-    is_same = all(segment.sent is segment.client for segment in some)
-    sent = client if is_same else b"".join([segment.sent for segment in some])
-    looked_up = tuple([one for segment in some for one in segment.looked_up])
-    last = some[-1]
-    size = size_of(client, sent, looked_up)
-    return Segment(
-        client, sent, looked_up, last.standing, past=last.past, weight=total(some), size=size, steps=len(some)
-    )
 
 
 def total(some: Sequence[Segment]) -> Weight:
