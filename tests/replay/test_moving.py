@@ -71,7 +71,7 @@ def test_they_stand_where_a_walk_finds_them(opening: str) -> None:
     standing, past = done
     expected = walk(now, WHO).steps[2].standing
     assert standing.spot == expected.spot
-    assert [one.digest() for one in standing.outline.hashes] == [one.digest() for one in expected.outline.hashes]
+    assert [one.digest() for one in standing.outline] == [one.digest() for one in expected.outline]
     assert (past.elements, past.parent, past.carrier) == (6, "record 1", "reasoning_content")
     assert past.counts.restored == 2
     why = "lineage" if opening == "Read it." else "call"

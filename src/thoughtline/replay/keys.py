@@ -206,30 +206,19 @@ class Outline(Struct):
         return users, words, calls, exact
 
 
-class Outlined(NamedTuple):
-    """What was said up to a point, as an outline counts it: `pieces` of it after what is in the hashes."""
-
-    start: Hashes
-    pieces: tuple[tuple[bytes, bytes, bytes, bytes], ...] = ()
-
-    @property
-    def hashes(self) -> Hashes:
-        if not self.pieces:
-            return self.start
-        users, words, calls, exact = map(_copy_of, self.start)
-        for whole, parts in zip((users, words, calls, exact), zip(*self.pieces, strict=True), strict=False):
-            whole.update(b"".join(parts))
-        return users, words, calls, exact
-
-
-NOTHING_OUTLINED = Outlined(_NOTHING_SAID)
+def outline_after(start: Hashes, pieces: Iterable[tuple[bytes, bytes, bytes, bytes]]) -> Hashes:
+    """The hashes of an outline with what was said since."""
+    users, words, calls, exact = map(_copy_of, start)
+    for whole, parts in zip((users, words, calls, exact), zip(*pieces, strict=True), strict=False):
+        whole.update(b"".join(parts))
+    return users, words, calls, exact
 
 
 class Standing(NamedTuple):
     """A point that a walk can go on from, and the outline so far."""
 
     spot: Spot
-    outline: Outlined
+    outline: Hashes
 
 
 class ModelStep(Struct, gc=False):
@@ -289,7 +278,7 @@ class ModelStep(Struct, gc=False):
     @property
     def standing(self) -> Standing:
         """Where it stands, for a walk that begins with it."""
-        return Standing(self.spot, Outlined(self.outline.hashes(self.mark)))
+        return Standing(self.spot, self.outline.hashes(self.mark))
 
 
 class Trail:
@@ -304,7 +293,7 @@ class Trail:
         self._answers: list[ToolResult] = []
         self._calls: Sequence[str] = ()
         self._since, self._calls_before = start.spot.turns_since, start.spot.calls_before
-        self._outline = Outline(start.outline.hashes)
+        self._outline = Outline(start.outline)
         self._texts: list[bytes] = []
 
     def hear(self, turn: Turn) -> None:
@@ -375,14 +364,14 @@ class Trail:
     @property
     def standing(self) -> Standing:
         """The same, for a walk that begins there."""
-        return Standing(self.here(), Outlined(self._outline.hashes(len(self._outline.turns))))
+        return Standing(self.here(), self._outline.hashes(len(self._outline.turns)))
 
     def take(self, positions: Sequence[int], turns: Sequence[Turn]) -> ModelStep:
         """The step that these turns are, which is part of the trail from now on."""
         spot, texts_before = self.here(), len(self._texts)
         items, parts = turns[positions[0]].items, []
         if len(positions) > 1:
-            inner = Trail(self._identity, Standing(spot, NOTHING_OUTLINED))
+            inner = Trail(self._identity, Standing(spot, _NOTHING_SAID))
             parts = [inner.take((position,), turns) for position in positions]
             items = tuple(item for part in parts for item in part.items)
         shown = shown_of(items)
@@ -511,7 +500,7 @@ def walk(transcript: Transcript, identity: Identity, bound: bytes = b"", start: 
     """
     if start is None:
         scope = scope_of(transcript, identity)
-        start = Standing(Spot(scope.start, (), scope, bound=bound), NOTHING_OUTLINED)
+        start = Standing(Spot(scope.start, (), scope, bound=bound), _NOTHING_SAID)
     trail = Trail(identity, start)
     steps = []
     run: list[int] = []
@@ -542,7 +531,7 @@ def walk(transcript: Transcript, identity: Identity, bound: bytes = b"", start: 
 
 def opening(turns: Iterable[Turn], scope: Scope, identity: Identity) -> Standing:
     """Where the first model step stands, after turns that are not the model's."""
-    trail = Trail(identity, Standing(Spot(scope.start, (), scope), NOTHING_OUTLINED))
+    trail = Trail(identity, Standing(Spot(scope.start, (), scope), _NOTHING_SAID))
     has_begun = False
     for turn in turns:
         if turn.role != "system":

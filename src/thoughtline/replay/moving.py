@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.replay.keys import Outlined, Standing
+from thoughtline.replay.keys import Standing, outline_after
 from thoughtline.replay.plans import Past
 from thoughtline.values.outcome import Counts, Evidence, TurnNote, chained
 from thoughtline.values.records import UNKNOWN_PARENT, Key, RecordId, digest
@@ -78,7 +78,7 @@ def moved(
     if step is None:
         return None
     spot = replace(spot, lineage=lineage, last=last, turns_since=len(step.texts) - 1, calls_before=step.calls)
-    outline = Outlined(start.outline.hashes, tuple([one.outlined for one in steps if one is not None]))
+    outline = outline_after(start.outline, [one.outlined for one in steps if one is not None])
     past = Past(
         elements,
         Counts(**counts),
