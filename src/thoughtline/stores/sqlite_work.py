@@ -45,6 +45,7 @@ SESSIONS = """SELECT tenant, session, sum(entries), sum(chars), max(newest_at) A
     WHERE session != '' AND entries > 0 AND (?1 IS NULL OR tenant = ?1)
     GROUP BY tenant, session ORDER BY newest DESC, tenant, session LIMIT ?2"""
 
+SEEN = "UPDATE writers SET seen_at = ? WHERE name = ?"
 PUT_NOTE = "REPLACE INTO notes VALUES (?, ?, ?, ?)"
 NOTES = "SELECT namespace, key, value, expires_at FROM notes WHERE namespace = ? AND expires_at > ? ORDER BY key"
 DELETE_NOTES = "DELETE FROM notes WHERE namespace = ?1 AND (?2 IS NULL OR key = ?2)"
@@ -83,11 +84,11 @@ def save(connection: sqlite3.Connection, rows: Sequence[Row], now: float, expire
     oldest = min((row.created_at for row in rows), default=now)
     marks = deletions(connection, oldest, now)
     kept = [row for row in rows if not is_barred(row, marks, now)]
-    (newest,) = connection.execute("SELECT coalesce(max(seq), 0) FROM records").fetchone()
+    before = newest(connection)
     for at in range(0, len(kept), ROWS):
         _insert(connection, kept[at : at + ROWS], expires_at)
-    connection.execute(_COUNT_SHARED_LINEAGES, (newest, _share_lineages(kept)))
-    connection.execute(_LOOKUPS, (newest,))
+    connection.execute(_COUNT_SHARED_LINEAGES, (before, _share_lineages(kept)))
+    connection.execute(_LOOKUPS, (before,))
 
 
 def _share_lineages(rows: Sequence[Row]) -> bool:
@@ -143,15 +144,19 @@ def deletions(connection: sqlite3.Connection, after: float, now: float) -> list[
     return [Deletion(Filter(*row[:5]), row[5]) for row in rows]
 
 
-def mark_deleted(connection: sqlite3.Connection, where: Filter, now: float) -> int:
-    """Remember a deletion. The number of the newest record that it can mean."""
+def mark_deleted(connection: sqlite3.Connection, where: Filter, now: float) -> None:
+    """Remember a deletion."""
     connection.execute(
         "INSERT INTO deletions (at, tenant, provider, model, session, call_id) VALUES (?, ?, ?, ?, ?, ?)",
         (now, where.tenant, where.provider, where.model, where.session, where.call_id),
     )
     connection.execute("UPDATE facts SET value = value + 1 WHERE name = 'changes'")
-    (newest,) = connection.execute("SELECT coalesce(max(seq), 0) FROM records").fetchone()
-    return int(newest)
+
+
+def newest(connection: sqlite3.Connection) -> int:
+    """The number of the latest record."""
+    (number,) = connection.execute("SELECT coalesce(max(seq), 0) FROM records").fetchone()
+    return int(number)
 
 
 def delete_some(connection: sqlite3.Connection, where: Filter, newest: int) -> int:
