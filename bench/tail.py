@@ -1,8 +1,8 @@
 """How long saves take while others save too: `python -m bench.tail [--seconds 10] [--workers 1 2] [--rate 640]`.
 
 So many agents in each process save turns of 3 kB into one SQLite file, with memory in front, at a fixed rate, as the
-ends of their answers would: the end of a turn waits for its save. Each save is followed by a look-up of the twenty turns
-before it. "lag" is how late the loop came to a timer; CPU is that of all threads, per save.
+ends of their answers would: the end of a turn waits for its save. Each save is followed by a look-up of the twenty
+turns before it. "lag" is how late the loop came to a timer; CPU is that of all threads, per save.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -169,10 +170,8 @@ class SqliteStore(DurableStore):
         return await self._read_aside(lambda connection: work.page(connection, where, now, before, limit))
 
     async def _sessions(self, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
-        values = (tenant, limit)
         await self._fold_now()
-        rows = await self._read_aside(lambda connection: connection.execute(work.SESSIONS, values).fetchall())
-        return tuple(SessionSummary(*row) for row in rows)
+        return await self._read_aside(lambda connection: work.sessions(connection, tenant, limit))
 
     async def _delete(self, where: Filter, now: float) -> int:
         await self._write(lambda connection: self._mark_deleted(connection, where, now))
@@ -189,8 +188,17 @@ class SqliteStore(DurableStore):
         await self._flush()
         gone = await self._in_steps(lambda connection: work.delete_expired(connection, now))
         gone += await self._in_steps(lambda connection: work.delete_beyond(connection, cap))
+        await self._sweep()
         await self._write(lambda connection: work.tidy(connection, now))
         return gone
+
+    async def _sweep(self) -> None:
+        """Take out the pointers of records that are gone, if they are many. Another process may do the same."""
+        sweep = secrets.randbits(62)
+        if await self._write(lambda connection: work.begin_sweep(connection, sweep)):
+            after: bytes | None = b""
+            while after is not None:
+                after = await self._write(partial(work.sweep_some, sweep=sweep, after=after))
 
     async def put_note(self, note: Note) -> None:
         await self._write(lambda connection: connection.execute(work.PUT_NOTE, astuple(note)).rowcount)
