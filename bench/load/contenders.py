@@ -148,7 +148,7 @@ def _thoughtline(ports: Ports) -> list[str]:
 
 
 def _tls(ports: Ports) -> list[str]:
-    """thoughtline before a provider that speaks HTTP/2, as those on the internet do."""
+    """thoughtline before a provider that speaks TLS, as those on the internet do."""
     command = _thoughtline(ports)
     command[command.index("--upstream") + 1] = ports.secure
     return command

@@ -220,7 +220,7 @@ def _memory(key: str, name: str) -> Row:
 
 ROWS: tuple[Row, ...] = (
     _memory("memory", "plain"),
-    _memory("memory-tls", "TLS, HTTP/2 where it is spoken"),
+    _memory("memory-tls", "TLS"),
     _asked("plain", PLAIN, 32),
     _asked("one", PLAIN, 1),
     _asked("turns-2", TWO, 32),
