@@ -18,7 +18,7 @@ from thoughtline.stores import Filter, Saved, durable_store, sqlite, sqlite_arri
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import rows_of
 from thoughtline.stores.sqlite import SqliteStore
-from thoughtline.stores.sqlite_arrivals import APPEND, LOST_SECONDS, Arrivals, OwnFile
+from thoughtline.stores.sqlite_arrivals import APPEND, LOST_SECONDS, Arrivals, ArrivalsFile
 from thoughtline.values.records import RecordId
 
 
@@ -82,7 +82,7 @@ class File:
         return noted
 
 
-def own_file(store: SqliteStore) -> OwnFile:
+def own_file(store: SqliteStore) -> ArrivalsFile:
     own = store._arrivals.own
     assert own is not None
     return own

@@ -41,7 +41,7 @@ from thoughtline.stores.sqlite_arrivals import (
     Arrival,
     Arrivals,
     Files,
-    OwnFile,
+    ArrivalsFile,
     fold,
     fold_former,
     lost,
@@ -268,10 +268,10 @@ class SqliteStore(DurableStore):
             if self._arrivals.own is None:
                 self._arrivals.own = await self._begin_file(now)
 
-    async def _begin_file(self, now: float) -> OwnFile:
+    async def _begin_file(self, now: float) -> ArrivalsFile:
         name = await self._write(lambda connection: register(connection, self._path, now))
         timeout = self._settings.timeout_seconds
-        make = partial(OwnFile, self._path, name, timeout_seconds=timeout, cache_kib=CACHE_KIB)
+        make = partial(ArrivalsFile, self._path, name, timeout_seconds=timeout, cache_kib=CACHE_KIB)
         try:
             return await self._in_thread(make)
         except OSError as error:

@@ -3,7 +3,7 @@
     save ─▶ append      on the loop, one statement that is a transaction, in a file where no other process writes
     arrivals ─▶ fold    in the thread, of all processes, many at once: by itself a record is written to about 14 pages
 
-What is appended is committed: it survives `kill -9`, and every process finds it (docs/decisions/0058). The table
+What is appended is committed: it survives `kill -9`, and every process finds it (docs/decisions/0061). The table
 `writers` names the files, and says up to which number each was folded, in the transaction that folded it.
 """
 
@@ -177,7 +177,7 @@ def _save(connection: sqlite3.Connection, arrived: Iterable[Appended], ttl_secon
         save(connection, [row for _, _, data in some for row in _rows(data)], now, now + ttl_seconds)
 
 
-class OwnFile:
+class ArrivalsFile:
     """The file that this process appends to."""
 
     def __init__(self, database: Path, name: str, *, timeout_seconds: float, cache_kib: int) -> None:
@@ -204,10 +204,10 @@ class OwnFile:
         done = self._connection.execute(APPEND, values)
         if not done.rowcount or done.lastrowid is None:
             return 0, True, True
-        said = done.lastrowid - self._last - 1
+        skipped = done.lastrowid - self._last - 1
         self._last = done.lastrowid
         self._numbers.append(self._last)
-        return self._last, bool(said & 1), bool(said & 2)
+        return self._last, bool(skipped & 1), bool(skipped & 2)
 
     def __len__(self) -> int:
         """What is in it."""
@@ -283,7 +283,7 @@ class Arrivals:
 
     def __init__(self, ttl_seconds: float) -> None:
         self._ttl_seconds = ttl_seconds
-        self.own: OwnFile | None = None
+        self.own: ArrivalsFile | None = None
         self._folded = 0
         self._read: dict[str, int] = {}
         self._by_number: dict[str, dict[int, tuple[float, list[Row]]]] = {}
