@@ -13,7 +13,7 @@ LOGGED = >>$(LOG) 2>&1 || { tail -n 20 $(LOG) >&2; echo "Installing failed. The 
 CLIENTS := .clients/.installed
 SDKS := .venv-sdk/newest/.installed .venv-sdk/before/.installed
 
-.PHONY: help run demo test test-clients test-clients-all test-library clients test-browser browser check format docs dist lock bench clean
+.PHONY: help run demo test test-clients test-clients-all test-library clients test-browser browser check format docs dist lock bench verify clean
 
 # `make` alone lists what there is. A line of help stands behind the target that it is about.
 help:
@@ -63,6 +63,9 @@ format: $(INSTALLED) ## let the formatter and the linter fix what they can
 
 docs: $(INSTALLED) ## write the generated pages of docs/
 	$(BIN)/python -m tools.docs
+
+verify: $(INSTALLED) ## ask real providers with the keys in the environment; never in CI
+	$(BIN)/python -m tools.verified
 
 bench: $(INSTALLED) ## print the codecs' figures
 	$(BIN)/python -m bench.codecs

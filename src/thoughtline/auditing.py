@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.catalogue import listed
 from thoughtline.formats import FORMATS, USUAL, Wire
 from thoughtline.providers import canonical_name
 from thoughtline.replay.bounds import bound_of
@@ -60,7 +60,7 @@ def guess_format(request: bytes, provider: str = "") -> FormatName:
     likeliest = max(scores, key=lambda name: scores[name])
     if scores[likeliest]:
         return likeliest
-    row = PROVIDERS.get(canonical_name(provider))
+    row = listed().get(canonical_name(provider))
     return row.formats[0] if row is not None and len(row.formats) == 1 else USUAL.name
 
 

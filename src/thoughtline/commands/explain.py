@@ -229,6 +229,7 @@ def _turn_line(place: str, turn: TurnView) -> str:
 _ADVICE = {
     "no_record": "Some turns have no record: send the whole conversation through the gateway, with the same key.",
     "ambiguous": "Keep the ids of tool calls in your client, or send x-thoughtline-session, to tell turns apart.",
+    "unproven": "Keep the ids of tool calls in your client, or send x-thoughtline-session, to tell turns apart.",
     "other_frame": "Keep the ids of tool calls, or send x-thoughtline-session, where the system prompt changes.",
     "other_user": "Name the same end user in every request of a conversation.",
     "text_differs": "Your client changes earlier turns: it must send back what the model said.",

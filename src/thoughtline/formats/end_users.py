@@ -44,10 +44,15 @@ _NO_WORDS = (NULL, NULL, NULL)
 
 def member_of(raw: Raw, name: str) -> Raw:
     """A member of an object; null where there is none, or where it is no object."""
+    return members_of(raw).get(name, NULL)
+
+
+def members_of(raw: Raw) -> dict[str, Raw]:
+    """The members of an object; none where it is no object."""
     try:
-        return _object.decode(raw).get(name, NULL) if bytes(raw)[:1] == b"{" else NULL
+        return _object.decode(raw) if bytes(raw)[:1] == b"{" else {}
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return NULL
+        return {}
 
 
 def _string(raw: Raw) -> str:

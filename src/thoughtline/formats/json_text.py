@@ -201,6 +201,11 @@ def plain_value(text: Json) -> Any:
     return read_or_none(_plain_decoder, text)
 
 
+def those_given(*values: Raw) -> tuple[Raw, ...]:
+    """The values of members that a body has, and that are not null."""
+    return tuple(value for value in values if value is not NULL and is_given(value))
+
+
 def is_given(raw: Raw) -> bool:
     """Whether a member that is passed on unread is there at all and not null."""
     return raw is not NULL and bytes(raw) != b"null"

@@ -21,7 +21,7 @@ from thoughtline.formats.weighing import decode_bounded
 from thoughtline.gateway.headers import header_value
 from thoughtline.gateway.plain_content import is_plain
 from thoughtline.gateway.routing import Route, is_client_path
-from thoughtline.providers import PROVIDERS, canonical_name, host_at, host_named, maker_of
+from thoughtline.providers import canonical_name, facts, host_at, host_named, maker_of
 from thoughtline.sessions import unnamed_session
 from thoughtline.settings import RouteSettings, Settings
 from thoughtline.values.errors import Declined, DecodeError
@@ -363,7 +363,7 @@ def meant_provider(name: str, providers: Iterable[str]) -> str | None:
 
 
 def _provider_names(providers: Iterable[str]) -> list[str]:
-    return [*providers, *(alias for row in PROVIDERS for alias in row.aliases)]
+    return [*providers, *(alias for row in facts().rows for alias in row.aliases)]
 
 
 def meant_model(model: str, settings: Settings) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from thoughtline.catalogue import Provider
-from thoughtline.clients import MODELS, Address, key_variables
+from thoughtline.clients import Address, example_models, key_variables
 from thoughtline.commands.demo import play
 from thoughtline.commands.doctor import Check
 from thoughtline.commands.loopback import gateway_for, listening
@@ -36,7 +36,7 @@ class LiveKey:
 async def look_live(settings: Settings, name: str, model: str | None = None) -> Check:
     """Ask a provider twice through a gateway of our own, and see whether its reasoning was put back."""
     provider, about = settings.providers[name], f"live {name}"
-    key, model = LiveKey(provider, os.environ), model or MODELS.get(name, "")
+    key, model = LiveKey(provider, os.environ), model or example_models().get(name, "")
     if not model:
         return Check(about, "skipped", f"no model of {name} is known here", "name one: --model MODEL")
     if not key.is_there:
