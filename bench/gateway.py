@@ -80,10 +80,10 @@ async def run(size: Size, rows: list[Row], only: list[str], folder: Path) -> Fig
     load_core, test_core = _cores()
     os.sched_setaffinity(0, {load_core})
     figures = Figures()
-    upstream = start_upstream(load_core, folder)
+    upstream = start_upstream(frozenset((load_core,)), folder)
     try:
         with front(f"http://127.0.0.1:{upstream.port}", requests=10**6, connections=8192) as secure:
-            place = Place(upstream.port, secure.url, secure.authority, core=test_core, folder=folder)
+            place = Place(upstream.port, secure.url, secure.authority, cores=frozenset((test_core,)), folder=folder)
             for row in rows:
                 print(f"{row.key}: {row.name}", flush=True)
                 kinds = [kind for kind in KINDS if row.key in kind.rows and _is_wanted(kind, only)]

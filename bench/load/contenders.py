@@ -69,7 +69,7 @@ class Place(NamedTuple):
     upstream: int
     secure: str
     authority: Path
-    core: int
+    cores: frozenset[int]
     folder: Path
 
 
@@ -141,7 +141,7 @@ def _bare(ports: Ports) -> list[str]:
     return [sys.executable, "-m", "bench.load.bare", str(ports.port), f"http://127.0.0.1:{ports.upstream}"]
 
 
-def _thoughtline(ports: Ports) -> list[str]:
+def thoughtline(ports: Ports) -> list[str]:
     where = ["--host", "127.0.0.1", "--port", str(ports.port), "--upstream", f"http://127.0.0.1:{ports.upstream}"]
     kept = ["--provider", "deepseek", "--store", f"sqlite:///{ports.folder}/store.db"]
     return [sys.executable, "-m", "thoughtline.cli", "serve", *where, *kept]
@@ -149,21 +149,21 @@ def _thoughtline(ports: Ports) -> list[str]:
 
 def _tls(ports: Ports) -> list[str]:
     """thoughtline before a provider that speaks TLS, as those on the internet do."""
-    command = _thoughtline(ports)
+    command = thoughtline(ports)
     command[command.index("--upstream") + 1] = ports.secure
     return command
 
 
 def _claude(ports: Ports) -> list[str]:
     """thoughtline before Anthropic."""
-    command = _thoughtline(ports)
+    command = thoughtline(ports)
     command[command.index("--provider") + 1] = "anthropic"
     return command
 
 
-def _in_memory(ports: Ports) -> list[str]:
+def in_memory(ports: Ports) -> list[str]:
     """thoughtline that remembers nothing beyond its own life: what is left is SQLite's share."""
-    command = _thoughtline(ports)
+    command = thoughtline(ports)
     command[command.index("--store") + 1] = "memory://"
     return command
 
@@ -180,7 +180,7 @@ def _to_messages(ports: Ports) -> list[str]:
 def _before(ports: Ports, provider: str, format: str) -> list[str]:
     settings = ports.folder / "thoughtline.toml"
     settings.write_text(f'[providers.{provider}]\nformats = ["{format}"]\n')
-    command = [*_thoughtline(ports), "--config", str(settings)]
+    command = [*thoughtline(ports), "--config", str(settings)]
     command[command.index("--provider") + 1] = provider
     return command
 
@@ -212,8 +212,8 @@ def _installed_litellm() -> Path:
 KINDS: tuple[Kind, ...] = (
     Kind("nginx", _nginx, rows=USUAL | {"marks"}),
     Kind("uvicorn + the HTTP client, nothing done", _bare, rows=USUAL | {"marks"}),
-    Kind("thoughtline", _thoughtline, restores=True),
-    Kind("thoughtline, in memory", _in_memory, restores=True),
+    Kind("thoughtline", thoughtline, restores=True),
+    Kind("thoughtline, in memory", in_memory, restores=True),
     Kind("nginx, TLS", _nginx_tls, rows=frozenset(("memory-tls",))),
     Kind("thoughtline, TLS", _tls, rows=frozenset(("memory-tls",)), restores=True),
     Kind("thoughtline, Messages", _claude, path=MESSAGES_PATH, rows=frozenset(("marks",)), restores=True),
@@ -224,9 +224,11 @@ KINDS: tuple[Kind, ...] = (
 
 
 class Process:
-    """Something that listens on a port, pinned to a core."""
+    """Something that listens on a port, pinned to cores."""
 
-    def __init__(self, name: str, command: list[str], port: int, core: int, folder: Path, authority: str = "") -> None:
+    def __init__(
+        self, name: str, command: list[str], port: int, *, cores: frozenset[int], folder: Path, authority: str = ""
+    ) -> None:
         self.name = name
         self.port = port
         self._log = folder / "log"
@@ -240,7 +242,7 @@ class Process:
                 stderr=log,
                 stdin=subprocess.DEVNULL,
                 env=environment,
-                preexec_fn=lambda: os.sched_setaffinity(0, {core}),
+                preexec_fn=lambda: os.sched_setaffinity(0, cores),
             )
         self.pid = self._process.pid
 
@@ -256,6 +258,10 @@ class Process:
             time.sleep(0.1)
         tail = self._log.read_text(errors="replace").strip().splitlines()[-3:]
         raise Unavailable(f"it did not start: {' | '.join(tail)[-400:]}")
+
+    def says(self, text: str) -> int:
+        """How often its log says this."""
+        return self._log.read_text(errors="replace").count(text)
 
     def pause(self) -> None:
         self._signal(signal.SIGSTOP)
@@ -283,9 +289,10 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def start_upstream(core: int, folder: Path) -> Process:
+def start_upstream(cores: frozenset[int], folder: Path) -> Process:
     port = free_port()
-    process = Process("direct", [sys.executable, "-m", "bench.load.upstream", str(port)], port, core, folder)
+    command = [sys.executable, "-m", "bench.load.upstream", str(port)]
+    process = Process("direct", command, port, cores=cores, folder=folder)
     process.wait()
     return process
 
@@ -294,9 +301,8 @@ def start(kind: Kind, place: Place) -> Process:
     """Start a proxy and wait until it listens. Raises `Unavailable` where it can't be had."""
     own = Path(tempfile.mkdtemp(dir=place.folder))
     ports = Ports(free_port(), place.upstream, place.secure, own)
-    process = Process(
-        kind.name, kind.command(ports), ports.port, core=place.core, folder=own, authority=str(place.authority)
-    )
+    authority = str(place.authority) if place.secure else ""
+    process = Process(kind.name, kind.command(ports), ports.port, cores=place.cores, folder=own, authority=authority)
     try:
         process.wait()
     except Unavailable:
