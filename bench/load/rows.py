@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Awaitable, Callable, Iterator
 from typing import NamedTuple
 
-from bench.load.bodies import CONVERSATIONS, Conversation, reasoning_in, request
+from bench.load.bodies import CONVERSATIONS, MODEL, Conversation, reasoning_in, request
 from bench.load.client import Answer, ask_many, ask_once, connect, get, open_many, post
 from bench.load.contenders import CHAT_PATH, MESSAGES_PATH, Kind, Process
 from bench.load.messages import messages_template
@@ -62,7 +62,7 @@ class Load:
         """Requests in the client's format, no two of them the same."""
         path = kind.path if kind else CHAT_PATH
         template_of = messages_template if path == MESSAGES_PATH else Conversation.template
-        template = template_of(conversation, is_streaming)
+        template = template_of(conversation, is_streaming).asking(kind.model if kind else MODEL)
 
         def make(_: int) -> bytes:
             self._sent += 1
@@ -79,7 +79,7 @@ class Load:
             await self.set("mode/whole")
             await ask_once(one.process.port, self.maker(kind, PLAIN)(0))
             return
-        if conversation is None:
+        if conversation is None or kind.path != CHAT_PATH:
             return
         await self.set("mode/turns")
         for turns in range(conversation.turns):
