@@ -29,7 +29,7 @@ CHAT_PATH = "/v1/chat/completions"
 MESSAGES_PATH = "/v1/messages"
 TENSORZERO_PATH = "/openai/v1/chat/completions"
 CACHE = Path(__file__).parents[2] / ".bench"
-LITELLM, TENSORZERO = "1.106.2", "2026.6.0"
+LITELLM, TENSORZERO, PORTKEY = "1.106.2", "2026.6.0", "1.15.2"
 START_SECONDS = 120.0
 
 _NGINX = """
@@ -132,8 +132,9 @@ class Kind(NamedTuple):
     measured of it.
 
     One that `translates` has a client and a provider of different formats: it can't be told any turns beforehand.
-    `model` is how clients name the model, where that is not its own name; `port_after` is what its log says before the
-    port, where it takes one of its own.
+    One that does not hear is told none either: it keeps nothing. `model` is how clients name the model, where that is
+    not its own name, `headers` what they send beside the usual, with UPSTREAM for the provider's port; `port_after` is
+    what its log says before the port, where it takes one of its own.
     """
 
     name: str
@@ -143,7 +144,9 @@ class Kind(NamedTuple):
     translates: bool = False
     path: str = CHAT_PATH
     rows: frozenset[str] = USUAL
+    hears: bool = True
     model: str = MODEL
+    headers: str = ""
     port_after: str = ""
 
     @property
@@ -229,6 +232,20 @@ def _tensorzero(ports: Ports) -> list[str]:
     return [str(_installed("tensorzero", TENSORZERO) / "python"), "-c", _START_TENSORZERO, str(config)]
 
 
+def _portkey(ports: Ports) -> list[str]:
+    """Its streams are answered with 500 here, so it has no rows of streams."""
+    home = CACHE / f"portkey-{PORTKEY}"
+    if not (home / "node_modules").exists():
+        if (npm := shutil.which("npm")) is None:
+            raise Unavailable("there is no npm to install it with")
+        print(f"installing Portkey {PORTKEY} into {home}, once", flush=True)
+        wanted = [npm, "install", "--no-audit", "--no-fund", "--prefix", str(home), f"@portkey-ai/gateway@{PORTKEY}"]
+        if (done := subprocess.run(wanted, capture_output=True, text=True, check=False)).returncode != 0:
+            raise Unavailable(f"npm could not install it: {done.stderr.strip().splitlines()[-1:]}")
+    program = home / "node_modules" / "@portkey-ai" / "gateway" / "build" / "start-server.js"
+    return ["node", str(program), "--headless", f"--port={ports.port}"]
+
+
 def _installed(name: str, version: str, extra: str = "") -> Path:
     """Where the programs of a package are, in an environment of its own, made once."""
     home = CACHE / f"{name}-{version}"
@@ -260,8 +277,17 @@ KINDS: tuple[Kind, ...] = (
         _tensorzero,
         path=TENSORZERO_PATH,
         rows=_QUICK,
+        hears=False,
         model=f"tensorzero::model_name::{MODEL}",
         port_after="serves at http://127.0.0.1:",
+    ),
+    Kind(
+        f"Portkey {PORTKEY}",
+        _portkey,
+        share=0.05,
+        rows=_QUICK - {"memory", "chunk", "first-byte", "first-byte-turns"},
+        hears=False,
+        headers="x-portkey-provider: openai\r\nx-portkey-custom-host: http://127.0.0.1:UPSTREAM/v1\r\n",
     ),
     Kind(f"LiteLLM {LITELLM}", _litellm, share=0.02, rows=_QUICK),
 )
