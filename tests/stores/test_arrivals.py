@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -320,6 +322,34 @@ async def test_the_file_of_a_process_that_is_gone_is_folded_and_removed(
     await one.save([turn(3)])
     for store in (one, two):
         assert [len(await found(store, number)) for number in (1, 2, 3)] == [1, 1, 1]
+
+
+async def test_the_log_of_a_file_is_shortened(file: File, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the thread, when it is long; what is in it is still found."""
+    monkeypatch.setattr(sqlite_arrivals, "MAX_LOG_BYTES", 100_000)
+    one, two = await file.open_idle(), await file.open_idle()
+    path = own_file(one)._path
+    log = path.with_name(path.name + "-wal")
+    for number in range(30):
+        await one.save([turn(number)])
+    before = log.stat().st_size
+    assert before > 100_000
+    own_file(one).shorten()
+    assert log.stat().st_size < 10_000
+    assert [len(await found(store, number)) for store in (one, two) for number in range(30)] == [1] * 60
+    assert await one.save([turn(30)]) is not None
+    own_file(one).shorten()
+    assert file.written[-1] == "loop"
+
+
+def test_a_process_is_known_to_have_ended_only_where_it_ran() -> None:
+    """Elsewhere its number may be another's, or nobody's."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    here = sqlite_arrivals._this_process().partition("@")[2]
+    assert sqlite_arrivals._lives(sqlite_arrivals._this_process())
+    assert not sqlite_arrivals._lives(f"{ended.pid}@{here}")
+    assert sqlite_arrivals._lives(f"{ended.pid}@elsewhere")
 
 
 async def test_a_file_that_is_not_folded_is_not_removed(file: File) -> None:

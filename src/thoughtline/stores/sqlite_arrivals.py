@@ -225,13 +225,15 @@ class ArrivalsFile:
         return bool(numbers) and numbers[0] <= folded
 
     def shorten(self) -> None:
-        """In the thread. The first to write after a checkpoint waits for the disk: that is to be the thread."""
+        """In the thread, for all of it: first without the lock, then what came meanwhile. The first to write after that
+        waits for the disk: the thread does."""
         log_file = self._path.with_name(self.name + "-wal")
         if not log_file.exists() or log_file.stat().st_size < MAX_LOG_BYTES:
             return
         with closing(connect(self._path, self._timeout_seconds)) as connection:
             connection.execute("PRAGMA synchronous = normal")
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             connection.execute("PRAGMA user_version = 1")
 
     def close(self) -> None:
@@ -261,13 +263,22 @@ def remove_folded(connection: sqlite3.Connection, files: Files, names: Iterable[
 
 
 def _this_process() -> str:
-    return f"{os.getpid()}@{socket.gethostname()}"
+    return f"{os.getpid()}@{_where()}"
+
+
+def _where() -> str:
+    """Where numbers of processes mean the same: a container has its own."""
+    try:
+        space = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        space = ""
+    return f"{socket.gethostname()} {space}"
 
 
 def _lives(process: str) -> bool:
     """Whether it may live: what runs on another machine, or in another container, can't be seen from here."""
-    number, _, host = process.partition("@")
-    if host != socket.gethostname() or sys.platform == "win32":
+    number, _, where = process.partition("@")
+    if where != _where() or sys.platform == "win32":
         return True
     try:
         os.kill(int(number), 0)
