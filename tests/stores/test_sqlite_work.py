@@ -74,20 +74,18 @@ async def test_what_goes_during_a_sweep_is_left_to_the_next(kept: Kept, monkeypa
     """Also where another process begins one before this one ends."""
     monkeypatch.setattr(sqlite_work, "SWEPT", 20)
     await kept.save(*range(LARGE))
-    gone = [list(range(number, number + 10)) for number in (0, 10)]
-    steps = []
-    for sweep, numbers in enumerate(gone):
+    afters: list[bytes | None] = []
+    for sweep, first in enumerate((0, 10)):
         kept.clock.advance(1)
-        for number in numbers:
+        for number in range(first, first + 10):
             await kept.store.delete(Filter(session=f"s{number}"))
         assert sqlite_work.begin_sweep(kept.database, sweep)
-        after = sqlite_work.sweep_some(kept.database, sweep, b"")
-        assert after is not None
-        steps.append(after)
-    for sweep, after in enumerate(steps):
-        more: bytes | None = after
+        afters.append(b"" if sweep else sqlite_work.sweep_some(kept.database, sweep, b""))
+    for sweep, after in enumerate(afters):
+        more = after
         while more is not None:
             more = sqlite_work.sweep_some(kept.database, sweep, more)
+        assert kept.rows("gone") == (0 if sweep else 20)
     pointers = "SELECT count(*) FROM lookups WHERE record NOT IN (SELECT seq FROM records)"
     (without_record,) = kept.database.execute(f"{pointers} AND record NOT IN (SELECT seq FROM gone)").fetchone()
     assert without_record == 0
