@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import secrets
 import sqlite3
 import time
@@ -128,8 +129,8 @@ class SqliteStore(DurableStore):
                 await self._open_writer().run(self._save_all, (rows, now))
             elif self._arrivals.are_many:
                 self._folder.wake()
-            elif self._folding is None:
-                self._folding = asyncio.get_running_loop().call_later(FOLD_SECONDS, self._folder.wake)
+            elif self._folding is None or self._arrivals.are_new:
+                self._fold_later()
             self._fails_to_write = False
             return saved or Saved.DURABLE
         except (StoreUnavailable, asyncio.CancelledError):
@@ -137,6 +138,13 @@ class SqliteStore(DurableStore):
             raise
         finally:
             self._is_slow_to_write = time.monotonic() - began > SLOW_SECONDS
+
+    def _fold_later(self) -> None:
+        """Of several processes, the first to come to it folds for all: then the others begin to wait again."""
+        if self._folding is not None:
+            self._folding.cancel()
+        seconds = FOLD_SECONDS * random.uniform(1.0, 1.5)
+        self._folding = asyncio.get_running_loop().call_later(seconds, self._folder.wake)
 
     async def _find(self, tenant: str, digests: Iterable[bytes], now: float) -> list[Hit]:
         self._arrivals.take(await self._read_quickly(self._read_arrivals))

@@ -305,6 +305,11 @@ class Arrivals:
         return sum(map(len, self._by_number.values()))
 
     @property
+    def are_new(self) -> bool:
+        """Whether all that this process saved before the latest is folded."""
+        return self.own is not None and len(self._by_number.get(self.own.name, ())) == 1
+
+    @property
     def are_many(self) -> bool:
         """Whether they are better folded now than later."""
         return self.own is not None and len(self.own) >= MANY
