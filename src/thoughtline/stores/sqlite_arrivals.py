@@ -3,7 +3,7 @@
     save ─▶ append      on the loop, one statement that is a transaction, in a file where no other process writes
     arrivals ─▶ fold    in the thread, of all processes, many at once: by itself a record is written to about 14 pages
 
-What is appended is committed: it survives `kill -9`, and every process finds it (docs/decisions/0061). The table
+What is appended is committed: it survives `kill -9`, and every process finds it (docs/decisions/0059). The table
 `writers` names the files, and says up to which number each was folded, in the transaction that folded it.
 """
 
