@@ -324,6 +324,30 @@ async def test_the_file_of_a_process_that_is_gone_is_folded_and_removed(
         assert [len(await found(store, number)) for number in (1, 2, 3)] == [1, 1, 1]
 
 
+async def test_what_was_saved_is_folded_soon(file: File, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By itself."""
+    monkeypatch.setattr(sqlite, "FOLD_SECONDS", 0.001)
+    store = await file.open()
+    await store.save([turn(1)])
+    while not file.rows("records"):
+        await asyncio.sleep(0)
+
+
+async def test_the_first_of_several_processes_folds_for_all(file: File) -> None:
+    """One whose saves another has folded waits again from its next save on, and no longer with each that follows."""
+    one, two = await file.open_idle(), await file.open_idle()
+    waiting = []
+    for number in range(4):
+        await one.save([turn(number)])
+        waiting.append(one._folding)
+        if number == 1:
+            await two._fold()
+    first, second, third, fourth = waiting
+    assert (first is second, second is third, third is fourth) == (True, False, True)
+    assert second is not None
+    assert second.cancelled()
+
+
 async def test_the_log_of_a_file_is_shortened(file: File, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the thread, when it is long; what is in it is still found."""
     monkeypatch.setattr(sqlite_arrivals, "MAX_LOG_BYTES", 100_000)
