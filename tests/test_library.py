@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import httpx
 import pytest
 
+import thoughtline
 from tests.clients.apps import APPS, KEY, Setup, converse
 from tests.clients.test_sdks import Row, check_whole
 from tests.clients.upstreams import start
@@ -23,7 +24,10 @@ Json: TypeAlias = dict[str, Any]
 
 TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
 USER = {"role": "user", "content": "How is the weather?"}
-HERE = ("In one line", "A line", "Anthropic", "Google", "Handing a conversation over", "Your own HTTP client")
+HERE = (
+    *("In one line", "Every client of the process", "What it did", "A line", "Anthropic", "Google"),
+    *("Handing a conversation over", "Your own HTTP client"),
+)
 CORE = ("Audit", "Without a store of ours")
 FRAMEWORKS = ("LangChain", "LangGraph", "pydantic-ai", "LlamaIndex", "OpenAI Agents SDK", "LiteLLM")
 
@@ -76,6 +80,27 @@ def test_a_client_of_an_example_remembers(
     app: Any = APPS[row.app](Setup(upstream.url, row.model, "strips", "whole", row.extra))
     app.client = example(title)["client"]
     check_whole(upstream, converse(app))
+
+
+def test_a_client_that_is_made_later(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """After the one line of the example, any client remembers."""
+    row = Row("openai-chat", "deepseek", "deepseek-v4-pro")
+    upstream = start(row.simulator)
+    example("Every client of the process")
+    try:
+        check_whole(upstream, converse(APPS[row.app](Setup(upstream.url, row.model, "strips", "whole", row.extra))))
+    finally:
+        thoughtline.uninstall()
+
+
+def test_what_it_did(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The example prints it twice: as the call ends, and in words."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{start('deepseek').url}/v1")
+    example("What it did")
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "ok passed on"
+    assert second.endswith("200 ok upstream/deepseek-v4-pro  passed on")
 
 
 async def test_a_clients_own_requests(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_public_names_are_these() -> None:
         *("Finding", "audit", "ReplayAudit", "ReplayContract", "ReplayViolation", "audit_replay", "replay_contract_of"),
         *("ReasoningDetails", "ReasoningItem", "merge_stream_details"),
         *("Correction", "Refusal", "classify", "learn"),
-        *("Line", "remember", "AsyncExchange", "SyncExchange", "LineReport"),
+        *("Line", "remember", "install", "uninstall", "last", "AsyncExchange", "SyncExchange", "LineReport"),
         *("AskedAddress", "read_address", "provider_of", "account_of", "tenant_of", "session_of"),
         *("Replayer", "Destination", "ContractBook", "Lessons", "Prepared", "Watch", "StreamWatch"),
         *("StoreSettings", "open_store"),

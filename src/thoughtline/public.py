@@ -6,7 +6,16 @@ from thoughtline.contract_book import ContractBook
 from thoughtline.credentials import account_of, tenant_of
 from thoughtline.formats import FORMATS, Wire
 from thoughtline.lessons import Lessons
-from thoughtline.line import AsyncExchange, Line, LineReport, SyncExchange, remember
+from thoughtline.line import (
+    AsyncExchange,
+    Line,
+    LineReport,
+    SyncExchange,
+    install,
+    last,
+    remember,
+    uninstall,
+)
 from thoughtline.outgoing import AskedAddress, provider_of, read_address
 from thoughtline.prepared import Prepared
 from thoughtline.preserver import (
@@ -138,6 +147,8 @@ __all__ = [
     "extract_from_tool_calls",
     "extract_thought_signature_from_part",
     "fold",
+    "install",
+    "last",
     "learn",
     "merge_stream_details",
     "needs",
@@ -153,4 +164,5 @@ __all__ = [
     "resolve",
     "session_of",
     "tenant_of",
+    "uninstall",
 ]

@@ -42,7 +42,7 @@ def check_cut(line: Line, client: Any, store_url: str) -> None:
     gc.collect()
     left = [thing for thing in gc.get_objects() if isinstance(thing, (SyncExchange, AsyncExchange))]
     assert left == []
-    assert [one for one in client._transport._inner._pool.connections if not one.is_idle()] == []
+    assert [one for one in client._transport._pool.connections if not one.is_idle()] == []
     tasks = run(_others()).result()
     line.close()
     assert not [task for task in tasks if "Engine" in task.get_coro().__qualname__]

@@ -163,7 +163,7 @@ def test_what_a_client_was_made_with_stays(line: Line) -> None:
     inner = client._transport_for_url(httpx2.URL("https://api.deepseek.com/"))
     line.remember(client)
     around: Any = client._transport_for_url(httpx2.URL("https://api.deepseek.com/"))
-    assert around._inner is inner
+    assert around.inner is inner
     line.remember(client)
     assert client._transport_for_url(httpx2.URL("https://api.deepseek.com/")) is around
     assert client.timeout == httpx2.Timeout(7)
