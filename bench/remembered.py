@@ -23,7 +23,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from thoughtline import ContractBook, Destination, Identity, Lessons, Replayer, Watch, open_store
+from thoughtline.core import Destination, Identity
+from thoughtline.engine import ContractBook, Lessons, Replayer, Watch, open_store
 from thoughtline.prepared import Prepared
 from thoughtline.stores import StoreSettings
 from thoughtline.values.outcome import Outcome

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import httpx
 import pytest
@@ -18,7 +18,7 @@ from tests.clients.test_sdks import Row, check_whole
 from tests.clients.upstreams import start
 from tests.examples import blocks, example
 from tests.sim.served_simulators import served
-from thoughtline import Line
+from thoughtline import Line, audit
 
 Json: TypeAlias = dict[str, Any]
 
@@ -135,6 +135,20 @@ def test_the_audit_names_what_would_be_refused(capsys: pytest.CaptureFixture[str
     message = {"role": "assistant", "content": "", "tool_calls": [call]}
     example("Audit", body=request(*forgetful(message)))
     assert "missing /messages/1" in capsys.readouterr().out
+
+
+def test_a_body_in_any_form() -> None:
+    """Bytes, text or a dictionary; anything else is named."""
+    call = {"id": "a", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+    body = request(*forgetful({"role": "assistant", "content": "", "tool_calls": [call]}))
+    found = audit(body, "deepseek")
+    assert found
+    assert audit(body.decode(), "deepseek") == audit(json.loads(body), "deepseek") == found
+    with pytest.raises(TypeError, match="JSON is bytes, text, a dictionary or a list, not int"):
+        audit(cast(bytes, 5), "deepseek")
+    line = Line("memory://")
+    url = "https://api.deepseek.com/v1/chat/completions"
+    assert json.loads(line.begin_sync("POST", url, {}, json.loads(body)).body)["model"] == "deepseek-v4-pro"
 
 
 def test_the_core_needs_no_store() -> None:

@@ -15,7 +15,9 @@ import openai
 import pytest
 
 from tests.line.chats import HEADERS, PATH, Answer, Told, events, request, streamed
-from thoughtline import AsyncExchange, Line, SyncExchange, open_store
+from thoughtline import Line
+from thoughtline.engine import open_store
+from thoughtline.line import AsyncExchange, SyncExchange
 from thoughtline.line.background import run
 from thoughtline.stores import Filter
 

@@ -30,7 +30,8 @@ from tests.line.chats import (
     streamed,
     whole,
 )
-from thoughtline import Line, Replayer, Watch
+from thoughtline import Line
+from thoughtline.engine import Replayer, Watch
 from thoughtline.line.door import ReplayLine
 from thoughtline.line.exchange import ExchangeState
 

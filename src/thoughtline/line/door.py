@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote
 
 from thoughtline.credentials import account_of, credentials_of, is_signed, tenant_of
+from thoughtline.formats.json_text import json_given
 from thoughtline.formats.weighing import check_weight
 from thoughtline.line.background import leave_behind, lock, run, wait_for
 from thoughtline.line.clients import http_clients
@@ -35,6 +36,7 @@ from thoughtline.values.turns import FormatName
 from thoughtline.watching import log_problem
 
 Headers: TypeAlias = Mapping[str, str] | Mapping[bytes, bytes] | Iterable[tuple[bytes, bytes]]
+Body: TypeAlias = bytes | str | dict[str, Any]
 Client = TypeVar("Client")
 OnExchange = TypeVar("OnExchange", bound=Listener)
 
@@ -116,13 +118,13 @@ class ReplayLine:
 
     # --- for authors of frameworks ------------------------------------------------------------------------------------
 
-    async def begin(self, method: str, url: str, headers: Headers, body: bytes) -> AsyncExchange:
+    async def begin(self, method: str, url: str, headers: Headers, body: Body) -> AsyncExchange:
         """A request that is about to be sent. What is no request of a known format goes out as it came."""
-        return await self.begin_at(_address_of(method, url), url, headers=headers, body=body)
+        return await self.begin_at(_address_of(method, url), url, headers=headers, body=json_given(body))
 
-    def begin_sync(self, method: str, url: str, headers: Headers, body: bytes) -> SyncExchange:
+    def begin_sync(self, method: str, url: str, headers: Headers, body: Body) -> SyncExchange:
         """The same for code without a loop."""
-        return self.begin_at_sync(_address_of(method, url), url, headers=headers, body=body)
+        return self.begin_at_sync(_address_of(method, url), url, headers=headers, body=json_given(body))
 
     async def begin_at(self, address: AskedAddress | None, url: str, *, headers: Headers, body: bytes) -> AsyncExchange:
         """A request whose address was read already."""
