@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import thoughtline
 from thoughtline import providers
 from thoughtline.formats import FORMATS
+from thoughtline.providers.refusals import RefusalTemplate
 from thoughtline.replay import rules
 from thoughtline_sim.simulators import SIMULATORS
 
@@ -83,6 +84,8 @@ def _members(value: Any, name: str) -> list[tuple[str, Any]]:
     if isinstance(value, dict):
         return [(name, inner) for inner in (*value.keys(), *value.values())]
     fields = getattr(value, "_fields", None) or getattr(value, "__struct_fields__", None)
+    if isinstance(value, RefusalTemplate):
+        return [("sentence", value.sentence)]
     if fields and not isinstance(value, type):
         return [(field, getattr(value, field, None)) for field in fields]
     if isinstance(value, (tuple, list, set, frozenset)):
@@ -131,9 +134,9 @@ def _tables() -> dict[tuple[str, str], list[str]]:
     rows = (*providers.PROVIDERS, providers.UNLISTED)
     contracts = [contract for row in rows for contract in row.contracts]
     return {
-        ("thoughtline.providers", "row.hosts"): [row.hosts for row in rows],
-        ("thoughtline.providers", "row.models"): [row.models for row in rows],
-        ("thoughtline.providers", "row.wanted_models"): [row.wanted_models for row in rows],
+        ("thoughtline.providers.table", "row.hosts"): [row.hosts for row in rows],
+        ("thoughtline.providers.table", "row.models"): [row.models for row in rows],
+        ("thoughtline.providers.table", "row.wanted_models"): [row.wanted_models for row in rows],
         ("thoughtline.preserver", "models"): [models for row in rows for models, _ in row.asks],
         ("thoughtline.providers.row", "row.models"): [one.models for row in rows for one in row.rows],
         ("thoughtline.clients", "contract.thinks_if_asked"): [one.thinks_if_asked for one in contracts],
@@ -142,6 +145,8 @@ def _tables() -> dict[tuple[str, str], list[str]]:
         ("thoughtline.providers.knobs", "self.models"): [knob.models for one in contracts for knob in one.knobs],
         ("thoughtline.gateway.model_lists", "wire.models.path"): [wire.models.path for wire in FORMATS.values()],
         ("thoughtline.healing", "sent.contract.forces_any"): [one.forces_any for one in contracts],
+        ("thoughtline.verify.checks", "contract.forces_any"): [one.forces_any for one in contracts],
+        ("thoughtline.verify.checks", "sampling.never"): [one.sampling.never for one in contracts],
         ("thoughtline.replay.settling", "contract.forces_any"): [one.forces_any for one in contracts],
         ("thoughtline.translation.asking", "contract.forces_any"): [one.forces_any for one in contracts],
         ("thoughtline.replay.settling", "sampling.never"): [one.sampling.never for one in contracts],
@@ -157,6 +162,7 @@ def _tables() -> dict[tuple[str, str], list[str]]:
         ("thoughtline.translation.requests", "contract.forms.sees"): [one.forms.sees for one in contracts],
         ("thoughtline.translation.tools", "fitting"): [one.forms.names for one in contracts],
         ("thoughtline.replay.setting_refusals", "refused"): [],  # escaped words of a sentence
+        ("thoughtline.replay.setting_refusals", "words"): [],
         # A test of its author's own against his own models.
         ("thoughtline.commands.handoff_eval", "check.matches"): [],
         ("thoughtline.commands.handoff_eval", "check.recalls"): [],

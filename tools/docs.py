@@ -11,6 +11,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 from msgspec import Struct
@@ -19,9 +20,11 @@ from msgspec.structs import fields
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.clients import CLIENTS, DEFAULT_URL, Client, address_of, fill_words, lines_of
 from thoughtline.commands.parser import parser
+from thoughtline.facts.listing import listed
+from thoughtline.facts.sheets import written as sheets_of_facts
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.admin.table import TABLE
-from thoughtline.providers import CONTRACTS, DIALECTS, Contract, host_named
+from thoughtline.providers import BUILT_IN, CONTRACTS, DIALECTS, Contract, host_named
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.thinking import BUDGETS
 from thoughtline.replay.rules import RULES
@@ -42,6 +45,7 @@ from thoughtline_sim.exchange import Simulator
 from thoughtline_sim.script import WORDS
 from thoughtline_sim.simulators import SIMULATORS
 from tools.listed_changes import NOT_PUT_BACK, REWRITTEN, SHOWN_BY_THE_REQUEST
+from tools.verified import kept
 
 DOCS = Path(__file__).parents[1] / "docs"
 NOTE = "<!-- Made by `make docs`. Change the code, not this file. -->"
@@ -172,7 +176,31 @@ def contracts() -> str:
         "back in the member that the server's own answers use, whatever this table says. What a client keeps stays "
         "where it is."
     )
-    return "\n".join([f"{NOTE}\n# Contracts\n", text, "", head, *rows, efforts()])
+    return "\n".join([f"{NOTE}\n# Contracts\n", text, "", head, *rows, ages(), efforts()])
+
+
+def ages() -> str:
+    """How old the facts of each provider are, counted from the day on which the newest of them was read."""
+    sheets = sheets_of_facts(BUILT_IN)
+    newest = date.fromisoformat(max(one.read for one in listed(sheets, date.max) if len(one.read) == 10))
+    every = list(listed(sheets, newest))
+    rows = []
+    for row in BUILT_IN.rows:
+        own = [one for one in every if row.name in (one.name, sheets[one.kind][one.name].get("provider"))]
+        contracts = {contract.name for contract in row.contracts}
+        own += [one for one in every if one.kind == "contracts" and one.name in contracts and one not in own]
+        read = sorted(one.read for one in own if one.read)
+        unverified = sum(not one.read for one in own)
+        rows.append(f"| `{row.name}` | {len(own)} | {unverified} | {read[0] if read else '—'} |")
+    return "\n".join(
+        [
+            "\n## How old these facts are\n",
+            f"The newest was read on {newest}. `thoughtline facts list` has each with its source and its age today; "
+            "[facts](facts.md) says how to correct one.\n",
+            "| provider | facts | unverified | oldest |\n|---|---|---|---|",
+            *rows,
+        ]
+    )
 
 
 def _source(row: Contract) -> str:
@@ -315,6 +343,27 @@ def _provider_row(name: str) -> str:
     return f"| `{name}` | {also} | {address} | {faces} | {row.auth} |"
 
 
+def verified() -> str:
+    """What was proved with a real key, by whom it could be: maintainers with keys of their own."""
+    seen = kept()
+    by_provider: dict[str, list[str]] = {}
+    for name, entry in seen.items():
+        provider, _, rest = name.partition("/")
+        differs = ", ".join(entry["differs"]) or "nothing"
+        by_provider.setdefault(provider, []).append(f"| {rest} | {entry['day']} | {entry['agrees']} | {differs} |")
+    rows = []
+    for name in PROVIDERS:
+        rows += [f"| `{name}` {row}" for row in by_provider.get(name, ["| | never | | |"])]
+    text = (
+        "What maintainers have proved with a key of their own, by `make verify`: the day, how many facts were as "
+        "believed, and which were not. `never` means that nobody has: the facts then rest on the sources in "
+        "[contracts](contracts.md), and on the simulators, which are written from the same pages.\n\n"
+        "With a key of yours, `thoughtline verify PROVIDER` proves them for you ([facts](facts.md#verify)).\n"
+    )
+    head = "| provider | model and format | day | as believed | differs |\n|---|---|---|---|---|"
+    return "\n".join([f"{NOTE}\n# Verified\n", text, head, *rows, ""])
+
+
 def efforts() -> str:
     """How much to think, in every model's own terms."""
     words = [f"| `{word}` | {tokens:,} |" for word, tokens in BUDGETS.items()]
@@ -384,6 +433,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "clients.md": clients,
     "contracts.md": contracts,
     "settings.md": settings,
+    "verified.md": verified,
 }
 PARTS: dict[tuple[str, str], Callable[[], str]] = {
     ("admin.md", "addresses"): addresses,

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.catalogue import listed
 from thoughtline.formats import FORMATS, USUAL, Wire
 from thoughtline.formats.json_text import json_given
 from thoughtline.providers import canonical_name
@@ -63,7 +63,7 @@ def guess_format(request: bytes, provider: str = "") -> FormatName:
     likeliest = max(scores, key=lambda name: scores[name])
     if scores[likeliest]:
         return likeliest
-    row = PROVIDERS.get(canonical_name(provider))
+    row = listed().get(canonical_name(provider))
     return row.formats[0] if row is not None and len(row.formats) == 1 else USUAL.name
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Literal
 
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 
 from thoughtline import providers
 from thoughtline.formats import FORMATS
-from thoughtline.providers import AuthStyle, Held, ProviderRow
+from thoughtline.providers import AuthStyle, FactTable, Held, ProviderRow
 from thoughtline.providers.row import Door, TemplateAt
 from thoughtline.values.turns import FormatName
 
@@ -115,7 +116,18 @@ def built_in(row: ProviderRow) -> Provider:
     )
 
 
-PROVIDERS: dict[str, Provider] = {row.name: built_in(row) for row in providers.PROVIDERS if row.formats}
+@functools.lru_cache(2)
+def _listed_in(table: FactTable) -> dict[str, Provider]:
+    return {row.name: built_in(row) for row in table.rows if row.formats}
+
+
+PROVIDERS: dict[str, Provider] = _listed_in(providers.BUILT_IN)
+"""The providers of the package."""
+
+
+def listed() -> dict[str, Provider]:
+    """The providers of the table of facts in use."""
+    return _listed_in(providers.facts())
 
 
 def auth_for(provider: Provider, format: FormatName) -> AuthStyle:

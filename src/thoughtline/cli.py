@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -25,10 +26,18 @@ def program() -> NoReturn:
     takes itself apart, CPython before 3.14 aborts ("PyGILState_Release: thread state must be current"), and a command
     that did its work would end by SIGABRT. Every command has closed what it opened when it returns.
     """
+    _replace_what_can_not_be_shown()
     status = main()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
+
+
+def _replace_what_can_not_be_shown() -> None:
+    """On Windows a pipe takes the characters of a code page only: an arrow in a report must not end the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

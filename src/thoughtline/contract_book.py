@@ -6,7 +6,7 @@ from msgspec.structs import asdict, replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.lessons import Lessons
-from thoughtline.providers import CONTRACTS, UNKNOWN, Contract, Dialect, Rung
+from thoughtline.providers import UNKNOWN, Contract, Dialect, Rung, facts
 from thoughtline.replay.detection import host_of, resolve, with_tools
 from thoughtline.replay.plans import Policy
 from thoughtline.replay.restoring import inheriting
@@ -71,5 +71,5 @@ def _changed(found: Contract, override: Contract | None) -> Contract:
     """What settings change of a row, and nothing else: detection has made the row fit its host."""
     if override is None:
         return found
-    row = CONTRACTS[found.name]
+    row = facts().contracts[found.name]
     return replace(found, **{name: value for name, value in asdict(override).items() if value != getattr(row, name)})

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import msgspec
 from litellm.integrations.custom_logger import CustomLogger
 
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.catalogue import listed
 from thoughtline.credentials import account_of, tenant_of
 from thoughtline.formats import USUAL
 from thoughtline.line import AsyncExchange, Line, SyncExchange
@@ -245,7 +245,7 @@ def _request_of(kwargs: Json) -> _ChatRequest | None:
         messages, model = kwargs.get("messages"), str(kwargs.get("model") or "")
         prefix, _, rest = model.partition("/")
         name = canonical_name(str(kwargs.get("custom_llm_provider") or (prefix if rest else "")))
-        row = PROVIDERS.get(name)
+        row = listed().get(name)
         if not messages or name in _TRANSLATED:
             return None
         model = rest if rest and canonical_name(prefix) == name else model
@@ -254,8 +254,11 @@ def _request_of(kwargs: Json) -> _ChatRequest | None:
         key = str(kwargs.get("api_key") or "")
         destination = Destination(server.provider, server.endpoint, model, USUAL.name, account_of(key))
         members = {member: kwargs[member] for member in _PASSED_ON if kwargs.get(member) is not None}
-        if end_user := _metadata(kwargs).get("user_api_key_end_user_id"):
+        metadata = _metadata(kwargs)
+        if end_user := metadata.get("user_api_key_end_user_id"):
             members.setdefault("user", str(end_user))
+        if user_id := metadata.get("user_id"):
+            members["metadata"] = {"user_id": str(user_id)}
         body = json_of({"model": model, "messages": messages, **members})
         return _ChatRequest(destination, Identity(_tenant(kwargs, key), _session(kwargs)), body, _opening(body))
     except Exception as problem:

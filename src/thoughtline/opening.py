@@ -5,18 +5,24 @@ from __future__ import annotations
 from thoughtline.catalogue import Provider
 from thoughtline.contract_book import ContractBook
 from thoughtline.lessons import Lessons
-from thoughtline.providers import CONTRACTS, DIALECTS, Contract
+from thoughtline.providers import BUILT_IN, Contract, facts, use
 from thoughtline.settings import Settings
 
 
 def contract_book(settings: Settings, lessons: Lessons) -> ContractBook:
-    """The contracts as the settings have them."""
+    """The contracts as the settings have them. From now on the process goes by their table of facts."""
+    go_by(settings)
     fixed = {name: found for name, row in settings.providers.items() if (found := _fixed(row)) is not None}
-    kept_in = {name: DIALECTS[row.dialect] for name, row in settings.providers.items() if row.dialect}
+    kept_in = {name: facts().dialects[row.dialect] for name, row in settings.providers.items() if row.dialect}
     replay = settings.replay
     return ContractBook(lessons, settings.contracts, fixed, replay.on_miss, kept_in, inherits=replay.miss == "inherit")
 
 
+def go_by(settings: Settings) -> None:
+    """Have the process go by the facts of its settings."""
+    use(settings.table or BUILT_IN)
+
+
 def _fixed(provider: Provider) -> Contract | None:
     """The contract that a provider's settings name."""
-    return CONTRACTS[provider.contract] if provider.contract is not None else None
+    return facts().contracts[provider.contract] if provider.contract is not None else None

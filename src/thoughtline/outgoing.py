@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from thoughtline.catalogue import PROVIDERS, Provider
+from thoughtline.catalogue import Provider, listed
 from thoughtline.formats import FORMATS
 from thoughtline.formats.paths import Action, is_version
 from thoughtline.providers import host_at
@@ -65,15 +65,15 @@ def provider_of(url: str) -> str:
     return found.name if found is not None else UNLISTED
 
 
-def server_of(address: AskedAddress, providers: Iterable[Provider] = tuple(PROVIDERS.values())) -> Server:
+def server_of(address: AskedAddress, providers: Iterable[Provider] | None = None) -> Server:
     """The provider that has this base for this format; else whoever is at the host, with the base as its endpoint."""
     base = _compared(address.base)
-    for provider in providers:
+    for provider in listed().values() if providers is None else providers:
         endpoint = provider.bases.get(address.format, provider.base_url)
         if endpoint and address.format in provider.formats and _compared(endpoint) == base:
             return Server(provider.name, endpoint)
     name = provider_of(address.base)
-    known = PROVIDERS.get(name)
+    known = listed().get(name)
     # All places of a located provider are one endpoint, as the gateway has it.
     return Server(name, known.base_url if known is not None and known.is_located else address.base)
 

@@ -283,7 +283,8 @@ class Replayer:
             again = await self.work_for(prepared.body)(partial(planned, amended))
         except (DecodeError, EncodeError):
             return None
-        return None if again.body == prepared.body else again
+        is_same = again.body == prepared.body and again.refused_betas == prepared.refused_betas
+        return None if is_same else again
 
     def read_refusal(self, prepared: Prepared, status: int, answer: bytes) -> Refusal | None:
         """What an error is about, for people."""

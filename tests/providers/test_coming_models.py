@@ -6,6 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from thoughtline import providers
 from thoughtline.providers.thinking import knob_for
@@ -77,7 +78,7 @@ def behaviour(line: Line, model: str) -> dict[str, Any]:
     sampling = contract.sampling
     return {
         "contract": contract,
-        "knob": knob_for(contract, model)._replace(models=""),
+        "knob": replace(knob_for(contract, model), models=""),
         "takes no sampling": re.search(sampling.never, lowered) is not None,
         "can be made to call some tool": re.search(contract.forces_any, lowered) is not None,
         "doors": [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from thoughtline.auditing import audit
 from thoughtline.codecs import FormatReasoningCodec, codec_for
 from thoughtline.healing import Sent, heal
 from thoughtline.preserver import requires_reasoning_preservation
-from thoughtline.providers import CONTRACTS, PROVIDERS, Dialect, canonical_name, refusals
+from thoughtline.providers import CONTRACTS, PROVIDERS, Dialect, FactTable, canonical_name, refusals
 from thoughtline.providers.contract import PRESENCE, Contract, unverified
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.refusals import says
@@ -65,8 +66,12 @@ TARGET = Destination("acme", "", "roadrunner-1", "openai_chat")
 
 
 @pytest.fixture(autouse=True)
-def acme(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(providers, "PROVIDERS", (*PROVIDERS, ACME))
+def acme() -> Iterator[None]:
+    built_in = providers.BUILT_IN
+    table = FactTable((*PROVIDERS, ACME), built_in.unlisted, further=built_in.further, dialects=built_in.dialects)
+    providers.use(table)
+    yield
+    providers.use(built_in)
 
 
 def test_the_gateway_knows_a_new_row() -> None:

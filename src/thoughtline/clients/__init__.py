@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from thoughtline import providers
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.catalogue import listed
 from thoughtline.clients import editors, further_agents, libraries, open_agents, terminal
 from thoughtline.clients.row import CHAT, FormatSetup
 from thoughtline.clients.row import Client as Client
@@ -59,12 +59,15 @@ CLIENTS: tuple[Client, ...] = (
     libraries.ANTHROPIC_SDK,
     libraries.GOOGLE_SDK,
     libraries.LITELLM,
+    libraries.LLM,
     libraries.OPEN_WEBUI,
 )
 
 
-MODELS: dict[str, str] = dict(sorted((row.name, row.example_model) for row in providers.PROVIDERS if row.example_model))
-"""A model of each provider, for a user who names none."""
+def example_models() -> dict[str, str]:
+    """A model of each provider, for a user who names none."""
+    return dict(sorted((row.name, row.example_model) for row in providers.facts().rows if row.example_model))
+
 
 _LISTS = (
     "This provider's answers have a list in `content`. If a client stops there, or shows `[object Object]`, have it "
@@ -110,14 +113,14 @@ def address_of(
     if provider is None and model is not None and "/" in model:
         return Address(root, model, context or _context_of(model))
     chosen = provider or client.provider
-    named = model or MODELS.get(chosen, "MODEL")
+    named = model or example_models().get(chosen, "MODEL")
     return Address(f"{root}/{chosen}", named, context or _context_of(named))
 
 
 def _context_of(model: str) -> int | None:
     """How many tokens a model takes, where its row tells: clients guess wrongly there."""
     name = model.rpartition("/")[2].lower()
-    every = (context for row in providers.PROVIDERS for context in row.contexts)
+    every = (context for row in providers.facts().rows for context in row.contexts)
     return next((context.tokens for context in every if name.startswith(context.beginning)), None)
 
 
@@ -207,7 +210,7 @@ def notes_of(client: Client, address: Address, key: str = KEY) -> list[str]:
 def _provider_at(address: Address) -> tuple[str, str]:
     """A provider and its own name of the model: by the address, else by the model."""
     named = address.base.rpartition("/")[2]
-    if named in PROVIDERS or "/" not in address.model:
+    if named in listed() or "/" not in address.model:
         return canonical_name(named), address.model
     provider, _, name = address.model.partition("/")
     return canonical_name(provider), name

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.text import Text
 
 from thoughtline.auditing import audit
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.catalogue import listed
 from thoughtline.clients.session_files import SessionRequest, session_requests, why_untold
 from thoughtline.commands.admin_client import AdminClient, add_gateway_options
 from thoughtline.commands.options import read_settings
@@ -79,8 +79,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         located = audited(_inputs(options), options)
     except (OSError, ThoughtlineError) as error:
-        remedy = getattr(error, "remedy", "")
-        sys.stderr.write(f"thoughtline audit: {options.file}: {error} {remedy}".rstrip() + "\n")
+        why = error.strerror if isinstance(error, OSError) else f"{error} {getattr(error, 'remedy', '')}".rstrip()
+        sys.stderr.write(f"thoughtline audit: {options.file}: {why}\n")
         return UNREADABLE
     if options.json:
         sys.stdout.write(as_json(located))
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
 
 def check_provider(options: argparse.Namespace) -> None:
     """Raises for a provider that is neither built in nor in the settings."""
-    if not options.provider or canonical_name(options.provider) in PROVIDERS:
+    if not options.provider or canonical_name(options.provider) in listed():
         return
     known = read_settings(options, Flags()).providers
     if canonical_name(options.provider) not in known:

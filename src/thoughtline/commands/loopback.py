@@ -11,7 +11,7 @@ from typing import Any
 import uvicorn
 from msgspec.structs import replace
 
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.catalogue import listed
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.client_keys import NoKeys
 from thoughtline.gateway.journal import Journal
@@ -39,7 +39,7 @@ async def listening(app: Any) -> AsyncIterator[str]:
 
 def gateway_before(addresses: Mapping[str, str], default: str | None = None) -> Gateway:
     """A gateway whose providers, by name, are at these addresses, with a memory that ends with it."""
-    moved = {name: replace(PROVIDERS[name], base_url=url, bases={}) for name, url in addresses.items()}
+    moved = {name: replace(listed()[name], base_url=url, bases={}) for name, url in addresses.items()}
     return gateway_for(Settings(providers=moved, default_provider=default))
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import get_args
 
+from thoughtline.opening import go_by
 from thoughtline.settings import FILE_NAME, FILE_VARIABLE, Flags, Settings, home_folder, load_settings
 from thoughtline.terminal import LogFormat, LogOptions, is_coloured
 
@@ -68,4 +69,6 @@ def flags_of(options: argparse.Namespace) -> Flags:
 
 def read_settings(options: argparse.Namespace, flags: Flags | None = None) -> Settings:
     """As the command line has them. A command whose options of the same names mean something else gives its flags."""
-    return load_settings(options.config, os.environ, flags_of(options) if flags is None else flags, home_folder())
+    settings = load_settings(options.config, os.environ, flags_of(options) if flags is None else flags, home_folder())
+    go_by(settings)
+    return settings

@@ -35,6 +35,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("service", "start the gateway at every login, or no longer", "service"),
     Command("doctor", "check settings, store and providers, and say how to fix what is wrong", "doctor.report"),
     Command("explain", "show what happened to a request, and why", "explain"),
+    Command("facts", "list what is believed of models and hosts, from where and since when; update it", "facts"),
+    Command("verify", "prove with your own key what is believed of a provider's model", "verify"),
     Command("cache", "show what is remembered, or delete it", "cache"),
     Command("keys", "manage the gateway's own client keys", "keys"),
     Command("eval", "measure what checkpoints do for a model that takes over", "handoff_eval"),
@@ -63,7 +65,8 @@ class Parser(argparse.ArgumentParser):
         if choice is not None:
             return _meant(choice["word"], [str(word) for action in self._actions for word in action.choices or ()])
         if message.startswith("unrecognized arguments: -"):
-            return _meant(message.rpartition(" ")[2].partition("=")[0], self._option_string_actions)
+            options = [one for one in self._option_string_actions if one not in ("-h", "--help")]
+            return _meant(message.rpartition(" ")[2].partition("=")[0], options)
         return ""
 
 

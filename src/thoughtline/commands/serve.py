@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from thoughtline.addresses import own_url, server_url
-from thoughtline.catalogue import PROVIDERS
-from thoughtline.clients import DEFAULT_URL, MODELS, Address, key_variables
+from thoughtline.catalogue import listed
+from thoughtline.clients import DEFAULT_URL, Address, example_models, key_variables
 from thoughtline.commands.options import add_log_options, add_server_options, flags_of, log_options
 from thoughtline.gateway.admin_token import FILE_NAME, admin_token
 from thoughtline.gateway.checking import check_start
@@ -146,7 +146,7 @@ def start_sim(name: str) -> RunningSim:
 def _provider_of(name: str) -> str:
     """Some providers have a simulator for each generation: `deepseek-r1`, `gemini-2.5`."""
     whole = canonical_name(name)
-    return whole if whole in PROVIDERS else canonical_name(name.partition("-")[0])
+    return whole if whole in listed() else canonical_name(name.partition("-")[0])
 
 
 def to_paste(url: str, model: str) -> str:
@@ -184,7 +184,7 @@ def show_banner(
     store_works: bool = True,
 ) -> None:
     """Where it listens, what it remembers in, and how common clients use it."""
-    named = settings.default_provider or next(iter(PROVIDERS))
+    named = settings.default_provider or next(iter(listed()))
     rows = [("listening", f"{place.url}   send requests to {place.own}/PROVIDER, for example /{named}")]
     if not is_loopback(settings.server.host):
         rows.append(("", "other machines can reach it: protect it with client keys and TLS (docs/security.md)"))
@@ -217,7 +217,7 @@ def _login(console: Console, settings: Settings, url: str, *, code: str, token_f
 
 def _ways_in(provider: str, url: str, *, needs_key: bool) -> list[tuple[str, str]]:
     """Whole lines to paste: address, model and key are all in them."""
-    address = Address(f"{url}/{provider}", MODELS.get(provider, "MODEL"))
+    address = Address(f"{url}/{provider}", example_models().get(provider, "MODEL"))
     key = f'os.environ["{key_variables(address)[1]}"]' if needs_key else '"any"'
     own = program()
     options = f"--provider {provider}" + (f" --url {url}" if url != DEFAULT_URL else "")

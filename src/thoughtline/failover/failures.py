@@ -6,13 +6,15 @@ refused for what it says would be refused elsewhere too, or be a surprise there:
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import plain_value
-from thoughtline.providers import PROVIDERS, UNLISTED
+from thoughtline.providers import FactTable, facts
+from thoughtline.providers.row import FailureCodes
 from thoughtline.values.errors import FailureKind
 
 Json: TypeAlias = Any
@@ -24,15 +26,31 @@ _LOOKED_AT_BYTES = 64 * 2**10
 _BUSY = frozenset({408, 409, 429})
 _KEY = frozenset({401, 402, 403})
 
+
 # Whoever answers may pass on what somebody else said, so every word that anybody has counts, whatever HTTP status it
 # comes with.
-_ROWS = (*PROVIDERS, UNLISTED)
-_KNOWN = (*(wire.errors.failures for wire in FORMATS.values()), *(row.failures for row in _ROWS))
-_WORDS: dict[str, FailureKind] = {word: kind for words in _KNOWN for word, kind in words.items()}
-_CODES = tuple(row.failure_codes for row in _ROWS if row.failure_codes is not None)
-FAILURE_HOLDERS = tuple(codes.holder for codes in _CODES)
-"""Members of a body that hold what failed by a number."""
-_FLAGS = frozenset(flag for row in _ROWS for flag in row.flags)
+class _Signs(NamedTuple):
+    words: dict[str, FailureKind]
+    codes: tuple[FailureCodes, ...]
+    flags: frozenset[str]
+
+
+@functools.lru_cache(2)
+def _signs_of(table: FactTable) -> _Signs:
+    rows = table.every_row
+    known = (*(wire.errors.failures for wire in FORMATS.values()), *(row.failures for row in rows))
+    return _Signs(
+        {word: kind for words in known for word, kind in words.items()},
+        tuple(row.failure_codes for row in rows if row.failure_codes is not None),
+        frozenset(flag for row in rows for flag in row.flags),
+    )
+
+
+def failure_holders() -> tuple[str, ...]:
+    """Members of a body that hold what failed by a number."""
+    return tuple(codes.holder for codes in _signs_of(facts()).codes)
+
+
 _ERRORS: dict[str, FailureKind] = {
     "upstream_unreachable": "unreachable",
     "upstream_failed": "broken",
@@ -79,7 +97,7 @@ def _is_moderated(body: bytes) -> bool:
     value = plain_value(body[:_LOOKED_AT_BYTES])
     error = value.get("error") if isinstance(value, dict) else None
     metadata = error.get("metadata") if isinstance(error, dict) else None
-    return isinstance(metadata, dict) and not _FLAGS.isdisjoint(metadata)
+    return isinstance(metadata, dict) and not _signs_of(facts()).flags.isdisjoint(metadata)
 
 
 def _pause(retry_after: str) -> float | None:
@@ -97,7 +115,7 @@ def _kind_in(body: bytes) -> FailureKind | None:
     if not isinstance(value, dict):
         return None
     for word in _error_words(value):
-        kind = _WORDS.get(word.lower())
+        kind = _signs_of(facts()).words.get(word.lower())
         if kind is not None:
             return kind
     return _kind_of_number(value)
@@ -127,7 +145,7 @@ def _error_words(value: dict[str, Json]) -> Iterator[str]:
 
 def _kind_of_number(value: dict[str, Json]) -> FailureKind | None:
     """Numbers of a provider's own; else an HTTP status as an error's code, in a response of 200 too (OpenRouter)."""
-    for codes in _CODES:
+    for codes in _signs_of(facts()).codes:
         holder = value.get(codes.holder)
         if isinstance(holder, dict) and isinstance(holder.get(codes.member), int):
             return codes.kinds.get(holder[codes.member])

@@ -213,6 +213,11 @@ def plain_value(text: Json) -> Any:
     return read_or_none(_plain_decoder, text)
 
 
+def those_given(*values: Raw) -> tuple[Raw, ...]:
+    """The values of members that a body has, and that are not null."""
+    return tuple(value for value in values if value is not NULL and is_given(value))
+
+
 def is_given(raw: Raw) -> bool:
     """Whether a member that is passed on unread is there at all and not null."""
     return raw is not NULL and bytes(raw) != b"null"
@@ -369,10 +374,15 @@ def decode_each(raws: Iterable[Raw], decode: Callable[[Raw], T], place: str) -> 
     return tuple(found)
 
 
+def as_text(text: Json) -> str:
+    """JSON as a text. It may have been skipped unread: what is no UTF-8 in it is read as question marks."""
+    return str(bytes(text), "utf-8", "replace")
+
+
 def arguments_text(raw: Raw) -> str:
     """Call arguments of a wire that holds them as JSON."""
-    text = bytes(raw)
-    return "{}" if text == b"null" else str(text, "utf-8", "replace")
+    text = as_text(raw)
+    return "{}" if text == "null" else text
 
 
 def arguments_object(text: str) -> bytes:

@@ -21,7 +21,7 @@ from thoughtline.formats.weighing import decode_bounded
 from thoughtline.gateway.headers import header_value
 from thoughtline.gateway.plain_content import is_plain
 from thoughtline.gateway.routing import Route, is_client_path
-from thoughtline.providers import PROVIDERS, canonical_name, host_at, host_named, maker_of
+from thoughtline.providers import canonical_name, facts, host_at, host_named, maker_of
 from thoughtline.sessions import unnamed_session
 from thoughtline.settings import RouteSettings, Settings
 from thoughtline.values.errors import Declined, DecodeError
@@ -210,12 +210,10 @@ def named_provider(settings: Settings, route: Route) -> Provider:
         near = meant_path(route.path, settings.providers)
         rest = route.path[:100] if route.path.startswith(("/v1", "/api")) else "/v1/chat/completions"
         how = f"Start the path with a provider: /deepseek{rest}."
-        raise Declined(
-            404,
-            "unknown_path",
-            f"Unknown path {route.path[:200]}.",
-            f"Did you mean {near}? {how}" if near else how,
-        )
+        if near:
+            names_provider = canonical_name(near.split("/")[1]) in settings.providers
+            how = f"Did you mean {near}?" + ("" if names_provider else f" {how}")
+        raise Declined(404, "unknown_path", f"Unknown path {route.path[:200]}.", how)
     return settings.providers[name]
 
 
@@ -363,7 +361,7 @@ def meant_provider(name: str, providers: Iterable[str]) -> str | None:
 
 
 def _provider_names(providers: Iterable[str]) -> list[str]:
-    return [*providers, *(alias for row in PROVIDERS for alias in row.aliases)]
+    return [*providers, *(alias for row in facts().rows for alias in row.aliases)]
 
 
 def meant_model(model: str, settings: Settings) -> str | None:

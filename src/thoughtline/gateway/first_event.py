@@ -11,15 +11,15 @@ import asyncio
 import msgspec
 
 from thoughtline.encodings import Decompressor
-from thoughtline.failover.failures import FAILURE_HOLDERS, TargetFailure, failure_of
+from thoughtline.failover.failures import TargetFailure, failure_holders, failure_of
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE, EventStream
 from thoughtline.formats.framing import Frame
 from thoughtline.gateway.http_client import UpstreamCut, UpstreamResponse
 from thoughtline.values.errors import DecodeError
 
 LOOKED_AT_BYTES = 64 * 2**10
-_MARKS = (b'"error"', b'"__type"', *(f'"{name}"'.encode() for name in FAILURE_HOLDERS))
-"""An error has one of these near its beginning; an answer in which they stand is read on, and told apart."""
+_MARKS = (b'"error"', b'"__type"')
+"""An error has one of these near its beginning, or a member that holds a provider's numbers."""
 
 
 async def failure_at_start(
@@ -70,9 +70,13 @@ def _is_enough(begun: bytes, *, is_streaming: bool) -> bool:
     if not begun.strip():
         return False
     if not is_streaming:
-        return not any(mark in begun for mark in _MARKS)
+        return not any(mark in begun for mark in (*_MARKS, *_holders()))
     first = begun.lstrip()[:1]
     if first in b"[{" or not first.isascii() or (not first.isalpha() and first != b":"):
         return True
     complete = begun[: begun.rfind(b"\n") + 1]
     return any(line.startswith(b"data:") for line in complete.splitlines())
+
+
+def _holders() -> tuple[bytes, ...]:
+    return tuple(f'"{name}"'.encode() for name in failure_holders())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from thoughtline.catalogue import looks_secret
-from thoughtline.providers import PROVIDERS, UNLISTED
+from thoughtline.providers import FactTable, facts
 
 MASK = "***"
 _URL = re.compile(r"(?P<scheme>[\w+.-]+:(?://)?)(?:(?P<who>[^/?#]*)@)?(?P<place>[^?#]*)(?:\?(?P<query>[^#]*))?.*", re.S)
@@ -32,20 +33,23 @@ def _masked_option(option: str) -> str:
     return option if name in _PLAIN_OPTIONS else f"{name}={MASK}"
 
 
-_PREFIXES = ("tl-", *(prefix for row in (*PROVIDERS, UNLISTED) for prefix in row.key_prefixes))
-KEYS = re.compile(rf"(?i)(bearer\s+|\b(?:{'|'.join(map(re.escape, _PREFIXES))}))[\w.*+/=-]{{6,}}")
-"""How the keys of providers and ours begin, and what a bearer shows."""
+@functools.lru_cache(2)
+def _keys_in(table: FactTable) -> re.Pattern[str]:
+    """How the keys of providers and ours begin, and what a bearer shows."""
+    prefixes = ("tl-", *(prefix for row in table.every_row for prefix in row.key_prefixes))
+    return re.compile(rf"(?i)(bearer\s+|\b(?:{'|'.join(map(re.escape, prefixes))}))[\w.*+/=-]{{6,}}")
+
 
 _WORD = re.compile(r"[\w.*+/=-]{8,}")
 
 
 def masked_words(text: str, most: int) -> str:
     """The beginning of what somebody said, on one line, without the keys and seals that it may quote."""
-    words = KEYS.sub(rf"\1{MASK}", " ".join(text[: 4 * most].split()))
+    words = _keys_in(facts()).sub(rf"\1{MASK}", " ".join(text[: 4 * most].split()))
     words = _WORD.sub(lambda word: word[0][:4] + MASK if looks_secret("", word[0]) else word[0], words)
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
 def masked_body(body: bytes) -> str:
     """A body without what looks like a key."""
-    return KEYS.sub(rf"\1{MASK}", body.decode("utf-8", "replace"))
+    return _keys_in(facts()).sub(rf"\1{MASK}", body.decode("utf-8", "replace"))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from thoughtline.addresses import models_address
 from thoughtline.catalogue import Provider
-from thoughtline.clients import MODELS
+from thoughtline.clients import example_models
 from thoughtline.credentials import CREDENTIALS
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.attempt import Attempt
@@ -52,7 +52,7 @@ def _suggested(state: State, incoming: Incoming) -> tuple[str, ...]:
     """Where nothing is set up callers ask with their own keys, and nobody here can say for whom those are."""
     if incoming.caller.key is not None:
         return ()
-    return tuple(f"{name}/{model}" for name, model in MODELS.items() if name in state.settings.providers)
+    return tuple(f"{name}/{model}" for name, model in example_models().items() if name in state.settings.providers)
 
 
 async def _list_of(

@@ -18,7 +18,7 @@ from functools import partial
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.catalogue import PROVIDERS, Provider
+from thoughtline.catalogue import Provider, listed
 from thoughtline.formats.json_text import NULL, array, elements, is_given, members, object_of, set_members
 from thoughtline.formats.lone_surrogates import readable
 from thoughtline.formats.openai_responses.elements import input_elements
@@ -192,7 +192,7 @@ def held_state(body: bytes, held: HeldConversation, provider: Provider, *, is_tr
     named = _named(body, held.member)
     if not is_given(named):
         return ()
-    is_kept = held.kept_as in provider.keeps or (held.is_usual and provider.name not in PROVIDERS)
+    is_kept = held.kept_as in provider.keeps or (held.is_usual and provider.name not in listed())
     if is_translated or not is_kept:
         raise Declined(400, held.code, f"{provider.name} keeps no {held.title}.", held.remedy)
     if not held.goes_on(named):

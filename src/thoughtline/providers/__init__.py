@@ -8,8 +8,6 @@ A new provider is a new file and a name in `PROVIDERS`; whatever else asks, asks
 
 from __future__ import annotations
 
-import re
-
 from msgspec.structs import replace
 
 from thoughtline.providers import (
@@ -99,6 +97,7 @@ from thoughtline.providers.row import ModelRow as ModelRow
 from thoughtline.providers.row import ProviderRow as ProviderRow
 from thoughtline.providers.shared import UNKNOWN as UNKNOWN
 from thoughtline.providers.shared import UNLISTED as UNLISTED
+from thoughtline.providers.table import FactTable as FactTable
 from thoughtline.providers.xai import XAI_RESPONSES as XAI_RESPONSES
 from thoughtline.values.turns import FormatName
 
@@ -128,47 +127,34 @@ PROVIDERS: tuple[ProviderRow, ...] = (
 
 
 def host_named(name: str) -> ProviderRow | None:
-    """The row of a provider, by its name or another that it goes by."""
-    lowered = name.lower()
-    return next((row for row in PROVIDERS if lowered == row.name or lowered in row.aliases), None)
+    """The row of a provider, by its name or an alias."""
+    return facts().host_named(name)
 
 
 def host_at(address: str) -> ProviderRow | None:
-    """The row of the provider that is at an address."""
-    place = re.sub(r"^\w+://", "", address).lower()
-    host = place.split("/")[0].split(":")[0]
-    return next((row for row in PROVIDERS if re.search(row.hosts, place if "/" in row.hosts else host)), None)
+    """The row of the provider at an address."""
+    return facts().host_at(address)
 
 
 def maker_of(model: str) -> ProviderRow | None:
-    """The row of whoever makes a model, by its name."""
-    lowered = model.lower()
-    return next((row for row in PROVIDERS if re.search(row.models, lowered)), None)
+    """The row of the provider that makes a model, by the model's name."""
+    return facts().maker_of(model)
 
 
 def is_wanted_back(model: str) -> bool:
     """Whether some maker wants the reasoning of this model's tool calls back."""
-    lowered = model.lower()
-    return any(row.wanted_models and re.search(row.wanted_models, lowered) for row in PROVIDERS)
+    return facts().is_wanted_back(model)
 
 
 def canonical_name(name: str) -> str:
-    """A provider's name as its row has it: `moonshot` is `kimi`. A name that nobody knows stays as it is."""
+    """A provider's name as its row has it: `moonshot` is `kimi`. An unknown name stays as it is."""
     row = host_named(name)
     return row.name if row is not None else name.lower()
 
 
 def refusals() -> list[tuple[str, RefusalTemplate]]:
-    """Every refusal that is known, and whose it is: those that want a code beside their sentence first."""
-    every = [(one.family or row.name, one) for row in (*PROVIDERS, UNLISTED) for one in row.refusals]
-    return sorted(every, key=lambda pair: not (pair[1].codes and pair[1].template))
-
-
-def _contracts() -> dict[str, Contract]:
-    found: dict[str, Contract] = {}
-    for contract in (*(one for row in PROVIDERS for one in row.contracts), UNKNOWN):
-        found.setdefault(contract.name, contract)
-    return found
+    """Every refusal that is known, with the provider whose rule it is."""
+    return facts().refusals
 
 
 UNKNOWN_IN: dict[FormatName, Contract] = {
@@ -178,5 +164,24 @@ UNKNOWN_IN: dict[FormatName, Contract] = {
 """What holds for a model that nobody knows, in formats whose servers all keep reasoning in the same place."""
 
 DIALECTS: dict[str, Dialect] = {one.name: one for one in tuple(globals().values()) if isinstance(one, Dialect)}
-CONTRACTS: dict[str, Contract] = _contracts()
-"""Every contract, by its name. Detection makes some of them fit the host: `replay.detection`."""
+BUILT_IN = FactTable(PROVIDERS, UNLISTED, further=(UNKNOWN,), dialects=DIALECTS)
+"""The facts as the package has them."""
+
+CONTRACTS: dict[str, Contract] = BUILT_IN.contracts
+"""Every built-in contract, by its name. Detection makes some of them fit the host: `replay.detection`."""
+
+
+class _InUse:
+    """The table that this process goes by: facts are the same for all that it serves."""
+
+    table = BUILT_IN
+
+
+def facts() -> FactTable:
+    """The table of facts in use."""
+    return _InUse.table
+
+
+def use(table: FactTable) -> None:
+    """Go by another table from now on."""
+    _InUse.table = table

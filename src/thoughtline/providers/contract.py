@@ -13,6 +13,8 @@ from thoughtline.providers.dialects import Carrier, Dialect
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.refusals import RefusalTemplate
 from thoughtline.providers.setting_rules import SettingRule
+from thoughtline.providers.sources import Source as Source
+from thoughtline.providers.sources import unverified as unverified
 from thoughtline.providers.tool_forms import USUAL_FORMS, ToolForms
 from thoughtline.values.items import ToolCall, ToolResult
 from thoughtline.values.options import FUNCTIONS_ONLY, ToolRange
@@ -38,22 +40,6 @@ Rung = Literal["empty", "inherit", "blank", "sentinel", "unpair", "pause_thinkin
 
 PRESENCE: tuple[Rung, ...] = ("empty", "blank", "pause_thinking")
 """What to do about text that a maker wants back and nobody has: every maker that wants text takes a blank."""
-
-
-def unverified(says: str) -> Source:
-    """What is believed and was never read on a page."""
-    return Source("", "", says)
-
-
-class Source(Struct, frozen=True, gc=False):
-    """What a row rests on: a page, the day it was read, and what it says. Without a page it is unverified."""
-
-    link: str
-    day: str
-    says: str
-
-    def __str__(self) -> str:
-        return f"{self.says} ({self.link}, {self.day})" if self.link else f"{self.says} (unverified)"
 
 
 class Sampling(Struct, frozen=True, gc=False):

@@ -5,6 +5,7 @@ from thoughtline.providers.contract import Contract, unverified
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import NO_KNOB
 from thoughtline.providers.row import Door, ModelRow, ProviderRow, RelayedMaker
+from thoughtline.providers.sources import seen
 from thoughtline.values.items import COPILOT_V1
 
 COPILOT = Dialect("copilot", "reasoning_text", COPILOT_V1, call_ids="short")
@@ -39,7 +40,7 @@ ROW = ProviderRow(
             comes_in="openai_chat",
             goes_up="openai_responses",
             models=r"codex|gpt-(5\.[4-9]|5\.\d\d|[6-9]|\d\d)",
-            source="GPT-5.4 and newer and Codex are served in Responses alone (copilot-api#113; 2026-11)",
+            source=seen("copilot-api#113", "2026-11", "GPT-5.4 and newer and Codex are served in Responses alone"),
         ),
     ),
 )

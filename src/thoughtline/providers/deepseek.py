@@ -8,6 +8,7 @@ from thoughtline.providers.knobs import ALWAYS_THINKS, EVERY_EFFORT, THINKING_TY
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import Context, ModelRow, ProviderRow
 from thoughtline.providers.shared import CONTENT_CONTRACT
+from thoughtline.providers.sources import seen
 from thoughtline.providers.tool_forms import ToolForms
 from thoughtline.values.items import DEEPSEEK_V1
 from thoughtline.values.options import ToolRange
@@ -111,6 +112,8 @@ ROW = ProviderRow(
     wanted_models="deepseek",
     makes=(DEEPSEEK_V1,),
     example_model="deepseek-v4-pro",
-    contexts=(Context("deepseek-v4", 1_000_000, "https://api-docs.deepseek.com/quick_start/pricing, 2026-11-16"),),
+    contexts=(
+        Context("deepseek-v4", 1_000_000, seen("https://api-docs.deepseek.com/quick_start/pricing", "2026-11-16")),
+    ),
     refusals=(_PASS_BACK, _PASS_BACK_BLOCKS, _PASS_BACK_ITEMS, _MISSING_AT),
 )

@@ -11,6 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from thoughtline.providers.sources import UNVERIFIED, Source
 from thoughtline.values.items import UNKNOWN_FORMAT, ReasoningFormat
 
 Carrier = Literal[
@@ -42,6 +43,7 @@ class Dialect(Struct, frozen=True):
     reasoning_format: ReasoningFormat = UNKNOWN_FORMAT
     call_ids: CallIdForm = "any"
     call_id_chars: int = 0
+    source: Source = UNVERIFIED
 
 
 # Those that no provider has for itself.

@@ -4,6 +4,7 @@ from thoughtline.providers.contract import Contract, Source
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import EVERY_EFFORT, Knob, Setting
 from thoughtline.providers.row import Context, ModelRow, ProviderRow
+from thoughtline.providers.sources import seen
 from thoughtline.providers.tool_forms import ToolForms
 from thoughtline.values.items import GLM_V1
 
@@ -45,7 +46,7 @@ ROW = ProviderRow(
     makes=(GLM_V1,),
     example_model="glm-5",
     contexts=(
-        Context("glm-5.2", 1_048_576, "https://openrouter.ai/z-ai/glm-5.2, 2026-11-16"),
-        Context("glm-5", 200_000, "https://vercel.com/ai-gateway/models/glm-5, 2026-11-16"),
+        Context("glm-5.2", 1_048_576, seen("https://openrouter.ai/z-ai/glm-5.2", "2026-11-16")),
+        Context("glm-5", 200_000, seen("https://vercel.com/ai-gateway/models/glm-5", "2026-11-16")),
     ),
 )

@@ -7,6 +7,7 @@ from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import THINKING_TYPE, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import Context, ModelRow, ProviderRow
+from thoughtline.providers.sources import seen
 from thoughtline.providers.tool_forms import LETTER_FIRST, ToolForms
 from thoughtline.values.items import KIMI_V1
 
@@ -77,7 +78,7 @@ ROW = ProviderRow(
     wanted_models="kimi|moonshotai/",
     makes=(KIMI_V1,),
     example_model="kimi-k2.6",
-    contexts=(Context("kimi-k2", 262_144, "https://docs.openclaw.ai/providers/moonshot, 2026-11-16"),),
+    contexts=(Context("kimi-k2", 262_144, seen("https://docs.openclaw.ai/providers/moonshot", "2026-11-16")),),
     refusals=_REFUSALS,
     failures={"engine_overloaded_error": "overloaded", "rate_limit_reached_error": "busy"},
 )

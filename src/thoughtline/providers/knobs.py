@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from msgspec import Struct
 
 from thoughtline.values.options import EFFORTS, Effort
 
@@ -36,7 +38,7 @@ CLAUDE_BUDGETS = (1_024, 128_000)
 TO_HIGH: tuple[Effort, ...] = ("low", "medium", "high")
 
 
-class Knob(NamedTuple):
+class Knob(Struct, frozen=True, gc=False):
     """What can be said to the models whose names fit.
 
     `efforts` are the words the model knows; `budgets` the bounds of a budget; `keeps` the member that has earlier

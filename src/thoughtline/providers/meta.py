@@ -6,6 +6,7 @@ from thoughtline.providers.contract import Contract, unverified
 from thoughtline.providers.dialects import NO_REASONING, Dialect
 from thoughtline.providers.knobs import TO_HIGH, Knob
 from thoughtline.providers.row import Door, ModelRow, ProviderRow
+from thoughtline.providers.sources import seen
 from thoughtline.values.items import META_RESPONSES_V1
 
 META_RESPONSES = Dialect("meta_responses", "native", META_RESPONSES_V1)
@@ -57,7 +58,7 @@ ROW = ProviderRow(
             goes_up="openai_responses",
             models="muse-",
             needs="tools",
-            source="chat can't carry its reasoning (users, 2026-09)",
+            source=seen("reports of users", "2026-09", "chat can't carry its reasoning"),
         ),
     ),
     example_model="muse-spark",

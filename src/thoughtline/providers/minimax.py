@@ -6,6 +6,7 @@ from thoughtline.providers.contract import Contract, unverified
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import ALWAYS_THINKS, Knob
 from thoughtline.providers.row import Door, FailureCodes, ModelRow, ProviderRow
+from thoughtline.providers.sources import seen
 from thoughtline.values.items import MINIMAX_RESPONSE_V1
 
 MINIMAX_TAGS = Dialect("minimax_tags", "think_tags", MINIMAX_RESPONSE_V1)
@@ -63,7 +64,7 @@ ROW = ProviderRow(
             models=r"minimax-m",
             but=r"minimax-m[12](?!\d)",
             needs="unsaid",
-            source="M3 thinks by default in Chat Completions, and not in Messages (openclaw; 2026-11)",
+            source=seen("openclaw", "2026-11", "M3 thinks by default in Chat Completions, and not in Messages"),
         ),
     ),
     makes=(MINIMAX_RESPONSE_V1,),

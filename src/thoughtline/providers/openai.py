@@ -10,6 +10,7 @@ from thoughtline.providers.knobs import EVERY_EFFORT, TO_HIGH, Knob, Style
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import Door, ModelRow, ProviderRow
 from thoughtline.providers.shared import FIELD_CONTRACT
+from thoughtline.providers.sources import seen
 from thoughtline.values.items import BEDROCK_OPENAI_RESPONSES_V1, OPENAI_RESPONSES_V1
 from thoughtline.values.options import ALL_TOOLS, Effort
 
@@ -175,14 +176,16 @@ DOORS = (
         but=r"gpt-(3|4|5(\.[0-3])?(?![.\d]))|(^|/)o[134]|-chat|audio|realtime|search|image|transcribe|tts",
         needs="tools",
         is_refused=True,
-        source="Function tools are refused in Chat Completions from GPT-5.4 on (onyx#15008, litellm; 2026-09)",
+        source=seen("onyx#15008, litellm", "2026-09", "Function tools are refused in Chat Completions from GPT-5.4 on"),
     ),
     Door(
         comes_in="openai_chat",
         goes_up="openai_responses",
         models=r"(^|/)((gpt-\d.*|o\d)-pro|(gpt-\d.*-)?codex)",
         but=r"codex-mini-latest$|gpt-4",
-        source="-pro and codex models are served in Responses alone (404 elsewhere; 2026-09)",
+        source=seen(
+            "reports of users", "2026-09", "-pro and codex models are served in Responses alone: 404 elsewhere"
+        ),
     ),
 )
 

@@ -14,11 +14,13 @@ from 1, `item` an item's id, `field` the field that it is about.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import force_setattr
+
+from thoughtline.providers.sources import UNVERIFIED, Source
 
 RuleCode = Literal[
     "missing",
@@ -117,7 +119,6 @@ _BLANKS: dict[str, tuple[str, str]] = {
 _QUOTE = r"[`'\"]?"
 _PIECES = re.compile(r"([`~]|\{\w{1,20}\}|<[^<>]*>)")
 _NAMED = re.compile(r"(field|path|setting):")
-_UNREAD = re.compile("")
 
 
 class RefusalTemplate(Struct, frozen=True, gc=False):
@@ -127,7 +128,6 @@ class RefusalTemplate(Struct, frozen=True, gc=False):
     `dropped` is the pattern of the named member (`formats/leaving_out.py`), where a sentence does not say the place.
     `codes`, where there are any, must be met by one of the error's own. `counts_from` is the number that `path` gives
     to a first element, `scope` which turns must have what is missing. `also` are further rules that it answers.
-    `sentence` is the template, read once.
     """
 
     rule: Rule
@@ -141,11 +141,12 @@ class RefusalTemplate(Struct, frozen=True, gc=False):
     counts_from: int = 0
     scope: LearnedScope = "calls"
     also: tuple[RuleCode, ...] = ()
-    sentence: re.Pattern[str] = _UNREAD
+    source: Source = UNVERIFIED
 
-    def __post_init__(self) -> None:
-        pieces = _PIECES.split(self.template.partition("…")[0])
-        force_setattr(self, "sentence", re.compile("".join(map(_pattern, pieces)), re.ASCII))
+    @property
+    def sentence(self) -> re.Pattern[str]:
+        """The template as a pattern."""
+        return _sentence(self.template)
 
     def text(self, **facts: object) -> str:
         """The sentence as the provider writes it."""
@@ -157,6 +158,12 @@ class RefusalTemplate(Struct, frozen=True, gc=False):
 
 says = RefusalTemplate
 """As rows write one: a rule, a remedy and the sentence; all else by name."""
+
+
+@functools.cache
+def _sentence(template: str) -> re.Pattern[str]:
+    pieces = _PIECES.split(template.partition("…")[0])
+    return re.compile("".join(map(_pattern, pieces)), re.ASCII)
 
 
 def _pattern(piece: str) -> str:

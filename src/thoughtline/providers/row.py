@@ -10,6 +10,7 @@ from msgspec import Struct
 from thoughtline.providers.contract import Contract
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.refusals import RefusalTemplate
+from thoughtline.providers.sources import UNVERIFIED, Source
 from thoughtline.providers.tool_forms import USUAL_FORMS, ToolForms
 from thoughtline.values.errors import FailureKind
 from thoughtline.values.items import ReasoningFormat
@@ -58,6 +59,7 @@ class ModelRow(Struct, frozen=True, kw_only=True):
     models: str = ""
     contracts: tuple[Contract, ...]
     elsewhere: tuple[Contract, ...] | None = None
+    source: Source = UNVERIFIED
 
     def contract(self, format: FormatName, *, is_maker: bool) -> Contract | None:
         """The one of a format."""
@@ -70,7 +72,7 @@ class Context(Struct, frozen=True):
 
     beginning: str
     tokens: int
-    source: str
+    source: Source
 
 
 class RelayedMaker(Struct, frozen=True, kw_only=True):
@@ -106,7 +108,7 @@ class Door(Struct, frozen=True, kw_only=True):
     comes_in: FormatName
     goes_up: FormatName
     models: str
-    source: str
+    source: Source
     but: str = NO_MODELS
     needs: Literal["", "tools", "unsaid"] = ""
     is_refused: bool = False
@@ -192,6 +194,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     switches: tuple[str, ...] = ()
     key_variables: tuple[str, ...] = ()
     key_prefixes: tuple[str, ...] = ()
+    source: Source = UNVERIFIED
 
     @property
     def makes_models(self) -> bool:

@@ -5,6 +5,7 @@ from thoughtline.providers.dialects import REASONING_CONTENT, Dialect
 from thoughtline.providers.knobs import ALWAYS_THINKS, TO_HIGH, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import SEARCHES, Door, ModelRow, ProviderRow
+from thoughtline.providers.sources import seen
 from thoughtline.values.items import BEDROCK_XAI_RESPONSES_V1, XAI_RESPONSES_V1
 
 XAI_RESPONSES = Dialect("xai_responses", "native", XAI_RESPONSES_V1)
@@ -52,7 +53,7 @@ _CHAT = Contract(
 ROW = ProviderRow(
     name="xai",
     traced_as="x_ai",
-    aliases=("x-ai",),
+    aliases=("x-ai", "grok"),
     hosts=r"x\.ai$",
     models="grok",
     base_url="https://api.x.ai/v1",
@@ -74,7 +75,11 @@ ROW = ProviderRow(
             models="grok",
             but=r"grok-(beta|vision|image|imagine|[123]\b)|non-reasoning",
             needs="tools",
-            source="Chat has no field for encrypted reasoning (docs.x.ai, Best practices, 2026-11)",
+            source=seen(
+                "https://docs.x.ai/developers/model-capabilities/text/best-practices",
+                "2026-11",
+                "Chat has no field for encrypted reasoning",
+            ),
         ),
     ),
     has_websocket=True,  # docs.x.ai, "WebSocket Mode", read 2026-11-16

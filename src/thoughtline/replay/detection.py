@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from thoughtline import providers
 from thoughtline.formats import FORMATS
-from thoughtline.providers import UNKNOWN, UNLISTED, Contract, ProviderRow
+from thoughtline.providers import UNKNOWN, Contract, ProviderRow
 from thoughtline.providers.thinking import switches_of
 from thoughtline.values.destination import Destination
 from thoughtline.values.turns import FormatName
@@ -20,7 +20,7 @@ from thoughtline.values.turns import FormatName
 
 def host_of(target: Destination) -> ProviderRow:
     """Who serves a target, by name or by the host of its endpoint."""
-    return providers.host_named(target.provider) or providers.host_at(target.endpoint) or UNLISTED
+    return providers.host_named(target.provider) or providers.host_at(target.endpoint) or providers.facts().unlisted
 
 
 def resolve(target: Destination) -> Contract:
@@ -35,7 +35,7 @@ def resolve(target: Destination) -> Contract:
 
 
 def _found(host: ProviderRow, model: str, format: FormatName) -> Contract:
-    owner = next((row for row in providers.PROVIDERS if format in row.owns), None)
+    owner = next((row for row in providers.facts().rows if format in row.owns), None)
     if owner is not None:
         return owner.row_for(model, format) or UNKNOWN
     own = host.row_for(model, format)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import re
 from collections import deque
@@ -10,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from thoughtline import providers
+from thoughtline.providers import FactTable
+from thoughtline.providers.row import RelayedMaker
 
 Json: TypeAlias = Any
 
@@ -54,17 +57,26 @@ _BEFORE_BODY = re.compile(rf"{_EVENT}\s*(?=[{{\[\"])")
 _BEFORE_NESTED = re.compile(
     rf"(?:\A{_EVENT}|(?:[Ee]rrors?|Exception|\b4\d\d|\b500|body|Bad Request)[).:-]{{0,2}}(?:\s-)?)\s{{0,4}}(?=[{{\[])"
 )
-RELAYS = {row.name: row.relays for row in providers.PROVIDERS if row.relays is not None}
-_OF_RELAYS = "|".join(f"(?P<{name}>{relay.prefix})" for name, relay in RELAYS.items())
-_PREFIX = re.compile(
-    rf"{_OF_RELAYS}|(?:litellm\.)?\w{{0,40}}(?:Error|Exception)(?:: | - )|Error from provider(?: \([^)]{{1,60}}\))?: "
+_PREFIX = (
+    r"(?:litellm\.)?\w{0,40}(?:Error|Exception)(?:: | - )|Error from provider(?: \([^)]{1,60}\))?: "
     r"|Upstream request failed: |Provider returned error: |\[(?:invalid_request_error|\d{1,6})\] "
     r"|(?:[Uu]pstream error|Bad [Rr]equest|[Ii]nvalid [Rr]equest|[Vv]alidation(?: error)?)(?: \d{3})?: "
-    r"|<\d{3}> [\w.]{1,80}: |(?:Error code: |HTTP )?400:?(?: -)? ",
-    re.ASCII,
+    r"|<\d{3}> [\w.]{1,80}: |(?:Error code: |HTTP )?400:?(?: -)? "
 )
 _PREFIXES = 6
 _NO_SENTENCE = re.compile(r"\Z|[{\[]|<[A-Za-z!?]")
+
+
+def relays() -> dict[str, RelayedMaker]:
+    """Hosts that pass on the refusals of a maker, by name."""
+    return {row.name: row.relays for row in providers.facts().rows if row.relays is not None}
+
+
+@functools.lru_cache(2)
+def _prefixes_in(table: FactTable) -> re.Pattern[str]:
+    """What hosts and SDKs put before a sentence; the group that matched names a relay."""
+    of_relays = [f"(?P<{row.name}>{row.relays.prefix})" for row in table.rows if row.relays is not None]
+    return re.compile("|".join([*of_relays, _PREFIX]), re.ASCII)
 
 
 def complaints(body: bytes) -> Iterator[Complaint]:
@@ -193,7 +205,7 @@ def _without_prefixes(line: str) -> tuple[str, str]:
     """A sentence without what hosts and SDKs put before it, and the relay among them."""
     relay = ""
     for _ in range(_PREFIXES):
-        prefix = _PREFIX.match(line)
+        prefix = _prefixes_in(providers.facts()).match(line)
         if prefix is None:
             break
         relay = prefix.lastgroup or relay

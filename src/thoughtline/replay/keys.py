@@ -13,8 +13,8 @@
 
 `prefix` is no way to find a step: it says whether everything before it, system prompt and tools too, is unchanged.
 
-System messages inside a conversation are part of outline and prefix, at their place. The first message is part of
-these, of lineage and of place.
+System messages before the model's first turn are part of the frame; those behind it of outline and prefix, at their
+place. The first message is part of these, of lineage and of place.
 """
 
 from __future__ import annotations
@@ -280,12 +280,15 @@ class Trail:
             self._compacted = digest(b"compaction" + without_cache_marks(last.raw).encode())
 
     def note(self, turn: Turn) -> None:
-        """A system message inside the conversation: part of its outline, and thinking after it is bound to it there."""
-        words = said_by(turn)
-        self._outline.turns.append(brief(words))
+        """A system message behind the model's first turn: part of the outline, and thinking after it is bound to it."""
+        self._outline.turns.append(brief(said_by(turn)))
+        self.bind(turn)
+
+    def bind(self, turn: Turn) -> None:
+        """A system message inside the conversation: thinking after it is bound to it, at its place."""
         if self._bound:
             place = b"%b:%d:" % (self._compacted or self._lineage, len(self._results))
-            self._bound = digest_of(self._bound, place, words)
+            self._bound = digest_of(self._bound, place, said_by(turn))
 
     def _add(self, *texts: bytes) -> None:
         """What comes next is no result: those so far count as one turn, and then this was said."""
@@ -472,8 +475,10 @@ def walk(transcript: Transcript, identity: Identity, bound: bytes = b"", start: 
         if turn.role != "system":
             trail.hear(turn)
             has_begun = True
-        elif has_begun:  # what stands before is the system prompt
+        elif steps:
             trail.note(turn)
+        elif has_begun:  # of the frame, as what stands before
+            trail.bind(turn)
     if not run:
         return Walk(tuple(steps), trail.end())
     steps.append(trail.take(run, turns))

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from thoughtline import providers
 from thoughtline.providers.refusals import LearnedScope, RefusalTemplate, Remedy, Rule
 from thoughtline.providers.setting_rules import SettingRule
-from thoughtline.replay.error_bodies import BODY_BYTES, RELAYS, SENTENCE_CHARS, Complaint, complaints
+from thoughtline.replay.error_bodies import BODY_BYTES, SENTENCE_CHARS, Complaint, complaints, relays
 from thoughtline.values.digests import named_digest
 
 
@@ -105,7 +105,7 @@ def _refusal(status: int, row: RefusalTemplate, match: re.Match[str], complaint:
 
 def _family(family: str, complaint: Complaint) -> str:
     """Whose rule it is: a maker's sentences come from its hosts too, which the envelope gives away."""
-    for name, relay in RELAYS.items():
+    for name, relay in relays().items():
         is_its = complaint.relay == name or not relay.codes.isdisjoint(complaint.codes)
         if relay.maker == family and is_its:
             return name

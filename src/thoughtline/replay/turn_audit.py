@@ -53,7 +53,7 @@ def replay_contract_of(format: ReasoningFormat) -> ReplayContract:
 
 def _strict(format: ReasoningFormat | None) -> Contract | None:
     """The contract of a maker that refuses a tool loop without its reasoning."""
-    makers = (row for row in providers.PROVIDERS if format in row.makes)
+    makers = (row for row in providers.facts().rows if format in row.makes)
     return next((one for row in makers for one in row.contracts if one.is_strict), None)
 
 

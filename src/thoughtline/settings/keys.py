@@ -8,13 +8,26 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 from msgspec import Meta, Struct
 
 from thoughtline.catalogue import ContentWord, ContinuityWord, ReplayMode, TagMode
-from thoughtline.providers import CONTRACTS, DIALECTS, AuthStyle, Held, Rung, Scope, Takes
+from thoughtline.providers import AuthStyle, Held, Rung, Scope, Takes, facts
 from thoughtline.providers import Kind as ContractKind
-from thoughtline.settings.kinds import ANY_TEXT, DURATION, FLAG, KEYS, NAMED, URL, Kind, one_of, some_of, whole
+from thoughtline.settings.kinds import (
+    ANY_TEXT,
+    DURATION,
+    FLAG,
+    KEYS,
+    NAMED,
+    URL,
+    Kind,
+    one_known,
+    one_of,
+    some_of,
+    whole,
+)
 from thoughtline.settings.structs import (
     ContentTable,
     ContinuitySettings,
     DebugSettings,
+    FactsSettings,
     ReplaySettings,
     RouteSettings,
     ServerSettings,
@@ -81,6 +94,7 @@ DEFAULTS: dict[str, Struct] = {
     "translation": TranslationSettings(),
     "tags": TagsTable(mode="off"),
     "content": ContentTable(),
+    "facts": FactsSettings(),
     "debug": DebugSettings(),
 }
 """The tables, as they are where nothing is set."""
@@ -96,8 +110,16 @@ PROVIDER = (
         "the one format to ask it in; if unset, requests go up in their own format, or in the one that can carry their "
         "reasoning",
     ),
-    Key("dialect", one_of(DIALECTS), "where it keeps reasoning in chat, if its name and model don't tell"),
-    Key("contract", one_of(CONTRACTS), "what it demands back, for every model, in the format of that contract"),
+    Key(
+        "dialect",
+        one_known(lambda: facts().dialects),
+        "where it keeps reasoning in chat, if its name and model don't tell",
+    ),
+    Key(
+        "contract",
+        one_known(lambda: facts().contracts),
+        "what it demands back, for every model, in the format of that contract",
+    ),
     Key(
         "api_key",
         KEYS,
@@ -143,7 +165,7 @@ CONTRACT = (
     ),
     Key("scope", one_of(get_args(Scope)), "which turns must have it"),
     Key("takes", one_of(get_args(Takes)), "what may be sent: any text, only its own reasoning, nothing"),
-    Key("dialect", one_of(DIALECTS), "where reasoning is kept"),
+    Key("dialect", one_known(lambda: facts().dialects), "where reasoning is kept"),
     Key("ladder", RUNGS, "what to try for a turn without a record, in order"),
     Key("filler", ANY_TEXT, "the least that is accepted where reasoning must be present"),
     Key("thinks_by_default", FLAG, "whether the model thinks when a request doesn't say"),

@@ -155,6 +155,12 @@ def one_of(words: Iterable[str]) -> Kind:
     return Kind(f"one of {', '.join(known)}", convert, known)
 
 
+def one_known(words: Callable[[], Iterable[str]]) -> Kind:
+    """A name of the table of facts in use, which overlays change."""
+    shown = one_of(words())
+    return shown._replace(convert=lambda value, is_text: one_of(words()).convert(value, is_text))
+
+
 def some_of(words: Iterable[str], least: int = 0) -> Kind:
     """Several words of a closed set, in order, each once."""
     known = tuple(words)

@@ -5,21 +5,25 @@ Read once at the start (and again on SIGHUP) and passed in; nothing else reads t
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import cast
 
 from msgspec.structs import asdict, replace
 
-from thoughtline.catalogue import PROVIDERS
-from thoughtline.providers import canonical_name, host_at
+from thoughtline.catalogue import listed
+from thoughtline.facts.files import overlays_folder, read_facts
+from thoughtline.providers import FactTable, canonical_name, facts, host_at, use
 from thoughtline.settings.keys import NAMED_TABLES, TABLES
-from thoughtline.settings.kinds import TEXT, URL
+from thoughtline.settings.kinds import NAMED, TEXT, URL
 from thoughtline.settings.overlay import lay, lay_environment, spelled
 from thoughtline.settings.structs import (
     ContinuitySettings,
     DebugSettings,
+    FactsSettings,
     Flags,
     ReplaySettings,
     ServerSettings,
@@ -39,9 +43,9 @@ from thoughtline.settings.tables import (
     read_value,
     table_at,
 )
-from thoughtline.settings.tree import Given, Problems, Table, read_file
 from thoughtline.stores import DURABLE
 from thoughtline.stores.settings import StoreSettings, default_url
+from thoughtline.toml.tree import Given, Problems, Table, read_file
 from thoughtline.values.errors import InputProblem, SettingsError
 from thoughtline.values.nearest import did_you_mean
 
@@ -72,10 +76,37 @@ def load_settings(file: Path | None, environment: Mapping[str, str], flags: Flag
     for name, value in asdict(flags).items():
         if value is not None:
             lay(tree, _FLAGS[name], Given(value, f"--{name}"))
-    settings = _settings(tree, problems, default_url(environment, home))
+    with _facts_of(tree, environment, home, problems) as table:
+        settings = replace(_settings(tree, problems, default_url(environment, home)), table=table)
     if problems.found:
         raise SettingsError(sorted(dict.fromkeys(problems.found), key=_in_order))
     return settings
+
+
+@contextlib.contextmanager
+def _facts_of(
+    tree: Table, environment: Mapping[str, str], home: Path, problems: Problems
+) -> Iterator[FactTable | None]:
+    """The table of facts with the overlays that settings name and those that were fetched; in use while they are read.
+
+    Settings that are read are not obeyed yet: a running gateway goes on with its own table until it takes them.
+    """
+    table = read_facts(_named_files(tree), overlays_folder(data_directory(environment, home)), problems)
+    before = facts()
+    try:
+        use(table or before)
+        yield table
+    finally:
+        use(before)
+
+
+def _named_files(tree: Table) -> list[tuple[Path, str]]:
+    """The files of `[facts]`, each with the place that names it."""
+    node = table_at(tree, "facts", Problems()).members.get("files")
+    if node is None or isinstance(node, Table):
+        return []
+    files = read_value("facts.files", node, NAMED["texts"], Problems())
+    return [(Path(str(file)).expanduser(), node.place) for file in cast("tuple[str, ...]", files or ())]
 
 
 def settings_file(environment: Mapping[str, str], home: Path, platform: str = sys.platform) -> Path | None:
@@ -157,7 +188,7 @@ def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
         for name, keys in TABLES.items()
     }
     providers = read_providers(table_at(tree, "providers", problems), problems)
-    known = PROVIDERS | providers
+    known = listed() | providers
     url = given(read["store"], "url", store_url)
     _check_store(url, tree, problems)
     on_miss = read_ladders(ladders, problems)
@@ -176,6 +207,7 @@ def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
         tags=given(read["tags"], "mode", Settings().tags),
         content=given(read["content"], "mode", Settings().content),
         debug=replace(DebugSettings(), **read["debug"]),
+        facts=replace(FactsSettings(), **read["facts"]),
         contracts=read_contracts(table_at(tree, "contracts", problems), problems),
     )
 
@@ -205,7 +237,7 @@ def _default_provider(tree: Table, problems: Problems) -> str | None:
         return None
     chosen = canonical_name(str(name)) if name else _name_at(str(url))
     written = spelled(tree, chosen)
-    is_known = chosen in PROVIDERS or written in table_at(tree, "providers", Problems()).members
+    is_known = chosen in listed() or written in table_at(tree, "providers", Problems()).members
     if url is not None:
         place = members["upstream"].place
         lay(tree, ("providers", written, "base_url"), Given(url, place))
@@ -213,7 +245,7 @@ def _default_provider(tree: Table, problems: Problems) -> str | None:
             lay(tree, ("providers", written, "formats"), Given(list(ANY_CLIENT), place))
     elif not is_known:
         problems.add(
-            members["provider"].place, "server.provider", "there is no such provider", did_you_mean(chosen, PROVIDERS)
+            members["provider"].place, "server.provider", "there is no such provider", did_you_mean(chosen, listed())
         )
         return None
     return chosen

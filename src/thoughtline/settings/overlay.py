@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.catalogue import listed
 from thoughtline.providers import canonical_name
 from thoughtline.settings.keys import NAMED_TABLES, PREFIX, PROVIDER, TABLES, names
-from thoughtline.settings.toml_lines import KeyPath
-from thoughtline.settings.tree import Given, Problems, Table
+from thoughtline.toml.lines import KeyPath
+from thoughtline.toml.tree import Given, Problems, Table
 from thoughtline.values.nearest import did_you_mean
 
 SHORT: dict[str, KeyPath] = {
@@ -74,7 +74,7 @@ def _provider_path(name: str, tree: Table) -> KeyPath | None:
 def spelled(tree: Table, name: str) -> str:
     """A provider's name as the tree has it already, under an alias or with other dashes; else its own."""
     written = tree.members.get("providers")
-    known = [*(written.members if isinstance(written, Table) else ()), *PROVIDERS]
+    known = [*(written.members if isinstance(written, Table) else ()), *listed()]
     own = canonical_name(name)
     return next((each for each in known if canonical_name(each).replace("_", "-") == own.replace("_", "-")), own)
 

@@ -15,7 +15,7 @@ from thoughtline.catalogue import (
     ReplayMode,
     TagMode,
 )
-from thoughtline.providers import Contract, Rung
+from thoughtline.providers import Contract, FactTable, Rung
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.options import MissingTools
 from thoughtline.values.setting import setting
@@ -226,6 +226,15 @@ class DebugSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=T
     ] = False
 
 
+class FactsSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """`[facts]`."""
+
+    files: Annotated[
+        tuple[str, ...],
+        setting("overlays of the table of facts, in order; docs/facts.md says what they may change", "texts"),
+    ] = ()
+
+
 class RouteSettings(Struct, frozen=True):
     """`[routes.NAME]`: a model name that tries its targets in order."""
 
@@ -243,6 +252,7 @@ class RouteSettings(Struct, frozen=True):
 class Settings(Struct, frozen=True):
     """Everything. `providers` holds every built-in row, changed and added to by the file, by name.
 
+    `table` is the table of facts with overlays over it, None as it is built in.
     `bus_directory` is where the workers of one start tell each other what happens; whoever starts several makes one.
     """
 
@@ -259,8 +269,10 @@ class Settings(Struct, frozen=True):
     tags: TagMode | None = None
     content: ContentWord = "native"
     debug: DebugSettings = DebugSettings()
+    facts: FactsSettings = FactsSettings()
     contracts: dict[str, Contract] = {}
     bus_directory: str | None = None
+    table: FactTable | None = None
 
     def __repr__(self) -> str:
         """Nothing that may be a secret: keys, tokens, the passwords of addresses."""

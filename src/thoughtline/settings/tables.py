@@ -8,11 +8,10 @@ from typing import TypeVar, cast
 
 from msgspec.structs import replace
 
-from thoughtline import providers
 from thoughtline.addresses import rebased
-from thoughtline.catalogue import PROVIDERS, ContinuityWord, Provider, Timeouts
+from thoughtline.catalogue import ContinuityWord, Provider, Timeouts, listed
 from thoughtline.formats import FORMATS, USUAL
-from thoughtline.providers import CONTRACTS, DIALECTS, Contract, Rung, canonical_name
+from thoughtline.providers import Contract, Rung, canonical_name, facts
 from thoughtline.settings.keys import (
     CONTINUITY_WORDS,
     CONTRACT,
@@ -27,7 +26,7 @@ from thoughtline.settings.keys import (
 )
 from thoughtline.settings.kinds import DURATION, NOT_OF_KIND, PATH, URL, ExampleSecret, Kind, header_of
 from thoughtline.settings.structs import RouteSettings
-from thoughtline.settings.tree import Given, Problems, Table
+from thoughtline.toml.tree import Given, Problems, Table
 from thoughtline.values.nearest import did_you_mean
 from thoughtline.values.turns import FormatName
 
@@ -145,25 +144,25 @@ def _called(value: object) -> str:
 
 def read_contracts(table: Table, problems: Problems) -> dict[str, Contract]:
     """The built-in rows that tables change, by name."""
-    found = {}
+    found, known = {}, facts().contracts
     for name, row in tables_of(table, "contracts", problems).items():
         path = f"contracts.{name}"
-        if name not in CONTRACTS:
-            problems.add(row.place, path, "there is no such contract", did_you_mean(name, CONTRACTS))
+        if name not in known:
+            problems.add(row.place, path, "there is no such contract", did_you_mean(name, known))
             continue
         values = read_table(path, row, CONTRACT, problems)
         if "dialect" in values:
-            values["dialect"] = DIALECTS[str(values["dialect"])]
+            values["dialect"] = facts().dialects[str(values["dialect"])]
         if values:
-            source = CONTRACTS[name].source
+            source = known[name].source
             changed = replace(source, says=f"{source.says}; changed in settings")
-            found[name] = replace(CONTRACTS[name], **values, source=changed)
+            found[name] = replace(known[name], **values, source=changed)
     return found
 
 
 def read_ladders(table: Table, problems: Problems) -> dict[str, tuple[Rung, ...]]:
     """The ladders that contracts get on a miss, by contract."""
-    found = _by_name("replay.on_miss", table, RUNGS, problems, sort="contract", known=CONTRACTS)
+    found = _by_name("replay.on_miss", table, RUNGS, problems, sort="contract", known=facts().contracts)
     return cast("dict[str, tuple[Rung, ...]]", found)
 
 
@@ -267,12 +266,12 @@ def read_providers(table: Table, problems: Problems) -> dict[str, Provider]:
 
 
 def _names() -> list[str]:
-    return [*PROVIDERS, *(alias for row in providers.PROVIDERS for alias in row.aliases)]
+    return [*listed(), *(alias for row in facts().rows for alias in row.aliases)]
 
 
 def _read_provider(path: str, name: str, table: Table, problems: Problems) -> Provider | None:
     values = read_table(path, table, PROVIDER, problems, tuple(PROVIDER_TABLES))
-    row = PROVIDERS.get(name)
+    row = listed().get(name)
     if row is None and "base_url" not in table.members:
         remedy = f"{did_you_mean(name, _names())} A new one needs base_url"
         problems.add(table.place, path, f"unknown provider {name}", remedy)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from thoughtline.catalogue import Provider
-from thoughtline.clients import MODELS, Address, key_variables
+from thoughtline.clients import Address, example_models, key_variables
 from thoughtline.commands.demo import play
 from thoughtline.commands.doctor import Check
 from thoughtline.commands.loopback import gateway_for, listening
@@ -36,7 +36,7 @@ class LiveKey:
 async def look_live(settings: Settings, name: str, model: str | None = None) -> Check:
     """Ask a provider twice through a gateway of our own, and see whether its reasoning was put back."""
     provider, about = settings.providers[name], f"live {name}"
-    key, model = LiveKey(provider, os.environ), model or MODELS.get(name, "")
+    key, model = LiveKey(provider, os.environ), model or example_models().get(name, "")
     if not model:
         return Check(about, "skipped", f"no model of {name} is known here", "name one: --model MODEL")
     if not key.is_there:
@@ -48,7 +48,7 @@ async def look_live(settings: Settings, name: str, model: str | None = None) -> 
         steps = await play(f"{url}/{name}", REQUESTS, model=model, key=key.value or "any")
     last = steps[-1]
     if last.status != 200:
-        return Check(about, "fail", f"{last.verdict or last.got}", f"request {len(steps)} of {REQUESTS} failed")
+        return Check(about, "fail", f"request {len(steps)} of {REQUESTS} failed: {last.verdict or last.got}")
     if last.restored != "restored=1":
         message = f"nothing was put back: {model} gave no reasoning, or {name} does not want it back"
         return Check(about, "warn", message, "name a model that thinks: --model MODEL")

@@ -6,7 +6,7 @@ import tomllib
 from typing import Any
 
 from thoughtline.commands.file_edits.merging import Uneditable, lines_in, merged
-from thoughtline.settings.toml_lines import KeyPath, key_lines
+from thoughtline.toml.lines import KeyPath, key_lines
 
 
 def edited_toml(text: str, lines: str) -> str:

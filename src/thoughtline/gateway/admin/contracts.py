@@ -20,7 +20,7 @@ from thoughtline.gateway.admin.answers import (
 from thoughtline.gateway.admin.requests import AdminRequest, Whole, decode_query
 from thoughtline.gateway.masking import masked_url
 from thoughtline.lessons import key_of
-from thoughtline.providers import CONTRACTS, Contract, canonical_name
+from thoughtline.providers import Contract, canonical_name, facts
 from thoughtline.replay.refusals import Correction
 from thoughtline.values.errors import Declined, DecodeError
 from thoughtline.values.turns import FormatName
@@ -37,7 +37,7 @@ async def contracts_view(request: AdminRequest) -> Whole:
     state = request.state
     await state.lessons.refresh()
     now, overrides = state.clock(), state.settings.contracts
-    rows = {**CONTRACTS, **overrides}
+    rows = {**facts().contracts, **overrides}
     views = [_contract(row, name in overrides) for name, row in rows.items()]
     learned = [_correction(one) for one in state.lessons.corrections if one.holds_at(now)]
     return Whole(ContractsView(views, learned, len(state.lessons.refused)))

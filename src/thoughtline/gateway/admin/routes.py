@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thoughtline import providers
-from thoughtline.clients import MODELS
+from thoughtline.clients import example_models
 from thoughtline.continuity.handoffs import report
 from thoughtline.gateway.admin.answers import HandoffReport, HandoffRow, moment
 from thoughtline.gateway.admin.requests import AdminRequest, Whole
@@ -65,8 +65,8 @@ def _target_name(health_name: str) -> str:
 
 
 def _provider(state: State, name: str) -> ProviderAbout:
-    row, built_in = state.settings.providers[name], {one.name: one for one in providers.PROVIDERS}.get(name)
-    model, wire = MODELS.get(name, ""), row.formats[0]
+    row, built_in = state.settings.providers[name], providers.host_named(name)
+    model, wire = example_models().get(name, ""), row.formats[0]
     endpoint = row.bases.get(wire, row.base_url)
     contract = state.book.contract_for(Destination(name, endpoint, model, wire))
     return ProviderAbout(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thoughtline.settings.toml_lines import KeyPath, key_lines
+from thoughtline.toml.lines import KeyPath, key_lines
 
 BARE = st.text(st.sampled_from(list("abcXYZ019_-")), min_size=1, max_size=5)
 QUOTED = st.sampled_from(['"a.b"', "'c = d'", '"[e]"', '"#f"', '"g\\"h"', '"\\u0069"'])

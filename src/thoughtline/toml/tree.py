@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeAlias, Union
 
-from thoughtline.settings.toml_lines import KeyPath, key_lines
+from thoughtline.toml.lines import KeyPath, key_lines
 from thoughtline.values.errors import InputProblem
 from thoughtline.values.nearest import did_you_mean
 
@@ -51,28 +51,33 @@ class Problems:
 def read_file(path: Path, environment: Mapping[str, str], problems: Problems) -> Table:
     """The tree of a file; empty if it can't be read at all, which is a problem."""
     name = str(path)
-    text = ""
     try:
         text = path.read_text("utf-8-sig")
-        values = tomllib.loads(text)
     except OSError as error:
         problems.add(name, "", f"the file can't be read: {error.strerror}", "name another with --config")
     except UnicodeDecodeError:
         problems.add(name, "", "the file is not UTF-8 text", "save it as UTF-8")
-    except tomllib.TOMLDecodeError as error:
+    else:
+        return read_text(text, name, problems, environment)
+    return Table({}, name)
+
+
+def read_text(text: str, name: str, problems: Problems, environment: Mapping[str, str] | None = None) -> Table:
+    """The tree of a document. Without an environment no variables are filled in: `${` is text."""
+    try:
+        values, lines = tomllib.loads(text), key_lines(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         line = re.search(r"line (\d+)", str(error))  # or "at end of document"
         place = f"{name}:{line[1] if line else len(text.splitlines())}"
-        problems.add(
-            place, "", "this is not valid TOML", "write strings in quotes, tables in [brackets], each key once"
-        )
-    else:
-        return _Reader(name, key_lines(text), environment, problems).table((), values)
-    return Table({}, name)
+        remedy = "write strings in quotes, tables in [brackets], each key once"
+        problems.add(place, "", "this is not valid TOML", remedy)
+        return Table({}, name)
+    return _Reader(name, lines, environment, problems).table((), values)
 
 
 class _Reader:
     def __init__(
-        self, name: str, lines: dict[KeyPath, int], environment: Mapping[str, str], problems: Problems
+        self, name: str, lines: dict[KeyPath, int], environment: Mapping[str, str] | None, problems: Problems
     ) -> None:
         self._name, self._lines, self._environment, self._problems = name, lines, environment, problems
 
@@ -91,6 +96,8 @@ class _Reader:
         return f"{self._name}:{self._lines[path]}" if path else self._name
 
     def _filled(self, path: KeyPath, value: object) -> object:
+        if self._environment is None:
+            return value
         if isinstance(value, list):
             return [self._filled(path, item) for item in value]
         return _VARIABLE.sub(lambda match: self._variable(path, match), value) if isinstance(value, str) else value
@@ -103,7 +110,7 @@ class _Reader:
             remedy = "write ${NAME}, ${NAME:-default}, $$ for $"
             self._problems.add(self._place(path), ".".join(path), "a variable needs a name", remedy)
             return ""
-        value = self._environment.get(name)
+        value = (self._environment or {}).get(name)
         if value is None and default is None:
             remedy = f"set {name}, or write ${{{name}:-default}}"
             self._problems.add(self._place(path), ".".join(path), f"the variable {name} is not set", remedy)
