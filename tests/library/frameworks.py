@@ -9,6 +9,7 @@ import asyncio
 import importlib
 import inspect
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 from tests.library.ten_turns import KEY, MODEL, OPENING, RESULT, TOOL, TURNS
@@ -310,6 +311,20 @@ def langchain_openrouter(url: str, way: Way) -> str:
     return asyncio.run(run())
 
 
+def _joined(deltas: list[Any]) -> Any:
+    """The message that a stream amounts to: its text, and its calls, each under its index."""
+    calls: dict[int, list[Any]] = {}
+    for delta in deltas:
+        for piece in delta.tool_calls or []:
+            calls.setdefault(int(piece.index), []).append(piece)
+    whole = []
+    for pieces in calls.values():
+        arguments = "".join(piece.function.arguments or "" for piece in pieces)
+        function = SimpleNamespace(name=pieces[0].function.name, arguments=arguments)
+        whole.append(SimpleNamespace(id=pieces[0].id, function=function))
+    return SimpleNamespace(content="".join(delta.content or "" for delta in deltas), tool_calls=whole)
+
+
 def openrouter(url: str, way: Way) -> str:
     """OpenRouter's own SDK, which makes its clients itself."""
     client = importlib.import_module("openrouter").OpenRouter(api_key=KEY, server_url=f"{url}/api/v1")
@@ -319,7 +334,10 @@ def openrouter(url: str, way: Way) -> str:
         asked: dict[str, Any] = {"model": "deepseek/deepseek-v4-pro", "messages": history, "tools": [TOOL]}
         if way == "async":
             return (await client.chat.send_async(**asked)).choices[0].message
-        return client.chat.send(**asked).choices[0].message
+        if way == "sync":
+            return client.chat.send(**asked).choices[0].message
+        with client.chat.send(**asked, stream=True) as stream:
+            return _joined([chunk.choices[0].delta for chunk in stream if chunk.choices])
 
     async def run() -> str:
         for _ in range(TURNS):

@@ -38,7 +38,7 @@ FORGET = (
     Row("langchain_openrouter", "langchain_openrouter", ALL, "openrouter"),
     Row("llama_index", "llama_index.llms.openai_like", ALL),
     Row("magentic", "magentic", ("sync", "async")),
-    Row("openrouter", "openrouter", ("sync", "async"), "openrouter"),
+    Row("openrouter", "openrouter", ALL, "openrouter"),
     Row("semantic_kernel", "semantic_kernel", ASYNC),
     Row("strands", "strands", ALL),
 )
