@@ -71,12 +71,12 @@ def test_a_sitecustomize_of_the_users_own(program: Path) -> None:
     """It is imported too; an error of its own is said as ever, and the program remembers."""
     own = program / "own"
     own.mkdir()
-    (own / "sitecustomize.py").write_text("print('of the user')")
+    only = "import os\nif os.environ.get('THOUGHTLINE_INSTALL'): "  # not in what starts the program
+    (own / "sitecustomize.py").write_text(f"{only}print('of the user')")
     told = Told(lambda body: Answer(whole()))
     asked = ("-m", "thoughtline.run", "app.py", f"{told.url}{PATH}")
-    done = run(program, *asked, PYTHONPATH=str(own))
-    assert done.stdout.count("of the user") == 3  # of what starts the program, of the program, of what that spawns
-    (own / "sitecustomize.py").write_text("import a_module_that_there_is_not")
+    assert run(program, *asked, PYTHONPATH=str(own)).stdout.splitlines()[0] == "of the user"
+    (own / "sitecustomize.py").write_text(f"{only}import a_module_that_there_is_not")
     done = run(program, *asked, PYTHONPATH=str(own))
     assert "a_module_that_there_is_not" in done.stderr
     assert "restored=1" in done.stdout
