@@ -82,7 +82,6 @@ def test_litellm(upstream: Upstream, tmp_path: Path) -> None:
     answer = litellm.completion(model=f"deepseek/{MODEL}", messages=[asked], tools=[TOOL])
     assert answer.choices[0].message.tool_calls
     assert made.line.report.saved == 1
-    litellm.callbacks = []
 
 
 async def test_a_server_with_many_users(upstream: Upstream) -> None:
