@@ -23,6 +23,9 @@ from thoughtline.stores import Filter
 
 BODY = request(stream=True)
 BEGUN = b"".join(events()[:2])
+SECONDS = 30
+"""As long as a save may take on a busy machine."""
+
 both_libraries = pytest.mark.parametrize("library", [httpx, httpx2])
 
 
@@ -52,7 +55,12 @@ def check_cut(line: Line, client: Any, store_url: str) -> None:
 
 
 async def _others() -> list[Any]:
-    return [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    """Tasks that don't end by themselves; a save that is under way does."""
+    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    saves = [task for task in others if "Engine" in task.get_coro().__qualname__]
+    if saves:
+        await asyncio.wait(saves, timeout=SECONDS)
+    return [task for task in others if not task.done()]
 
 
 def hang_up(client: Any, library: ModuleType) -> None:
