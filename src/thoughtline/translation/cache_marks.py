@@ -102,17 +102,16 @@ def _mark_beginning(turns: list[Turn], place: CacheMarks, mark: Raw, contract: C
     what they know of the project, and some write what comes next again when they resume (Qwen Code 0.24.4, 2026-11)."""
     length = next((at for at, turn in enumerate(turns) if turn.role != "system"), len(turns))
     if length and turns[length - 1].items:
-        _mark(turns, length - 1, len(turns[length - 1].items) - 1, place, mark, contract)
+        last = turns[length - 1]
+        turns[length - 1] = _marked(last, len(last.items) - 1, place, mark, contract)
     if length < len(turns) and turns[length].role == "user" and len(turns[length].items) > 1:
-        _mark(turns, length, 0, place, mark, contract)
+        turns[length] = _marked(turns[length], 0, place, mark, contract)
 
 
-def _mark(turns: list[Turn], at: int, position: int, place: CacheMarks, mark: Raw, contract: Contract) -> None:
-    """Mark an item of a turn, if it can have a mark."""
-    items = turns[at].items
-    put = place.put(items[position], mark, contract.dialect)
-    if put is not None:
-        turns[at] = replace(turns[at], items=(*items[:position], *put, *items[position + 1 :]))
+def _marked(turn: Turn, at: int, place: CacheMarks, mark: Raw, contract: Contract) -> Turn:
+    """A turn with a mark on one of its items, if that can have one."""
+    put = place.put(turn.items[at], mark, contract.dialect)
+    return turn if put is None else replace(turn, items=(*turn.items[:at], *put, *turn.items[at + 1 :]))
 
 
 def _unmarked(item: Item) -> Item:
