@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -123,6 +124,18 @@ async def place(kind: str, url: str) -> AsyncIterator[Place]:
 
 def sqlite_url(folder: Path) -> str:
     return f"sqlite:///{folder / 'deep' / 'thoughts.db'}"
+
+
+def arrivals(url: str) -> int:
+    """Saves that are in the files beside a SQLite database."""
+    database = Path(url.removeprefix("sqlite:///"))
+    count = 0
+    for file in database.parent.glob(f"{database.name}-arrivals-*"):
+        if not file.name.endswith(("-wal", "-shm")):
+            connection = sqlite3.connect(file)
+            count += int(connection.execute("SELECT count(*) FROM arrivals").fetchone()[0])
+            connection.close()
+    return count
 
 
 def turn(

@@ -368,10 +368,15 @@ def decode_each(raws: Iterable[Raw], decode: Callable[[Raw], T], place: str) -> 
     return tuple(found)
 
 
+def as_text(text: Json) -> str:
+    """JSON as a text. It may have been skipped unread: what is no UTF-8 in it is read as question marks."""
+    return str(bytes(text), "utf-8", "replace")
+
+
 def arguments_text(raw: Raw) -> str:
     """Call arguments of a wire that holds them as JSON."""
-    text = bytes(raw)
-    return "{}" if text == b"null" else str(text, "utf-8", "replace")
+    text = as_text(raw)
+    return "{}" if text == "null" else text
 
 
 def arguments_object(text: str) -> bytes:
