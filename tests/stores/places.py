@@ -15,6 +15,7 @@ import redis
 from redis.asyncio import Redis
 
 from thoughtline.stores import LayeredStore, MemoryStore, Store, StoreSettings, durable_store
+from thoughtline.stores.memory import MemoryIndex
 from thoughtline.values.items import ReasoningText, Text, ToolCall
 from thoughtline.values.records import Key, Record, RecordId
 from thoughtline.values.turns import Provenance
@@ -158,6 +159,14 @@ def turn(
         tuple(Key(key) for key in keys),
         at,
     )
+
+
+def room_for(*records: Record) -> int:
+    """What these records take in memory, in bytes."""
+    index = MemoryIndex(2**30, 1.0)
+    for record in records:
+        index.put(record, 0.0)
+    return index.bytes
 
 
 def lineage(number: int) -> Key:

@@ -13,7 +13,19 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.stores.places import SETTINGS, START, TRUST, Clock, found, lineage, sqlite_url, turn, until_settled, visible
+from tests.stores.places import (
+    SETTINGS,
+    START,
+    TRUST,
+    Clock,
+    found,
+    lineage,
+    room_for,
+    sqlite_url,
+    turn,
+    until_settled,
+    visible,
+)
 from thoughtline.stores import (
     Filter,
     Found,
@@ -200,7 +212,11 @@ async def test_a_first_turn_that_another_process_deletes(bench: Bench) -> None:
 async def test_a_record_pushed_out_makes_its_keys_unknown(tmp_path: Path) -> None:
     """A key whose records are no longer all in memory is asked for."""
     clock = Clock()
-    small = Bench(Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)), clock, memory_entries=2)
+    small = Bench(
+        Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)),
+        clock,
+        memory_bytes=room_for(*(turn(number, shared=("ok",)) for number in range(2))),
+    )
     await small.store.open()
     for number in range(3):
         await small.store.save([turn(number, at=START + number, shared=("ok",))])
@@ -299,7 +315,11 @@ async def test_a_save_that_ends_while_a_find_is_under_way(bench: Bench) -> None:
 async def test_memory_that_is_too_small_for_what_waits(tmp_path: Path) -> None:
     """A turn that memory had to push out is found while it waits, and when it is written."""
     clock = Clock()
-    small = Bench(Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)), clock, memory_entries=2)
+    small = Bench(
+        Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)),
+        clock,
+        memory_bytes=room_for(*(turn(number, shared=("ok",)) for number in range(2))),
+    )
     await small.store.open()
     saves = [await begun(small, turn(number, at=START + number, shared=("ok",))) for number in range(6)]
     for _ in range(2):
@@ -316,7 +336,11 @@ async def test_memory_that_is_too_small_for_what_waits(tmp_path: Path) -> None:
 async def test_a_key_that_was_asked_for_while_a_turn_of_it_waited(tmp_path: Path) -> None:
     """What memory learned of the key then is not all of it: the turn, pushed out meanwhile, is found when written."""
     clock = Clock()
-    small = Bench(Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)), clock, memory_entries=1)
+    small = Bench(
+        Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)),
+        clock,
+        memory_bytes=room_for(turn(1, shared=("ok",))),
+    )
     await small.store.open()
     await small.store.save([turn(1, shared=("ok",))])
     saving = await begun(small, turn(2, at=START + 1, shared=("ok",)))

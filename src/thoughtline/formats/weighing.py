@@ -11,7 +11,7 @@ from operator import add
 from typing import NamedTuple
 
 from thoughtline.formats import FORMATS
-from thoughtline.formats.nesting import MAX_NESTING, TOO_DEEP, depth_of, outside_of_strings, steps_of
+from thoughtline.formats.nesting import outside_of_strings
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import DecodeError, LimitExceeded
 from thoughtline.values.turns import FormatName, Transcript
@@ -31,7 +31,7 @@ quoted twice, have a million."""
 
 _LIGHT_BYTES = 256 * 2**10
 _BRIEF_BYTES = 8 * 2**10
-_LIGHT_CONTAINERS = MAX_NESTING
+_LIGHT_CONTAINERS = 1_000
 _LIGHT_ITEMS = 1_000
 
 
@@ -52,21 +52,16 @@ def is_light_conversation(transcript: Transcript) -> bool:
 
 
 def check_weight(body: bytes) -> None:
-    """Raises `LimitExceeded` for a body of more values than are ever read, or that nests deeper."""
-    size = len(body)
-    if size <= MAX_NESTING or (size <= _LIGHT_BYTES and body.count(b"{") + body.count(b"[") <= _LIGHT_CONTAINERS):
+    """Raises `LimitExceeded` for a body of more values than are ever read."""
+    if is_light(body) or weight_of(body).is_read:
         return
     containers = values = escapes = 0
-    steps: list[bytes] = []
     for outside, escapes_here in outside_of_strings(body):
-        steps.append(steps_of(outside))
+        escapes += escapes_here
         containers += outside.count(b"{") + outside.count(b"[")
         values += outside.count(b",")
-        escapes += escapes_here
         if containers > MAX_CONTAINERS or values > MAX_VALUES or escapes > MAX_ESCAPES:
             raise LimitExceeded("a conversation of more values than are read")
-    if depth_of(b"".join(steps)) > MAX_NESTING:
-        raise LimitExceeded(TOO_DEEP)
 
 
 class Weight(NamedTuple):
@@ -95,7 +90,8 @@ def decode_bounded(body: bytes, format: FormatName, dialect: Dialect) -> Transcr
     wire = FORMATS[format]
     if "shared_address" in wire.quirks and not any(b'"%b"' % name.encode() in body for name in wire.telling_members):
         raise DecodeError("missing: a body of another format", f"/{wire.telling_members[0]}")
-    check_weight(body)
+    if len(body) > _BRIEF_BYTES:
+        check_weight(body)
     transcript = wire.bodies.decode_request(body, dialect)
     if len(transcript.turns) > MAX_TURNS:
         raise LimitExceeded(f"a conversation of more than {MAX_TURNS} turns")
