@@ -6,9 +6,9 @@ where providers cache by themselves, and up to the last mark of the earlier prom
 Reasoning must be the same, but is not counted: what the gateway puts back would be missing at the provider's own, too.
 
 The first share is that of what the program sent, at a provider of its own format, or at this one if it speaks that
-format; the second that of what went up. Tokens have four bytes each.
-`--only NAME` runs one program. Exit status 1 if a share is smaller by more than two points: where marks are needed, a
-beginning counts up to a mark, where providers cache by themselves, to the last block that is the same.
+format; the second that of what went up. Tokens have four bytes each. Where marks are needed, a beginning counts up to a
+mark; where providers cache by themselves, to the last block that is the same.
+`--only NAME` runs one program. Exit status 1 if a share is smaller by more than half a point.
 """
 
 from __future__ import annotations
@@ -88,18 +88,21 @@ def _blocks(message: object) -> Iterator[object]:
 def _segment(piece: object) -> Segment:
     text, counted = (json.dumps(one, separators=(",", ":")) for one in (piece, _unreasoned(piece)))
     plain, size = (MARK.sub("", one).replace("{,", "{") for one in (text, counted))
-    return Segment(plain, len(size), '"cache_control"' in text)
+    is_reasoning = _is_reasoning(piece[-1] if isinstance(piece, list) else piece)
+    return Segment(plain, 0 if is_reasoning else len(size), '"cache_control"' in text)
 
 
 def _unreasoned(piece: object) -> object:
     """A piece without the reasoning in it."""
     if isinstance(piece, list):
-        return [_unreasoned(one) for one in piece]
+        return [_unreasoned(one) for one in piece if not _is_reasoning(one)]
     if not isinstance(piece, dict):
         return piece
-    if piece.get("type") in REASONING_TYPES or piece.get("thought") is True:
-        return {}
     return {name: _unreasoned(value) for name, value in piece.items() if name not in REASONING_MEMBERS}
+
+
+def _is_reasoning(piece: object) -> bool:
+    return isinstance(piece, dict) and (piece.get("type") in REASONING_TYPES or piece.get("thought") is True)
 
 
 class Cost(NamedTuple):
@@ -196,7 +199,7 @@ def main() -> int:
                 cells.append(costs)
                 continue
             alone, through = costs
-            is_worse = is_worse or through.share < alone.share - 2
+            is_worse = is_worse or through.share < alone.share - 0.5
             cells.append(f"{alone.share:.0f} % → {through.share:.0f} %")
         print(f"| `{program.name}` | " + " | ".join(cells) + " |", flush=True)
     return int(is_worse)

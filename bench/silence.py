@@ -1,7 +1,8 @@
 """How long clients hear nothing from a provider that thinks in the dark: `python -m bench.silence [--seconds 60]`.
 
 A gateway with its usual settings, and a provider of each format that says nothing for so long: once after the head of
-its answer, once before it. A client of each other format asks for a stream, all at once. The table has the longest time
+its answer, once before it. A client of each other format asks for a stream, and one of Responses also over a WebSocket,
+all at once. The table has the longest time
 without a byte, in seconds, from the request to the end; in one format the provider's own bytes are all there are.
 
 Exit status 1 if a client of another format waited more than 12 seconds.
@@ -11,10 +12,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import sys
 import time
 
 import httpx
+import websockets
 from msgspec.structs import replace
 
 from tests.gateway.gateways import running
@@ -44,6 +47,7 @@ CLIENTS: dict[FormatName, tuple[str, dict[str, object]]] = {
     ),
     "ollama_chat": ("/api/chat", {"messages": [{"role": "user", "content": "Hi."}]}),
 }
+FRAMES = "openai_responses over a WebSocket"
 CHAT_ANSWER = (
     b'data: {"id":"c","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"Yes."},'
     b'"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
@@ -98,7 +102,23 @@ async def longest_silence(http: httpx.AsyncClient, url: str, client: FormatName,
     return max(gap, time.perf_counter() - last)
 
 
-async def measured(seconds: float, *, is_headless: bool) -> dict[tuple[FormatName, FormatName], float]:
+async def longest_silence_of_frames(url: str, provider: FormatName) -> float:
+    """What a client of Responses over a WebSocket hears; a ping is none of it."""
+    name, model = PROVIDERS_ASKED[provider]
+    address = url.replace("http", "ws", 1) + f"/{name}/v1/responses"
+    headers = {"authorization": "Bearer k"}
+    async with websockets.connect(address, additional_headers=headers, ping_interval=None, proxy=None) as socket:
+        await socket.send(json.dumps({"type": "response.create", "model": model, "input": "Hi."}))
+        gap, last, kind = 0.0, time.perf_counter(), ""
+        while kind != "response.completed":
+            kind = json.loads(await socket.recv())["type"]
+            assert kind not in ("error", "response.failed"), kind
+            now = time.perf_counter()
+            gap, last = max(gap, now - last), now
+    return gap
+
+
+async def measured(seconds: float, *, is_headless: bool) -> dict[tuple[str, FormatName], float]:
     """The longest silence of every pair, all at once."""
     rows: dict[str, Provider] = {}
     servers = []
@@ -111,10 +131,17 @@ async def measured(seconds: float, *, is_headless: bool) -> dict[tuple[FormatNam
     with running({}, Settings(providers=rows)) as gateway:
         pairs = [(client, provider) for client in CLIENTS for provider in PROVIDERS_ASKED]
         async with httpx.AsyncClient(timeout=None) as http:
-            gaps = await asyncio.gather(*(longest_silence(http, gateway.url, *pair) for pair in pairs))
+            asked = [longest_silence(http, gateway.url, *pair) for pair in pairs]
+            framed = [longest_silence_of_frames(gateway.url, provider) for provider in PROVIDERS_ASKED]
+            gaps = await asyncio.gather(*asked, *framed)
     for server in servers:
         server.close()
-    return dict(zip(pairs, gaps, strict=True))
+    return dict(zip([*pairs, *((FRAMES, provider) for provider in PROVIDERS_ASKED)], gaps, strict=True))
+
+
+def is_translated(client: str, provider: FormatName) -> bool:
+    """Whether the gateway writes what this client reads."""
+    return client.partition(" ")[0] != provider
 
 
 def main() -> int:
@@ -127,10 +154,10 @@ def main() -> int:
         print(f"\nSilent for {options.seconds:g} s {title}:\n")
         print("| client | " + " | ".join(f"`{name}`" for name in PROVIDERS_ASKED) + " |")
         print("|---|" + "---|" * len(PROVIDERS_ASKED))
-        for client in CLIENTS:
-            shown = ["=" if client == name else f"{gaps[client, name]:.1f}" for name in PROVIDERS_ASKED]
+        for client in (*CLIENTS, FRAMES):
+            shown = [f"{gaps[client, name]:.1f}" if is_translated(client, name) else "=" for name in PROVIDERS_ASKED]
             print(f"| `{client}` | " + " | ".join(shown) + " |")
-        longest = max([longest, *(gap for (client, name), gap in gaps.items() if client != name)])
+        longest = max([longest, *(gap for pair, gap in gaps.items() if is_translated(*pair))])
     print(f"\nThe longest of all: {longest:.1f} s")
     return int(longest > MOST_SECONDS)
 

@@ -70,7 +70,7 @@ class Simulation:
                 if re.search(path, request.path):
                     found = aside(request, self.profile) if callable(aside) else aside
                     return _refused(found) if isinstance(found, Rejection) else json_response(200, found)
-            known = ", ".join(_readable(api.path) for api in self.simulator.apis)
+            known = ", ".join(path for api in self.simulator.apis for path in _readable(api.path))
             return json_response(404, {"error": {"message": f"{self.simulator.name} answers POST on {known}"}})
         return self.respond_to(api, request)
 
@@ -282,6 +282,17 @@ def _shown(history: tuple[InputMessage, ...], verdicts: list[Verdict]) -> list[J
     ]
 
 
-def _readable(pattern: str) -> str:
-    """A pattern of paths as a person writes one: `/models/NAME:generateContent`."""
-    return re.sub(r"\[\^[^\]]*\]\+", "NAME", pattern).replace("\\", "").rstrip("$")
+_NAME = re.compile(r"\[[^\]]*\]\+")
+_OPTIONAL = re.compile(r"\(\?:([^()]*)\)\?|\w\?")
+_OPTIONAL_END = re.compile(r"\(\?:([^()]*)\)\?\$$")
+_CHOICE = re.compile(r"\(\?:([^()]*)\)")
+
+
+def _readable(pattern: str) -> list[str]:
+    """A pattern of paths as a person writes them: `/models/NAME:generateContent`."""
+    named = _OPTIONAL_END.sub(r"(?:|\1)", _NAME.sub("NAME", pattern))
+    plain = _OPTIONAL.sub(r"\1", named).replace("\\", "").strip("^$")
+    found = _CHOICE.search(plain)
+    if found is None:
+        return [plain]
+    return [plain[: found.start()] + choice + plain[found.end() :] for choice in found[1].split("|")]

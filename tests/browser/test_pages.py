@@ -56,6 +56,32 @@ def check_width(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), page.url
 
 
+STICKING_OUT = """() => [...document.querySelectorAll("main :is(input, select, button, textarea, table, pre)")]
+  .filter((one) => {
+    const card = one.closest(".panel, .list, .view");
+    if (!card || !one.offsetParent || one.closest(".scroll")) return false;
+    return one.getBoundingClientRect().right > card.getBoundingClientRect().right + 1;
+  }).map((one) => one.outerHTML.slice(0, 80))"""
+"""Controls that stand over the edge of their card."""
+
+MARKDOWN = """() => {
+  const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (walker.nextNode()) {
+    const { nodeValue, parentElement } = walker.currentNode;
+    const isCode = parentElement.closest("pre, code, textarea, .source, .thought-text");
+    if (!isCode && /`|\\]\\(/.test(nodeValue)) found.push(nodeValue);
+  }
+  return found;
+}"""
+"""Texts with backticks or links of Markdown that are no code."""
+
+
+def check_texts(page: Page) -> None:
+    assert page.evaluate(STICKING_OUT) == [], page.url
+    assert page.evaluate(MARKDOWN) == [], page.url
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view(page: Page, busy: World, scheme: str, size: str) -> None:
@@ -72,18 +98,22 @@ def test_every_view(page: Page, busy: World, scheme: str, size: str) -> None:
         expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
         expect(page.get_by_text("Loading…")).to_have_count(0)
         check_width(page)
+        check_texts(page)
         look(page, f"{path}-{scheme}-{size}")
     more = {
         f"/live/{newest}": ".cause",
         f"/requests/{newest}": ".turns",
         f"/requests/{healed}": ".beside",
         "/sessions/fix-the-parser": ".timeline",
+        f"/audit?request={newest}": ".audit",
         "/connect?client=codex": ".setup",
+        "/connect?client=claude-code&provider=bedrock": ".setup",
     }
     for number, (path, part) in enumerate(more.items()):
         page.goto(busy.url + path)
         expect(page.locator(part).first).to_be_visible()
         check_width(page)
+        check_texts(page)
         look(page, f"more-{number}-{scheme}-{size}")
 
 

@@ -154,6 +154,32 @@ def test_dark_and_light(page: Page, gateway: World, scheme: str) -> None:
     expect(page.get_by_title("Dark or light")).to_have_text(other)
 
 
+def test_what_the_filter_takes(page: Page, gateway: World) -> None:
+    """The beginning of a session and of a tenant as they are shown, names in any case, all others with a minus; a name
+    that is none is said to be none."""
+    chat = gateway.chat("Look here", "filtered-by-name")
+    assert chat.ask("deepseek", "deepseek-v4-pro").status_code == 200
+    gateway.refused()
+    tenant = gateway.gateway.get("/api/requests")["requests"][0]["tenant"]
+    gateway.log_in(page)
+    written, wall = page.get_by_label("Filter"), page.locator(".row").filter(has_text="wall")
+    others = page.locator(".row").filter(has_not_text="wall")
+    for words, shown, hidden in [
+        ("session:filtered-by", others, wall),
+        ("Provider:wall", wall, others),
+        ("-provider:deepseek status:400", wall, others),
+        ("-status:400 session:filtered", others, wall),
+        (f"tenant:{tenant[:10]} provider:wall", wall, others),
+    ]:
+        written.fill(words)
+        expect(hidden).to_have_count(0)
+        expect(shown.first).to_be_visible()
+    written.fill("foo:bar")
+    expect(page.get_by_text("There is no filter foo")).to_be_visible()
+    written.fill("client:nothing-of-that-name")
+    expect(page.get_by_text("No matching requests")).to_be_visible()
+
+
 def test_a_turn_that_went_up_blank(page: Page, gateway: World) -> None:
     """An outcome of its own, with a whole sentence."""
     chat = gateway.chat("Look at the log", "blank")

@@ -42,6 +42,16 @@ def test_the_list_of_clients_is_a_table(capsys: pytest.CaptureFixture[str]) -> N
     assert columns == {max(len(client.name) for client in CLIENTS)}
 
 
+@pytest.mark.parametrize("provider", ["anthropic", "bedrock", "vertex", "azure"])
+def test_no_link_of_markdown_is_shown(provider: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A terminal shows the page and not how it is linked."""
+    for client in CLIENTS:
+        main(["connect", client.name, "--provider", provider])
+    told = "".join(capsys.readouterr())
+    assert "docs/" in told
+    assert "](" not in told
+
+
 def files_of(client: Client, home: Path) -> dict[Path, bytes | None]:
     paths = [file_of(step, home) for step in client.steps if step.file]
     return {path: path.read_bytes() if path.exists() else None for path in paths}

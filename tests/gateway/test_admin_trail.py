@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -33,7 +34,18 @@ def test_what_the_admin_does(gateway: Managed) -> None:
     assert (read["query"], read["forwarded"]) == ("provider=deepseek", "203.0.113.7")
     assert (deleted["query"], deleted["done"]) == ("session=s", "0 turns deleted")
     assert changed["done"] == '{"continuity":{"enabled":true}}'
-    assert unlearned["done"] == "0 lessons deleted"
+    assert unlearned["done"] == "0 corrections deleted"
+
+
+def test_one_is_counted_as_one(tmp_path: Path) -> None:
+    """A turn, and a client key."""
+    with managed(store_url=f"sqlite:///{tmp_path}/turns.db", takes_keys=True) as gateway:
+        gateway.ask("list the files", session="s")
+        gateway.admin.delete(f"{CACHE}?session=s")
+        gateway.admin.post("/api/keys", json={"name": "ann"})
+        gateway.admin.delete("/api/keys?id=ann")
+        done = [line["done"] for line in gateway.gateway.trail if line["method"] == "DELETE"]
+    assert done == ["1 turn deleted", "1 client key revoked"]
 
 
 def test_who_is_refused(gateway: Managed) -> None:
@@ -50,13 +62,13 @@ def test_who_is_refused(gateway: Managed) -> None:
     gateway.anyone.get("/metrics", headers={"via": "1.1 front"})
     gateway.anyone.get(CACHE, headers={"host": "evil.example"})
     assert [(line["who"], line["status"], line["code"]) for line in gateway.gateway.trail] == [
-        ("nobody", 401, "unauthorized"),
+        ("no token", 401, "unauthorized"),
         ("wrong token", 401, "unauthorized"),
         ("client key ann", 403, "not_admin"),
         ("wrong cookie", 401, "unauthorized"),
         ("wrong token", 401, "unauthorized"),
-        ("nobody", 401, "unauthorized"),
-        ("nobody", 421, "unknown_host"),
+        ("no token", 401, "unauthorized"),
+        ("no token", 421, "unknown_host"),
     ]
     for hidden in (TOKEN, secret, "a-wrong-token", "forged"):
         assert hidden not in str(gateway.gateway.log)

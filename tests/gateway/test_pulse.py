@@ -14,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.gateway.gateways import running
+from tests.gateway.sockets import PATIENCE, USER, Talk, talking
 from tests.gateway.upstreams import Got, Out, upstream
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.formats import FORMATS
@@ -139,6 +140,55 @@ def test_comments_of_a_provider_are_passed_on(client: FormatName) -> None:
         body += b"".join(pieces)
     assert words_of(body, client) == "Yes indeed."
     assert b"OPENROUTER" not in body
+
+
+@contextmanager
+def talked(waiting: Waiting, seconds: float) -> Iterator[Talk]:
+    """A client of Responses over a WebSocket, whose turn DeepSeek answers."""
+    with (
+        upstream(waiting.answer) as up,
+        running({}, _settings(up.url, seconds)) as gateway,
+        talking(f"{gateway.url}/deepseek/v1/responses", model="deepseek-v4-pro") as talk,
+    ):
+        try:
+            talk.send(input=[USER])
+            yield talk
+        finally:
+            waiting.go_on.set()
+
+
+def events_until(talk: Talk, kind: str, times: int) -> list[Json]:
+    """The events that came until one of this type has come so often."""
+    seen: list[Json] = []
+    while [event["type"] for event in seen].count(kind) < times:
+        seen.append(json.loads(talk.connection.recv(timeout=PATIENCE)))
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("before", "hums", "seconds"),
+    [(b"", b"", 0.02), (BEGUN, b"", 0.02), (b"", b": hm\n\n", 0), (BEGUN, b": hm\n\n", 0)],
+    ids=["silent at first", "silent in between", "a comment at first", "a comment in between"],
+)
+def test_signs_reach_a_client_over_a_websocket_as_events(before: bytes, hums: bytes, seconds: float) -> None:
+    """Of the gateway and of the provider, before the first event and after it; and the answer is what it would be."""
+    waiting = Waiting(before, ENDED if before else BEGUN + ENDED, hums)
+    with talked(waiting, seconds) as talk:
+        seen = events_until(talk, "keepalive", 3)
+        waiting.go_on.set()
+        told = talk.heard()
+    assert [event["type"] == "keepalive" for event in seen[:3]] == [not before] * 3
+    assert told.said == "Yes indeed."
+
+
+def test_an_error_after_signs_over_a_websocket_ends_the_turn() -> None:
+    """The connection stays for the next turn."""
+    waiting = Waiting(b"", b"")
+    with talked(waiting, 0.02) as talk:
+        events_until(talk, "keepalive", 2)
+        waiting.go_on.set()
+        assert talk.heard().last["type"] == "error"
+        assert talk.ask(input=[USER]).last["type"] == "error"
 
 
 def test_a_stream_of_an_array_gets_white_space() -> None:

@@ -342,6 +342,24 @@ def test_a_mark_of_ours_stands_on_the_system_prompt_too(to: Destination) -> None
     assert first["system"] == later["system"]
 
 
+@pytest.mark.parametrize("to", [CLAUDE, CONVERSE], ids=lambda to: to.provider)
+def test_a_mark_of_ours_stands_on_the_first_block_of_a_first_message_of_several(to: Destination) -> None:
+    """A client that rewrites the rest of its first message when it resumes, as Qwen Code does, has the beginning from
+    the cache; the block is the same from request to request."""
+    rules, told = {"role": "system", "content": "Rules."}, {"role": "assistant", "content": "Hello."}
+    asked, resumed = ({"role": "user", "content": [part("Skills."), part(day), part("Hi.")]} for day in ("1", "2"))
+    more = {"role": "user", "content": "And now?"}
+    first, later = (
+        sent(chat(rules, *said, tools=[TOOL]), "openai_chat", to) for said in ([asked], [resumed, told, more])
+    )
+    begin = 1 if to is CLAUDE else 2  # Converse's mark is a block of its own
+    assert first["messages"][0]["content"][:begin] == later["messages"][0]["content"][:begin]
+    assert marks_in(first["messages"][0]["content"][:begin])
+    assert [len(marks_in(body)) for body in (first, later)] == [3, 3]
+    alone = sent(chat(rules, {"role": "user", "content": "Hi."}, told, more, tools=[TOOL]), "openai_chat", to)
+    assert len(marks_in(alone)) == 2
+
+
 def test_a_mark_of_the_client_s_for_the_whole_prompt_is_one() -> None:
     """No other is added to it."""
     body = sent(chat({"role": "system", "content": "Rules."}, cache_control=MARK), "openai_chat", CLAUDE)

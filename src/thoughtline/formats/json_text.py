@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Raw
 
 from thoughtline.formats.lone_surrogates import readable
+from thoughtline.formats.nesting import TOO_DEEP, check_nesting
 from thoughtline.values.errors import DecodeError, EncodeError, LimitExceeded
 
 T = TypeVar("T")
@@ -132,11 +133,12 @@ def decode(decoder: msgspec.json.Decoder[T], text: Json, place: str = "") -> T:
     except msgspec.ValidationError as error:
         raise _wrong_type(error, place) from None
     except msgspec.DecodeError as error:
+        check_nesting(bytes(text), place or "/")
         raise _not_json(error, place, len(bytes(text))) from None
     except UnicodeDecodeError as error:
         raise DecodeError(f"invalid UTF-8 in a string: byte 0x{error.object[error.start]:02x}", place or "/") from None
     except RecursionError:
-        raise LimitExceeded("nested too deeply", place or "/") from None
+        raise LimitExceeded(TOO_DEEP, place or "/") from None
 
 
 class _Kind(msgspec.Struct, gc=False):
@@ -210,6 +212,10 @@ def peek(decoder: msgspec.json.Decoder[T], body: bytes) -> T | None:
 
 def plain_value(text: Json) -> Any:
     """JSON as plain values; None if it can't be read."""
+    try:
+        check_nesting(bytes(text))
+    except LimitExceeded:
+        return None
     return read_or_none(_plain_decoder, text)
 
 
@@ -394,6 +400,7 @@ def arguments_object(text: str) -> bytes:
 
 def is_json(text: str) -> bool:
     try:
+        check_nesting(text.encode())
         decode(_any_decoder, text.encode())
     except DecodeError:
         return False

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.framing import Framing
+from thoughtline.formats.nesting import MAX_NESTING, TOO_DEEP, check_nesting
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import DecodeError, EncodeError, LimitExceeded
 from thoughtline.values.events import (
@@ -56,6 +57,8 @@ class PayloadStreamDecoder(ABC):
                 payload = frame.payload
                 try:
                     if payload:
+                        if len(payload) > MAX_NESTING:
+                            check_nesting(payload)
                         self._take(payload, events)
                 except msgspec.DecodeError:
                     if not self.has_end_mark or payload.strip() not in _END_MARKS:
@@ -148,7 +151,7 @@ def _named(error: Exception) -> DecodeError:
     if isinstance(error, DecodeError):
         return error.within(place).from_upstream()
     if isinstance(error, RecursionError):
-        return LimitExceeded("nested too deeply", place).from_upstream()
+        return LimitExceeded(TOO_DEEP, place).from_upstream()
     if isinstance(error, UnicodeDecodeError):
         return DecodeError("invalid UTF-8 in a string", place).from_upstream()
     return DecodeError(str(error).replace("`", ""), place).from_upstream()

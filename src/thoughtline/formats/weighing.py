@@ -11,6 +11,7 @@ from operator import add
 from typing import NamedTuple
 
 from thoughtline.formats import FORMATS
+from thoughtline.formats.nesting import outside_of_strings
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import DecodeError, LimitExceeded
 from thoughtline.values.turns import FormatName, Transcript
@@ -32,7 +33,6 @@ _LIGHT_BYTES = 256 * 2**10
 _BRIEF_BYTES = 8 * 2**10
 _LIGHT_CONTAINERS = 1_000
 _LIGHT_ITEMS = 1_000
-_PIECE = 64 * 2**10
 
 
 def is_light(body: bytes) -> bool:
@@ -56,16 +56,8 @@ def check_weight(body: bytes) -> None:
     if is_light(body) or weight_of(body).is_read:
         return
     containers = values = escapes = 0
-    is_inside = is_escaped = False
-    for start in range(0, len(body), _PIECE):
-        piece = body[start + is_escaped : start + _PIECE]
-        is_escaped = (len(piece) - len(piece.rstrip(b"\\"))) % 2 == 1
-        if b"\\" in piece:
-            escapes += piece.count(b"\\")
-            piece = piece.replace(b"\\\\", b"").replace(b'\\"', b"")
-        parts = piece.split(b'"')
-        outside = b"".join(parts[is_inside::2])
-        is_inside ^= len(parts) % 2 == 0
+    for outside, escapes_here in outside_of_strings(body):
+        escapes += escapes_here
         containers += outside.count(b"{") + outside.count(b"[")
         values += outside.count(b",")
         if containers > MAX_CONTAINERS or values > MAX_VALUES or escapes > MAX_ESCAPES:

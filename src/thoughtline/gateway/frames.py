@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.framing import ServerSentEvents
+from thoughtline.formats.framing import Frame, ServerSentEvents
 from thoughtline.formats.json_text import NULL, array, elements, encode, is_given, members, object_of, set_members
 from thoughtline.formats.lone_surrogates import as_sent, readable
 from thoughtline.formats.openai_responses.elements import COMPACTIONS
@@ -24,6 +24,9 @@ from thoughtline.gateway.stored_responses import input_of, name_of
 from thoughtline.values.errors import Declined
 
 CREATE = "response.create"
+KEEPALIVE = b'{"type":"keepalive"}'
+"""What a comment of a stream becomes: Codex answers pings where its watchdog for silence sees none of them, and skips
+events of types that it does not know (0.169.0, 2026-11)."""
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _ERROR_HEADERS = re.compile(rb"retry-after|x-request-id|x-ratelimit-.*|x-codex-.*|x-thoughtline-.*")
@@ -233,10 +236,10 @@ class Answer:
         self.is_over = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        return self._frames(frame.payload for frame in self._events.feed(data))
+        return self._frames(self._events.feed(data))
 
     def finish(self) -> Iterator[bytes]:
-        return self._frames(frame.payload for frame in self._events.finish())
+        return self._frames(self._events.finish())
 
     def conversation(self, turn_input: bytes) -> LatestConversation | None:
         """What the client may go on from, if it has an answer."""
@@ -244,10 +247,14 @@ class Answer:
             return None
         return LatestConversation(self.response_id, joined(turn_input, array(self.output)), marks_of(self.output))
 
-    def _frames(self, payloads: Iterator[bytes]) -> Iterator[bytes]:
-        for payload in payloads:
-            if payload[:1] == b"{" and not self.is_over:  # no comment, no [DONE]
-                yield self._read(payload)
+    def _frames(self, found: list[Frame]) -> Iterator[bytes]:
+        for frame in found:
+            if self.is_over:
+                return
+            if frame.payload[:1] == b"{":  # not [DONE]
+                yield self._read(frame.payload)
+            elif not frame.payload and frame.raw.lstrip()[:1] == b":":
+                yield KEEPALIVE
 
     def _read(self, payload: bytes) -> bytes:
         try:

@@ -1,7 +1,8 @@
 """Marks for prompt caching, carried from a client's conversation to the upstream's, or set where none can be.
 
 Clients whose own provider caches by itself send no marks, and some models cache nothing without one. Their prompts get
-one mark, on the last block, which moves as the conversation grows; the blocks before it keep their bytes.
+one mark, on the last block, which moves as the conversation grows, and up to two that stay: at the end of the system
+prompt, and on the first block of a first message of several. The blocks keep their bytes.
 """
 
 from __future__ import annotations
@@ -69,10 +70,10 @@ def needs_mark(contract: Contract, model: str, turns: tuple[Turn, ...], *, has_t
 
 
 def with_last_marked(
-    turns: tuple[Turn, ...], wire: Wire, contract: Contract, mark: Raw = USUAL_MARK, *, marks_system: bool = False
+    turns: tuple[Turn, ...], wire: Wire, contract: Contract, mark: Raw = USUAL_MARK, *, marks_beginning: bool = False
 ) -> tuple[Turn, ...]:
-    """The turns with a mark on the last block that can have one; with `marks_system` on the system prompt, too, so that
-    tools and instructions are read from the cache when a client rewrites its history.
+    """The turns with a mark on the last block that can have one; with `marks_beginning` also where a prompt stays the
+    same when a client rewrites its history.
 
     What ended the prompt before is written as it was then, but for its mark.
     """
@@ -81,8 +82,8 @@ def with_last_marked(
     if place is None:
         return turns
     is_set = False
-    if marked and marks_system:
-        _mark_system(marked, place, mark, contract)
+    if marks_beginning:
+        _mark_beginning(marked, place, mark, contract)
     for position in range(len(marked) - 1, -1, -1):
         turn = marked[position]
         if turn.role == "system" or (is_set and turn.role == "assistant") or not turn.items:
@@ -96,14 +97,21 @@ def with_last_marked(
     return tuple(marked)
 
 
-def _mark_system(turns: list[Turn], place: CacheMarks, mark: Raw, contract: Contract) -> None:
-    """Mark the end of the system prompt that the turns begin with."""
+def _mark_beginning(turns: list[Turn], place: CacheMarks, mark: Raw, contract: Contract) -> None:
+    """Mark the end of the system prompt, and the first block of a first message of several: clients begin that with
+    what they know of the project, and some write what comes next again when they resume (Qwen Code 0.24.4, 2026-11)."""
     length = next((at for at, turn in enumerate(turns) if turn.role != "system"), len(turns))
     if length and turns[length - 1].items:
         last = turns[length - 1]
-        put = place.put(last.items[-1], mark, contract.dialect)
-        if put is not None:
-            turns[length - 1] = replace(last, items=(*last.items[:-1], *put))
+        turns[length - 1] = _marked(last, len(last.items) - 1, place, mark, contract)
+    if length < len(turns) and turns[length].role == "user" and len(turns[length].items) > 1:
+        turns[length] = _marked(turns[length], 0, place, mark, contract)
+
+
+def _marked(turn: Turn, at: int, place: CacheMarks, mark: Raw, contract: Contract) -> Turn:
+    """A turn with a mark on one of its items, if that can have one."""
+    put = place.put(turn.items[at], mark, contract.dialect)
+    return turn if put is None else replace(turn, items=(*turn.items[:at], *put, *turn.items[at + 1 :]))
 
 
 def _unmarked(item: Item) -> Item:

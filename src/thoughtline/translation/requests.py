@@ -96,7 +96,7 @@ def translate_request(
     turns = conversation.turns
     if mark is not None:
         is_ours = wanted.options.cache_mark is None
-        turns = with_last_marked(turns, upstream, contract, mark, marks_system=is_ours)
+        turns = with_last_marked(turns, upstream, contract, mark, marks_beginning=is_ours)
     draft = Transcript(to, turns, wanted.body, model=model, is_streaming=streams, is_reshaped=True)
     final = replace(_read_back(draft, contract), user=transcript.user)
     records = _records(final, conversation, identity or Identity("")) if conversation.opened else ()

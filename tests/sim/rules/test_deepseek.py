@@ -36,6 +36,7 @@ def test_an_effort_without_thinking(path: str, effort: Json) -> None:
     ("path", "model", "is_taken"),
     [
         (CHAT, "deepseek-v5", False),
+        (CHAT, "", False),
         (RESPONSES, "gpt-5", False),
         (CHAT, "deepseek-v4-flash", True),
         (CHAT, "deepseek-flash", True),

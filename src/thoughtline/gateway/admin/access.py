@@ -131,7 +131,7 @@ def who_asks(request: AdminRequest) -> str:
         return f"client key {key.name}" if key else "wrong token"
     if is_cookie_valid(state, cookie, request.header(b"host")):
         return f"cookie {hashlib.sha256(cookie.encode()).hexdigest()[:8]}"
-    return "wrong cookie" if cookie else "nobody"
+    return "wrong cookie" if cookie else "no token"
 
 
 async def _require_token(request: AdminRequest, credential: str) -> None:

@@ -17,6 +17,7 @@ from thoughtline.gateway.state import State
 from thoughtline.providers import canonical_name
 from thoughtline.stores import Entry, Filter, Page, Stats, Store
 from thoughtline.stores.base import MAX_PAGE
+from thoughtline.terminal import counted
 from thoughtline.values.errors import Declined, StoreRefused
 from thoughtline.values.items import (
     Reasoning,
@@ -63,7 +64,7 @@ async def cache_page(request: AdminRequest) -> Whole:
 
 async def forget_entries(request: AdminRequest) -> Whole:
     deleted = await forget(request.state, decode_query(request.query, CacheFilter).where)
-    return Whole(answers.Deleted(deleted), done=f"{deleted} turns deleted")
+    return Whole(answers.Deleted(deleted), done=f"{counted(deleted, 'turn')} deleted")
 
 
 async def forget(state: State, where: Filter) -> int:

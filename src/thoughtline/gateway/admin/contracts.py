@@ -22,6 +22,7 @@ from thoughtline.gateway.masking import masked_url
 from thoughtline.lessons import key_of
 from thoughtline.providers import Contract, canonical_name, facts
 from thoughtline.replay.refusals import Correction
+from thoughtline.terminal import counted
 from thoughtline.values.errors import Declined, DecodeError
 from thoughtline.values.turns import FormatName
 
@@ -45,7 +46,7 @@ async def contracts_view(request: AdminRequest) -> Whole:
 
 async def unlearn(request: AdminRequest) -> Whole:
     deleted = await request.state.lessons.forget(decode_query(request.query, ContractsFilter).key)
-    return Whole(Deleted(deleted), done=f"{deleted} lessons deleted")
+    return Whole(Deleted(deleted), done=f"{counted(deleted, 'correction')} deleted")
 
 
 def _contract(row: Contract, is_overridden: bool) -> ContractView:

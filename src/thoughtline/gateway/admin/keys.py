@@ -15,6 +15,7 @@ from thoughtline.gateway.admin.status_answers import KeyMade, KeysRevoked, KeysV
 from thoughtline.gateway.client_keys import ClientKey, ClientKeys
 from thoughtline.gateway.state import State
 from thoughtline.stores.settings import decode_duration
+from thoughtline.terminal import counted
 from thoughtline.values.errors import Declined, StoreError
 
 _FIRST = "The first key closes the gateway to callers without one; `thoughtline keys clear` undoes that."
@@ -77,7 +78,7 @@ async def revoke_key(request: AdminRequest) -> Whole:
     state.signals.wake.set()
     revoked = [msgspec.structs.replace(key, revoked=True) for key in gone]
     answer = KeysRevoked(await _views(state, revoked), _LAST if is_last else "")
-    return Whole(answer, done=f"{len(revoked)} client keys revoked")
+    return Whole(answer, done=f"{counted(len(revoked), 'client key')} revoked")
 
 
 def _kept(state: State) -> ClientKeys:

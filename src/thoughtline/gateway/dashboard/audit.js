@@ -3,7 +3,7 @@
 import { html, useEffect, useMemo, useState } from "./preact.js";
 import { address, ask, useData } from "./api.js";
 import { lineOf, linesOf } from "./pointers.js";
-import { Empty, many, Panel, Trouble, useDoing, View } from "./parts.js";
+import { Empty, many, Panel, Trouble, useDoing, View, Words } from "./parts.js";
 
 export function Audit({ place }) {
   const [text, setText] = useState("");
@@ -29,7 +29,7 @@ export function Audit({ place }) {
   const change = (body) => { setText(body); setFindings(null); };
   const submit = (event) => { event.preventDefault(); check(text, who); };
   return html`<${View} title="Audit" about="What would a provider refuse in this request, where, and how do you fix it?">
-    ${note && html`<p class="notice">${note}</p>`}
+    ${note && html`<p class="notice"><${Words} text=${note} /></p>`}
     <form class="bar bottom" onSubmit=${submit}>
       <label>Provider<select name="provider" value=${who.provider} onChange=${(event) => setWho({ ...who, provider: event.target.value })}>
         <option value="">detect from model</option>
@@ -95,9 +95,9 @@ function Findings({ findings, text }) {
     const line = lineOf(lines, one.place);
     return html`<li class="turn"><i class="missing"></i><div>
       <div class="first"><b>${one.rule}</b> ${line && html`<button class="plain" onClick=${() => show(line)}>line ${line}</button>`} <code class="faint">${one.place}</code></div>
-      <p>${one.message}</p>
+      <p><${Words} text=${one.message} /></p>
       ${one.answer && html`<pre class="soft">${one.status || ""} ${one.answer}</pre>`}
-      <p><b>What helps:</b> ${one.remedy}</p>
+      <p><b>What helps:</b> <${Words} text=${one.remedy} /></p>
     </div></li>`;
   })}</ol><//>`;
 }

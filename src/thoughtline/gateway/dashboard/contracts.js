@@ -3,7 +3,7 @@
 import { html, useState } from "./preact.js";
 import { address, useData } from "./api.js";
 import { go } from "./places.js";
-import { Ago, Empty, Loaded, many, Panel, Tag, Trouble, Twice, Until, useDoing, View } from "./parts.js";
+import { Ago, Empty, Loaded, many, Panel, Tag, Trouble, Twice, Until, useDoing, View, Words } from "./parts.js";
 
 const KINDS = {
   presence: "required",
@@ -52,8 +52,8 @@ function Contract({ row }) {
 // A page and the day it was read, as the row has it.
 function Source({ text }) {
   const [, words, url, day] = text.match(/^(.*?)\s*\((https?:\/\/\S+), ([\d-]+)\)$/s) ?? [];
-  if (!url) return html`<span class="soft">${text}</span>`;
-  return html`<span class="soft">${words}</span> <a href=${url} target="_blank" rel="noreferrer noopener">${new URL(url).hostname}</a>${" "}
+  if (!url) return html`<span class="soft"><${Words} text=${text} /></span>`;
+  return html`<span class="soft"><${Words} text=${words} /></span> <a href=${url} target="_blank" rel="noreferrer noopener">${new URL(url).hostname}</a>${" "}
     <span class="faint tight">read ${day}</span>`;
 }
 

@@ -65,8 +65,8 @@ function Said({ refusal }) {
   return html`<div class="said">
     <p class="soft">${refusal.by} answered ${refusal.status}${refusal.wasHealed ? ", then took the corrected request" : ""}:</p>
     <pre>${refusal.words}</pre>
-    ${meaning && html`<p><b>It means:</b> ${meaning}${refusal.place && html`, at <code>${refusal.place}</code>`}.</p>`}
-    ${helps && html`<p><b>What helps:</b> ${helps}.</p>`}
+    ${meaning && html`<p><b>It means:</b> <${Words} text=${meaning} />${refusal.place && html`, at <code>${refusal.place}</code>`}.</p>`}
+    ${helps && html`<p><b>What helps:</b> <${Words} text=${helps} />.</p>`}
   </div>`;
 }
 
