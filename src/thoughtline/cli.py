@@ -14,6 +14,9 @@ from thoughtline.values.errors import ThoughtlineError
 INTERRUPTED, UNREAD = 128 + 2, 128 + 13
 """What a shell gives for a program that SIGINT or SIGPIPE has ended."""
 
+_STARTS_A_CLIENT = ("run", "record")
+"""Commands whose words behind `--` are another program's."""
+
 
 def program() -> NoReturn:
     """Entry point of the console script: `main`, and an end that native threads can't spoil.
@@ -32,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the words of a command line say; gives the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     named = next((word for word in words if not word.startswith("-")), "")
-    words, behind = _parted(words) if named == "run" else (words, [])
+    words, behind = _parted(words) if named in _STARTS_A_CLIENT else (words, [])
     root = parser(only=named)
     chosen = root.parse_args(words)
     if behind:
