@@ -82,15 +82,14 @@ class RecordedExchange:
 
     @property
     def format_name(self) -> FormatName | None:
-        """By its path, by its family, or as its provider has it; None for a wire that is not known here."""
+        """By its path, by its family, or the only one of its provider; None for a wire that is not known here."""
         if (address := self.address) is not None:
             return address.format
         for wire in FORMATS.values():
             if wire.family == self.family:
                 return wire.name
         provider = listed().get(canonical_name(self.provider))
-        paths = provider.paths.items() if provider is not None else ()
-        return next((name for name, path in paths if self.path.partition("?")[0].endswith(path)), None)
+        return provider.formats[0] if provider is not None and len(provider.formats) == 1 else None
 
     @property
     def request(self) -> bytes | None:

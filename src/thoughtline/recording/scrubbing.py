@@ -130,13 +130,13 @@ _LEAST_NAME_CHARS = 4
 
 @dataclass
 class _Leaf:
-    """A string and where it stands. `lane` is the text of a stream that it is a piece of."""
+    """A string and where it stands. `channel` is the text of a stream that it is a piece of."""
 
     holder: Any
     key: Any
     path: Path
     kind: Kind
-    lane: tuple[Any, ...] | None = None
+    channel: tuple[Any, ...] | None = None
 
     @property
     def text(self) -> str:
@@ -276,10 +276,10 @@ class Scrubber:
         holders = [[_with_shown_names(event, self)] for event in events]
         for holder in holders:
             walk.visit(holder, 0, ())
-        lanes: defaultdict[tuple[Any, ...], list[_Leaf]] = defaultdict(list)
+        channels: defaultdict[tuple[Any, ...], list[_Leaf]] = defaultdict(list)
         for at, leaf in enumerate(leaves):
-            lanes[leaf.lane if leaf.lane is not None else (at,)].append(leaf)
-        for pieces in lanes.values():
+            channels[leaf.channel if leaf.channel is not None else (at,)].append(leaf)
+        for pieces in channels.values():
             for leaf, shown in zip(pieces, self._shown(pieces, is_error), strict=True):
                 leaf.holder[leaf.key] = shown
         return [holder[0] for holder in holders]
@@ -383,8 +383,8 @@ class _Walk:
             marks = (
                 tuple(item for item in holder.items() if isinstance(item[1], bool)) if isinstance(holder, dict) else ()
             )
-            lane = (kind, path, at, marks) if is_piece and kind in ("text", "seal") else None
-            self._leaves.append(_Leaf(holder, key, path, kind, lane))
+            channel = (kind, path, at, marks) if is_piece and kind in ("text", "seal") else None
+            self._leaves.append(_Leaf(holder, key, path, kind, channel))
         elif isinstance(value, dict):
             if "logprobs" in value:
                 value["logprobs"] = None  # they have each piece of a text a second time

@@ -53,6 +53,7 @@ _DATA_URL = re.compile(r"data:[\w.+-]+/[\w.+-]+(?:;[\w=.+-]+)*;base64,(?P<value>
 _UUID = re.compile(r"(?<![A-Za-z0-9])[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?![A-Za-z0-9])")
 _TOKEN = re.compile(r"[A-Za-z0-9+/=_-]{16,}")
 _RUN = re.compile(r"[A-Za-z0-9]{16,}")
+_PATH_WORD = re.compile(r"[A-Z]?[a-z]{3,}(?:[_-]?[A-Z]?[a-z]+)*[_-]?[0-9]{0,4}|[A-Z]{4,}")
 
 PLACEHOLDER = re.compile(r"KEY_REDACTED_[0-9]+|SIGREDACTED[0-9]{5,}|FILE[0-9]{8}|user[0-9]+@example\.com")
 """What stands for a key, a signature, a file and an address: never replaced again."""
@@ -84,18 +85,17 @@ def secrets_in(text: str) -> Iterator[Secret]:
 
 
 def random_in(text: str) -> Iterator[tuple[int, int]]:
-    """What looks random, from and to: of words with slashes, which may be paths, the parts that do, or all of it."""
+    """What looks random, from and to: of paths and addresses, which have words in them, the parts that do."""
     for found in _TOKEN.finditer(text):
         token, start = found[0], found.start()
-        parts = [
-            (start + part.start(), start + part.end())
-            for part in re.finditer(r"[^/]+", token)
-            if any(looks_random(run[0]) for run in _RUN.finditer(part[0]))
-        ]
-        yield from parts
+        parts = list(re.finditer(r"[^/]+", token))
         plain = re.sub(r"[^A-Za-z0-9]", "", token)
-        if not parts and len(plain) >= 32 and "_" not in token and token.count("-") < 3 and looks_random(plain):
+        if not any(_PATH_WORD.fullmatch(part[0]) for part in parts) and _is_mixed(plain):
             yield found.span()
+            continue
+        for part in parts:
+            if any(looks_random(run[0]) for run in _RUN.finditer(part[0])):
+                yield start + part.start(), start + part.end()
 
 
 def is_secret_member(name: str) -> bool:
@@ -110,7 +110,16 @@ def is_file(text: str) -> bool:
 
 def looks_random(run: str) -> bool:
     """Letters and digits whose classes change too often for words with numbers, or for words written together."""
+    has_digits = any(char.isdigit() for char in run)
+    return len(run) >= (16 if has_digits else 24) and _change_rate(run) >= (0.2 if has_digits else 0.4)
+
+
+def _is_mixed(plain: str) -> bool:
+    """The same of a longer one that had marks in it, which may part words."""
+    return len(plain) >= 24 and _change_rate(plain) >= 0.35
+
+
+def _change_rate(run: str) -> float:
+    """How often a small letter, a capital and a digit stand beside each other, of all neighbours."""
     classes = ["d" if char.isdigit() else "u" if char.isupper() else "l" for char in run]
-    changes = sum(one != other for one, other in pairwise(classes))
-    has_digits = "d" in classes
-    return len(run) >= (16 if has_digits else 24) and changes >= (0.2 if has_digits else 0.4) * (len(run) - 1)
+    return sum(one != other for one, other in pairwise(classes)) / (len(run) - 1)
