@@ -1,4 +1,4 @@
-"""A program that asks a model over HTTP, drops its reasoning, and goes on: what `thoughtline record` is put in front of.
+"""A program that asks a model over HTTP and drops its reasoning: `thoughtline record` is put in front of it.
 
     python -m tests.recording.forgetful_client CASE whole|stream FILE
 
@@ -34,7 +34,7 @@ def main(name: str, how: str, file: Path) -> None:
         request.url = request.url.copy_merge_params({"key": QUERY_KEY})
         response = HTTP.send(request)
         passed += [json.loads(request.content), response.text]
-        print(json.dumps([response.status_code, response.headers.get("x-thoughtline-replay", "")]), flush=True)
+        sys.stdout.write(json.dumps([response.status_code, response.headers.get("x-thoughtline-replay", "")]) + "\n")
         if response.status_code != 200:
             break
         dialogue.go_on(dialogue.hear(response.content, is_streaming=is_streaming))

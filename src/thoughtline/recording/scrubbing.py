@@ -36,6 +36,9 @@ _FRAMINGS: dict[StreamKind, type[ServerSentEvents] | type[JsonLines] | type[Even
 }
 
 _SEAL = re.compile(r"(?:signature|ciphertext|opaque)\Z|^encrypted|^redacted_?(?:content|reasoning)\Z", re.I)
+_NO_SEAL = re.compile(r"[a-z_]*|.*\s.*", re.DOTALL)
+"""A word that stands for one, or an argument of a tool."""
+
 _SEALED_TYPES = frozenset({"redacted_thinking", "reasoning.encrypted", "encrypted"})
 _ID = re.compile(r"(?:^|_)(?:id|ids)\Z|(?:Id|Ids|ID)\Z")
 _IDS = frozenset(
@@ -97,10 +100,8 @@ _SPOKEN = frozenset(
             "arguments",
             "steps",
             "step",
-            "reasoning",
-            "thinking",
         ),
-        *("reasoning_content", "refusal", "summary", "partial_json", "error", "user", "suffix", "annotations", "turns"),
+        *("reasoning_content", "refusal", "partial_json", "error", "user", "suffix", "annotations", "turns"),
     }
 )
 _ARGUMENTS = frozenset({"input", "args", "arguments"})
@@ -151,7 +152,7 @@ class Scrubber:
         self._replaces_texts = replaces_texts
         self._known: tuple[int, re.Pattern[str] | None] = (0, None)
         self._cache: dict[tuple[str, bool], list[Part]] = {}
-        self._version = -1
+        self._version = (False, -1, -1, -1)
         self._shown_as_key: set[str] = set()
         self.is_learning = False
         """While it looks at all of a recording for the first time: what looks random may prove to be an id."""
@@ -166,17 +167,18 @@ class Scrubber:
         """What of a text is replaced, in order."""
         if is_file(text):
             return [(0, len(text), self.stand_ins.file(text))]
-        version = len(self.stand_ins.keys) + len(self.stand_ins.runs) + len(self.stand_ins.homes)
+        found = self.stand_ins
+        version = (self.is_learning, len(found.keys), len(found.runs), len(found.homes))
         if version != self._version:
             self._cache.clear()
             self._version = version
-        found = self._cache.get((text, is_spoken))
-        if found is None:
+        parts = self._cache.get((text, is_spoken))
+        if parts is None:
             words = is_spoken and self._replaces_texts
-            found = self._json_parts(text, words) if is_json or _is_json(text) else self._plain_parts(text, words)
+            parts = self._json_parts(text, words) if is_json or _is_json(text) else self._plain_parts(text, words)
             if len(text) >= _LONG_CHARS:
-                self._cache[text, is_spoken] = found
-        return found
+                self._cache[text, is_spoken] = parts
+        return parts
 
     def _plain_parts(self, text: str, words: bool) -> list[Part]:
         parts = _Parts(text)
@@ -304,7 +306,7 @@ class Scrubber:
 
     def _seals(self, texts: list[str]) -> list[str]:
         filled = [text for text in texts if text]
-        if not filled or any(re.fullmatch(r"[a-z_]+|.*\s.*", text, re.DOTALL) for text in filled):
+        if _NO_SEAL.fullmatch("".join(filled)):
             return [self.text(text) for text in texts]
         shown = iter(self.stand_ins.seal_pieces(filled))
         return [next(shown) if text else "" for text in texts]

@@ -38,8 +38,8 @@ _NAMED = re.compile(
 _BEARER = re.compile(r"\b(?:bearer|basic)\s+(?P<value>(?=[\w.~+/-]*(?:[0-9=]|(?-i:[a-z][A-Z])))[\w.~+/-]{8,}=*)", re.I)
 _USERINFO = re.compile(r"://(?P<value>[^\s/:@\"'<>]*:[^\s/@\"'<>]+)@")
 _MEMBER = re.compile(
-    r"(?:api[-_]?key|passw(?:or)?d|passphrase|pwd|secret|authorization|credentials?|cookie"
-    r"|token|private[-_]?key|(?:access|secret)[-_]?key)s?\Z",
+    r"(?:(?:api[-_]?key|passw(?:or)?d|passphrase|pwd|secret|authorization|credential|cookie|private[-_]?key"
+    r"|(?:access|secret)[-_]?key)s?|token)\Z",
     re.I,
 )
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}(?![\w-])")
@@ -53,6 +53,7 @@ _DATA_URL = re.compile(r"data:[\w.+-]+/[\w.+-]+(?:;[\w=.+-]+)*;base64,(?P<value>
 _UUID = re.compile(r"(?<![A-Za-z0-9])[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?![A-Za-z0-9])")
 _TOKEN = re.compile(r"[A-Za-z0-9+/=_-]{16,}")
 _RUN = re.compile(r"[A-Za-z0-9]{16,}")
+_UNSPEAKABLE = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}")
 _PATH_WORD = re.compile(r"[A-Z]?[a-z]{3,}(?:[_-]?[A-Z]?[a-z]+)*[_-]?[0-9]{0,4}|[A-Z]{4,}")
 
 PLACEHOLDER = re.compile(r"KEY_REDACTED_[0-9]+|SIGREDACTED[0-9]{5,}|FILE[0-9]{8}|user[0-9]+@example\.com")
@@ -110,8 +111,9 @@ def is_file(text: str) -> bool:
 
 def looks_random(run: str) -> bool:
     """Letters and digits whose classes change too often for words with numbers, or for words written together."""
-    has_digits = any(char.isdigit() for char in run)
-    return len(run) >= (16 if has_digits else 24) and _change_rate(run) >= (0.2 if has_digits else 0.4)
+    if not any(char.isdigit() for char in run):
+        return len(run) >= 20 and _change_rate(run) >= 0.4
+    return len(run) >= 16 and (_change_rate(run) >= 0.2 or _UNSPEAKABLE.search(run) is not None)
 
 
 def _is_mixed(plain: str) -> bool:
