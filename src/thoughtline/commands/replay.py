@@ -59,6 +59,8 @@ def show(console: Console, file: RecordingFile, made: list[ReplayedExchange]) ->
         console.print(line_of(one))
         for line in turn_lines(list(one.turns)):
             console.print(f"  {line}")
+        if one.remark:
+            console.print(f"  [dim]{escape(one.remark)}[/dim]")
         if one.findings:
             console.print(
                 f"  [dim]findings[/dim]  {escape(finding_words(Counter(found.rule for found in one.findings)))}"

@@ -36,8 +36,11 @@ ReplayResult = Literal["untouched", "changed", "unread", "skipped"]
 
 
 class ReplayedExchange(Struct, frozen=True):
-    """What was made of one exchange. `why` says it where nothing was; `sent` is the body where it would be another one
-    than the client's, `refusal` what a recorded refusal means, `healed` whether the request would be corrected then."""
+    """What was made of one exchange. `why` says it where nothing was, `remark` what to know of the rest.
+
+    `sent` is the body where another one would be sent than the client's, `refusal` what a recorded refusal means;
+    `healed`: the request would be corrected then.
+    """
 
     number: int
     path: str
@@ -47,6 +50,7 @@ class ReplayedExchange(Struct, frozen=True):
     status: int
     result: ReplayResult = "skipped"
     why: str = ""
+    remark: str = ""
     counts: dict[str, int] = {}
     turns: tuple[TurnView, ...] = ()
     findings: tuple[Place, ...] = ()
@@ -96,6 +100,9 @@ async def _replayed(engine: Engine, number: int, exchange: RecordedExchange, tar
     if prepared.transcript is None:
         return replace(made, result="unread", why=str(prepared.problem or "its request could not be read"))
     made = _with_plan(made, prepared, body, wire_name)
+    row = engine.settings.providers.get(provider)
+    if row is not None and wire_name not in row.formats:
+        made = replace(made, remark=f"{provider} is not known to speak {wire_name}: a gateway would translate")
     if exchange.status >= 400:
         return await _with_refusal(engine, made, prepared, exchange)
     return replace(made, captured=await _capture(engine, prepared, exchange))
