@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -37,9 +39,9 @@ def taken(
     format: FormatName = "openai_chat",
     path: str = "/v1/chat/completions",
     request: bytes | None = None,
-    **headers: str,
+    headers: Mapping[str, str] = MappingProxyType({}),
 ) -> TakenExchange:
-    exchange = TakenExchange("deepseek", FORMATS[format], path, {"authorization": f"Bearer {KEY}"} | headers)
+    exchange = TakenExchange("deepseek", FORMATS[format], path, {"authorization": f"Bearer {KEY}", **headers})
     exchange.request += json.dumps(REQUEST).encode() if request is None else request
     exchange.status, exchange.answer_headers = 200, {"content-type": content_type}
     exchange.answer += answer
@@ -55,7 +57,7 @@ def written(*exchanges: TakenExchange, **options: Any) -> dict[str, Any]:
 def test_a_whole_answer() -> None:
     """What a file says of itself, and of its one exchange."""
     entry = written(
-        taken(json.dumps(ANSWER).encode(), **{"anthropic-beta": "x-1", "user-agent": "me"}), notes=["a note"]
+        taken(json.dumps(ANSWER).encode(), headers={"anthropic-beta": "x-1", "user-agent": "me"}), notes=["a note"]
     )
     [exchange] = entry.pop("exchanges")
     assert entry.pop("id").startswith("openai-chat--deepseek--2026-11-19--")
@@ -132,7 +134,7 @@ def test_what_can_t_be_read_is_left_out() -> None:
 
 def test_two_callers_stay_two() -> None:
     """Whose turns are whose is part of what is replayed."""
-    second = taken(b"{}", authorization=f"Bearer {KEYS[0]}")
+    second = taken(b"{}", headers={"authorization": f"Bearer {KEYS[0]}"})
     query = taken(b"{}", path=f"/v1beta/models/m:generateContent?key={KEYS[1]}", format="gemini_generate")
     del query.headers["authorization"]
     credentials = [one["credential"] for one in written(taken(b"{}"), second, query, taken(b"{}"))["exchanges"]]

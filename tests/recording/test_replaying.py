@@ -9,15 +9,22 @@ import pytest
 
 from tests import recordings
 from tests.recordings import Recording
+from thoughtline.catalogue import PROVIDERS
 from thoughtline.recording.form import RecordingFile
 from thoughtline.recording.replaying import ReplayedExchange, ReplayTarget, replayed
 from thoughtline.settings import Settings
 
+SETTINGS = Settings(providers=PROVIDERS)
 TOOLS = [{"type": "function", "function": {"name": "shell", "parameters": {"type": "object"}}}]
-USER = {"role": "user", "content": "List the files."}
-CALL = {"id": "call_Ab12Cd34Ef56", "type": "function", "function": {"name": "shell", "arguments": "{}"}}
-ANSWER = {"role": "assistant", "content": "", "reasoning_content": "First, I look.", "tool_calls": [CALL]}
-LATER = [{name: value for name, value in ANSWER.items() if name != "reasoning_content"}]
+USER: dict[str, Any] = {"role": "user", "content": "List the files."}
+CALL: dict[str, Any] = {"id": "call_Ab12Cd34Ef56", "type": "function", "function": {"name": "shell", "arguments": "{}"}}
+ANSWER: dict[str, Any] = {
+    "role": "assistant",
+    "content": "",
+    "reasoning_content": "First, I look.",
+    "tool_calls": [CALL],
+}
+LATER: list[dict[str, Any]] = [{name: value for name, value in ANSWER.items() if name != "reasoning_content"}]
 LATER += [{"role": "tool", "tool_call_id": CALL["id"], "content": "a b c"}]
 REFUSAL = {"error": {"message": "The `reasoning_content` in the thinking mode must be passed back to the API."}}
 
@@ -40,7 +47,7 @@ FIRST = exchange([USER], response={"choices": [{"message": ANSWER, "finish_reaso
 
 def replay(*exchanges: dict[str, Any], **target: str) -> list[ReplayedExchange]:
     file = RecordingFile({"exchanges": list(exchanges)})
-    return asyncio.run(replayed(file, Settings(), ReplayTarget(**target)))
+    return asyncio.run(replayed(file, SETTINGS, ReplayTarget(**target)))
 
 
 def test_what_would_be_sent() -> None:
@@ -106,6 +113,6 @@ def test_what_is_not_replayed(members: dict[str, Any], result: str, why: str) ->
 def test_every_real_recording_replays(recording: Recording) -> None:
     """Each request of a wire that is known is read."""
     file = RecordingFile(recording.file)
-    for one in asyncio.run(replayed(file, Settings(), ReplayTarget())):
+    for one in asyncio.run(replayed(file, SETTINGS, ReplayTarget())):
         assert one.result != "unread"
         assert (one.result == "skipped") == bool(one.why)

@@ -14,16 +14,18 @@ from thoughtline.catalogue import PROVIDERS
 from thoughtline.commands.loopback import listening, state_for
 from thoughtline.formats import FORMATS
 from thoughtline.recording.form import TakenExchange
-from thoughtline.recording.taking import RecordingGateway, Taken
+from thoughtline.recording.taking import RecordingGateway, TakenExchanges
 from thoughtline.settings import Settings
 
 BODY = {"model": "deepseek-v4-pro", "messages": [{"role": "user", "content": "Hi."}]}
 HEADERS = {"authorization": "Bearer someone"}
 
 
-def through(url: str, *requests: tuple[str, str, Any], provider: str = "") -> tuple[Taken, list[httpx.Response]]:
+def through(
+    url: str, *requests: tuple[str, str, Any], provider: str = ""
+) -> tuple[TakenExchanges, list[httpx.Response]]:
     """What is taken of these requests to a recorder in front of a gateway, and what the client gets."""
-    taken = Taken()
+    taken = TakenExchanges()
 
     async def ask() -> list[httpx.Response]:
         gateway = RecordingGateway(state_for(Settings(providers=PROVIDERS)), taken, through=url, provider=provider)
@@ -75,7 +77,7 @@ def test_a_recorder_without_a_gateway_is_no_gateway(path: str) -> None:
 
 def test_a_recording_is_bounded() -> None:
     """An exchange that finds no room is left out whole, and counted; smaller ones still find theirs."""
-    taken = Taken(most_bytes=100)
+    taken = TakenExchanges(most_bytes=100)
     small, large, last = (TakenExchange("p", FORMATS["openai_chat"], "/", {}) for _ in range(3))
     for exchange, size in ((small, 40), (large, 90), (last, 40)):
         taken.add(exchange)

@@ -34,7 +34,7 @@ from thoughtline.commands.shims import unwrapped
 from thoughtline.commands.version import package_version
 from thoughtline.providers import canonical_name
 from thoughtline.recording.form import WriteOptions, recording_of, recording_text
-from thoughtline.recording.taking import MAX_BYTES, RecordingGateway, Taken
+from thoughtline.recording.taking import MAX_BYTES, RecordingGateway, TakenExchanges
 from thoughtline.settings import Flags, Settings
 from thoughtline.terminal import counted, program
 from thoughtline.values.errors import Declined
@@ -44,7 +44,7 @@ _NOTHING = 1
 """The exit status where no client ran and nothing was recorded."""
 
 
-class Command(NamedTuple):
+class ProgramToStart(NamedTuple):
     """A program with its arguments and its environment."""
 
     words: list[str]
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
     if not file.parent.is_dir():
         raise Declined(404, "no_folder", f"There is no folder {file.parent}.", "Name another with --to.")
     settings = recording_settings(read_settings(options, Flags()), options)
-    taken = Taken()
+    taken = TakenExchanges()
     recorded = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     status = asyncio.run(_record(options, settings, taken))
     if not taken.answered:
@@ -127,7 +127,7 @@ def write(file: Path, data: bytes) -> None:
         raise Declined(500, "unwritable", f"{file} can't be written: {error.strerror}.", "") from None
 
 
-async def _record(options: argparse.Namespace, settings: Settings, taken: Taken) -> int:
+async def _record(options: argparse.Namespace, settings: Settings, taken: TakenExchanges) -> int:
     """Serve until the client ends, or a signal comes; the exit status."""
     through = (options.through or "").rstrip("/").removesuffix("/v1")
     gateway = RecordingGateway(state_for(settings), taken, through=through, provider=settings.default_provider or "")
@@ -146,13 +146,13 @@ async def _record(options: argparse.Namespace, settings: Settings, taken: Taken)
         return status if status >= 0 else 128 - status
 
 
-def command_for(options: argparse.Namespace, url: str) -> Command:
+def command_for(options: argparse.Namespace, url: str) -> ProgramToStart:
     """The client of this name, set as `thoughtline run` sets it; else the program of this name, with the address in
     the variables that SDKs read. Raises `Declined` if it can't be started."""
     name, arguments = options.arguments[0], options.arguments[1:]
     if clients.find(name) is None:
         base = f"{url}/{canonical_name(options.provider)}" if options.provider else url
-        return Command([*unwrapped(_found(name)), *arguments], _with_addresses(base, url))
+        return ProgramToStart([*unwrapped(_found(name)), *arguments], _with_addresses(base, url))
     chosen = chosen_client(argparse.Namespace(**{**vars(options), "client": name, "url": url, "context": None}))
     launch = launch_of(chosen.client, chosen.address, key_for(chosen.address, os.environ).value)
     if launch is None:
@@ -162,7 +162,7 @@ def command_for(options: argparse.Namespace, url: str) -> Command:
         )
     environment = environment_for(launch, chosen.gateway, os.environ)
     words, environment = made_ready(_found(launch.command), launch, arguments, environment)
-    return Command([*unwrapped(words[0]), *words[1:]], environment)
+    return ProgramToStart([*unwrapped(words[0]), *words[1:]], environment)
 
 
 def _found(name: str) -> str:

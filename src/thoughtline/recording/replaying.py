@@ -80,7 +80,8 @@ async def _replayed(engine: Engine, number: int, exchange: RecordedExchange, tar
     wire_name, address, body = exchange.format_name, exchange.address, exchange.request
     provider = canonical_name(target.provider or exchange.provider or UNLISTED)
     model = target.model or model_of(exchange)
-    made = ReplayedExchange(number, exchange.path, provider, model, wire_name or exchange.family, exchange.status)
+    wire = wire_name or exchange.family
+    made = ReplayedExchange(number, exchange.path, provider, model=model, format=wire, status=exchange.status)
     if wire_name is None:
         return replace(made, why="this wire is not known here")
     if body is None:

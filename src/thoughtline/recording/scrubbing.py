@@ -44,74 +44,31 @@ _ID = re.compile(r"(?:^|_)(?:id|ids)\Z|(?:Id|Ids|ID)\Z")
 _IDS = frozenset(
     {"user", "safety_identifier", "prompt_cache_key", "system_fingerprint", "conversation", "container", "obfuscation"}
 )
-_WORDS = frozenset(
-    {
-        *(
-            "type",
-            "role",
-            "model",
-            "object",
-            "status",
-            "name",
-            "format",
-            "effort",
-            "event",
-            "kind",
-            "op",
-            "$ref",
-            "$schema",
-        ),
-        *("stop_reason", "finish_reason", "finishReason", "native_finish_reason", "stopReason", "done_reason", "phase"),
-        *("mimeType", "mime_type", "media_type", "responseMimeType", "modelVersion", "model_id", "modelId", "version"),
-        *(
-            "service_tier",
-            "serviceTier",
-            "tier",
-            "mode",
-            "level",
-            "thinking_level",
-            "thinkingLevel",
-            "reasoning_effort",
-        ),
-        *("detail", "verbosity", "display", "ttl", "tool_choice", "toolChoice", "required", "include", "category"),
-        *("threshold", "modality", "encoding", "provider", "tool_name", "toolName", "event_type", "language"),
-    }
+
+
+def _names(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_WORDS = _names(
+    "type role model object status name format effort event kind op $ref $schema stop_reason finish_reason "
+    "finishReason native_finish_reason stopReason done_reason phase mimeType mime_type media_type responseMimeType "
+    "modelVersion model_id modelId version service_tier serviceTier tier mode level thinking_level thinkingLevel "
+    "reasoning_effort detail verbosity display ttl tool_choice toolChoice required include category threshold "
+    "modality encoding provider tool_name toolName event_type language"
 )
 _NAME = re.compile(r"[\w.:/@-]{0,128}\Z")
-_SPOKEN = frozenset(
-    {
-        *(
-            "messages",
-            "input",
-            "contents",
-            "system",
-            "systemInstruction",
-            "system_instruction",
-            "instructions",
-            "tools",
-        ),
-        *("functions", "prompt", "metadata", "choices", "candidates", "output", "content", "message", "delta", "item"),
-        *(
-            "content_block",
-            "contentBlock",
-            "part",
-            "parts",
-            "text",
-            "arguments",
-            "steps",
-            "step",
-        ),
-        *("reasoning_content", "refusal", "partial_json", "error", "user", "suffix", "annotations", "turns"),
-    }
+_CONTENT = _names(
+    "messages input contents system systemInstruction system_instruction instructions tools functions prompt "
+    "metadata choices candidates output content message delta item content_block contentBlock part parts text "
+    "arguments steps step reasoning_content refusal partial_json error user suffix annotations turns"
 )
 _ARGUMENTS = frozenset({"input", "args", "arguments"})
 _RESULTS = frozenset({"function_response", "functionResponse"})
-_STREAMED = frozenset(
-    {
-        *("text", "content", "reasoning", "reasoning_content", "reasoning_text", "thinking", "delta", "partial_json"),
-        *("arguments", "input", "refusal", "summary", "transcript", "textDelta", "text_delta", "stringValue", "output"),
-        *("string_value", "code", "tool_plan", "inputTextDelta", "argsTextDelta", "thought", "data", "partialJson"),
-    }
+_STREAMED = _names(
+    "text content reasoning reasoning_content reasoning_text thinking delta partial_json arguments input refusal "
+    "summary transcript textDelta text_delta stringValue output string_value code tool_plan inputTextDelta "
+    "argsTextDelta thought data partialJson"
 )
 """Members that hold a piece of a text, one after the other."""
 
@@ -300,7 +257,7 @@ class Scrubber:
             case "word":
                 return [self.text(text, is_spoken=not _NAME.match(text) and not is_error) for text in texts]
         joined = "".join(texts)
-        is_spoken = not is_error and (bool(_SPOKEN.intersection(first.path)) or not _NAME.match(joined))
+        is_spoken = not is_error and (bool(_CONTENT.intersection(first.path)) or not _NAME.match(joined))
         is_json = first.path[-1] in ("arguments", "partial_json", "delta", "input") and joined.lstrip()[:1] == "{"
         return cut_again(texts, self.parts(joined, is_spoken=is_spoken, is_json=is_json))
 

@@ -25,7 +25,7 @@ _OF_A_CONNECTION = frozenset(
 )
 
 
-class Taken:
+class TakenExchanges:
     """What was taken so far. Exchanges that find no room are counted."""
 
     def __init__(self, most_bytes: int = MAX_BYTES) -> None:
@@ -59,7 +59,7 @@ class RecordingGateway(Gateway):
     """Passes everything on as it came and takes what is asked of models. `through` is another gateway's address;
     without it, the providers are asked. `provider` is the name for addresses that name none."""
 
-    def __init__(self, make_state: MakeState, taken: Taken, *, through: str = "", provider: str = "") -> None:
+    def __init__(self, make_state: MakeState, taken: TakenExchanges, *, through: str = "", provider: str = "") -> None:
         super().__init__(make_state)
         self._taken = taken
         self._through = through.rstrip("/")
