@@ -142,6 +142,14 @@ def test_two_callers_stay_two() -> None:
     assert credentials[0] == credentials[3]
 
 
+def test_a_key_that_looks_like_a_word() -> None:
+    """What a client shows who it is with is shown nowhere, also where a text or an answer repeats it."""
+    request = {"model": "m-1", "messages": [{"role": "user", "content": "Is swordfish my key?"}]}
+    one = taken(b'{"error": {"message": "bad key swordfish"}}', request=json.dumps(request).encode())
+    one.headers, one.status = {"x-api-key": "swordfish"}, 401
+    assert "swordfish" not in json.dumps(written(one))
+
+
 @pytest.mark.parametrize(
     ("members", "format", "model"),
     [

@@ -286,6 +286,13 @@ def test_pictures_and_documents() -> None:
     assert content[2]["inlineData"]["data"] == "FILE00000002"
 
 
+def test_log_probabilities_are_removed() -> None:
+    """They have each piece of a text a second time."""
+    choice = {"index": 0, "delta": {"content": "sk"}, "logprobs": {"content": [{"token": "sk", "logprob": -0.1}]}}
+    assert scrubber().events([{"choices": [choice]}])[0]["choices"][0]["logprobs"] is None
+    assert "logprobsResult" not in scrubber().body({"candidates": [{"logprobsResult": {"a": "b"}}]})["candidates"][0]
+
+
 def test_bytes_of_a_stream_that_hides_nothing_stay() -> None:
     stream = b': hello\n\nevent: x\ndata: {"type":"ping",  "n": 1.50}\r\n\r\ndata: [DONE]\n\n'
     assert scrubber().stream(stream, "events")[0] == stream
