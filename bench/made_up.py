@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
 
 from tests.replay.interleaved_conversations import KINDS, PLAYED, Counts, Kind, play
 from tests.written_exchanges import Speaker
@@ -35,17 +34,11 @@ def run(turns: int, kinds: dict[str, Kind], speakers: tuple[Speaker, ...]) -> Co
 
 def played(kind: Kind, turns: int, speakers: tuple[Speaker, ...], line: Line) -> Counts:
     """Worlds of one kind, one for each speaker in turn, until there were enough turns."""
-    able = able_to_play(kind, speakers)
     counts, seed = Counts(), 0
-    while able and (counts.turns < turns or seed < len(able)):
-        counts = counts.plus(play(kind, able[seed % len(able)], seed=seed, line=line))
+    while counts.turns < turns or seed < len(speakers):
+        counts = counts.plus(play(kind, speakers[seed % len(speakers)], seed=seed, line=line))
         seed += 1
     return counts
-
-
-def able_to_play(kind: Kind, speakers: Sequence[Speaker] = PLAYED) -> list[Speaker]:
-    """Those whose format can name an end user, where the kind has some."""
-    return [speaker for speaker in speakers if speaker.end_users or not kind.has_end_users]
 
 
 def row(name: str, counts: Counts) -> str:

@@ -118,12 +118,13 @@ class Stage:
 
 
 class Client:
-    """One conversation. `talk` is what its client shows of it: tests edit it as clients do."""
+    """One conversation. `talk` is what its client shows of it: tests edit it as clients do. `count` is how often it
+    has asked."""
 
     def __init__(self, stage: Stage, owner: str, frame: Frame, headers: dict[str, str]) -> None:
         self._stage = stage
         self._owner = owner
-        self._count = 0
+        self.count = 0
         self.frame = frame
         self.headers = headers
         self.talk: list[Turn] = []
@@ -132,8 +133,8 @@ class Client:
         """Go on with the conversation: what the client sends, and the visible part of the answer."""
         self.talk.append(Asked(turn) if isinstance(turn, str) else turn)
         said = Said(says) if isinstance(says, str) else says
-        self._count += 1
-        reached = self.send(said, thought(self._owner, self._count))
+        self.count += 1
+        reached = self.send(said, thought(self._owner, self.count))
         self.talk.append(said)
         return reached
 

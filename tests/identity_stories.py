@@ -19,6 +19,7 @@ from tests.written_exchanges import (
     Asked,
     Call,
     Frame,
+    Instructed,
     Json,
     Results,
     Said,
@@ -77,6 +78,27 @@ def longer_system_prompt(stage: Stage) -> None:
     prompts = (FOR_ANNA, FOR_ANNA + " She is in a hurry.", FOR_ANNA + " She has time.")
     one, two, three = map(frame, prompts)
     _told_apart(stage, (one, two, three), "other-frame")
+
+
+def other_system_prompt_behind_the_first_message(stage: Stage) -> None:
+    """A system prompt that the user's first message stands before is one, too."""
+    anna, bert, carl = (stage.client(name, frame("")) for name in ("Anna", "Bert", "Carl"))
+    for one, prompt in ((anna, FOR_ANNA), (bert, FOR_BERT), (carl, FOR_CARL)):
+        one.talk = [Asked("Hello there"), Instructed(prompt)]
+    for _ in range(ROUNDS):
+        for one in (anna, bert):
+            assert one.ask("Hi", "Hello!").marks == one.own(*range(1, one.count))
+    carl.talk += [Asked("Hi"), Said("Hello!")]
+    reached = carl.ask("Hi")
+    assert reached.marks == []
+    assert reached.names("other-frame")
+
+
+def other_reference(stage: Stage) -> None:
+    """So is what a request names and does not show: a stored prompt, a cached one, the conversation at its provider."""
+    for member in stage.speaker.references:
+        one, two, three = (frame("", members=member(name)) for name in ("anna", "bert", "carl"))
+        _told_apart(stage.again(), (one, two, three), "other-frame")
 
 
 def prompt_that_changes_wholly(stage: Stage) -> None:
@@ -535,7 +557,8 @@ class _Row(NamedTuple):
     speakers: tuple[Speaker, ...] = tuple(SPEAKERS.values())
 
 
-_WITH_END_USERS = tuple(speaker for speaker in SPEAKERS.values() if speaker.end_users)
+_WITH_REFERENCES = tuple(speaker for speaker in SPEAKERS.values() if speaker.references)
+_WITH_SYSTEM_MESSAGES = tuple(speaker for speaker in SPEAKERS.values() if speaker.provider != "bedrock")
 _WITHOUT_IDS = (SPEAKERS["gemini_generate"], SPEAKERS["ollama_chat"])
 _EMPTY_TURNS = (
     CHAT,
@@ -559,13 +582,15 @@ ROWS = (
     _Row(other_system_prompt_in_the_other_place),
     _Row(no_system_prompt),
     _Row(longer_system_prompt),
+    _Row(other_system_prompt_behind_the_first_message, _WITH_SYSTEM_MESSAGES),
+    _Row(other_reference, _WITH_REFERENCES),
     _Row(prompt_that_changes_wholly),
     _Row(prompt_with_another_date),
     _Row(other_prompt_with_a_date),
     _Row(attribution_line, (MESSAGES,)),
     _Row(attribution_line_before_other_prompts, (MESSAGES,)),
-    _Row(other_end_user, _WITH_END_USERS),
-    _Row(other_end_user_with_unique_ids, _WITH_END_USERS),
+    _Row(other_end_user),
+    _Row(other_end_user_with_unique_ids),
     _Row(resumed_session_of_claude_code, (MESSAGES,)),
     _Row(other_person_of_claude_code, (MESSAGES,)),
     _Row(other_tools),

@@ -145,6 +145,8 @@ def _tables() -> dict[tuple[str, str], list[str]]:
         ("thoughtline.providers.knobs", "self.models"): [knob.models for one in contracts for knob in one.knobs],
         ("thoughtline.gateway.model_lists", "wire.models.path"): [wire.models.path for wire in FORMATS.values()],
         ("thoughtline.healing", "sent.contract.forces_any"): [one.forces_any for one in contracts],
+        ("thoughtline.verify.checks", "contract.forces_any"): [one.forces_any for one in contracts],
+        ("thoughtline.verify.checks", "sampling.never"): [one.sampling.never for one in contracts],
         ("thoughtline.replay.settling", "contract.forces_any"): [one.forces_any for one in contracts],
         ("thoughtline.translation.asking", "contract.forces_any"): [one.forces_any for one in contracts],
         ("thoughtline.replay.settling", "sampling.never"): [one.sampling.never for one in contracts],
@@ -160,6 +162,7 @@ def _tables() -> dict[tuple[str, str], list[str]]:
         ("thoughtline.translation.requests", "contract.forms.sees"): [one.forms.sees for one in contracts],
         ("thoughtline.translation.tools", "fitting"): [one.forms.names for one in contracts],
         ("thoughtline.replay.setting_refusals", "refused"): [],  # escaped words of a sentence
+        ("thoughtline.replay.setting_refusals", "words"): [],
         # A test of its author's own against his own models.
         ("thoughtline.commands.handoff_eval", "check.matches"): [],
         ("thoughtline.commands.handoff_eval", "check.recalls"): [],

@@ -34,6 +34,12 @@ class Asked(NamedTuple):
     text: str
 
 
+class Instructed(NamedTuple):
+    """A system message inside the conversation, in formats that have one."""
+
+    text: str
+
+
 class Said(NamedTuple):
     """What is visible of an answer. `more` are members of the message itself, for formats that have one."""
 
@@ -48,7 +54,7 @@ class Results(NamedTuple):
     of: tuple[tuple[Call, str], ...]
 
 
-Turn: TypeAlias = Asked | Said | Results
+Turn: TypeAlias = Asked | Instructed | Said | Results
 
 
 class Frame(NamedTuple):
@@ -85,10 +91,12 @@ class Speaker(NamedTuple):
     request: Callable[[Sequence[Turn], Frame], Json]
     answer: Callable[[Said, str, int], Json]
     frames: Callable[[Json], Iterator[bytes]]
+    end_users: tuple[Callable[[str], Json], ...]
+    """The members that name an end user."""
     stream_type: str = "text/event-stream"
     stream_path: str = ""
-    end_users: tuple[Callable[[str], Json], ...] = ()
-    """The members that name an end user."""
+    references: tuple[Callable[[str], Json], ...] = ()
+    """The members that name what the model reads and the request does not show."""
     spellings: int = 1
     """How often a thought stands in a turn: a signature may spell it once more."""
 
@@ -129,6 +137,8 @@ def _chat_messages(turn: Turn) -> list[Json]:
     match turn:
         case Asked():
             return [{"role": "user", "content": turn.text}]
+        case Instructed():
+            return [{"role": "system", "content": turn.text}]
         case Results():
             return [{"role": "tool", "tool_call_id": call.id, "content": text} for call, text in turn.of]
         case Said():
@@ -205,6 +215,8 @@ def _messages_message(turn: Turn) -> Json:
     match turn:
         case Asked():
             return {"role": "user", "content": turn.text}
+        case Instructed():
+            return {"role": "system", "content": turn.text}
         case Results():
             blocks = [{"type": "tool_result", "tool_use_id": call.id, "content": text} for call, text in turn.of]
             return {"role": "user", "content": blocks}
@@ -281,6 +293,8 @@ def _responses_items(turn: Turn) -> list[Json]:
     match turn:
         case Asked():
             return [{"role": "user", "content": turn.text}]
+        case Instructed():
+            return [{"role": "developer", "content": turn.text}]
         case Results():
             return [{"type": "function_call_output", "call_id": call.id, "output": text} for call, text in turn.of]
         case Said():
@@ -327,6 +341,8 @@ def _gemini_content(turn: Turn) -> Json:
     match turn:
         case Asked():
             return {"role": "user", "parts": [{"text": turn.text}]}
+        case Instructed():
+            return {"role": "system", "parts": [{"text": turn.text}]}
         case Results():
             parts = [
                 {"functionResponse": _named(call) | {"name": call.name, "response": {"result": text}}}
@@ -370,21 +386,25 @@ def _gemini_frames(whole: Json) -> Iterator[bytes]:
 # --- Converse --------------------------------------------------------------------------------------------------------
 
 
+_CONVERSE_FIELDS: Json = {"thinking": {"type": "enabled", "budget_tokens": 2048}}
+
+
 def _converse_request(talk: Sequence[Turn], frame: Frame) -> Json:
     words = [frame.system]
     if frame.is_other_spelling and " " in frame.system:
         words = frame.system.split(" ", 1)
     tools = [{"toolSpec": {"name": name, "inputSchema": {"json": {"type": "object"}}}} for name in frame.tools]
     prompt = {"system": [{"text": text} for text in words]} if frame.system else {}
-    fields = {"thinking": {"type": "enabled", "budget_tokens": 2048}}
     body = {"messages": [_converse_message(turn) for turn in talk], "toolConfig": {"tools": tools}}
-    return {**prompt, **body, "additionalModelRequestFields": fields}
+    return {**prompt, **body, "additionalModelRequestFields": _CONVERSE_FIELDS}
 
 
 def _converse_message(turn: Turn) -> Json:
     match turn:
         case Asked():
             return {"role": "user", "content": [{"text": turn.text}]}
+        case Instructed():
+            raise NotImplementedError("Converse has no system messages")
         case Results():
             blocks = [{"toolResult": {"toolUseId": call.id, "content": [{"text": text}]}} for call, text in turn.of]
             return {"role": "user", "content": blocks}
@@ -435,6 +455,7 @@ def _converse_events(whole: Json) -> Iterator[tuple[str, Json]]:
 _OPENAI_USERS: tuple[Callable[[str], Json], ...] = (
     lambda name: {"user": name},
     lambda name: {"safety_identifier": name},
+    lambda name: {"metadata": {"user_id": name}},
 )
 CHAT = Speaker(
     "openai_chat",
@@ -445,6 +466,10 @@ CHAT = Speaker(
     answer=_chat_answer,
     frames=_chat_frames,
     end_users=_OPENAI_USERS,
+    references=(
+        lambda name: {"documents": [{"title": name, "text": f"All about {name}."}]},
+        lambda name: {"extra_body": {"google": {"cached_content": f"cachedContents/{name}"}}},
+    ),
 )
 MESSAGES = Speaker(
     "anthropic_messages",
@@ -469,6 +494,12 @@ SPEAKERS: dict[FormatName, Speaker] = {
         answer=_responses_answer,
         frames=_responses_frames,
         end_users=_OPENAI_USERS,
+        references=(
+            lambda name: {"prompt": {"id": "pmpt_1", "variables": {"customer": name}}},
+            lambda name: {"conversation": f"conv_{name}"},
+            lambda name: {"previous_response_id": f"resp_{name}"},
+            lambda name: {"instructions": [{"type": "message", "role": "developer", "content": f"You serve {name}."}]},
+        ),
     ),
     "gemini_generate": Speaker(
         "gemini_generate",
@@ -479,6 +510,11 @@ SPEAKERS: dict[FormatName, Speaker] = {
         answer=_gemini_answer,
         frames=_gemini_frames,
         stream_path="/v1beta/models/{model}:streamGenerateContent?alt=sse",
+        end_users=(lambda name: {"labels": {"user_id": name}},),
+        references=(
+            lambda name: {"cachedContent": f"cachedContents/{name}"},
+            lambda name: {"cached_content": f"cachedContents/{name}"},
+        ),
     ),
     "ollama_chat": Speaker(
         "ollama_chat",
@@ -489,6 +525,7 @@ SPEAKERS: dict[FormatName, Speaker] = {
         answer=_ollama_answer,
         frames=_ollama_frames,
         stream_type="application/x-ndjson",
+        end_users=(lambda name: {"user": name},),
     ),
     "bedrock_converse": Speaker(
         "bedrock_converse",
@@ -500,6 +537,11 @@ SPEAKERS: dict[FormatName, Speaker] = {
         frames=_converse_frames,
         stream_type=CONTENT_TYPE,
         stream_path="/model/{model}/converse-stream",
+        end_users=(
+            lambda name: {"requestMetadata": {"user_id": name}},
+            lambda name: {"additionalModelRequestFields": {**_CONVERSE_FIELDS, "metadata": {"user_id": name}}},
+        ),
+        references=(lambda name: {"promptVariables": {"customer": {"text": name}}},),
         spellings=2,
     ),
 }

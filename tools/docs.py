@@ -45,6 +45,7 @@ from thoughtline_sim.exchange import Simulator
 from thoughtline_sim.script import WORDS
 from thoughtline_sim.simulators import SIMULATORS
 from tools.listed_changes import NOT_PUT_BACK, REWRITTEN, SHOWN_BY_THE_REQUEST
+from tools.verified import kept
 
 DOCS = Path(__file__).parents[1] / "docs"
 NOTE = "<!-- Made by `make docs`. Change the code, not this file. -->"
@@ -342,6 +343,27 @@ def _provider_row(name: str) -> str:
     return f"| `{name}` | {also} | {address} | {faces} | {row.auth} |"
 
 
+def verified() -> str:
+    """What was proved with a real key, by whom it could be: maintainers with keys of their own."""
+    seen = kept()
+    by_provider: dict[str, list[str]] = {}
+    for name, entry in seen.items():
+        provider, _, rest = name.partition("/")
+        differs = ", ".join(entry["differs"]) or "nothing"
+        by_provider.setdefault(provider, []).append(f"| {rest} | {entry['day']} | {entry['agrees']} | {differs} |")
+    rows = []
+    for name in PROVIDERS:
+        rows += [f"| `{name}` {row}" for row in by_provider.get(name, ["| | never | | |"])]
+    text = (
+        "What maintainers have proved with a key of their own, by `make verify`: the day, how many facts were as "
+        "believed, and which were not. `never` means that nobody has: the facts then rest on the sources in "
+        "[contracts](contracts.md), and on the simulators, which are written from the same pages.\n\n"
+        "With a key of yours, `thoughtline verify PROVIDER` proves them for you ([facts](facts.md#verify)).\n"
+    )
+    head = "| provider | model and format | day | as believed | differs |\n|---|---|---|---|---|"
+    return "\n".join([f"{NOTE}\n# Verified\n", text, head, *rows, ""])
+
+
 def efforts() -> str:
     """How much to think, in every model's own terms."""
     words = [f"| `{word}` | {tokens:,} |" for word, tokens in BUDGETS.items()]
@@ -411,6 +433,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "clients.md": clients,
     "contracts.md": contracts,
     "settings.md": settings,
+    "verified.md": verified,
 }
 PARTS: dict[tuple[str, str], Callable[[], str]] = {
     ("admin.md", "addresses"): addresses,

@@ -44,6 +44,7 @@ _WORDS = frozenset(
     }
 )
 """Members that hold reasoning or its seal as a string, in any of the formats."""
+_CARRIERS = _WORDS | {"reasoning_details"}
 
 
 class Went(NamedTuple):
@@ -78,21 +79,22 @@ _FOUND = {"door": DOOR, "untranslatable": LEFT_OUT}
 
 
 def without_blanks(value: Any) -> Any:
-    """JSON without reasoning that says nothing: members of white space, and the blocks that hold only such."""
+    """JSON without reasoning that says nothing: blank members, and the blocks that hold only such."""
     if isinstance(value, list):
         return [without_blanks(one) for one in value if not _is_blank(one)]
     if isinstance(value, dict):
-        return {
-            name: without_blanks(one)
-            for name, one in value.items()
-            if not (name in _WORDS and isinstance(one, str) and not one.strip())
-        }
+        rest = {name: without_blanks(one) for name, one in value.items()}
+        return {name: one for name, one in rest.items() if name not in _CARRIERS or not _says_nothing(one)}
     return value
+
+
+def _says_nothing(value: Any) -> bool:
+    return not (value.strip() if isinstance(value, str) else value)
 
 
 def _is_blank(value: Any) -> bool:
     kind = value.get("type") if isinstance(value, dict) else None
-    return kind in ("thinking", "reasoning") and not set(_thoughts(value))
+    return kind in ("thinking", "reasoning", "reasoning.text") and not set(_thoughts(value))
 
 
 class Pair(NamedTuple):

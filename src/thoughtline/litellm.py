@@ -254,8 +254,11 @@ def _request_of(kwargs: Json) -> _ChatRequest | None:
         key = str(kwargs.get("api_key") or "")
         destination = Destination(server.provider, server.endpoint, model, USUAL.name, account_of(key))
         members = {member: kwargs[member] for member in _PASSED_ON if kwargs.get(member) is not None}
-        if end_user := _metadata(kwargs).get("user_api_key_end_user_id"):
+        metadata = _metadata(kwargs)
+        if end_user := metadata.get("user_api_key_end_user_id"):
             members.setdefault("user", str(end_user))
+        if user_id := metadata.get("user_id"):
+            members["metadata"] = {"user_id": str(user_id)}
         body = json_of({"model": model, "messages": messages, **members})
         return _ChatRequest(destination, Identity(_tenant(kwargs, key), _session(kwargs)), body, _opening(body))
     except Exception as problem:

@@ -13,6 +13,7 @@ from thoughtline.formats import FORMATS
 from thoughtline.formats.leaving_out import without_members
 from thoughtline.formats.mending import mended
 from thoughtline.providers import Contract
+from thoughtline.providers.betas import refused_betas
 from thoughtline.replay.bounds import unattributed
 from thoughtline.replay.chat_templates import unread_turns
 from thoughtline.replay.findings import Finding
@@ -157,6 +158,11 @@ class Prepared(Struct, frozen=True, gc=False):
         return notes.missed if notes is not None else 0
 
     @property
+    def refused_betas(self) -> frozenset[str]:
+        """Values of `anthropic-beta` that its server is known to refuse."""
+        return refused_betas(self.contract.settings) if self.contract.settings else frozenset()
+
+    @property
     def outcome(self) -> Outcome:
         planned = self.plan.findings if self.plan else ()
         quotation = self.quotation
@@ -195,6 +201,8 @@ def as_signed(prepared: Prepared, body: bytes) -> Prepared:
 def with_finding(prepared: Prepared, finding: Finding) -> Prepared:
     """With one more thing to tell."""
     carried = prepared.carried
+    if finding in carried.findings:
+        return prepared
     return replace(prepared, carried=replace(carried, findings=(*carried.findings, finding)))
 
 

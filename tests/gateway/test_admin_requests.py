@@ -182,6 +182,21 @@ def test_why_a_turn_is_missing(said: list[Json], history: list[Json], session: s
     assert view["turns"][0]["words"].startswith("sent blank: ")
 
 
+def test_the_only_record_that_looks_like_a_turn() -> None:
+    """After another opening nothing proves that it is the turn's own, and the reason does not speak of several."""
+    said: list[Json] = [{"role": "assistant", "content": words} for words in ("One.", "Two.", "Three.", "Four.")]
+    history: list[Json] = [USER]
+    with (
+        scripted([{**one, "reasoning_content": "thought"} for one in said]) as up,
+        managed(simulators={"deepseek": up.url}) as gateway,
+    ):
+        for one in said[:3]:
+            gateway.send(history)
+            history += [one, USER]
+        view = explained(gateway, gateway.send([{"role": "user", "content": "another opening"}, *history[1:]]))
+    assert treatments(view)[-1] == ("blank", "unproven")
+
+
 def test_a_turn_that_had_no_reasoning() -> None:
     """It is no miss: its model gave none."""
     said = [{"content": "hi"}, {"content": "end"}]

@@ -24,6 +24,7 @@ from tests.refusal_texts import (
     Body,
     Row,
     line_of,
+    messages,
 )
 from thoughtline.catalogue import Provider
 from thoughtline.settings import Settings
@@ -76,6 +77,9 @@ ANSWERS: dict[FormatName, Body] = {
     },
     "ollama_chat": {"model": "m", "message": {"role": "assistant", "content": "A."}, "done": True},
 }
+
+
+OK = json.dumps(ANSWERS["anthropic_messages"]).encode()
 
 
 def request_of(row: Row) -> tuple[str, Body]:
@@ -217,6 +221,35 @@ def test_a_forced_tool_is_refused_once() -> None:
         assert [json.loads(got.body)["tool_choice"] for got in up.got] == ["required", "auto", "auto", "auto"]
         httpx.post(f"{gateway.url}/acme{path}", json={**body, "thinking": {"type": "disabled"}})
         assert json.loads(up.got[4].body)["tool_choice"] == "required"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Unexpected value(s) `b-2026` for the `anthropic-beta` header. Please consult our documentation at "
+        "docs.anthropic.com or try again without the header.",
+        "Unexpected value(s) 'b-2026', 'c-2026' for the 'anthropic-beta' header.",
+        "Unknown beta flag: 'b-2026' in anthropic-beta",
+    ],
+)
+def test_a_beta_that_is_refused(sentence: str) -> None:
+    """It is left out of the header, and of that of the next request; the other values stay."""
+    row = messages(sentence, {}, {})
+    path, body = request_of(row)
+
+    async def answer(got: Got, out: Out) -> None:
+        given = (got.header("anthropic-beta") or "").split(",")
+        is_refused = any(one in sentence for one in given if one)
+        await out.whole(400 if is_refused else 200, error_of(row) if is_refused else OK)
+
+    with upstream(answer) as up, acme(up.url, row.format) as gateway:
+        betas = {"anthropic-beta": "a-2026,b-2026"}
+        answers = [httpx.post(f"{gateway.url}/acme{path}", json=body, headers=betas) for _ in range(2)]
+        given = [got.header("anthropic-beta") for got in up.got]
+        assert [json.loads(got.body) for got in up.got] == [body] * 3
+    assert [one.status_code for one in answers] == [200, 200]
+    assert given == ["a-2026,b-2026", "a-2026", "a-2026"]
+    assert [one.headers["x-thoughtline-findings"] for one in answers] == ["setting=1", "setting=1"]
 
 
 def test_the_page_has_every_row() -> None:

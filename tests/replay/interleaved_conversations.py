@@ -20,7 +20,8 @@ import random
 import string
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
 
@@ -107,6 +108,13 @@ EDITS_OF_HISTORY: tuple[EditName, ...] = (
     "ids rewritten",
     "texts trimmed",
 )
+NAMINGS: dict[str, Session] = {
+    "": "none",
+    ", shared session": "shared",
+    ", session named late": "late",
+    ", shared session named late": "late shared",
+}
+"""How clients name sessions, but for those that name one for each conversation."""
 
 
 def _kinds() -> Iterator[tuple[str, Kind]]:
@@ -126,18 +134,16 @@ def _kinds() -> Iterator[tuple[str, Kind]]:
     yield "parallel results, repeated", Kind(twins=4, calls=3)
     yield "parallel results, unique ids", Kind(twins=4, calls=3, ids="unique")
     yield "blanks", Kind(twins=4, ids="none", has_blanks=True)
-    yield "few words", Kind(edit="first message rewritten")
-    yield "few words, text only", Kind(edit="first message rewritten", ids="none")
-    yield "few words, unique ids", Kind(edit="first message rewritten", ids="unique")
-    yield "shared session", Kind(edit="first message rewritten", session="shared")
-    yield "shared session, text only", Kind(edit="first message rewritten", session="shared", ids="none")
-    yield "session named late", Kind(edit="first message rewritten", session="late")
-    yield "session named late, text only", Kind(edit="first message rewritten", session="late", ids="none")
-    yield "shared session named late", Kind(edit="first message rewritten", session="late shared")
-    yield (
-        "shared session named late, text only",
-        Kind(edit="first message rewritten", session="late shared", ids="none"),
-    )
+    for name, session in NAMINGS.items():
+        yield f"unedited{name}, counted ids", Kind(session=session)
+        yield f"unedited{name}, text only", Kind(session=session, ids="none")
+        yield f"first message rewritten{name}, counted ids", Kind(edit="first message rewritten", session=session)
+        yield (
+            f"first message rewritten{name}, text only",
+            Kind(edit="first message rewritten", session=session, ids="none"),
+        )
+    yield "first message rewritten, unique ids", Kind(edit="first message rewritten", ids="unique")
+    yield "first message rewritten, named sessions", Kind(edit="first message rewritten", session="own")
     for edit in EDITS_OF_HISTORY:
         yield f"{edit}, counted ids", Kind(edit=edit, repeats_words=False)
         yield f"{edit}, text only", Kind(edit=edit, repeats_words=False, ids="none")
@@ -270,23 +276,28 @@ class Conversation:
             "dated": f"You help. Today is 2026-11-{next(_clock) % 28 + 1:02d}, {next(_clock) % 24:02d}:15.",
             "rewritten": f"You help. On branch main, {next(_clock)} files changed: to do, {next(_clock)} things.",
         }
-        users = self._speaker.end_users
-        members = users[0](f"user-{number}") if kind.has_end_users and users else NOTHING
+        members = self._speaker.end_users[0](f"user-{number}") if kind.has_end_users else NOTHING
         tools = ("look", *(f"tool_{number % kind.twins}" for _ in range(kind.has_own_tools)))
         model = self._speaker.models[number % 2 if kind.has_own_model else 0]
         return Frame(prompts[kind.prompt], members, tools=tools, model=model)
 
     def history(self, number: int) -> tuple[object, ...]:
         """All that is visible up to a thought's turn, with frame and end user, but for what clients change: ids, white
-        space, words beside calls."""
-        kind, seen = self._kind, list[object]()
+        space, words beside calls. Calls that stand in one turn have no order, nor have those that a client merged into
+        one: there, those of a loop are told by their results."""
+        kind, seen = self._kind, list[Any]()
+        is_merged = kind.edit == "turns merged"
         for one in self._turns:
             match one.turn:
-                case Said(text=text, calls=calls):
+                case Said(text=text, calls=calls) if not (is_merged and calls) or number in one.numbers:
                     words = "" if calls else "".join(text.split())
                     seen.append((words, sorted(call.at for call in calls)))
+                case Said():
+                    pass
                 case Results():
-                    seen.append([(call.at, text) for call, text in one.turn.of])
+                    results = [(call.at, text) for call, text in one.turn.of]
+                    before = seen.pop() if is_merged and isinstance(seen[-1], list) else []
+                    seen.append(sorted([*before, *results], key=itemgetter(0)) if is_merged else results)
                 case Asked():
                     seen.append(one.turn.text)
             if number in one.numbers:

@@ -115,6 +115,27 @@ def test_a_host_is_matched_at_its_end_only() -> None:
     assert all(row.hosts.endswith("$") or row.hosts == "(?!)" for row in PROVIDERS)
 
 
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("https://r.services.ai.azure.com/anthropic", "azure-foundry"),
+        ("https://r.services.ai.azure.com/openai/v1", "azure"),
+        ("https://r.openai.azure.com/openai/v1", "azure"),
+        ("https://r.openai.azure.com", "azure"),
+        ("https://evil.example/r.openai.azure.com/openai", ""),
+        ("https://gateway.ai.cloudflare.com/v1/account/gateway/anthropic", "anthropic"),
+        ("https://gateway.ai.cloudflare.com/v1/account/gateway/grok/v1", "xai"),
+        ("https://gateway.ai.cloudflare.com/v1/account/gateway/google-ai-studio", "gemini"),
+        ("https://gateway.ai.cloudflare.com/v1/account/gateway/workers-ai", "cloudflare"),
+        ("https://gateway.ai.cloudflare.com/v1/account/gateway/compat", "cloudflare"),
+        ("https://ark.ap-southeast.bytepluses.com/api/v3", "volcengine"),
+    ],
+)
+def test_an_address_that_several_share(address: str, name: str) -> None:
+    """Its path says whose it is."""
+    assert host_of(Destination("", address, "", CHAT)).name == name
+
+
 def test_every_row_has_its_source_and_its_format() -> None:
     """A row without a source is a rumour."""
     assert all(contract.source.says for contract in CONTRACTS.values())

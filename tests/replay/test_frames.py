@@ -7,7 +7,7 @@ from msgspec import Raw
 
 from thoughtline.replay.frames import Scope, scope_of
 from thoughtline.values.identity import Identity
-from thoughtline.values.items import Text
+from thoughtline.values.items import Role, Text
 from thoughtline.values.records import Record, RecordId
 from thoughtline.values.turns import Provenance, Transcript, Turn
 
@@ -64,6 +64,33 @@ def test_the_attribution_line_of_claude_code() -> None:
     line = "x-anthropic-billing-header: cc_version=2.1.180; cch=a1b2c;"
     assert scope(line, "You are Claude Code.").frame == scope("You are Claude Code.").frame
     assert scope("You are Claude Code.", line).frame != scope("You are Claude Code.").frame
+
+
+def test_system_messages_behind_what_the_user_says() -> None:
+    """Those before the model's first turn are of the frame, those behind it are not."""
+
+    def frame_of(first: str, second: str) -> str:
+        said: tuple[tuple[Role, str], ...] = (
+            ("user", "Hi"),
+            ("system", first),
+            ("assistant", "Ok"),
+            ("system", second),
+        )
+        turns = tuple(Turn(role, (Text(text),)) for role, text in said)
+        return scope_of(Transcript("openai_chat", turns), ME).frame
+
+    assert frame_of("A", "B") == frame_of("A", "C") == scope("A").frame
+    assert frame_of("A", "B") != frame_of("B", "B")
+
+
+def test_what_a_request_names_and_does_not_show() -> None:
+    """By its value; a date in it counts no more than one in a prompt."""
+
+    def frame_of(reference: bytes) -> str:
+        return scope_of(Transcript("openai_chat", (), references=(Raw(reference),)), ME).frame
+
+    assert frame_of(b'{"id": "p", "day": "2026-11-18"}') == frame_of(b'{"day":"2026-11-19","id":"p"}')
+    assert frame_of(b'{"id":"p"}') != frame_of(b'{"id":"q"}') != scope().frame
 
 
 def test_what_lineages_begin_with() -> None:

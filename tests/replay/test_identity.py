@@ -17,6 +17,8 @@ from tests.written_exchanges import (
     Asked,
     Call,
     Frame,
+    Instructed,
+    Json,
     Results,
     Said,
     Speaker,
@@ -46,6 +48,8 @@ IDS: tuple[Callable[[str, int], str], ...] = (
     lambda owner, number: f"call_{owner}9fQ2mZx81Lk{number:02d}",
 )
 """Counted, counted with the tool's name, and unique."""
+
+OTHER_SPELLING, INSIDE, REFERENCE, PLACES = range(1, 5)
 
 Edit: TypeAlias = Callable[[Sequence[Turn]], Sequence[Turn]]
 
@@ -88,25 +92,29 @@ EDITS: tuple[Edit, ...] = (
 
 
 class Person(NamedTuple):
-    """One conversation: where it differs from the others, and how its provider names calls."""
+    """One conversation: where it differs from the others, and how its provider names calls. `place` is where its prompt
+    stands: at one of the format's two places, behind the user's first message, or where a reference leads to."""
 
     prompt: int
     user: int
     ids: int
     has_session: bool
+    place: int
 
     def differs_from(self, other: Person) -> bool:
         return self.prompt != other.prompt or 0 < self.user != other.user > 0
 
 
 class Step(NamedTuple):
-    """A request of one of the persons, by what it says, shows and is answered."""
+    """A request of one of the persons, by what it says, shows and is answered. The answer `is_lost` where it leaves no
+    record."""
 
     person: int
     words: int
     answer: int
     outputs: int
     edit: int
+    is_lost: bool
 
 
 PERSONS = st.lists(
@@ -116,6 +124,7 @@ PERSONS = st.lists(
         st.integers(0, len(USERS) - 1),
         st.integers(0, len(IDS) - 1),
         st.booleans(),
+        st.integers(0, PLACES - 1),
     ),
     min_size=2,
     max_size=len(OWNERS),
@@ -128,6 +137,7 @@ STEPS = st.lists(
         st.integers(0, len(ANSWERS) - 1),
         st.integers(0, 3),
         st.integers(0, len(EDITS) - 1),
+        st.integers(0, 3).map(lambda number: number == 0),
     ),
     min_size=3,
     max_size=16,
@@ -147,9 +157,14 @@ class Conversation:
     """What a person's client knows."""
 
     def __init__(self, owner: str, person: Person, speaker: Speaker) -> None:
-        members = speaker.end_users[0](USERS[person.user]) if speaker.end_users and person.user else NOTHING
+        members: Json = speaker.end_users[0](USERS[person.user]) if person.user else NOTHING
         self.owner, self.speaker, self.name_of = owner, speaker, IDS[person.ids]
-        self.frame = Frame(PROMPTS[person.prompt], members)
+        prompt, self.inner = PROMPTS[person.prompt], ""
+        self.frame = Frame(prompt, members, is_other_spelling=person.place == OTHER_SPELLING)
+        if prompt and person.place == INSIDE and speaker.provider != "bedrock":
+            self.frame, self.inner = Frame("", members), prompt
+        if prompt and person.place == REFERENCE and speaker.references:
+            self.frame = Frame("", members | speaker.references[0](prompt))
         self.headers = {"x-thoughtline-session": f"session of {owner}"} if person.has_session else {}
         self.talk: list[Turn] = []
         self.thoughts = self.calls = 0
@@ -163,6 +178,11 @@ class Conversation:
         else:
             self.talk.append(Asked(WORDS[step.words]))
 
+    def shown(self, step: Step) -> list[Turn]:
+        """The history as the client shows it."""
+        first, *rest = EDITS[step.edit](self.talk)
+        return [first, *([Instructed(self.inner)] if self.inner else []), *rest]
+
     def answered(self, step: Step) -> Said:
         said = ANSWERS[step.answer]
         named = []
@@ -174,14 +194,15 @@ class Conversation:
 
 def exchange(line: Line, conversation: Conversation, step: Step, key: str) -> bytes:
     """Send a request and read its answer; what would reach the upstream."""
-    speaker, shown = conversation.speaker, EDITS[step.edit](conversation.talk)
+    speaker, shown = conversation.speaker, conversation.shown(step)
     body = json.dumps(speaker.body(shown, conversation.frame, is_streaming=False)).encode()
     url = f"https://{HOSTS[speaker.provider]}{speaker.path_for(conversation.frame, is_streaming=False)}"
     begun = line.begin_sync("POST", url, {"authorization": f"Bearer {key}", **conversation.headers}, body)
     sent, said = begun.body, conversation.answered(step)
     conversation.thoughts += 1
     answer = speaker.answer(said, thought(conversation.owner, conversation.thoughts), next(_answers))
-    begun.read(json.dumps(answer).encode())
+    if not step.is_lost:
+        begun.read(json.dumps(answer).encode())
     begun.end()
     conversation.talk.append(said)
     return sent
@@ -202,8 +223,6 @@ HOSTS = {
 @given(persons=PERSONS, steps=STEPS)
 def test_no_word_of_another(line: Line, speaker: Speaker, persons: list[Person], steps: list[Step]) -> None:
     """Whatever was captured, in whichever order, and however clients edit their histories."""
-    if not speaker.end_users:  # what can't be named here does not tell persons apart
-        persons = list({person.prompt: person for person in persons}.values())
     key = f"key-{next(_tenants)}"
     conversations = [Conversation(owner, person, speaker) for owner, person in zip(OWNERS, persons, strict=False)]
     for step in steps:

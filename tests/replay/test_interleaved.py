@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from bench.made_up import able_to_play, row
-from tests.replay.interleaved_conversations import EDITS_OF_HISTORY, KINDS, Counts, play
+from bench.made_up import row
+from tests.replay.interleaved_conversations import EDITS_OF_HISTORY, KINDS, NAMINGS, PLAYED, Counts, play
 from thoughtline import Line
 
 KEEP_EVERY_TURN = frozenset(
@@ -18,6 +18,8 @@ KEEP_EVERY_TURN = frozenset(
         *("prompt rewritten, unique ids", "prompt rewritten, named sessions", "prompt rewritten, twins, unique ids"),
         *(f"{edit}, unique ids" for edit in EDITS_OF_HISTORY if edit != "clock in the first message"),
         *("sliding window, named sessions", "one turn edited, named sessions", "one turn deleted, named sessions"),
+        *(f"unedited{name}, {ids}" for name in NAMINGS for ids in ("counted ids", "text only")),
+        *("first message rewritten, unique ids", "first message rewritten, named sessions"),
         *("no text beside calls, unique ids", "no text beside calls, named sessions"),
     }
 )
@@ -35,8 +37,7 @@ def test_whose_thought_a_turn_gets(line: Line, name: str, record_property: Calla
     """Its own or none; and none is lost where something says which conversation it belongs to."""
     kind = KINDS[name]
     number = list(KINDS).index(name)
-    speakers = able_to_play(kind)
-    counts = play(kind, speakers[number % len(speakers)], seed=number, line=line)
+    counts = play(kind, PLAYED[number % len(PLAYED)], seed=number, line=line)
     record_property("counts", str(counts))
     assert counts.turns > 0
     assert counts.wrong == 0

@@ -47,4 +47,4 @@ def test_the_nearest_legal_value(value: Any, legal: list[Any], expected: Any) ->
 
 def test_the_word_beside_another() -> None:
     """Up from the least, down from the most, in its case."""
-    assert [next_word(word) for word in ("MINIMAL", "max", "xhigh", "none")] == ["LOW", "xhigh", "high", "minimal"]
+    assert [next_word(word) for word in ("MINIMAL", "max", "xhigh", "none")] == ["LOW", "xhigh", "high", "low"]

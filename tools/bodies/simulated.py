@@ -153,8 +153,8 @@ ROWS = (
     _row("copilot", "gpt-5.3-codex", "no-items"),
     _row("meta", "muse-spark"),
 )
-UNHELD = {"vertex"}
-"""Its addresses name a project and a location, which the clients here know nothing of."""
+UNHELD = {"vertex", "command-code"}
+"""No client here speaks to them: addresses name a project and a location, or a CLI alone knows the format."""
 
 CONTINUITY = '[continuity]\nenabled = true\nmode = "{mode}"\n'
 _BY_MODEL = {row.model: row for row in reversed(ROWS) if row.simulator != "code-assist"}

@@ -36,6 +36,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("doctor", "check settings, store and providers, and say how to fix what is wrong", "doctor.report"),
     Command("explain", "show what happened to a request, and why", "explain"),
     Command("facts", "list what is believed of models and hosts, from where and since when; update it", "facts"),
+    Command("verify", "prove with your own key what is believed of a provider's model", "verify"),
     Command("record", "write what a client and a provider say into a file, without anything secret", "record"),
     Command("replay", "show what would be sent for each request of a recording, off the network", "replay"),
     Command("cache", "show what is remembered, or delete it", "cache"),
@@ -66,7 +67,8 @@ class Parser(argparse.ArgumentParser):
         if choice is not None:
             return _meant(choice["word"], [str(word) for action in self._actions for word in action.choices or ()])
         if message.startswith("unrecognized arguments: -"):
-            return _meant(message.rpartition(" ")[2].partition("=")[0], self._option_string_actions)
+            options = [one for one in self._option_string_actions if one not in ("-h", "--help")]
+            return _meant(message.rpartition(" ")[2].partition("=")[0], options)
         return ""
 
 

@@ -14,13 +14,13 @@ from rich.markup import escape
 from thoughtline.commands.explain import turn_lines
 from thoughtline.commands.options import add_config_option, read_settings
 from thoughtline.commands.telling import json_text
-from thoughtline.gateway.explaining import COUNTED_AS
 from thoughtline.recording.form import RecordingFile, read_recording
 from thoughtline.recording.replaying import ReplayedExchange, ReplayTarget, replayed
 from thoughtline.settings import Flags
 from thoughtline.terminal import counted
 from thoughtline.values.errors import ThoughtlineError
 from thoughtline.values.outcome import finding_words
+from thoughtline.values.outcome_words import COUNTED_AS
 
 DONE, UNREADABLE = 0, 2
 _COLOURS = {"changed": "green", "untouched": "cyan", "unread": "red", "skipped": "dim"}

@@ -13,7 +13,7 @@ from typing import Any
 from thoughtline.providers.refusals import RefusalTemplate
 
 MAX_CHARS = 2000
-_ESCAPED = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+_ESCAPED = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*(?:\]|\Z)", re.DOTALL)
 _REPEATED_GROUP = re.compile(r"\)(?:[*+]|\{\d*,\d*\}|\{\d{2,}\})")
 _OPEN = re.compile(r"[*+]|\{\d*,\}|\{(?:\d*,)?\d{3,}\}")
 _BACKWARD = re.compile(r"\\[1-9]|\(\?P=|\(\?\(")

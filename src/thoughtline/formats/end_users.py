@@ -11,7 +11,7 @@ import re
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.json_text import NULL
+from thoughtline.formats.json_text import NULL, as_text
 from thoughtline.values.records import digest
 
 
@@ -44,10 +44,15 @@ _NO_WORDS = (NULL, NULL, NULL)
 
 def member_of(raw: Raw, name: str) -> Raw:
     """A member of an object; null where there is none, or where it is no object."""
+    return members_of(raw).get(name, NULL)
+
+
+def members_of(raw: Raw) -> dict[str, Raw]:
+    """The members of an object; none where it is no object."""
     try:
-        return _object.decode(raw).get(name, NULL) if bytes(raw)[:1] == b"{" else NULL
+        return _object.decode(raw) if bytes(raw)[:1] == b"{" else {}
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return NULL
+        return {}
 
 
 def _string(raw: Raw) -> str:
@@ -67,4 +72,4 @@ def _without_session(user: str) -> str:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return user
     members.pop("session_id", None)
-    return "".join(f"{name}:{bytes(value).decode()}" for name, value in sorted(members.items()))
+    return "".join(f"{name}:{as_text(value)}" for name, value in sorted(members.items()))

@@ -23,7 +23,17 @@ NOT_SETTINGS = frozenset(
         *("model", "messages", "input", "contents", "prompt", "system", "instructions", "tools", "functions", "stream"),
         *("systemInstruction", "system_instruction", "previous_response_id", "conversation", "thread", "container"),
         *("response_format", "text", "output_format", "responseSchema", "responseMimeType", "responseJsonSchema"),
-        *("mcp_servers", "modalities", "audio", "background", "format", "user", "metadata", "safety_identifier"),
+        *(
+            "mcp_servers",
+            "modalities",
+            "compaction",
+            "audio",
+            "background",
+            "format",
+            "user",
+            "metadata",
+            "safety_identifier",
+        ),
         *("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens"),
         *("cachedContent", "safetySettings", "guardrailConfig", "inputs", "suffix"),
     }
@@ -38,7 +48,7 @@ _MOST = 200
 
 
 class FoundSetting(NamedTuple):
-    """A setting of a request: its path and its value. An element of a list of settings has its type as last step."""
+    """A setting of a request: its path and its value. An element of a list has its type or its word as last step."""
 
     path: Path
     value: Any
@@ -55,6 +65,10 @@ def settings_in(body: bytes) -> tuple[FoundSetting, ...]:
     for name, raw in top.items():
         if name not in NOT_SETTINGS and len(found) < _MOST:
             found += _inside((name,), plain_value(raw))
+    if (text := top.get("text")) is not None and bytes(text)[:1] == b"{":  # the rest of it is the format
+        found += [
+            FoundSetting(("text", name), plain_value(raw)) for name, raw in members(text).items() if name == "verbosity"
+        ]
     return tuple(found)
 
 
@@ -67,8 +81,8 @@ def _inside(path: Path, value: Any) -> Iterator[FoundSetting]:
                 yield from _inside((*path, name), inner)
     elif isinstance(value, list):
         for element in value:
-            kind = element.get("type") if isinstance(element, dict) else None
-            if isinstance(kind, str):
+            kind = element.get("type") if isinstance(element, dict) else element
+            if isinstance(kind, str) and kind:
                 yield FoundSetting((*path, f"[{kind}]"), element)
 
 
@@ -278,7 +292,8 @@ def _put_first(top: dict[str, bytes], rule: SettingRule) -> Iterator[ChangedSett
 
 
 def _kind_of(element: Raw) -> str:
-    kind = plain_value(element).get("type") if bytes(element)[:1] == b"{" else None
+    value = plain_value(element)
+    kind = value.get("type") if isinstance(value, dict) else value
     return kind if isinstance(kind, str) else ""
 
 

@@ -32,6 +32,7 @@ from thoughtline.gateway.headers import (
     check_what_goes_up,
     request_headers,
     translated_headers,
+    without_betas,
     without_credentials,
 )
 from thoughtline.gateway.http_client import UpstreamResponse
@@ -44,8 +45,9 @@ from thoughtline.gateway.plain_content import is_plain
 from thoughtline.gateway.recent import KeptBodies, RefusalNote, kept_bodies
 from thoughtline.gateway.translating import ClientFormat
 from thoughtline.gateway.upstream_socket import HELD_SOCKET, HeldSocket
-from thoughtline.prepared import MemberEdits, Prepared
+from thoughtline.prepared import MemberEdits, Prepared, with_finding
 from thoughtline.providers import Contract, host_named
+from thoughtline.providers.betas import BETA_HEADER
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.refusals import Correction
 from thoughtline.translation import Sealer
@@ -282,9 +284,19 @@ class Attempt:
             key = key or self._credential  # in the header that this provider reads
         if not self.is_signed and (self.is_plain or self.tags != "off" or self.names.client):
             received = [pair for pair in received if pair[0] != b"accept-encoding"]  # it is read, and edited
+        if not self.is_signed and (refused := self.prepared.refused_betas):
+            received = self._without_betas(received, refused)
         body, scope = self.prepared.body, self.incoming.scope
         held = self._held_socket(scope[HELD_SOCKET]) if HELD_SOCKET in scope else None
         return await self.send_up(target.provider, "POST", self.url, key=key, received=received, body=body, held=held)
+
+    def _without_betas(self, received: Headers, refused: frozenset[str]) -> Headers:
+        """The headers without betas that this server refuses, and the finding that says so."""
+        kept = without_betas(received, refused)
+        if kept != list(received) and self.prepared is not None:
+            message = f"this server refuses {', '.join(sorted(refused))}: left out of the header"
+            self.send_instead(with_finding(self.prepared, Finding("setting", f"/{BETA_HEADER}", message, "")))
+        return kept
 
     def _held_socket(self, held: HeldSocket) -> HeldSocket | None:
         """The connection that is held for the client, where the target can be asked over it."""

@@ -7,6 +7,7 @@ import re
 from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from itertools import chain
 from urllib.parse import unquote
@@ -16,6 +17,7 @@ from thoughtline.credentials import CREDENTIALS, signed_headers
 from thoughtline.encodings import ACCEPTED
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.client_keys import has_checksum
+from thoughtline.providers.betas import BETA_HEADER
 from thoughtline.values.errors import Declined
 from thoughtline.values.outcome import FINDINGS_HEADER, REPLAY_HEADER, finding_words
 from thoughtline.values.turns import FormatName
@@ -281,3 +283,15 @@ def _password(basic: str) -> str:
         return b64decode(basic + "==").decode("latin-1")
     except (binascii.Error, ValueError):
         return ""
+
+
+def without_betas(headers: Iterable[tuple[bytes, bytes]], refused: AbstractSet[str]) -> Headers:
+    """Without the values of `anthropic-beta` that a server refuses; a header that had only such goes."""
+    kept: Headers = []
+    for name, value in headers:
+        if name == BETA_HEADER.encode():
+            value = b",".join(one for one in value.split(b",") if one.strip().decode("latin-1") not in refused)
+            if not value:
+                continue
+        kept.append((name, value))
+    return kept

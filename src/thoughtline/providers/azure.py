@@ -36,9 +36,11 @@ FOUNDRY = ProviderRow(
 
 ROW = ProviderRow(
     name="azure",
+    aliases=("azure-openai",),
     key_variables=("AZURE_OPENAI_API_KEY",),
     traced_as="azure.ai.openai",
-    hosts=r"(openai\.azure\.com|cognitiveservices\.azure\.com)$",
+    hosts=r"^[\w.-]*(openai|cognitiveservices)\.azure\.com(?::\d+)?(?:/.*)?$"
+    r"|^[\w.-]*services\.ai\.azure\.com(?::\d+)?/(openai|models)(?:/.*)?$",
     base_url="",  # https://RESOURCE.openai.azure.com/openai/v1: the resource is the customer's own.
     formats=("openai_responses", "openai_chat"),
     auth="api-key",

@@ -11,7 +11,7 @@ from thoughtline.providers.shared import open_host
 # docs of Ark, 2026-11.
 VOLCENGINE = open_host(
     "volcengine",
-    r"volces\.com$",
+    r"(volces|bytepluses)\.com$",
     "https://ark.cn-beijing.volces.com/api/v3",
     formats=("openai_chat",),
     aliases=("ark", "doubao"),
@@ -20,7 +20,7 @@ VOLCENGINE = open_host(
 # At the same host; the plan has keys of its own, and Messages besides.
 VOLCENGINE_CODING = open_host(
     "volcengine-coding",
-    r"^(?:[\w-]+\.)*volces\.com(?::\d+)?/api/coding(?:/.*)?$",
+    r"^(?:[\w-]+\.)*(?:volces|bytepluses)\.com(?::\d+)?/api/coding(?:/.*)?$",
     "https://ark.cn-beijing.volces.com/api/coding/v3",
     formats=("openai_chat", "anthropic_messages"),
     bases={"anthropic_messages": "https://ark.cn-beijing.volces.com/api/coding"},

@@ -16,6 +16,7 @@ _CHAT = Contract(
 
 ROW = ProviderRow(
     name="perplexity",
+    aliases=("perplexity-ai",),
     hosts=r"perplexity\.ai$",
     models="sonar",
     base_url="https://api.perplexity.ai",

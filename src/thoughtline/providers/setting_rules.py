@@ -25,7 +25,7 @@ class SettingRule(Struct, frozen=True, gc=False, omit_defaults=True):
 
     `values` are JSON texts. `when` says in which requests it holds: empty in all, `thinking` in those that think,
     `unsaid` in those that don't say `off`, `whole` in those that don't stream, `has PATH` and `PATH=JSON` in those with
-    such a setting.
+    such a setting. A path `@anthropic-beta/x` is a value of that header.
     """
 
     path: str

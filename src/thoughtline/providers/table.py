@@ -14,6 +14,9 @@ from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.refusals import RefusalTemplate
 from thoughtline.providers.row import ProviderRow
 
+_RELAYED = re.compile(r"gateway\.ai\.cloudflare\.com/v1/[^/]+/[^/]+/([\w-]+)")
+"""Addresses that name the provider behind them: Cloudflare's gateway."""
+
 
 class FactTable:
     """Rows of providers, and `unlisted` for a host that no row names.
@@ -61,6 +64,9 @@ class FactTable:
     def host_at(self, address: str) -> ProviderRow | None:
         """The row of the provider at an address."""
         place = re.sub(r"^\w+://", "", address).lower()
+        behind = _RELAYED.match(place)
+        if behind is not None and (row := self.host_named(behind[1])) is not None:
+            return row
         host = place.split("/")[0].split(":")[0]
         return next((row for row in self.rows if re.search(row.hosts, place if "/" in row.hosts else host)), None)
 

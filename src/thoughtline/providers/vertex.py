@@ -10,7 +10,7 @@ from thoughtline.providers.row import ProviderRow
 ROW = ProviderRow(
     name="vertex",
     traced_as="gcp.vertex_ai",
-    aliases=("vertex-ai", "vertexai"),
+    aliases=("vertex-ai", "vertexai", "google-vertex-ai"),
     hosts=r"(^|-|\.)aiplatform(\.\w+\.rep)?\.googleapis\.com$",
     # The host of `global`; that of any other location follows from its name.
     base_url="https://aiplatform.googleapis.com",

@@ -15,14 +15,15 @@ from msgspec.structs import replace
 from thoughtline.credentials import account_of, tenant_of
 from thoughtline.gateway.admin.answers import Place
 from thoughtline.gateway.admin.request_answers import TurnView
-from thoughtline.gateway.explaining import meaning_of, turn_view
+from thoughtline.gateway.explaining import turn_view
 from thoughtline.line.engine import Engine
 from thoughtline.line.reading import AnswerReader
+from thoughtline.line.telling import Listeners
 from thoughtline.outgoing import UNLISTED
 from thoughtline.prepared import Prepared
 from thoughtline.providers import canonical_name
 from thoughtline.recording.form import RecordedExchange, RecordingFile, model_of
-from thoughtline.replay.refusals import classify
+from thoughtline.replay.refusal_words import meaning_of
 from thoughtline.sessions import who_asks
 from thoughtline.settings import Settings
 from thoughtline.values.destination import Destination
@@ -69,7 +70,7 @@ class ReplayTarget(NamedTuple):
 
 async def replayed(file: RecordingFile, settings: Settings, target: ReplayTarget) -> list[ReplayedExchange]:
     """Every exchange of a recording. Raises nothing of one that can't be read: it says so."""
-    engine = Engine(replace(settings, store_url="memory://"))
+    engine = Engine(replace(settings, store_url="memory://"), Listeners())
     try:
         return [await _replayed(engine, number, one, target) for number, one in enumerate(file.exchanges, 1)]
     finally:
@@ -133,12 +134,11 @@ async def _with_refusal(
 ) -> ReplayedExchange:
     """Of a recorded error: what it means. If it answers what would be sent today: whether that would be corrected."""
     answer = exchange.response or exchange.stream or b""
-    refusal = classify(exchange.status, answer)
-    made = replace(
-        made, refusal=meaning_of(refusal) if refusal is not None else "not about reasoning, as far as is known"
-    )
-    healed = await engine.heal(prepared, exchange.status, answer) if made.result == "untouched" else None
-    return made if healed is None else replace(made, healed=True, sent=json.loads(healed.body))
+    refusal, healed = await engine.heal(prepared, exchange.status, answer)
+    meaning = meaning_of(refusal) if refusal is not None else "not about reasoning, as far as is known"
+    if healed is None or made.result == "changed":
+        return replace(made, refusal=meaning)
+    return replace(made, refusal=meaning, healed=True, sent=json.loads(healed.body))
 
 
 async def _capture(engine: Engine, prepared: Prepared, exchange: RecordedExchange) -> int:

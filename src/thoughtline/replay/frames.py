@@ -9,11 +9,10 @@ make no frame different, nor does the attribution line that Claude Code writes f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import takewhile
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from thoughtline.providers.anthropic import ATTRIBUTION
 from thoughtline.replay.visible import without_cache_marks
@@ -51,14 +50,14 @@ class Scope(Struct, frozen=True, gc=False):
 
 def scope_of(transcript: Transcript, identity: Identity) -> Scope:
     """The scope of a request."""
-    frame = frame_digest(takewhile(_is_system, transcript.turns))
+    frame = frame_digest(_before_the_model(transcript.turns), transcript.references)
     tools = digest(b"".join(map(bytes, transcript.tools))).hex() if transcript.tools else ""
     start = digest_of(b"" if identity.any_frame else frame.encode(), transcript.user.encode())
     return Scope(frame, transcript.user, tools, start, any_frame=identity.any_frame)
 
 
-def frame_digest(prompt: Iterable[Turn]) -> str:
-    """A digest of a system prompt, whichever wire it stands in."""
+def frame_digest(prompt: Iterable[Turn], references: Iterable[Raw] = ()) -> str:
+    """A digest of a system prompt, whichever wire it stands in, and of what stands elsewhere (`Transcript`)."""
     texts: list[str] = []
     for turn in prompt:
         for item in turn.items:
@@ -66,14 +65,20 @@ def frame_digest(prompt: Iterable[Turn]) -> str:
                 texts.append(item.text)
             elif isinstance(item, Unknown) and not is_cache_point(item):
                 texts.append(without_cache_marks(item.raw))
+    texts += map(without_cache_marks, references)
     if not texts:
         return _NO_PROMPT
     text = "\n".join(texts)
     return _digest_of_prompt(text) if len(text) <= _LONGEST_KEPT else _digest_of_prompt.__wrapped__(text)
 
 
-def _is_system(turn: Turn) -> bool:
-    return turn.role == "system"
+def _before_the_model(turns: Iterable[Turn]) -> Iterator[Turn]:
+    """The system messages that its first turn was made with, before or behind what the user says."""
+    for turn in turns:
+        if turn.role == "assistant":
+            return
+        if turn.role == "system":
+            yield turn
 
 
 _ATTRIBUTION = re.compile(rf"\A\s*{ATTRIBUTION}:[^\n]*")

@@ -181,7 +181,7 @@ class Draft(StepPlans):
                 return
             case Ambiguous():
                 self._find("ambiguous", step.positions[0], result.message)
-                self._notes.lose(step.positions, "ambiguous")
+                self._notes.lose(step.positions, "ambiguous" if result.records > 1 else "unproven")
             case _:
                 self._tell_strangers(step)
         for part in step.parts or (step,):

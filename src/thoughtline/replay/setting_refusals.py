@@ -25,6 +25,7 @@ from thoughtline.formats.mending import (
     mended,
 )
 from thoughtline.formats.request_settings import FoundSetting, settings_in
+from thoughtline.providers.betas import BETA_HEADER, rules_for_betas
 from thoughtline.providers.setting_rules import SettingRule
 from thoughtline.replay.error_bodies import BODY_BYTES, Complaint, complaints, plain_complaint
 from thoughtline.replay.named_settings import (
@@ -38,7 +39,7 @@ from thoughtline.replay.named_settings import (
     whole_choice,
 )
 from thoughtline.replay.plain_sentences import plain, with_names
-from thoughtline.replay.setting_sentences import SettingComplaint, Shape, read_sentence
+from thoughtline.replay.setting_sentences import SettingComplaint, Shape, readings
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.nearest import nearest_value, next_word, rank_of
 
@@ -91,7 +92,7 @@ def read_fix(status: int, answer: bytes, refused: Refused) -> SettingFix | None:
         return None
     plain = plain_complaint(answer)
     for complaint in (*complaints(answer), *([plain] if plain else [])):
-        fix = _mend(complaint, refused) or _fix(complaint, found, refused)
+        fix = _mend(complaint, refused) or _fix(complaint, found, refused) or _beta(complaint)
         if fix is not None:
             return fix
     return None
@@ -122,14 +123,26 @@ def _mend(complaint: Complaint, refused: Refused) -> SettingFix | None:
     return None
 
 
+def _beta(complaint: Complaint) -> SettingFix | None:
+    """Values of the header for betas, which is no part of the body."""
+    sentence = plain(complaint.sentence)
+    rules = rules_for_betas(sentence)
+    return SettingFix((BETA_HEADER,), rules=rules, sentence=sentence) if rules else None
+
+
 def _fix(complaint: Complaint, found: Sequence[FoundSetting], refused: Refused) -> SettingFix | None:
     sentence = plain(complaint.sentence)
-    read = read_sentence(sentence, complaint.param, named=with_names(sentence, found))
-    if read is None:
-        return None
-    if read.shape == "door":
-        return SettingFix(("door",), doors=read.doors, closed=read.closed, sentence=read.sentence)
-    return _Case(read, found, refused).solved()
+    for read in readings(sentence, complaint.param, named=with_names(sentence, found)):
+        if read.shape == "door":
+            return SettingFix(("door",), doors=read.doors, closed=read.closed, sentence=read.sentence)
+        fix = _Case(read, found, refused).solved()
+        if fix is not None or read.shape not in _OF_ONE_THING:
+            return fix
+    return None
+
+
+_OF_ONE_THING: frozenset[Shape] = frozenset({"mode", "mandatory", "moved", "must_be", "below", "first"})
+"""Shapes that mean nothing to a request without the thing they are about: its sentence may say something else too."""
 
 
 class _Case:
@@ -195,6 +208,8 @@ class _Case:
             return [one for one in self._found if weight(one) == SettingWeight.SAMPLING]
         if name == "budget":
             return [one for one in self._found if weight(one) == SettingWeight.BUDGET]
+        if name == "tool_choice" and not any(is_called(one, ["toolchoice"]) for one in self._found):
+            return [one for one in self._found if weight(one) == SettingWeight.TOOL_CHOICE][:1]
         steps = [fold(step) for step in name.split(".")]
         exact = [one for one in self._found if is_called(one, steps)]
         if exact:
@@ -231,8 +246,11 @@ class _Case:
             case "off":
                 off = next((one for one in self._found if says_off(one)), None)
                 return f"{off.name}={encode(off.value).decode()}" if off is not None else ""
+            case "thinking" if self._refused.says_thinking:
+                return "thinking"
             case "thinking":
-                return "thinking" if self._refused.says_thinking else "unsaid"
+                off = next((one for one in self._found if says_off(one)), None)
+                return f"{off.name}={encode(off.value).decode()}" if off is not None else "unsaid"
         return ""
 
     def _tag(self, setting: FoundSetting) -> str:
@@ -249,10 +267,12 @@ class _Case:
     def _limited(self) -> list[SettingRule]:
         legal = self._complaint.legal
         for setting in self._named or self._by_value():
+            if weight(setting) == SettingWeight.TOOL_CHOICE:
+                return self._freely_chosen(setting)
+            if setting.path[-1].startswith("["):
+                return self._without(setting, "")
             if isinstance(setting.value, dict):
                 continue
-            if "toolchoice" in fold(setting.path[-1]):
-                return self._given_up([setting])
             values = [_as(setting.value, one) for one in legal]
             if setting.value in values:
                 continue
@@ -262,10 +282,20 @@ class _Case:
             return [SettingRule(setting.name, "one_of", texts, self._when(setting))]
         return []
 
+    def _freely_chosen(self, setting: FoundSetting) -> list[SettingRule]:
+        """A choice of tools that is not among the legal ones: any of the tools, if that may be forced."""
+        forced = choice_in(setting)
+        if forced is None or (isinstance(forced.value, str) and forced.value in self._complaint.legal):
+            return []
+        is_any = is_named(forced.value) and not {"required", "any"}.isdisjoint(self._complaint.legal)
+        return [SettingRule(forced.name, "unforce", ("true",) if is_any else (), self._when())]
+
     def _bounded(self) -> list[SettingRule]:
         low, high = self._complaint.bounds
         for setting in self._named:
             if isinstance(setting.value, int | float) and not isinstance(setting.value, bool):
+                if setting.value in (low, high):  # the end of an interval that is open there
+                    return [SettingRule(setting.name, "drop", when=f"{setting.name}={encode(setting.value).decode()}")]
                 bounds = tuple("" if one is None else f"{one:g}" for one in (low, high))
                 return [SettingRule(setting.name, "between", bounds)]
         return []
@@ -286,6 +316,8 @@ class _Case:
         if not settings:
             return []
         is_alone = len(settings) == 1
+        if is_alone and weight(settings[0]) == SettingWeight.EFFORT and self._is_value_refused(settings[0]):
+            return self._next_to(settings[0])
         if is_alone and weight(settings[0]) == SettingWeight.THINKING and self._complaint.shape != "requires":
             return []
         setting = min(reversed(settings), key=weight)
@@ -302,15 +334,21 @@ class _Case:
         return self._without(setting, when)
 
     def _without(self, setting: FoundSetting, when: str) -> list[SettingRule]:
-        """A setting left out; a forced tool is a free choice instead."""
+        """A setting left out; a forced tool is a free choice instead. What isn't to be stored is not stored after."""
+        sentence = self._complaint.sentence
+        if setting.path == ("store",) and re.search(r"store[^.]{0,12}\bfalse\b", sentence, re.I):
+            return []
         if setting.path[-1].startswith("["):
             return [SettingRule(".".join(setting.path[:-1]), "drop_kind", (setting.path[-1][1:-1],), when)]
         if weight(setting) == SettingWeight.TOOL_CHOICE:
             forced = choice_in(setting)
             if forced is None:
-                return []
+                return [SettingRule(setting.name, "drop", when=when)] if setting.value in _FREE_CHOICES else []
             values = ("true",) if self._refused.can_force_any and is_named(forced.value) else ()
             return [SettingRule(forced.name, "unforce", values, when)]
+        words = rf"{re.escape(setting.path[-1])}\W{{1,3}}(?:is |to )?true\b"
+        if setting.value is True and re.search(words, sentence, re.I):
+            return [SettingRule(setting.name, "set", ("false",), f"{setting.name}=true")]
         return [SettingRule(setting.name, "drop", when=when)]
 
     def _freed(self) -> list[SettingRule]:
@@ -334,24 +372,47 @@ class _Case:
     def _unsupported(self) -> list[SettingRule]:
         named = self._named
         if not named:
-            return []
+            return self._limit()
         if len(named) > 1 and self._complaint.about == "thinking" and min(map(weight, named)) < SettingWeight.BUDGET:
             return self._given_up(named)
-        setting = named[0] if self._complaint.names[0] != "sampling" else named[-1]
         if self._complaint.names[0] == "sampling":
             return [SettingRule(one.name, "drop") for one in named]
+        if len(enumerated := self._enumerated()) > 1:
+            return [rule for one in enumerated for rule in self._without(one, self._when(one))]
+        setting = next((one for one in named if one.path[-1].startswith("[")), named[0])
         if weight(setting) == SettingWeight.TOOL_CHOICE and self._complaint.about == "":
             return self._without(setting, "thinking" if self._refused.says_thinking else "unsaid")
         if self._is_value_refused(setting):
             return self._next_to(setting)
         return self._without(setting, self._when(setting))
 
+    def _limit(self) -> list[SettingRule]:
+        """A limit of tokens that the server does not know, under any value."""
+        name = self._complaint.names[0] if self._complaint.names else ""
+        is_unknown = name in _LIMITS and _UNKNOWN.search(self._complaint.sentence) is not None
+        return [SettingRule(name, "drop")] if is_unknown and name in members(self._refused.body) else []
+
+    def _enumerated(self) -> list[FoundSetting]:
+        """The settings that the sentence names in one breath: `temperature, top_p or top_k`."""
+        found: list[FoundSetting] = []
+        names = self._complaint.names
+        for before, name in zip(("", *names), names, strict=False):
+            words = rf"{re.escape(before)}[`'\"]?(?:, ?(?:and |or )?| and | or |/){_OPEN}{re.escape(name)}"
+            if found and re.search(words, self._complaint.sentence) is None:
+                break
+            found += map(whole_choice, self._called(name))
+        return list({one.name: one for one in found}.values())
+
     def _is_value_refused(self, setting: FoundSetting) -> bool:
         """Whether it is the value that is not supported, and not the setting."""
         if not isinstance(setting.value, str) or rank_of(setting.value) is None:
             return False
-        value = rf"[`'\"]?{re.escape(setting.value)}[`'\"]?"
-        refused = rf"{value}[^.]{{0,10}}? is not |not support[^.]{{0,40}}? {value}(?!\w)|Invalid value at .* {value}$"
+        value = rf"[`'\"]?(?<!\w){re.escape(setting.value)}(?!\w)[`'\"]?"
+        refused = (
+            rf"{value}[^.]{{0,30}}? is(?: not|n't| an invalid| invalid)\b|(?:not|cannot|n't) (?:be )?(?:support"
+            rf"|run|used?|accept|allow|work)"
+            rf"(?:[^.]|\.(?=\w)){{0,40}}? {value}|\b(?:invalid|unsupported|unknown)\b.* {value}(?:\.? \[|\. |\.?$)"
+        )
         return re.search(refused, self._complaint.sentence, re.I) is not None
 
     def _next_to(self, setting: FoundSetting) -> list[SettingRule]:
@@ -448,6 +509,14 @@ class _Case:
 
 
 _MODES = frozenset({"enabled", "disabled", "adaptive", "between_tools", "auto"})
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+_UNKNOWN = re.compile(
+    r"\b(?:unsupported|unknown|unrecogni[sz]ed|unexpected) (?:parameter|argument|field|keyword|property|request)"
+    r"|\bExtra inputs are not permitted",
+    re.I,
+)
+_OPEN = r"[`'\"]?"
+_FREE_CHOICES = ("auto", {"type": "auto"}, {"mode": "AUTO"})
 _NULL = re.compile(r"\b(?:null|None|nil|NoneType)\b", re.I)
 _MOVED = re.compile(r"\b(?:moved|renamed|replaced|changed) ", re.I)
 _ALL_FIXED = re.compile(r"only \S{1,40} (?:is|are) allowed")

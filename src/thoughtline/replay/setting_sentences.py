@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from thoughtline.values.options import EFFORTS
 
@@ -60,31 +61,25 @@ class SettingComplaint(Struct, frozen=True, gc=False):
 
 
 def read_sentence(sentence: str, param: str = "", *, named: str = "") -> SettingComplaint | None:
-    """What a sentence says about a setting; None if it has none of the shapes. `param` is named beside it.
+    """What a sentence says about a setting; None if it has none of the shapes."""
+    return next(readings(sentence, param, named=named), None)
+
+
+def readings(sentence: str, param: str = "", *, named: str = "") -> Iterator[SettingComplaint]:
+    """All that a sentence may say about a setting, what says more first. `param` is named beside it.
 
     `named` is the sentence with settings that it spells in words by their names.
     """
     named = named or sentence
     if _CONVERSATION.match(sentence) or (_CONVERSATION.match(param) and not sentence.startswith("Invalid value")):
-        return None
+        return
     if _ELSEWHERE.search(sentence):
-        return None
-    found = next((one for read in _READERS if (one := read(named)) is not None), None)
-    if found is None:
-        return None
-    names = found.names or tuple(dict.fromkeys((*([param] if _NAME.fullmatch(param) else []), *_names(named))))
-    return SettingComplaint(
-        found.shape,
-        names=names,
-        legal=found.legal,
-        refused=found.refused,
-        bounds=found.bounds,
-        moved_to=found.moved_to,
-        doors=found.doors,
-        closed=found.closed,
-        about=_about(sentence),
-        sentence=sentence,
-    )
+        return
+    names = tuple(dict.fromkeys((*([param] if _NAME.fullmatch(param) else []), *_names(named))))
+    for read in _READERS:
+        found = read(named)
+        if found is not None:
+            yield replace(found, names=found.names or names, about=_about(sentence), sentence=sentence)
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
@@ -92,20 +87,26 @@ def read_sentence(sentence: str, param: str = "", *, named: str = "") -> Setting
 _CONVERSATION = re.compile(r"(?:body\.)?(?:messages|tools|input|contents|system)[.\[]\W?\d")
 _ELSEWHERE = re.compile(
     r"[Ii]nvalid schema|match schema|(?:tool call|function(?: call)?) arguments|content (?:policy|filter|management)"
-    r"|context (?:length|window)|rate limit|\bquota\b|\bbilling\b|API key|prompt is too long"
+    r"|\b(?:[Tt]ool|[Ff]unction|[Mm]odel|[Ff]ile) [`'\"]\S+[`'\"] (?:does not exist|not found|is unknown)"
+    r"|context (?:length|window)|rate limit|out of memory|[Uu]nexpected token|[Uu]nknown model|[Mm]odel not found"
+    r"|\bquota\b|\bbilling\b|API key|prompt is too long"
 )
 """What a sentence is about that names a setting by the way, if it names one."""
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]{0,119}", re.ASCII)
 _QUOTED = r"[`'\"]([^`'\"\s]{1,120})[`'\"]"
 _PLAIN_WORDS = (
-    "temperature|top_p|top_k|topP|topK|min_p|tool_choice|toolChoice|store|seed|stop|logprobs|verbosity|thinking_budget"
+    "[Tt]emperature|top_p|top_k|topP|topK|min_p|tool_choice|toolChoice|store|seed|(?<!lease )stop|logprobs|verbosity"
+    "|thinking_budget"
 )
 _NAMES = re.compile(
     rf"{_QUOTED}|\b([A-Za-z*][A-Za-z0-9*]*(?:[._]+[A-Za-z0-9*]+)+)|\b([a-z]+(?:[A-Z][a-z]+)+)\b|\b({_PLAIN_WORDS})\b"
-    r"|^(\w+) must be|\binvalid (\w+):|^([a-z]\w*): |(?:parameter|argument|field)s?:? ([a-z]\w*)"
-    r"|\b([Tt]hinking[ _]level|[Tt]hinking[ _]budget|[Bb]udget|think value|sampling param\w*|reasoning summar\w+"
-    r"|(?:[Rr]easoning )?[Ee]ffort|[Ff]orc(?:e|es|ed|ing) (?:(?:an?|the|specific) )?tools?|[Tt]ool choice)\b"
+    r"|^(\w+) must be|\binvalid (\w+):|^([a-z]\w*)(?:: | (?=['\"`]|is |was ))|(?:parameter|argument"
+    r"|field)s?:? ([a-z]\w*)"
+    r"|\b(?:key|keys|property) \[(\w+)\]|\bthe (\w+) (?:parameter|argument|field|option|setting|property)\b"
+    r"|\b([Tt]hinking[ _]level|[Tt]hinking[ _]budget|[Bb]udget|think value|[Ss]ampling param\w*|[Rr]easoning summar\w+"
+    r"|(?:[Rr]easoning )?[Ee]ffort|[Ff]orc(?:e|es|ed|ing) (?:(?:an?|the|specific) )?(?:tools?|functions?)"
+    r"|[Ff]orced (?:tool|function) calling|[Ff]unction calling(?: with)? mode|[Tt]ool choice)\b"
 )
 _PHRASES = {
     "thinking level": "thinking_level",
@@ -125,7 +126,7 @@ def _names(sentence: str) -> Iterator[str]:
             yield "sampling"
         elif lowered.startswith("reasoning summar"):
             yield "summary"
-        elif lowered.startswith(("forc", "tool choice")):
+        elif lowered.startswith(("forc", "tool choice", "function calling")):
             yield "tool_choice"
         elif lowered in _PHRASES:
             yield _PHRASES[lowered]
@@ -175,17 +176,26 @@ def _about(sentence: str) -> _About:
 # --- shapes -----------------------------------------------------------------------------------------------------------
 
 _PATHS = re.compile(
-    r"(?:/v\d+/|\bv\d+/|/)(responses|chat/completions|messages)\b|\b(Responses|Chat Completions) (?:API|endpoint)"
+    r"(?:/v\d+/|\bv\d+/|/)(responses|chat/completions|messages)\b|\b(Responses|Messages)[`'\"]? (?:API|endpoint)\b"
+    r"|\bto (?:the )?[`'\"]?(responses|messages)\b(?! [a-z])|\bclient\.(responses|messages)\b"
+    r"|\b(chat[ /.]completions?)\b",
+    re.I,
 )
 _REFUSED_THERE = re.compile(r"\b(?:not|n't|cannot|unsupported|refuse[sd]?)\b(?:[^.;]|\.(?=\S)){0,120}$")
 _DOOR_WORDS = re.compile(
-    r"\b(?:use|using|try|via|through|switch|instead|only|call|require[sd]?|must be|not a chat model|accessible|mean)\b"
+    r"\b(?:use|using|try|via|through|switch|migrate|move|instead|only|call|require[sd]?|must be|not a chat model"
+    r"|accessible"
+    r"|mean|not allowed (?:on|in|with)|unsupported on)\b",
+    re.I,
 )
+_OF_A_PARAMETER = re.compile(r"(?:unsupported|unknown|unrecogni[sz]ed) (?:request )?(?:parameter|argument|value)", re.I)
 
 
 def _door(sentence: str) -> SettingComplaint | None:
-    mentions = [(match, (match[1] or match[2]).lower().replace(" ", "/")) for match in _PATHS.finditer(sentence)]
+    mentions = [(match, _door_of(match)) for match in _PATHS.finditer(sentence)]
     if not mentions or not _DOOR_WORDS.search(sentence) or _MOVED.search(sentence):
+        return None
+    if _OF_A_PARAMETER.match(sentence):
         return None
     doors: list[str] = []
     closed: list[str] = []
@@ -195,12 +205,18 @@ def _door(sentence: str) -> SettingComplaint | None:
             r"\bonly\b[^.]{0,60}$", before.rsplit(" and ", 1)[-1]
         )
         (closed if is_refused else doors).append(name)
-    doors = [name for name in doors if name not in closed]
+    doors = [name for name in dict.fromkeys(doors) if name not in closed]
     return SettingComplaint("door", doors=tuple(doors), closed=tuple(closed))
 
 
+def _door_of(match: re.Match[str]) -> str:
+    name = next(filter(None, match.groups()), "").lower()
+    return "chat/completions" if name.startswith("chat") else name
+
+
 _MOVED = re.compile(
-    rf"(?:moved|renamed|changed) to {_QUOTED}|(?:[Uu]se|[Tt]ry) {_QUOTED} instead|replaced (?:by|with) {_QUOTED}"
+    rf"(?:moved|renamed|changed) to {_QUOTED}|(?:[Uu]se|[Tt]ry) {_QUOTED}(?: instead\b|\.?(?: \[|$)|\. )"
+    rf"|replaced (?:by|with) {_QUOTED}"
     rf"|[Dd]id you mean:? {_QUOTED}"
 )
 
@@ -208,7 +224,14 @@ _MOVED = re.compile(
 def _moved(sentence: str) -> SettingComplaint | None:
     match = _MOVED.search(sentence)
     name = next(filter(None, match.groups()), "") if match else ""
-    return SettingComplaint("moved", moved_to=name) if _NAME.fullmatch(name) and not name[0].isdecimal() else None
+    is_name = _NAME.fullmatch(name) and not name[0].isdecimal() and name not in _VALUES
+    return SettingComplaint("moved", moved_to=name) if is_name else None
+
+
+_VALUES = frozenset(
+    {*EFFORTS, "auto", "required", "any", "default", "enabled", "disabled", "adaptive", "true", "false"}
+)
+"""Words that a sentence tells to use, and that are no names."""
 
 
 _MODES = "enabled|disabled|adaptive|between_tools|auto"
@@ -261,25 +284,38 @@ def _mandatory(sentence: str) -> SettingComplaint | None:
 
 
 _LIST = re.compile(
-    r"\b(?:(?:supported|allowed|valid|accepted|available|permitted|possible|legal|expected)\s+(?:[\w.]+\s+){0,2}?"
+    r"(?<!\bnot a )(?<!\bnot an )\b(?:(?:supported|allowed|valid|accepted|available|permitted|possible|legal"
+    r"|expected)\s+(?:[\w.]+\s+){0,2}?"
     r"(?:values?|types?|levels?|options?|efforts?|variants?|choices?|modes?|tags?|settings?|range)\b"
-    r"(?:\s+for [^:]{1,80}?)?(?:\s+(?:are|is|include))?\s*[:=]?"
+    r"(?:\s+(?:values?|types?|levels?|options?|settings?)\b)?(?:\s+for [^:]{1,80}?)?(?:\s+(?:are|is|include))?\s*[:=]?"
     r"|(?:supported|allowed|valid|accepted|available|permitted|options|choices)(?: are| is)?:"
-    r"|accepts? (?:[\w.]+ )?(?:values?|only)|only (?:accepts?|takes?|allows?)|(?:must|should|has to) be in(?= ?[\[{])"
+    r"|accepts? (?:[\w.]+ )?(?:values?|only)|only (?:accepts?|takes?|allows?)\b|(?:must|should|has to) be in(?= ?[\[{])"
     r"|expected one of|(?:must|should|can|may) (?:only )?be (?:one of|any of|either)|one of(?: the following)?:?"
-    r"|choose (?:from|between|one of)|(?:should|must) be|supports? only|only supports?|please use|only)\s*",
+    r"|choose (?:from|between|one of)|expected(?= [`'\"])"
+    r"|(?:supports? only|only supports?)(?: (?:\w+ ){0,2}?(?:values?|efforts?|levels?|types?|modes?))?(?![\w-])"
+    r"|\buse(?= ?[`'\"]\w{1,40}[`'\"] or [`'\"])|(?:(?:should|must) be|please use|only)(?![\w-]))\s*",
     re.I,
 )
 _LIST_END = re.compile(
-    r"\.(?=\s|$)|;| at line | \(request|\", '| \[|\s(?:is|are|with|for|when|while|but|instead|only|on this|in this)\s",
+    r"\.(?=\s|$)|;|,? (?:got|received|found|but got)[ :]| at line | \(request|\", '| \[|\s(?:is|are|with|for|when"
+    r"|while|but|instead|only|on this|in this)\s",
     re.I,
 )
 _ITEM_QUOTED = re.compile(r"[`'\"]([\w.+-]{1,40})[`'\"]")
 _ITEM = re.compile(r"[\w.+-]{1,40}")
 _BARE_SWITCH = re.compile(r"(?<![\w`'\"])(true|false)(?![\w`'\"])")
-_OR_BELOW = re.compile(r"['\"`](\w{1,20})['\"`] or (below|lower|less)")
+_OR_BELOW = re.compile(
+    r"['\"`]?(?<!\w)(\w{1,20})['\"`]? or (?:below|lower|less)\b"
+    r"|(?:up to|at most|no higher than|(?:highest|maximum|strongest)(?: \w+){0,3}?(?: is| of|:)?) ['\"`]?(\w{1,20})"
+)
+_OR_ABOVE = re.compile(
+    r"['\"`]?(?<!\w)(\w{1,20})['\"`]? or (?:above|higher|more|greater)\b"
+    r"|(?:at least|no lower than|(?:lowest|minimum|least)(?: \w+){0,3}?(?: is| of|:)?) ['\"`]?(\w{1,20})"
+)
 
 
+_TYPES = frozenset({"string", "object", "array", "list", "boolean", "bool", "integer", "number", "null", "dict"})
+"""What a value may be of, and none that it may be."""
 _ONE_WORD = re.compile(r"[`'\"][\w.+-]{1,40}[`'\"](?:[. ]|$)")
 _NUMERIC = re.compile(r"-?[\d.]+|true|false", re.I)
 _ONE_OF_TWO = re.compile(r"\bonly (?:\w+ )?(?:only )?one of\b|\bboth\b", re.I)
@@ -288,15 +324,26 @@ _ONE_OF_TWO = re.compile(r"\bonly (?:\w+ )?(?:only )?one of\b|\bboth\b", re.I)
 def _values(sentence: str) -> SettingComplaint | None:
     if _ONE_OF_TWO.search(sentence):
         return None
-    if (bound := _OR_BELOW.search(sentence)) and bound[1] in EFFORTS:
-        return SettingComplaint("values", legal=tuple(EFFORTS[: EFFORTS.index(bound[1]) + 1]))
+    for pattern in (_OR_BELOW, _OR_ABOVE):
+        for bound in pattern.finditer(sentence):
+            if (word := (bound[1] or bound[2]).lower()) in EFFORTS:
+                at = EFFORTS.index(word)
+                bounded = EFFORTS[: at + 1] if pattern is _OR_BELOW else EFFORTS[at:]
+                return SettingComplaint("values", legal=tuple(bounded))
     for match in _LIST.finditer(sentence):
         legal = _listed(sentence[match.end() :])
         is_said = not re.fullmatch(r"(?:(?:should|must) be|only)\s*", match[0], re.I)
+        if _TYPES.issuperset(legal):
+            continue
         is_word = _ONE_WORD.match(sentence, match.end()) is not None
         if len(legal) > 1 or (legal and (is_said or (is_word and not _NUMERIC.fullmatch(legal[0])))):
             return SettingComplaint("values", legal=legal)
     return None
+
+
+_COMMA = re.compile(r",|/|\||&|\bor\b|\band\b")
+_BRACKETED = re.compile(r"\s*[\[{]([^\[\]{}]*)[\]}]")
+"""A list in brackets; Go's servers put nothing but blanks between its words."""
 
 
 def _listed(rest: str) -> tuple[str, ...]:
@@ -307,15 +354,19 @@ def _listed(rest: str) -> tuple[str, ...]:
     quoted = _ITEM_QUOTED.findall(text)
     if quoted:
         return tuple(dict.fromkeys((*quoted, *_BARE_SWITCH.findall(text))))
-    plain = re.sub(r"\([^()]*\)", "", text.strip().strip("[]{}().:"))
-    items = [item.strip(" '\"`[]") for item in re.split(r",|/|\||\bor\b|\band\b", plain)]
+    bracketed = _BRACKETED.match(text)
+    plain = bracketed[1] if bracketed else re.sub(r"\([^()]*\)", "", text).strip().strip("[]{}().:")
+    parts = plain.split() if bracketed and not _COMMA.search(plain) else _COMMA.split(plain)
+    items = [item.strip(" '\"`[]") for item in parts]
     items = [item for item in items if item]
     return tuple(items) if all(_ITEM.fullmatch(item) for item in items) else ()
 
 
 _NUMBER = r"(-?\d+(?:\.\d+)?)"
 _BETWEEN = re.compile(
-    rf"(?:(?:between|from|range(?: of| is)?:?) [\[(]?|\bin [\[(]){_NUMBER}(?: and | to |, ?|-| ?~ ?|\.\.){_NUMBER}",
+    rf"(?:(?:between|from|range(?: of| is)?:?) [\[(]?|[\[(](?=-?[\d.]+, ?-?[\d.]+[\])])){_NUMBER}(?: \((?:in"
+    rf"|ex)clusive\))?"
+    rf"(?: and | to |, ?|-| ?~ ?|\.\.){_NUMBER}",
     re.I,
 )
 _LEAST = re.compile(
@@ -325,7 +376,7 @@ _LEAST = re.compile(
 )
 _MOST = re.compile(
     r"(?:less than or equal to|at most|no(?:t be|t)? (?:more|greater|larger|higher) than|<="
-    rf"|(?:not|cannot) exceed(?:ing)?|maximum(?: value)?(?: is| of)?) {_NUMBER}"
+    rf"|(?:not|cannot) exceed(?:ing)?|maximum(?: value)?(?: is| of)?|\b\d+ >) {_NUMBER}"
     rf"|be {_NUMBER} or (?:less|fewer|lower|below)",
     re.I,
 )
@@ -345,8 +396,11 @@ def _between(sentence: str) -> SettingComplaint | None:
     return _range(sentence) if _BETWEEN.search(sentence) else None
 
 
+_SETTING = r"[`'\"]?(?<![\w.])(thinking budget|[A-Za-z_][\w.]{0,80})[`'\"]?"
 _BELOW = re.compile(
-    rf"{_QUOTED} must be (?:greater|larger|more) than {_QUOTED}|{_QUOTED} must be (?:less|smaller|lower) than {_QUOTED}"
+    rf"{_SETTING} must be (?:greater|larger|more) than (?:the )?{_SETTING}"
+    rf"|{_SETTING} must be (?:less|smaller|lower) than (?:the )?{_SETTING}",
+    re.I,
 )
 
 
@@ -355,6 +409,7 @@ def _below(sentence: str) -> SettingComplaint | None:
     if match is None:
         return None
     high, low = (match[1], match[2]) if match[1] else (match[4], match[3])
+    low = _PHRASES.get(low.lower(), low)
     return SettingComplaint("below", refused=low, moved_to=high)
 
 
@@ -369,7 +424,8 @@ _CONFLICT = re.compile(
 )
 _ONLY = re.compile(
     r"only (?:\S{1,40} ){1,3}(?:is|are) (?:allowed|supported|accepted|permitted|valid)|only the default"
-    r"|may only be set to|can only be|must be (?:unset|omitted|left out)|override enforced"
+    r"|strictly (?:positive|greater|less|above|below)|must be [<>] |(?:may|can|must) only be|must be (?:unset"
+    r"|omitted|left out)|override enforced"
     r"|must be (?:exactly )?-?\d+(?:\.\d+)?(?![\w.]*\d)"
     r"|is (?:fixed|locked|immutable)|cannot be (?:changed|modified|overridden|customi[sz]ed)"
     r"|only (?:supported|available|enabled|valid|allowed|supports [\w.]+ ?=|accepts [\w.]+ ?=)",
@@ -380,14 +436,19 @@ _MUST_BE = re.compile(
 )
 _ONLY_STREAMS = re.compile(r"enable_thinking\b.{0,40}only supports? stream", re.I)
 _UNSUPPORTED = re.compile(
-    r"(?:not|n't|never) (?:currently )?(?:be )?"
-    r"(?:support(?:ed|s)?|allow(?:ed)?|permitted|accept(?:ed)?|recogni[sz]ed|available|enabled|valid|a valid)\b"
+    r"(?:not|n't|never) (?:currently )?(?:be )?(?:an? )?"
+    r"(?:support(?:ed|s)?|allow(?:ed)?|permitted|accept(?:ed)?|recogni[sz]ed|available|enabled|configured|valid)\b"
+    r"|(?:can ?not|can't|must not|may not|should not|do not|don't) (?:be )?"
+    r"(?:set|specif(?:y|ied)|used?|pass(?:ed)?|provided?|sen[dt]|included?|run)\b"
+    r"|\bdid not match any variant"
     r"|no (?:endpoints?|providers?)(?: were)? found that support"
-    r"|please (?:remove|omit|unset|drop|do not)|\bdo not (?:set|send|pass|include|specify)\b"
+    r"|\b(?:please (?:remove|omit|unset|drop|do not)|[Rr]emove the)\b"
     r"|\b(?:is|are) (?:invalid|illegal|out of range|too (?:large|high|low|small|big))\b"
     r"|\b(?:unsupported|unknown|unrecogni[sz]ed|unexpected|deprecated|extraneous|no longer|forbidden|removed)\b"
     r"|Invalid value at"
-    r"|cannot be (?:set|used|specified|disabled)|does not exist|must be verified",
+    r"|cannot be disabled|does not exist|must be verified|\b(?:is|are) not (?:in|one of)\b"
+    r"|\binvalid (?:value|parameter|argument|field|option|setting|property|type|reasoning|thinking|effort|temperature"
+    r"|\w+[._]\w|[`'\"])",
     re.I,
 )
 
@@ -416,7 +477,7 @@ def _unknown_field(sentence: str) -> SettingComplaint | None:
 
 
 _SEVERAL = re.compile(
-    r"(?:parameters|arguments|fields|properties|settings|keys|inputs):? ?[\[({]?"
+    r"(?:parameters|arguments|fields|properties|settings|keys|inputs)(?: (?:supplied|provided|given|found))?:? ?[\[({]?"
     r"((?:[`'\"]?[A-Za-z_][\w.]{0,80}[`'\"]?(?:, and |, | and |(?=[\])}.,;]|$))){2,20})"
 )
 _ALL_OF = re.compile(
@@ -435,7 +496,9 @@ def _each(sentence: str) -> SettingComplaint | None:
 
 
 _NULL = re.compile(
-    r"\b(?:found|got|but is|not be|received|not support|was):? [`'\"]?(?:null|None|nil|NoneType)\b", re.I
+    r"\b(?:found|got|but is|not be|received|not support|was|invalid type):? [`'\"]?(?:null|None|nil|NoneType)\b"
+    r"|\b(?:null|None|nil|NoneType)[`'\"]? is not (?:of type|an? |allowed|valid|permitted)",
+    re.I,
 )
 
 _READERS = (

@@ -65,7 +65,10 @@ def nearest_value(value: Any, legal: Sequence[Any]) -> Any:
 
 
 def next_word(word: str) -> str:
-    """The usual word next to one that a server refuses without naming others: up from the least, down from the most."""
+    """The usual word next to one that a server refuses without naming others: up from the least, down from the most.
+
+    Few models know `minimal`, so what is above nothing is `low`.
+    """
     rank = rank_of(word) or 0
-    nearby = _RANKS[rank + 1 if rank <= 3 else rank - 1][0]
+    nearby = _RANKS[max(rank + 1, 2) if rank <= 3 else rank - 1][0]
     return nearby.upper() if word.isupper() else nearby

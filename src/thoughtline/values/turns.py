@@ -95,6 +95,8 @@ class Transcript(Struct, frozen=True, gc=False):
     `thinking` is what the first of them says. `has_lone_surrogates`: they are spelled otherwise here, see
     `formats/lone_surrogates.py`. `around`: what stood before and behind it, where it came inside of another body.
     `user` stands for the end user that the request names (`formats/end_users.py`); empty where it names none.
+    `references` are the members that name what the model reads and the request does not show: a stored prompt, a cached
+    one, the conversation as its provider keeps it.
     """
 
     format: FormatName
@@ -113,6 +115,7 @@ class Transcript(Struct, frozen=True, gc=False):
     has_lone_surrogates: bool = False
     around: tuple[bytes, bytes] | None = None
     user: str = ""
+    references: tuple[Raw, ...] = ()
 
     @property
     def whole(self) -> bytes:

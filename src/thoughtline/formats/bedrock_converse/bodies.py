@@ -18,6 +18,7 @@ from thoughtline.formats.json_text import (
     of_upstream,
     replace_at,
     set_members,
+    those_given,
 )
 from thoughtline.providers import BEDROCK_CLAUDE, Dialect
 from thoughtline.values.items import Role
@@ -37,6 +38,7 @@ class _Request(NamesUser, gc=False, kw_only=True, rename="camel"):
     tool_config: Raw = NULL
     additional_model_request_fields: Raw = NULL
     request_metadata: Raw = NULL
+    prompt_variables: Raw = NULL
 
 
 class _Output(Struct, gc=False):
@@ -72,6 +74,7 @@ def decode_request(body: bytes, dialect: Dialect = BEDROCK_CLAUDE) -> Transcript
         tools=tools,
         thinking=switch,
         user=end_user_of(request, request.request_metadata, metadata),
+        references=those_given(request.prompt_variables),
     )
 
 

@@ -29,6 +29,7 @@ from thoughtline.formats.json_text import (
     replace_at,
     set_members,
     span_at,
+    those_given,
 )
 from thoughtline.formats.vendor_shapes import GoogleUsage
 from thoughtline.providers import GEMINI, Dialect
@@ -54,6 +55,8 @@ class _Request(NamesUser, gc=False, kw_only=True, rename="camel"):
     generation_config: Raw = NULL
     snake_config: Raw = field(default=NULL, name="generation_config")
     labels: Raw = NULL
+    cached_content: Raw = NULL
+    snake_cached: Raw = field(default=NULL, name="cached_content")
 
 
 class Answer(Noting, Generic[C], gc=False, rename="camel"):
@@ -111,6 +114,7 @@ def decode_request(body: bytes, dialect: Dialect = GEMINI) -> Transcript:
         tools=tools,
         thinking=switch,
         user=end_user_of(request, request.labels),
+        references=those_given(request.cached_content, request.snake_cached),
     )
 
 

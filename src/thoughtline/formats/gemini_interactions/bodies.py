@@ -38,6 +38,7 @@ from thoughtline.formats.json_text import (
     object_of,
     of_upstream,
     set_members,
+    those_given,
 )
 from thoughtline.formats.vendor_shapes import GoogleUsage
 from thoughtline.providers import INTERACTIONS, Dialect
@@ -53,6 +54,7 @@ class _Request(NamesUser, gc=False, kw_only=True):
     tools: list[Raw] | None = None
     generation_config: Raw = NULL
     store: bool | None = None
+    previous_interaction_id: Raw = NULL
 
 
 class Interaction(Struct, gc=False):
@@ -86,6 +88,7 @@ def decode_request(body: bytes, dialect: Dialect = INTERACTIONS) -> Transcript:
         thinking=thinking_switch(request.generation_config),
         is_stored=request.store,
         user=end_user_of(request),
+        references=those_given(request.previous_interaction_id),
     )
 
 

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.bodies import FinishWords, UsageMembers, encode_conversation, switches_in
-from thoughtline.formats.end_users import NamesUser, end_user_of
+from thoughtline.formats.end_users import NamesUser, end_user_of, member_of, members_of
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -20,6 +20,7 @@ from thoughtline.formats.json_text import (
     replace_at,
     set_members,
     span_at,
+    those_given,
 )
 from thoughtline.formats.openai_chat.message_encoder import encode_message
 from thoughtline.formats.openai_chat.messages import (
@@ -53,6 +54,8 @@ class _Request(NamesUser, gc=False, kw_only=True):
     reasoning: Raw = NULL
     chat_template_kwargs: Raw = NULL
     think: Raw = NULL
+    documents: Raw = NULL
+    extra_body: Raw = NULL
 
 
 _request_decoder = msgspec.json.Decoder(_Request)
@@ -84,7 +87,17 @@ def decode_request(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Transcr
         thinking=switches[0][1] if switches else "unsaid",
         switches=switches,
         user=end_user_of(request),
+        references=_references(request),
     )
+
+
+def _references(request: _Request) -> tuple[Raw, ...]:
+    """Documents that a server's template writes into the prompt, and what a provider has cached: Gemini's name of that
+    stands in `extra_body`, with its maker's other members."""
+    if request.documents is NULL and request.extra_body is NULL:
+        return ()
+    cached = (member_of(held, "cached_content") for held in members_of(request.extra_body).values())
+    return those_given(request.documents, *cached)
 
 
 def encode_request(transcript: Transcript, dialect: Dialect = REASONING_CONTENT) -> bytes:

@@ -15,7 +15,18 @@ from thoughtline.formats.bodies import (
     thinking_switch,
 )
 from thoughtline.formats.end_users import NamesUser, end_user_of
-from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, of_upstream, set_members
+from thoughtline.formats.json_text import (
+    NULL,
+    array,
+    decode,
+    encode,
+    is_array,
+    is_given,
+    object_of,
+    of_upstream,
+    set_members,
+    those_given,
+)
 from thoughtline.formats.openai_responses.elements import (
     UNSAID,
     complete_element,
@@ -39,6 +50,9 @@ class _Request(NamesUser, gc=False, kw_only=True):
     reasoning: Raw = NULL
     store: bool | None = None
     include: list[str] | None = None
+    prompt: Raw = NULL
+    conversation: Raw = NULL
+    previous_response_id: Raw = NULL
 
 
 class _Incomplete(Struct, gc=False):
@@ -84,7 +98,14 @@ def decode_request(body: bytes, dialect: Dialect = OPENAI_RESPONSES) -> Transcri
         is_stored=request.store,
         includes=tuple(request.include or ()),
         user=end_user_of(request),
+        references=_references(request),
     )
+
+
+def _references(request: _Request) -> tuple[Raw, ...]:
+    """A stored prompt, the conversation as OpenAI keeps it, and instructions that are not read."""
+    unread = request.instructions if is_array(request.instructions) else NULL
+    return those_given(unread, request.prompt, request.conversation, request.previous_response_id)
 
 
 def _decode_instructions(raw: Raw) -> tuple[Item, ...]:
