@@ -100,6 +100,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("docs") / "my files"
     folder.mkdir()
     (folder / "request.json").write_text(REQUEST)
+    (folder / "recording.json").write_text('{"exchanges": []}')
     programs = folder / "bin"
     programs.mkdir()
     for name, words in (

@@ -18,6 +18,9 @@ GATEWAY = frozenset({"httptools", "prometheus_client", "rich", "uvicorn", "uvloo
 INTERRUPTED, UNREAD = 128 + 2, 128 + 13
 """What a shell gives for a program that SIGINT or SIGPIPE has ended."""
 
+_STARTS_A_CLIENT = ("run", "record")
+"""Commands whose words behind `--` are another program's."""
+
 
 def program() -> NoReturn:
     """Entry point of the console script: `main`, and an end that native threads can't spoil.
@@ -55,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(words: list[str], named: str) -> int:
-    words, behind = _parted(words) if named == "run" else (words, [])
+    words, behind = _parted(words) if named in _STARTS_A_CLIENT else (words, [])
     root = parser(only=named)
     chosen = root.parse_args(words)
     if behind:

@@ -34,13 +34,18 @@ class Key(NamedTuple):
 
 
 def add_client_options(parser: argparse.ArgumentParser) -> None:
+    add_model_options(parser)
+    parser.add_argument("--context", type=_tokens, metavar="TOKENS", help="the model's context size")
+    parser.add_argument("--url", type=_setting, help="the gateway (default: the one in the settings)")
+    add_config_option(parser)
+
+
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """Who is to be asked."""
     parser.add_argument(
         "--provider", type=_setting, help="whose models to use (default: the provider that the client is made for)"
     )
     parser.add_argument("--model", type=_setting, help="the model; without --provider it may be PROVIDER/MODEL")
-    parser.add_argument("--context", type=_tokens, metavar="TOKENS", help="the model's context size")
-    parser.add_argument("--url", type=_setting, help="the gateway (default: the one in the settings)")
-    add_config_option(parser)
 
 
 def chosen_client(options: argparse.Namespace) -> ChosenClient:

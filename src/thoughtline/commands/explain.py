@@ -130,7 +130,7 @@ def show(console: Console, view: RequestView) -> None:
         _show_attempt(console, number, attempt)
     if view.turns:
         console.print("[bold]turns[/bold]")
-        for line in _turn_lines(view.turns):
+        for line in turn_lines(view.turns):
             console.print(f"  {line}")
     for finding in view.findings:
         console.print(f"  [dim]found[/dim]     {finding.rule} at {escape(finding.place)}")
@@ -220,7 +220,7 @@ def _show_refusal(console: Console, refusal: RefusalView) -> None:
         console.print("      not about reasoning, as far as is known")
 
 
-def _turn_lines(turns: list[TurnView]) -> list[str]:
+def turn_lines(turns: list[TurnView]) -> list[str]:
     """One for each turn; of many alike in a row the first and the last."""
     lines: list[str] = []
     for _, alike in groupby(turns, key=lambda turn: (turn.treatment, turn.why)):

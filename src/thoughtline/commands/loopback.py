@@ -12,7 +12,7 @@ import uvicorn
 from msgspec.structs import replace
 
 from thoughtline.catalogue import listed
-from thoughtline.gateway.app import Gateway
+from thoughtline.gateway.app import Gateway, MakeState
 from thoughtline.gateway.client_keys import NoKeys
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.serving import server_config
@@ -23,9 +23,9 @@ from thoughtline_sim.app import sim_server
 
 
 @contextlib.asynccontextmanager
-async def listening(app: Any) -> AsyncIterator[str]:
-    """An application behind a port that the system chooses; its address."""
-    listener = socket.create_server(("127.0.0.1", 0))
+async def listening(app: Any, port: int = 0) -> AsyncIterator[str]:
+    """An application behind a port, which the system chooses unless it is given; its address."""
+    listener = socket.create_server(("127.0.0.1", port))
     server = uvicorn.Server(server_config(app)) if isinstance(app, Gateway) else sim_server(app)
     serving = asyncio.ensure_future(server._serve([listener]))
     while not server.started:
@@ -45,8 +45,13 @@ def gateway_before(addresses: Mapping[str, str], default: str | None = None) -> 
 
 def gateway_for(settings: Settings) -> Gateway:
     """A gateway with these settings, and a memory that ends with it."""
+    return Gateway(state_for(settings))
+
+
+def state_for(settings: Settings) -> MakeState:
+    """What such a gateway is made of."""
 
     async def opened() -> State:
         return make_state(settings, await open_store("memory://"), NoKeys(), Journal())
 
-    return Gateway(opened)
+    return opened

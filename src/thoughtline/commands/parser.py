@@ -37,6 +37,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("explain", "show what happened to a request, and why", "explain"),
     Command("facts", "list what is believed of models and hosts, from where and since when; update it", "facts"),
     Command("verify", "prove with your own key what is believed of a provider's model", "verify"),
+    Command("record", "write what a client and a provider say into a file, without anything secret", "record"),
+    Command("replay", "show what would be sent for each request of a recording, off the network", "replay"),
     Command("cache", "show what is remembered, or delete it", "cache"),
     Command("keys", "manage the gateway's own client keys", "keys"),
     Command("eval", "measure what checkpoints do for a model that takes over", "handoff_eval"),

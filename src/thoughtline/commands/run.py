@@ -55,9 +55,7 @@ def run(options: argparse.Namespace) -> int:
     _warn_of_key(chosen, key)
     for choice in choices_of(chosen.client, chosen.address):
         sys.stderr.write(f"thoughtline run: {choice}\n")
-    return _become(
-        program, launch, launch.words(options.arguments), environment_for(launch, chosen.gateway, os.environ)
-    )
+    return _become(*made_ready(program, launch, options.arguments, environment_for(launch, chosen.gateway, os.environ)))
 
 
 def environment_for(launch: Launch, gateway: str, environment: Mapping[str, str]) -> dict[str, str]:
@@ -134,7 +132,10 @@ def _warn_of_key(chosen: ChosenClient, key: Key) -> None:
     sys.stderr.write(f"thoughtline run: no key in {names}: the client sends a placeholder\n")
 
 
-def _become(program: str, launch: Launch, arguments: list[str], environment: dict[str, str]) -> int:
+def made_ready(
+    program: str, launch: Launch, arguments: list[str], environment: dict[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    """The words and the environment that start a client, with its files made."""
     first = list(launch.arguments)
     for file in launch.files:
         path = str(_made(file, launch.command))
@@ -144,7 +145,11 @@ def _become(program: str, launch: Launch, arguments: list[str], environment: dic
             environment[file.name] = path
     for home in launch.homes:
         environment[home.name] = str(_home(home, launch.command))
-    words = [program, *first, *arguments]
+    return [program, *first, *launch.words(arguments)], environment
+
+
+def _become(words: list[str], environment: dict[str, str]) -> int:
+    program = words[0]
     sys.stdout.flush()
     sys.stderr.flush()
     if os.name != "nt":  # there exec gives the terminal back before the program ends

@@ -7,8 +7,12 @@ import sys
 from importlib.metadata import version
 
 
+def package_version() -> str:
+    return version("thoughtline")
+
+
 def version_line() -> str:
-    return f"thoughtline {version('thoughtline')} on Python {'.'.join(map(str, sys.version_info[:3]))}"
+    return f"thoughtline {package_version()} on Python {'.'.join(map(str, sys.version_info[:3]))}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -222,6 +222,8 @@ class Wire(Struct, frozen=True, kw_only=True):
     """A format that clients and providers speak. `dialect` is that of a server nobody knows."""
 
     name: FormatName
+    family: str
+    """What a file of recorded exchanges calls it."""
     dialect: Dialect
     stream_decoder: Callable[[Dialect], DecodesStream]
     stream_encoder: Callable[[Dialect], EncodesStream]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from thoughtline.clients import client_of
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.admin.answers import Place, moment
@@ -25,6 +27,7 @@ from thoughtline.replay.refusal_words import meaning_of
 from thoughtline.replay.refusals import Correction
 from thoughtline.values.outcome import TurnNote
 from thoughtline.values.outcome_words import count_words, words_of
+from thoughtline.values.turns import FormatName
 
 WORDS = 500
 """Characters of what a provider says that are shown."""
@@ -199,17 +202,19 @@ def _refusal(one: RefusalNote, was_healed: bool) -> RefusalView:
 
 def _turn(note: TurnNote, attempt: AttemptNote, expired: frozenset[str], mode: str) -> TurnView:
     why = "expired" if note.why == "no_record" and note.record in expired else note.why
-    wire = FORMATS[attempt.target.format]
-    is_record = note.treatment in ("kept", "restored")
+    view = turn_view(TurnNote(note.at, note.treatment, why, note.record), attempt.target.format)
+    return view if mode == "on" or note.treatment == "kept" else replace(view, words=f"not {view.words}")
+
+
+def turn_view(note: TurnNote, format: FormatName) -> TurnView:
+    """What was done about a turn of a request of a format, in words."""
     return TurnView(
-        f"{wire.list_place}/{note.at}",
+        f"{FORMATS[format].list_place}/{note.at}",
         note.at,
         note.treatment,
-        why=why,
-        words=words_of(note.treatment, why)
-        if mode == "on" or note.treatment == "kept"
-        else f"not {words_of(note.treatment, why)}",
-        record=note.record or None if is_record else None,
+        why=note.why,
+        words=words_of(note.treatment, note.why),
+        record=note.record or None if note.treatment in ("kept", "restored") else None,
     )
 
 

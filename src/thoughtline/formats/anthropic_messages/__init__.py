@@ -92,6 +92,7 @@ def _models(names: tuple[str, ...]) -> bytes:
 
 WIRE = Wire(
     name="anthropic_messages",
+    family="anthropic",
     dialect=ANTHROPIC,
     bodies=body_codec(bodies),
     stream_decoder=StreamDecoder,

@@ -22,6 +22,7 @@ _CLIENT_PATH, _UPSTREAM_PATH = amazon_paths("converse", "converse-stream")
 
 WIRE = Wire(
     name="bedrock_converse",
+    family="bedrock",
     dialect=BEDROCK_CLAUDE,
     bodies=body_codec(bodies),
     stream_decoder=StreamDecoder,

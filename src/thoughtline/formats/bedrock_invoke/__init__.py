@@ -51,6 +51,7 @@ class _Options:
 WIRE = replace(
     _MESSAGES,
     name="bedrock_invoke",
+    family="bedrock-invoke",
     bodies=BodyCodec(
         _decode_request, _MESSAGES.bodies.encode_request, _decode_response, _MESSAGES.bodies.encode_response
     ),

@@ -31,6 +31,7 @@ def _error(error: ErrorReply) -> dict[str, object]:
 
 WIRE = Wire(
     name="command_code_generate",
+    family="command-code",
     dialect=COMMAND_CODE,
     bodies=body_codec(bodies),
     stream_decoder=StreamDecoder,

@@ -33,6 +33,7 @@ def _upstream_path(base: str, method: str) -> str:
 WIRE = replace(
     _GENERATE,
     name="gemini_code_assist",
+    family="gemini-code-assist",
     bodies=body_codec(envelopes),
     stream_decoder=envelopes.StreamDecoder,
     stream_encoder=envelopes.StreamEncoder,

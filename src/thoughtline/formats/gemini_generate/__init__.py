@@ -52,6 +52,7 @@ def _upstream_path(base: str, model: str, method: str) -> str:
 
 WIRE = Wire(
     name="gemini_generate",
+    family="gemini",
     dialect=GEMINI,
     bodies=body_codec(bodies),
     stream_decoder=StreamDecoder,

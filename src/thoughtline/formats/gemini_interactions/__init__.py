@@ -33,6 +33,7 @@ class _NoOptions:
 
 WIRE = Wire(
     name="gemini_interactions",
+    family="gemini-interactions",
     dialect=INTERACTIONS,
     bodies=body_codec(bodies),
     stream_decoder=StreamDecoder,

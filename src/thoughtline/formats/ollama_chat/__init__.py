@@ -26,6 +26,7 @@ def _write_error(error: ErrorReply) -> bytes:
 
 WIRE = Wire(
     name="ollama_chat",
+    family="ollama",
     dialect=OLLAMA,
     bodies=body_codec(chat),
     stream_decoder=StreamDecoder,

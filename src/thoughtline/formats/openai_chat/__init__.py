@@ -22,6 +22,7 @@ _ASKING = ("reasoning_effort", "reasoning", "thinking", "enable_thinking", "thin
 
 WIRE = Wire(
     name="openai_chat",
+    family="openai-chat",
     dialect=REASONING_CONTENT,
     bodies=body_codec(bodies),
     stream_decoder=StreamDecoder,

@@ -28,6 +28,7 @@ _COUNTED = only(
 
 WIRE = Wire(
     name="openai_responses",
+    family="openai-responses",
     dialect=OPENAI_RESPONSES,
     bodies=body_codec(bodies),
     stream_decoder=StreamDecoder,
