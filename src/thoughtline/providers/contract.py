@@ -13,6 +13,7 @@ from thoughtline.providers.dialects import Carrier, Dialect
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.refusals import RefusalTemplate
 from thoughtline.providers.setting_rules import SettingRule
+from thoughtline.providers.sources import UNVERIFIED
 from thoughtline.providers.sources import Source as Source
 from thoughtline.providers.sources import unverified as unverified
 from thoughtline.providers.tool_forms import USUAL_FORMS, ToolForms
@@ -57,6 +58,7 @@ class Sampling(Struct, frozen=True, gc=False):
     takes_both: str = ""
     hottest: float | None = None
     is_by_mode: bool = False
+    source: Source = UNVERIFIED
 
 
 class PromptCache(Struct, frozen=True, gc=False):
@@ -65,6 +67,7 @@ class PromptCache(Struct, frozen=True, gc=False):
 
     takes_marks: bool = False
     needs_marks: str = "(?!)"
+    source: Source = UNVERIFIED
 
 
 class Contract(Struct, frozen=True, gc=False):

@@ -4,16 +4,19 @@ from thoughtline.providers.contract import Contract, Source
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.providers.sources import seen
 from thoughtline.values.items import QWEN_V1
 
-QWEN = Dialect("qwen", "reasoning_content", QWEN_V1)
+_PAGE = "https://www.alibabacloud.com/help/en/model-studio/deep-thinking"
+
+QWEN = Dialect("qwen", "reasoning_content", QWEN_V1, source=seen(_PAGE, "2026-11-16"))
 
 _CHAT = Contract(
     "qwen",
     "advisory",
     QWEN,
     source=Source(
-        "https://www.alibabacloud.com/help/en/model-studio/deep-thinking",
+        _PAGE,
         "2026-11-16",
         "used with preserve_thinking, never enforced",
     ),
@@ -39,7 +42,11 @@ ROW = ProviderRow(
     wanted_models="qwq|qwen.{0,80}think",
     makes=(QWEN_V1,),
     example_model="qwen3.7-max",
-    # help.aliyun.com/en/model-studio/error-code-start, 2026-11.
+    source=seen(
+        "help.aliyun.com/en/model-studio",
+        "2026-11",
+        "its address and formats; words of failures: error-code-start",
+    ),
     failures=dict.fromkeys(
         ("throttling", "throttling.ratequota", "throttling.allocationquota", "limit_burst_rate"), "busy"
     ),

@@ -6,6 +6,7 @@ Whether a signature of the Gemini API is good here, or one of here there, is wri
 from thoughtline.providers.gemini import GOOGLE_FORMS
 from thoughtline.providers.gemini import ROW as GEMINI
 from thoughtline.providers.row import ProviderRow
+from thoughtline.providers.sources import seen
 
 ROW = ProviderRow(
     name="vertex",
@@ -21,5 +22,10 @@ ROW = ProviderRow(
     asks=(GEMINI.asks[0], ("gemini", GEMINI.asks[-1][1])),
     guests={"anthropic": "anthropic_messages"},
     is_located=True,
+    source=seen(
+        "https://cloud.google.com/vertex-ai/docs/reference/rest",
+        "2026-11",
+        "its addresses, and who publishes a model; whether a signature of the Gemini API is good here is not said",
+    ),
     example_model="gemini-3-pro-preview",
 )
