@@ -52,6 +52,7 @@ _NEWEST = rf"^(?!.*(?:{CLASSIC_MODELS}|{ADAPTIVE_MODELS}|{THINKING_MODELS}))(?=.
 _HAIKU = _versions("haiku", r"5[.-]5")
 _STORIES = "fable|mythos"
 _FIRST_STORIES = _versions("(?:fable|mythos)", r"5[.-]1")
+_FIRST_BOUND = _versions("fable", r"5[.-]1") + "|" + _versions(_TIERS, r"5[.-]5")
 _LATER_STORIES = _versions("(?:fable|mythos)", r"5[.-][2-9]|[6-9]")
 _UNREAD_BY_SONNET = f"{_STORIES}|" + _versions("opus", r"[5-9](?:[.-]\d)?")
 
@@ -229,12 +230,14 @@ BOUND = replace(
         _PRESERVED,
         "2026-11-16",
         "Preserved thinking (Fable and Mythos from 5.1, Opus, Sonnet and Haiku from 5.5): a block is good behind the "
-        "prefix and the thinking block that it was made behind",
+        "prefix and the thinking block that it was made behind. Accounts made before 2026-08-31 read it elsewhere too, "
+        "on the first of them (recorded, 2026-10)",
     ),
     unread="",  # that of a model nobody has described
     thinks_by_default=True,
     binds_prefix=True,
     binds_chain=True,
+    accounts_differ=_FIRST_BOUND,
     knobs=(
         Knob(
             _HAIKU,

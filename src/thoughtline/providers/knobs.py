@@ -60,6 +60,16 @@ class Knob(Struct, frozen=True, gc=False):
         return re.search(self.models, model) is not None
 
 
+TEMPLATE_SWITCHES = (
+    ("preserve_reasoning", "true"),  # llama.cpp's own word for all of them
+    ("preserve_thinking", "true"),  # Qwen 3.6 and newer
+    ("clear_thinking", "false"),  # GLM 4.7
+    ("truncate_history_thinking", "false"),  # Nemotron 3
+    ("drop_thinking", "false"),  # DeepSeek V4
+    ("preserved_thinking", "true"),  # Hy3
+)
+"""Switches that have a chat template read the reasoning of all turns (llama.cpp `models/templates`, 2026-08-22)."""
+
 NO_KNOB = Knob("", "no_knob")
 ALWAYS_THINKS = Knob("", "no_knob", can_be_off=False)
 ANY_EFFORT = Knob("", "reasoning_effort", EVERY_EFFORT)
