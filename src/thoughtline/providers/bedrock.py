@@ -163,6 +163,11 @@ ROW = ProviderRow(
             contracts=(_FORBIDDEN,),
             source=seen("langchain-aws#401, oh-my-pi PR#9086", "2026-11-16", "DeepSeek-R1, and Nova"),
         ),
+        ModelRow(
+            models="gpt-oss",
+            contracts=(replace(_PLAIN, thinks_by_default=True), _on_invoke(CLAUDE)),
+            source=seen("https://inference-docs.cerebras.ai/capabilities/reasoning", "2026-11-16", "it always thinks"),
+        ),
         ModelRow(contracts=(_PLAIN, _on_invoke(CLAUDE))),
     ),
     wants_back="by contract",  # Nova and DeepSeek refuse reasoning there, Claude demands it

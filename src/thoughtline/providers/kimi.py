@@ -44,7 +44,16 @@ _REFUSALS = (
 )
 
 _K3 = Knob(r"k([3-9]|\d\d)(?!\d)", "reasoning_effort", ("low", "high", "max"), can_be_off=False)
-_THINKING = Knob("thinking", "no_knob", can_be_off=False)
+_THINKING = Knob(
+    r"thinking|k2[.p]7.{0,8}code",
+    "no_knob",
+    can_be_off=False,
+    source=seen(
+        "live reports of users",
+        "2026-11-18",
+        'K2.7 Code, on chat and Messages: "invalid thinking: only type=enabled is allowed for this model"',
+    ),
+)
 _KEEPS = Knob(r"k2[.p]([6-9]|\d\d)(?!.{0,8}code)", "thinking_type", keeps=((("thinking", "keep"), "all"),))
 
 _CHAT = Contract(
@@ -73,10 +82,13 @@ _MESSAGES = replace(
     _CHAT,
     name="kimi-anthropic",
     dialect=KIMI_ANTHROPIC,
-    source=seen("OmniRoute, claudeHelper.ts", "2026-11-16", "the same rule in Anthropic's format, in the same words"),
+    source=seen(
+        "OmniRoute, claudeHelper.ts, and live reports of users",
+        "2026-11-18",
+        "the same rules in Anthropic's format, in the same words; `any` works on K3 there, too, and not on K2.x",
+    ),
     format="anthropic_messages",
     knobs=(_K3, _THINKING, THINKING_TYPE),
-    forces_no_tool_while_thinking=False,
 )
 
 ROW = ProviderRow(

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from thoughtline.providers.contract import Contract
 from thoughtline.providers.dialects import NO_REASONING, Dialect
-from thoughtline.providers.knobs import TO_HIGH, Knob
+from thoughtline.providers.knobs import ALWAYS_THINKS, TO_HIGH, Knob
 from thoughtline.providers.row import Door, ModelRow, ProviderRow
 from thoughtline.providers.sources import seen
 from thoughtline.values.items import META_RESPONSES_V1
@@ -36,7 +36,7 @@ _MESSAGES = replace(
     dialect=META_ANTHROPIC,
     source=seen(_USERS, "2026-09", "the same in Anthropic's format: redacted_thinking"),
     format="anthropic_messages",
-    knobs=(),
+    knobs=(ALWAYS_THINKS,),
 )
 _CHAT = replace(
     _RESPONSES,

@@ -64,7 +64,14 @@ ROW = ProviderRow(
     formats=("openai_chat", "anthropic_messages"),
     bases={"anthropic_messages": "https://api.xiaomimimo.com/anthropic"},
     rules="own",
-    rows=(ModelRow(contracts=(_CHAT, _MESSAGES)),),
+    rows=(
+        ModelRow(
+            models=r"v2-flash",
+            contracts=tuple(replace(one, thinks_by_default=False) for one in (_CHAT, _MESSAGES)),
+            source=seen("platform.xiaomimimo.com, Deep Thinking", "2026-11-16", "on by default but for v2-flash"),
+        ),
+        ModelRow(contracts=(_CHAT, _MESSAGES)),
+    ),
     wants_back="always",
     wanted_models=r"(^|[/:])mimo[-.]?v\d|xiaomi/",
     makes=(MIMO_V1,),

@@ -72,7 +72,14 @@ ROW = ProviderRow(
     formats=("openai_chat", "anthropic_messages"),
     bases={"anthropic_messages": "https://api.minimax.io/anthropic"},
     rules="own",
-    rows=(ModelRow(contracts=(_CHAT, _MESSAGES)),),
+    rows=(
+        ModelRow(
+            models=r"m3(?![.\d])",
+            contracts=(_CHAT, replace(_MESSAGES, thinks_by_default=False)),
+            source=seen("openclaw", "2026-11", "M3 thinks by default in Chat Completions, and not in Messages"),
+        ),
+        ModelRow(contracts=(_CHAT, _MESSAGES)),
+    ),
     doors=(
         Door(
             comes_in="anthropic_messages",

@@ -1,5 +1,7 @@
 """Mistral: thinking chunks in the content, and any other field is refused."""
 
+from msgspec.structs import replace
+
 from thoughtline.providers.contract import Contract, Source
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import Knob
@@ -35,15 +37,28 @@ _EXTRA, _EXTRA_MEMBER = (
     for remedy, template in _SAYS
 )
 
+_ALWAYS = "magistral-(small|medium)"
+
 _CHAT = Contract(
     "mistral",
     "advisory",
     MISTRAL,
-    source=Source(_PAGE, "2026-11-16", "any other field is a 422"),
-    thinks_by_default=True,
-    # Whether Magistral takes an effort is reported either way (hermes-agent#11243, models.dev#1986; 2026): it is said
-    # where a client says one, and a refusal teaches better.
-    knobs=(Knob("", "reasoning_effort", ("high",)),),
+    source=Source(_PAGE, "2026-11-16", "any other field is a 422; thinks at an effort of high, and at none else"),
+    knobs=(
+        Knob(
+            _ALWAYS,
+            "reasoning_effort",
+            ("high",),
+            can_be_off=False,
+            source=seen(
+                "recordings, hermes-agent#11243, models.dev#1986",
+                "2026-11-16",
+                "Magistral always thinks. Whether it takes an effort is reported either way: it is said where a client "
+                "says one, and a refusal teaches better",
+            ),
+        ),
+        Knob("", "reasoning_effort", ("high",)),
+    ),
     answers=(_EXTRA,),
     refuses_other_fields=True,
 )
@@ -56,7 +71,14 @@ ROW = ProviderRow(
     base_url="https://api.mistral.ai/v1",
     formats=("openai_chat",),
     rules="own",
-    rows=(ModelRow(contracts=(_CHAT,)),),
+    rows=(
+        ModelRow(
+            models=_ALWAYS,
+            contracts=(replace(_CHAT, thinks_by_default=True),),
+            source=seen("recordings", "2026-11-16", "Magistral always thinks"),
+        ),
+        ModelRow(contracts=(_CHAT,)),
+    ),
     wants_back="never",
     source=seen("https://docs.mistral.ai", "2026-11", "its address and formats"),
     makes=(MISTRAL_V1,),

@@ -1,5 +1,7 @@
 """Alibaba's Qwen, at Model Studio (DashScope), which serves models of others too: text, never enforced."""
 
+from msgspec.structs import replace
+
 from thoughtline.providers.contract import Contract, Source
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import Knob
@@ -18,8 +20,10 @@ _CHAT = Contract(
     source=Source(
         _PAGE,
         "2026-11-16",
-        "used with preserve_thinking, never enforced",
+        "used with preserve_thinking, never enforced; from Qwen3.5 on it thinks by default "
+        "(cloud.tencent.com/document/product/1823/132247), and so do open weights from Qwen3 on (qwen.readthedocs.io)",
     ),
+    thinks_by_default=True,
     knobs=(
         Knob(
             r"qwen-?(3\.([6-9]|\d\d)|([4-9]|\d\d)(?![\db]))", "enable_thinking", keeps=((("preserve_thinking",), True),)
@@ -38,7 +42,14 @@ ROW = ProviderRow(
     formats=("openai_chat", "anthropic_messages"),
     bases={"anthropic_messages": "https://dashscope-intl.aliyuncs.com/apps/anthropic"},
     rules="makers",
-    rows=(ModelRow(contracts=(_CHAT,)),),
+    rows=(
+        ModelRow(
+            models=r"qwen-?([12](?!\d)|3\.[0-4](?!\d)|3(?![\d.:]|-\d)|(max|plus|turbo|flash|long|vl)\b)|instruct|coder",
+            contracts=(replace(_CHAT, thinks_by_default=False),),
+            source=seen(_PAGE, "2026-11-19", "hosted models before Qwen3.5 think if asked"),
+        ),
+        ModelRow(contracts=(_CHAT,)),
+    ),
     wanted_models="qwq|qwen.{0,80}think",
     makes=(QWEN_V1,),
     example_model="qwen3.7-max",
