@@ -11,6 +11,7 @@ from tests.verify.mutants import (
     ALTERED,
     CHAT,
     COMES_IN,
+    DROPPED,
     FORCED,
     MUTANTS,
     OFF,
@@ -41,6 +42,8 @@ DIFFERS: dict[tuple[str, str, str], set[str]] = {
     # Without an effort GPT-5.1 takes one (vercel/ai#10932); the row leaves it out of every request.
     ("openai", "gpt-5.1", "openai_responses"): {WARM},
     ("copilot", "gpt-5.3-codex", "openai_responses"): {WARM},
+    # The page on preserved reasoning names no models.
+    ("openai", "gpt-5.6-sol", "openai_responses"): {DROPPED},
     # GLM's answers have `reasoning` there, and it goes back as `<think>`: a row has one place for both.
     ("cerebras", "zai-glm-4.7", "openai_chat"): {COMES_IN},
     # The row has the name of its open weights; the maker named its models by their mode.
@@ -84,7 +87,8 @@ AGREES = tuple(_served())
 @pytest.mark.parametrize(("name", "provider", "model", "api"), AGREES)
 async def test_it_agrees_with_every_simulator(name: str, provider: str, model: str, api: FormatName) -> None:
     """Every fact that is seen is believed, and every refusal is known."""
-    found, asker = await verified(SIMULATORS[name], provider, model, api)
+    other = next((one for one in SIMULATORS[name].models if one != model and provider == name), "")
+    found, asker = await verified(SIMULATORS[name], provider, model, api, other=other)
     assert {one.fact for one in found.differences} == DIFFERS.get((name, model, api), set())
     refused = [one.refused for one in found.results if one.refused is not None]
     assert not [one for one in refused if not one.is_known and b"simulated wording" not in one.words]
@@ -101,7 +105,8 @@ def test_what_differs_or_is_not_asked_is_still_there() -> None:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda one: one.name)
 async def test_it_names_the_rule_that_was_changed(mutant: Mutant) -> None:
     """A simulator that breaks one belief: the fact differs, or the refusal is one that is not known."""
-    found, _ = await verified(mutant.simulator, mutant.provider, mutant.model, mutant.format)
+    asked = (mutant.provider, mutant.model, mutant.format)
+    found, _ = await verified(mutant.simulator, *asked, other=mutant.other)
     differing = {one.fact for one in found.differences}
     unknown = {one.fact for one in found.results if one.refused is not None and not one.refused.is_known}
     if mutant.is_unknown_refusal:

@@ -20,6 +20,7 @@ from thoughtline.providers.contract import Contract, Sampling
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.row import Door
 from thoughtline.providers.thinking import knob_for
+from thoughtline.replay.detection import resolve
 from thoughtline.replay.plans import Policy
 from thoughtline.replay.refusals import classify
 from thoughtline.replay.rules import Case, check
@@ -86,6 +87,8 @@ class Subject(NamedTuple):
     row: ProviderRow
     target: Destination
     contract: Contract
+    other: str = ""
+    """Another model of the same maker, whose reasoning is sent to this one."""
 
     @property
     def knob(self) -> Knob:
@@ -182,6 +185,8 @@ class Verification:
             billed = whole.usage.input - stripped.usage.input
             self._compare("it is read in a tool loop", self._is_read(), billed > len(text) * _READ_TOKENS_PER_CHAR)
         await self._variant("with it altered", (step._replace(change=altered),), believed=self._altered())
+        if self._subject.other and self._subject.contract.takes == "own":
+            await self._foreign()
         if self._subject.contract.takes == "text":
             blank = not self._subject.contract.refuses_empty
             empty = step._replace(change=with_reasoning(""))
@@ -197,10 +202,30 @@ class Verification:
             await self._variant("without it in an earlier answer", last)
         wish = replace_ask(self._ask, question=f"{self._ask.question} Please.")
         binds, silently = self._subject.contract.binds_prefix, self._subject.contract.binds_silently
-        await self._variant(
+        edited = await self._variant(
             "behind an edited message", steps, wish, believed=not binds or silently, binds_prefix=not binds
         )
+        if edited.is_accepted and self._subject.contract.kind == "authenticity":
+            kept, _ = await self._answer(steps)
+            # The edited message is longer: who is billed for less did not have all of the reasoning read.
+            is_dropped = edited.usage.input < kept.usage.input or len(edited.usage.dropped) > len(kept.usage.dropped)
+            self._compare("dropped behind an edited message", silently, is_dropped, binds_silently=is_dropped)
         self._settle_demands()
+
+    async def _foreign(self) -> None:
+        """What becomes of reasoning that another model of the maker has made. A model that is bound to its prefix drops
+        what it does not read; of others, pages and reports differ."""
+        subject, contract = self._subject, self._subject.contract
+        other = replace(subject.target, model=subject.other)
+        theirs = resolve(other)
+        if theirs.dialect.reasoning_format != contract.dialect.reasoning_format:
+            return
+        body = body_of(other, theirs, (), Ask(Thinking("on", self._least_effort())))
+        made = await self._asker.ask(other, body, theirs.dialect)
+        if made.is_accepted and has_reasoning(made.items) and Step(made.items).calls:
+            believed = REFUSED if contract.binds_model else ACCEPTED if contract.binds_prefix else EITHER
+            answer, body = await self._answer((Step(made.items),))
+            self._add("of another model", believed, answer, body, binds_model=not answer.is_accepted)
 
     def _is_read(self) -> bool:
         contract = self._subject.contract
