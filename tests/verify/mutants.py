@@ -224,16 +224,25 @@ def _mutants() -> Iterator[Mutant]:
     yield Mutant("chat takes tools", _without_rules(row), "openai", "gpt-6-astra", CHAT, (TOOLS,))
     sealed = _without_rules(row)
     yield Mutant("openai checks nothing", sealed, "openai", "gpt-6-astra", "openai_responses", (ALTERED, EDITED))
-    responses = "openai_responses"
+    responses: FormatName = "openai_responses"
     reading = _without_rule(row, reasoning_preserved)
     yield Mutant("openai reads it behind an edit", reading, "openai", "gpt-6-astra", responses, (DROPPED,))
     dropping = _with_rule(SIMULATORS["xai"], edited_unread)
     yield Mutant("xai drops it behind an edit", dropping, "xai", "grok-4.7", responses, (DROPPED,))
     single = _with_rule(SIMULATORS["anthropic"], no_other_model())
-    asked = ("anthropic", "claude-opus-5-5", messages, (OTHERS,))
-    yield Mutant("claude refuses another model's", single, *asked, other="claude-sonnet-5-5")
-    asked = ("gemini", gemini, generate, (OTHERS,))
-    yield Mutant("gemini takes another model's", _without_rules(SIMULATORS["gemini"]), *asked, other="gemini-3.7-flash")
+    yield Mutant(
+        "claude refuses another model's",
+        single,
+        "anthropic",
+        "claude-opus-5-5",
+        messages,
+        (OTHERS,),
+        other="claude-sonnet-5-5",
+    )
+    taking = _without_rules(SIMULATORS["gemini"])
+    yield Mutant(
+        "gemini takes another model's", taking, "gemini", gemini, generate, (OTHERS,), other="gemini-3.7-flash"
+    )
     for name, model, api in HOLED:
         whole = _with_rule(SIMULATORS[name], no_hole)
         yield Mutant(f"{name} takes no hole", whole, name, model, api, (EARLIER,))

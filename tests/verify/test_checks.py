@@ -74,9 +74,9 @@ def _served() -> Iterator[tuple[str, str, str, FormatName]]:
         row = host_named(name)
         formats = dict.fromkeys(api.wire.format for api in simulator.apis)
         for model in simulator.models:
-            for api in formats if row is not None else ():
+            for api in formats:
                 left = {(name, ""), (name, api), (name, f"{model} {api}")}
-                if api in row.formats and left.isdisjoint(NOT_ASKED):
+                if row is not None and api in row.formats and left.isdisjoint(NOT_ASKED):
                     yield name, name, model, api
     yield from OLDER
 

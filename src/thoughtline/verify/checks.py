@@ -146,8 +146,8 @@ class Verification:
             self._add("takes tools in this format", REFUSED, answer, body)
         thinks = _thinks(answer)
         if contract.takes != "nothing":
-            believed = contract.thinks_by_default and not self._subject.never_thinks
-            self._compare("thinks unless told otherwise", believed, thinks, thinks_by_default=thinks)
+            usually = contract.thinks_by_default and not self._subject.never_thinks
+            self._compare("thinks unless told otherwise", usually, thinks, thinks_by_default=thinks)
         if not thinks:
             # Another question: an answer without thinking to the same one could be taken for its turn.
             self._ask = Ask(Thinking("on", self._least_effort()), question=f"{QUESTION} Be brief.")
