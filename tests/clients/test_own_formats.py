@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.clients.agents import CLINE, CONTINUE, COPILOT_CLI, GEMINI_CLI, OPENCODE, QWEN_CODE
+from tests.clients.agents import CLINE, CONTINUE, COPILOT_CLI, GEMINI_CLI, OPENCODE, PI, QWEN_CODE
 from tests.clients.programs import KEY, Outcome, Place, Program, environment_of, executable_of, finished
 from tests.clients.upstreams import reach, start
 from tests.gateway.gateways import running
@@ -31,13 +31,15 @@ QUIET = {
 
 
 class Row(NamedTuple):
-    """A program, the provider and the model it is started with, and where its requests arrive."""
+    """A program, the provider and the model it is started with, and where its requests arrive. `verdict` is what the
+    simulator says of every turn: `none` where a provider shows no reasoning in this format."""
 
     program: Program
     simulator: str
     model: str
     path: str
     profile: str | None = None
+    verdict: str = "whole"
 
     @property
     def id(self) -> str:
@@ -53,6 +55,7 @@ ROWS = (
     Row(OPENCODE, "mistral", "magistral-medium-2607", CHAT),
     Row(CLINE, "mistral", "magistral-medium-2607", CHAT),
     Row(CONTINUE, "mistral", "magistral-medium-2607", CHAT),
+    Row(PI, "mistral", "magistral-medium-2607", CHAT),
     Row(OPENCODE, "anthropic", "claude-sonnet-4-5", MESSAGES, "classic"),
     Row(CLINE, "anthropic", "claude-sonnet-4-5", MESSAGES, "classic"),
     Row(CONTINUE, "anthropic", "claude-sonnet-4-5", MESSAGES, "classic"),
@@ -62,6 +65,7 @@ ROWS = (
     Row(OPENCODE, "openrouter", "anthropic/claude-sonnet-4.5", CHAT),
     Row(GEMINI_ONCE, "openrouter", "anthropic/claude-sonnet-4.5", CHAT),
     Row(OPENCODE, "openai", "gpt-5.1", RESPONSES),
+    Row(QWEN_ONCE, "openai", "gpt-5.1", CHAT, verdict="none"),
     Row(OPENCODE, "gemini", "gemini-3-pro-preview", GEMINI),
     Row(CLINE, "gemini", "gemini-3-pro-preview", GEMINI),
 )
@@ -99,7 +103,7 @@ def test_a_task_with_tools(row: Row, place: Place) -> None:
         assert (second.status, second.answer) == (0, "The copy is there."), second.remarks
 
     answered = [entry["verdicts"] for entry in upstream.watched.app.simulation.log if entry["status"] == 200]
-    assert {verdict for verdicts in answered for verdict in verdicts} == {"whole"}
+    assert {verdict for verdicts in answered for verdict in verdicts} == {row.verdict}
     assert max(map(len, answered)) == (4 if program.resume is not None else 2)
     assert {seen.path for seen in upstream.watched.seen if seen.method == "POST"} == {row.path}
 

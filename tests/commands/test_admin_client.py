@@ -75,6 +75,6 @@ async def test_nobody_there() -> None:
     """Which address that is, and what to do."""
     url = f"http://127.0.0.1:{closed_port()}"
     with pytest.raises(Declined) as error:
-        await AdminClient(url, "t0ken", ", or use --store").ask("GET", "/api/cache")
+        await AdminClient(url, "t0ken", "use --store").ask("GET", "/api/cache")
     assert str(error.value) == f"No gateway answers at {url}."
     assert error.value.remedy == "Start it, name it with --url, or use --store."

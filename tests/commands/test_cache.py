@@ -81,10 +81,13 @@ def test_clearing(backend: str, place: dict[str, list[str]], capsys: pytest.Capt
     assert [entry["provider"] for entry in json.loads(capsys.readouterr().out)["entries"]] == ["kimi"]
 
 
-def test_clearing_asks_first(place: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever does not say yes loses nothing."""
+def test_clearing_asks_first(
+    place: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a yes nothing is lost, and that is said."""
     monkeypatch.setattr("sys.stdin.readline", lambda: "\n", raising=False)
     assert main(["cache", "clear", *place["store"]]) == 1
+    assert "Nothing was forgotten. Use --yes" in capsys.readouterr().err
     assert main(["cache", "list", *place["store"]]) == 0
 
 

@@ -34,6 +34,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_the_list_of_clients_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each title begins in the same column, after the longest name."""
+    assert main(["connect"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    columns = {line.index(f"  {client.title}:") for line, client in zip(lines, CLIENTS, strict=True)}
+    assert columns == {max(len(client.name) for client in CLIENTS)}
+
+
 def files_of(client: Client, home: Path) -> dict[Path, bytes | None]:
     paths = [file_of(step, home) for step in client.steps if step.file]
     return {path: path.read_bytes() if path.exists() else None for path in paths}

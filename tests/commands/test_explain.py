@@ -7,14 +7,18 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 
+from tests.commands.doctor.scripted_servers import closed_port
 from tests.gateway.managed_gateways import TOKEN, Managed, followed, managed
 from tests.gateway.test_admin_requests import NOVEL, acme, unseen
+from thoughtline.catalogue import PROVIDERS
 from thoughtline.cli import main
 from thoughtline.commands.explain import DONE, NOT_FOUND, demand_of
 from thoughtline.commands.telling import FAILED
 from thoughtline.gateway.admin.request_answers import ContractUsed
 from thoughtline.providers import CONTRACTS
+from thoughtline.settings import Settings
 
 
 @pytest.fixture
@@ -70,11 +74,14 @@ def test_nothing_to_explain(gateway: Managed, capsys: pytest.CaptureFixture[str]
     assert explain(gateway) == NOT_FOUND
     gateway.ask("list the files")
     assert explain(gateway, "last-failed") == NOT_FOUND
+    capsys.readouterr()
     assert explain(gateway, "ffffffff") == NOT_FOUND
+    said = capsys.readouterr().err
+    assert "no request with the id 'ffffffff' is remembered; `" in said
     assert main(["explain", "--url", gateway.url, "--token", "wrong"]) == FAILED
     assert "Give its admin token" in capsys.readouterr().err
     assert main(["explain", "--url", "http://127.0.0.1:9", "--token", TOKEN]) == FAILED
-    assert "No gateway answers" in capsys.readouterr().err
+    assert "No gateway answers at http://127.0.0.1:9. Start it, or name it with --url.\n" in capsys.readouterr().err
 
 
 def test_following(gateway: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,6 +123,16 @@ def test_every_contract_has_words() -> None:
         )
         assert "_" not in demand_of(used)
         assert demand_of(used).split()[0] in ("requires", "accepts")
+
+
+def test_an_attempt_without_a_response_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """In words; the code stands beside them."""
+    deepseek = replace(PROVIDERS["deepseek"], base_url=f"http://127.0.0.1:{closed_port()}", bases={})
+    with managed(Settings(providers={**PROVIDERS, "deepseek": deepseek}), simulators={}) as gateway:
+        body = {"model": "deepseek-v4-pro", "messages": [{"role": "user", "content": "Hi"}]}
+        gateway.anyone.post("/deepseek/v1/chat/completions", json=body)
+        assert explain(gateway, "last-failed") == DONE
+    assert "in openai_chat: no response (upstream_unreachable) after" in capsys.readouterr().out
 
 
 def test_nothing_failed_yet(capsys: pytest.CaptureFixture[str]) -> None:

@@ -74,6 +74,18 @@ def test_what_the_first_key_the_last_and_none_mean(tmp_path: Path, monkeypatch: 
     assert json.loads(keys(tmp_path, "list", "--json").stdout)["keys"] == []
 
 
+def test_clearing_where_there_are_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It asks nothing. If the store has lost the keys, callers still need one, and it can be lifted."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    none = keys(tmp_path, "clear")
+    assert (none.returncode, none.stderr) == (0, "There are no client keys to delete.\n")
+    keys(tmp_path, "add", "ann")
+    (tmp_path / "turns.db").unlink()
+    lost = keys(tmp_path, "clear", "--yes")
+    assert (lost.returncode, "there were some once" in lost.stderr) == (0, True)
+    assert "to delete" in keys(tmp_path, "clear").stderr
+
+
 WARNINGS = [
     ("[server]\nrequire_client_keys = true", "open", "stays closed"),
     ('[server]\nhost = "0.0.0.0"\n[providers.kimi]\napi_key = "k"', "open", "serve no caller"),

@@ -185,6 +185,18 @@ def test_what_was_chosen_is_told(tmp_path: Path, gateway: str) -> None:
         assert list(config["provider"]) == [f"thoughtline-{provider}"]
 
 
+@pytest.mark.parametrize(("provider", "headers"), [("deepseek", None), ("mistral", {"x-thoughtline-content": "plain"})])
+def test_a_variable_of_several_lines(provider: str, headers: dict[str, str] | None) -> None:
+    """Mistral Vibe's providers, of which one line is for Mistral alone: the value ends where its quote does."""
+    vibe = find("mistral-vibe")
+    assert vibe is not None
+    launch = launch_of(vibe, ADDRESS._replace(base=f"http://127.0.0.1:8642/{provider}"), KEY)
+    assert launch is not None
+    (row,) = json.loads(launch.variables["VIBE_PROVIDERS"])
+    assert (row["api_base"], row.get("extra_headers")) == (f"http://127.0.0.1:8642/{provider}/v1", headers)
+    assert launch.variables["VIBE_ACTIVE_MODEL"] == "thoughtline"
+
+
 def test_flags_of_codex() -> None:
     """Each value of its file as one, in TOML."""
     codex = find("codex")

@@ -66,7 +66,8 @@ def test_a_system_that_does_not_do_it_is_told_with_the_command(tmp_path: Path) -
     """The file stays, and the line can be run by hand."""
     failed = asked(tmp_path, "install", fails=True)
     assert failed.returncode == 2
-    assert "`systemctl --user daemon-reload` failed: no bus" in failed.stderr
+    assert "`systemctl --user daemon-reload` failed: no bus. Are you logged in" in failed.stderr
+    assert "systemctl --user daemon-reload && systemctl --user enable --now thoughtline.service\n" in failed.stderr
     assert "running:   no" in asked(tmp_path, "status", fails=True).stdout
 
 

@@ -138,7 +138,12 @@ SITUATIONS = [
     Situation("no provider", "sim", "client", "Which provider has 'kimi-k2.6'?", "kimi/kimi-k2.6?", path=PLAIN),
     Situation("unknown path", "sim", "client", "Unknown path /nobody/chat.", "Start the path", path="/nobody/chat"),
     Situation(
-        "misspelt provider", "sim", "client", "Unknown path /kimmi/", "Did you mean /kimi/", path=f"/kimmi{PLAIN}"
+        "misspelt provider",
+        "sim",
+        "client",
+        "Unknown path /kimmi/",
+        "Did you mean /kimi/v1/chat/completions?",
+        path=f"/kimmi{PLAIN}",
     ),
     Situation(
         "unknown mode",
@@ -530,3 +535,42 @@ def test_a_store_that_fails_is_said_once_with_its_file_and_what_helps(tmp_path: 
     assert "make it writable, or name another with --store" in warned[0]
     assert any(f"{place}   (fails now: memory only)" in line for line in said)
     assert not [line for line in said if line.startswith("turns are kept")]
+
+
+FULL = 'mount -t tmpfs -o size=400k tmpfs "$HOME" && exec "$@"'
+"""A home of 400 KiB, in namespaces of the gateway's own."""
+
+
+def test_a_full_disk_is_said_in_every_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Requests are answered; the response, the log, `explain` and `doctor` say what is wrong and what helps."""
+    own = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", FULL, "sh"]
+    probe = subprocess.run([*own, "true"], env=os.environ | {"HOME": str(tmp_path)}, capture_output=True, check=False)
+    if probe.returncode:
+        pytest.skip("this machine gives no disk of one's own")
+    simulator, token = served("deepseek"), "0123456789abcdef0123"
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("THOUGHTLINE_", "XDG_"))}
+    words = ["serve", "--port", "0", "--log", "json", "--upstream", simulator.url, "--provider", "deepseek"]
+    with subprocess.Popen(
+        [*own, sys.executable, "-m", "thoughtline.cli", *words],
+        env=kept | {"HOME": str(tmp_path), "THOUGHTLINE_ADMIN_TOKEN": token},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        try:
+            begun = next(line for line in process.stderr if "listening" in line)
+            url = begun.split()[1]
+            with contextlib.suppress(OSError):
+                Path(f"/proc/{process.pid}/root{tmp_path}/fill").write_bytes(bytes(500_000))
+            body = {"model": "deepseek-v4-pro", "messages": QUESTION}
+            answer = httpx.post(f"{url}/v1/chat/completions", json=body, headers={"authorization": "Bearer k"})
+            assert main(["explain", answer.headers["x-thoughtline-request"], "--url", url, "--token", token]) == 0
+        finally:
+            process.terminate()
+        logged = [json.loads(line) for line in process.stderr if line.startswith("{")]
+    assert answer.status_code == 200
+    assert "store=degraded" in answer.headers["x-thoughtline-replay"]
+    assert "degraded: it fails, and turns are kept in memory only" in capsys.readouterr().out
+    [warned] = [one["detail"] for one in logged if "kept in memory only" in one.get("detail", "")]
+    assert f"{tmp_path}/.local/share/thoughtline/thoughtline.db: database or disk is full" in warned
+    assert warned.endswith("; free space on its disk")

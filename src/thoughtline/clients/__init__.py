@@ -59,6 +59,7 @@ CLIENTS: tuple[Client, ...] = (
     libraries.ANTHROPIC_SDK,
     libraries.GOOGLE_SDK,
     libraries.LITELLM,
+    libraries.LLM,
     libraries.OPEN_WEBUI,
 )
 

@@ -86,7 +86,12 @@ MISTRAL_VIBE = Client(
             "shell",
             """
 export THOUGHTLINE_KEY=<key>
-export VIBE_PROVIDERS='[{"name": "thoughtline", "api_base": "<base>/v1", "api_key_env_var": "THOUGHTLINE_KEY"}]'
+export VIBE_PROVIDERS='[{
+  "name": "thoughtline",
+  "extra_headers": {"x-thoughtline-content": "<content>"},
+  "api_base": "<base>/v1",
+  "api_key_env_var": "THOUGHTLINE_KEY"
+}]'
 export VIBE_MODELS='[{"name": "<model>", "provider": "thoughtline", "alias": "thoughtline"}]'
 export VIBE_ACTIVE_MODEL=thoughtline
 """,
@@ -98,7 +103,7 @@ export VIBE_ACTIVE_MODEL=thoughtline
         'Without `backend` it speaks chat completions to any provider. `"backend": "mistral"` is for Mistral\'s own '
         "models.",
     ),
-    tried="3.0.3, by hand on 2026-11-18",
+    tried="3.0.2, by `make test-clients`; 3.0.3, by hand on 2026-11-18",
     agents=("mistral-vibe/",),
     program=Program("vibe", "uv tool install mistral-vibe"),
 )
@@ -126,7 +131,7 @@ openhands --override-with-envs
         "LiteLLM inside it fetches a price list from GitHub at each start; `LITELLM_LOCAL_MODEL_COST_MAP=True` stops "
         "that.",
     ),
-    tried="1.16.0, by hand on 2026-11-18",
+    tried="1.16.0, by `make test-clients`",
     program=Program("openhands", "uv tool install openhands --python 3.12"),
 )
 
@@ -152,8 +157,10 @@ mini --model openai/<model>
     notes=(
         "Without `MSWEA_COST_TRACKING=ignore_errors` it stops at models that LiteLLM has no price for; without "
         "`MSWEA_CONFIGURED=true` it asks for a model and a key first.",
+        "2.4.6 also needs the package `mcp`, which it does not ask for: `uv tool install mini-swe-agent --with mcp`.",
     ),
-    program=Program("mini", "uv tool install mini-swe-agent"),
+    tried="2.4.6, by `make test-clients`",
+    program=Program("mini", "uv tool install mini-swe-agent --with mcp"),
 )
 
 CLAUDE_CODE_ROUTER = Client(

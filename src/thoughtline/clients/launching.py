@@ -81,9 +81,23 @@ def launch_of(client: Client, address: Address, key: str) -> Launch | None:
 
 def shell_lines(lines: str) -> ShellLines:
     """`export NAME=value` lines, and what else stands there."""
-    every = [shlex.split(line) for line in lines.splitlines() if line.strip()]
+    every = list(_commands(lines))
     exported = (word.partition("=")[::2] for words in every if words[0] == "export" for word in words[1:])
     return ShellLines(dict(exported), [words for words in every if words[0] != "export"])
+
+
+def _commands(lines: str) -> Iterator[list[str]]:
+    """Each command in words; one goes on in the next line while a quote is open."""
+    begun = ""
+    for line in lines.splitlines():
+        begun += f"{line}\n"
+        try:
+            words = shlex.split(begun)
+        except ValueError:
+            continue
+        begun = ""
+        if words:
+            yield words
 
 
 def _obey(launch: Launch, shell: ShellLines) -> None:

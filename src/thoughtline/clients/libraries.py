@@ -117,6 +117,31 @@ print(answer.choices[0].message.content)
     agents=("litellm/",),
 )
 
+LLM = Client(
+    "llm",
+    "llm",
+    aliases=("simonw-llm", "datasette-llm"),
+    formats=(CHAT,),
+    steps=(
+        SetupStep(
+            "In `extra-openai-models.yaml`, in the folder of the file that `llm logs path` names:",
+            "yaml",
+            """
+- model_id: thoughtline
+  model_name: <model>
+  headers: {x-thoughtline-content: <content>}
+  api_base: <base>/v1
+  api_key_name: thoughtline
+  supports_tools: true
+""",
+        ),
+        SetupStep("Then:", "shell", "llm keys set thoughtline --value <key>\nllm models default thoughtline"),
+    ),
+    habit="Strips reasoning.",
+    notes=("`LLM_USER_PATH` names another folder.",),
+    tried="0.36, by `make test-clients`",
+)
+
 OPEN_WEBUI = Client(
     "open-webui",
     "Open WebUI",

@@ -254,9 +254,13 @@ aider --model openai/<model>
     program=Program("aider", "python -m pip install aider-install && aider-install"),
 )
 
-# https://github.com/badlogic/pi-mono, packages/coding-agent/docs/custom-provider.md, as of 0.73.1
+# https://github.com/badlogic/pi-mono, packages/coding-agent/docs/custom-provider.md, as of 0.73.1.
+# A model in pi's own file has 128,000 tokens unless it says otherwise. One of an extension has none: every prompt is
+# summarized.
 _PI_EXTENSION = """\
-export default (pi) => Object.entries((<lines>).providers).forEach(([name, row]) => pi.registerProvider(name, row));
+const sized = (row) => ({ ...row, models: row.models.map((model) => ({ contextWindow: 128000, ...model })) });
+export default (pi) =>
+  Object.entries((<lines>).providers).forEach(([name, row]) => pi.registerProvider(name, sized(row)));
 """
 
 PI = Client(

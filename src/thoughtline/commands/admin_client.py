@@ -39,7 +39,7 @@ class AdminClient:
     def of(cls, settings: Settings, options: argparse.Namespace) -> AdminClient:
         """The gateway that the options name, else that of the settings."""
         token = options.token or admin_token(settings, data_directory(os.environ, home_folder()))
-        instead = ", or use --store" if hasattr(options, "store") else ""
+        instead = "use --store" if hasattr(options, "store") else ""
         return cls(options.url or own_url(settings.server.host, settings.server.port), token, instead)
 
     async def ask(self, method: str, path: str, query: dict[str, str] | None = None) -> bytes:
@@ -70,7 +70,11 @@ class AdminClient:
             raise self._unreachable() from None
 
     def _unreachable(self) -> Declined:
-        remedy = f"Start it, name it with --url{self._instead}."
+        remedy = (
+            f"Start it, name it with --url, or {self._instead}."
+            if self._instead
+            else "Start it, or name it with --url."
+        )
         return Declined(502, "no_gateway", f"No gateway answers at {self.url}.", remedy)
 
 

@@ -79,8 +79,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         located = audited(_inputs(options), options)
     except (OSError, ThoughtlineError) as error:
-        remedy = getattr(error, "remedy", "")
-        sys.stderr.write(f"thoughtline audit: {options.file}: {error} {remedy}".rstrip() + "\n")
+        why = error.strerror if isinstance(error, OSError) else f"{error} {getattr(error, 'remedy', '')}".rstrip()
+        sys.stderr.write(f"thoughtline audit: {options.file}: {why}\n")
         return UNREADABLE
     if options.json:
         sys.stdout.write(as_json(located))

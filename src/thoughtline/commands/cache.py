@@ -166,6 +166,7 @@ async def _clear(cache: Cache, options: argparse.Namespace) -> int:
     where = _where(options)
     what = "everything" if where == Filter() else "all that match"
     if not options.yes and not is_confirmed(f"Forget {what}?"):
+        sys.stderr.write("Nothing was forgotten. Use --yes to skip the question.\n")
         return NOT_FOUND
     sys.stdout.write(f"{counted(await cache.clear(where), 'turn')} forgotten\n")
     return DONE

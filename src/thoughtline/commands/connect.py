@@ -31,8 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     if options.client is None:
+        width = max(len(each.name) for each in clients.CLIENTS)
         for each in clients.CLIENTS:
-            _say(f"{each.name:18}{each.title}: {', '.join(each.formats)}")
+            _say(f"{each.name:{width}}  {each.title}: {', '.join(each.formats)}")
         return 0
     chosen = chosen_client(options)
     record = ClientRecord(data_directory(os.environ, home_folder()), chosen.client)

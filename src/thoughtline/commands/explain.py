@@ -24,6 +24,7 @@ from thoughtline.gateway.admin.request_answers import (
     RequestView,
     TurnView,
 )
+from thoughtline.terminal import program
 from thoughtline.values.errors import ThoughtlineError
 
 DONE, NOT_FOUND = 0, 1
@@ -59,8 +60,11 @@ def run(options: argparse.Namespace) -> int:
         gateway = AdminClient.of(read_settings(options), options)
         return asyncio.run(_follow(gateway, options) if options.follow else _explain(gateway, options))
     except ThoughtlineError as error:
-        status = tell("explain", error)
-        return NOT_FOUND if getattr(error, "code", "") == "unknown_request" else status
+        if getattr(error, "code", "") != "unknown_request":
+            return tell("explain", error)
+        known = f"`{program()} explain` shows the last one, the dashboard lists all"
+        sys.stderr.write(f"thoughtline explain: no request with the id {options.which!r} is remembered; {known}\n")
+        return NOT_FOUND
 
 
 async def _explain(gateway: AdminClient, options: argparse.Namespace) -> int:
@@ -134,6 +138,12 @@ def show(console: Console, view: RequestView) -> None:
         console.print(f"[bold]→[/bold] {escape(line)}")
 
 
+_STORE_WORDS = {
+    "degraded": "degraded: it fails, and turns are kept in memory only",
+    "slow": "slow: the response ended before its turn was saved",
+}
+
+
 def _facts(view: RequestView) -> list[tuple[str, str]]:
     first = "" if view.first_byte_ms is None else f", first byte after {view.first_byte_ms:.0f} ms"
     times = f"{view.total_ms:.0f} ms: {view.own_ms:.1f} here, {view.upstream_ms:.0f} upstream{first}"
@@ -146,6 +156,7 @@ def _facts(view: RequestView) -> list[tuple[str, str]]:
         ("tenant", view.tenant),
         ("route", view.route),
         ("times", times),
+        ("store", _STORE_WORDS.get(view.store, "")),
         (
             "tokens",
             ""
@@ -158,7 +169,7 @@ def _facts(view: RequestView) -> list[tuple[str, str]]:
 
 def _show_attempt(console: Console, number: int, attempt: AttemptView) -> None:
     where = escape(f"{attempt.provider}/{attempt.model} at {attempt.endpoint} in {attempt.format}")
-    became = attempt.error or str(attempt.status or "no answer")
+    became = f"no response ({attempt.error})" if attempt.error else str(attempt.status or "no response")
     translated = ", translated" if attempt.is_translated else ""
     sends = f", sent {attempt.sends} times" if attempt.sends != 1 else ""
     console.print(

@@ -35,6 +35,7 @@ _LAST = (
     "No valid key is left. The gateway stays closed: `thoughtline keys add NAME` makes another key,\n"
     "`thoughtline keys clear` lets every caller in."
 )
+_LOST = "The store has no client keys, but there were some once: callers still need one until this is done."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -155,16 +156,25 @@ async def _revoke(settings: Settings, options: argparse.Namespace) -> int:
 
 async def _open(settings: Settings, options: argparse.Namespace) -> int:
     async with kept_keys(settings) as keys:
-        _say(f"This deletes {counted(len(keys.listed()), 'client key')} for good.")
-        _say("Anyone who reaches the gateway can then use it without one.")
-        for refused in _refusals(settings):
-            _say(refused)
+        is_open = keys.is_empty and not KeyMark(data_directory(os.environ, home_folder())).is_set
+        for line in (*_effect(keys, is_open=is_open), *_refusals(settings)):
+            _say(line)
+        if is_open:
+            return DONE
         if not options.yes and not (sys.stdin.isatty() and is_confirmed("Open it?")):
             _say("Nothing was done. Use --yes to skip the question.")
             return FAILED
         gone = await keys.open_door()
     sys.stdout.write(f"{counted(gone, 'key')} deleted; running gateways know within seconds\n")
     return DONE
+
+
+def _effect(keys: ClientKeys, *, is_open: bool) -> list[str]:
+    """What deleting the keys does."""
+    if is_open:
+        return ["There are no client keys to delete."]
+    deleted = _LOST if keys.is_empty else f"This deletes {counted(len(keys.listed()), 'client key')} for good."
+    return [deleted, "Anyone who reaches the gateway can then use it without one."]
 
 
 def _refusals(settings: Settings) -> list[str]:

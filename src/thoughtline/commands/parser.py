@@ -65,7 +65,8 @@ class Parser(argparse.ArgumentParser):
         if choice is not None:
             return _meant(choice["word"], [str(word) for action in self._actions for word in action.choices or ()])
         if message.startswith("unrecognized arguments: -"):
-            return _meant(message.rpartition(" ")[2].partition("=")[0], self._option_string_actions)
+            options = [one for one in self._option_string_actions if one not in ("-h", "--help")]
+            return _meant(message.rpartition(" ")[2].partition("=")[0], options)
         return ""
 
 

@@ -141,8 +141,7 @@ def _install(service: Service, url: str) -> int:
         remedy = "Make that folder writable for you."
         raise Declined(500, "unwritable", f"{service.path} can't be written: {error.strerror}.", remedy) from None
     sys.stdout.write(f"{service.path} is written\n")
-    for words in service.start:
-        _do(words)
+    _do(service.start)
     sys.stdout.write(f"The gateway starts now and at every login, at {url}. To undo: {program()} service uninstall\n")
     return DONE
 
@@ -152,8 +151,7 @@ def _uninstall(service: Service) -> int:
         sys.stdout.write("It is not installed: there is nothing to undo.\n")
         return DONE
     try:
-        for words in service.stop:
-            _do(words)
+        _do(service.stop)
     finally:
         service.path.unlink()
     sys.stdout.write(f"{service.path} is deleted; the gateway starts no more by itself\n")
@@ -173,14 +171,15 @@ def _status(service: Service, url: str) -> int:
     return DONE if is_up else NOT_RUNNING
 
 
-def _do(words: tuple[str, ...]) -> None:
-    """Run a command of the system. Raises with the command, so that it can be run by hand."""
-    line = shlex.join(words)
-    if shutil.which(words[0]) is None:
-        problem = f"There is no {words[0]} here, so nothing was started."
-        raise Declined(500, "no_service", problem, f"Run it later: {line}")
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        errors = done.stderr.strip().splitlines()
-        why = f"`{line}` failed: {errors[-1] if errors else f'status {done.returncode}'}"
-        raise Declined(500, "no_service", why, "Is this a session of a logged-in user?")
+def _do(commands: tuple[tuple[str, ...], ...]) -> None:
+    """Run commands of the system. Raises with all of them, so that they can be run by hand."""
+    by_hand = f"To do it by hand: {' && '.join(map(shlex.join, commands))}"
+    for words in commands:
+        if shutil.which(words[0]) is None:
+            raise Declined(500, "no_service", f"There is no {words[0]} here.", by_hand)
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            errors = done.stderr.strip().splitlines()
+            why = errors[-1].rstrip(".") if errors else f"status {done.returncode}"
+            problem = f"`{shlex.join(words)}` failed: {why}. Are you logged in to a session of your own?"
+            raise Declined(500, "no_service", problem, by_hand)

@@ -6,6 +6,7 @@ member or element is found by walking lengths, without reading what is inside.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Container, Iterable, Sequence
 from functools import lru_cache, wraps
@@ -85,6 +86,17 @@ def encode(value: object) -> bytes:
     """A value as JSON text that stays one line for whoever reads it."""
     text = _text_of(value)
     return text if text.isascii() else escape_line_breaks(text)
+
+
+def json_given(value: object) -> bytes:
+    """The JSON of what a program passes: bytes as they are, text, or what Python reads JSON as."""
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, str | bytearray | memoryview):
+        return value.encode() if isinstance(value, str) else bytes(value)
+    if not isinstance(value, dict | list):
+        raise TypeError(f"JSON is bytes, text, a dictionary or a list, not {type(value).__name__}")
+    return json.dumps(value).encode()
 
 
 def escape_line_breaks(text: bytes) -> bytes:
@@ -362,10 +374,15 @@ def decode_each(raws: Iterable[Raw], decode: Callable[[Raw], T], place: str) -> 
     return tuple(found)
 
 
+def as_text(text: Json) -> str:
+    """JSON as a text. It may have been skipped unread: what is no UTF-8 in it is read as question marks."""
+    return str(bytes(text), "utf-8", "replace")
+
+
 def arguments_text(raw: Raw) -> str:
     """Call arguments of a wire that holds them as JSON."""
-    text = bytes(raw)
-    return "{}" if text == b"null" else str(text, "utf-8", "replace")
+    text = as_text(raw)
+    return "{}" if text == "null" else text
 
 
 def arguments_object(text: str) -> bytes:

@@ -210,12 +210,10 @@ def named_provider(settings: Settings, route: Route) -> Provider:
         near = meant_path(route.path, settings.providers)
         rest = route.path[:100] if route.path.startswith(("/v1", "/api")) else "/v1/chat/completions"
         how = f"Start the path with a provider: /deepseek{rest}."
-        raise Declined(
-            404,
-            "unknown_path",
-            f"Unknown path {route.path[:200]}.",
-            f"Did you mean {near}? {how}" if near else how,
-        )
+        if near:
+            names_provider = canonical_name(near.split("/")[1]) in settings.providers
+            how = f"Did you mean {near}?" + ("" if names_provider else f" {how}")
+        raise Declined(404, "unknown_path", f"Unknown path {route.path[:200]}.", how)
     return settings.providers[name]
 
 

@@ -217,14 +217,6 @@ def _named_properties(schema: Schema) -> str:
     return "`properties` that are no object are left out"
 
 
-def _open_objects(schema: Schema) -> str:
-    """OpenAI: "object schema missing properties", wherever the object stands."""
-    if schema.get("type") != "object" or "properties" in schema or "additionalProperties" in schema:
-        return ""
-    schema["properties"] = {}
-    return "`properties` is added"
-
-
 _REPAIRS: tuple[Callable[[Schema], str], ...] = (
     _known_types,
     _array_items,
@@ -232,7 +224,6 @@ _REPAIRS: tuple[Callable[[Schema], str], ...] = (
     _named_requirements,
     _chosen_values,
     _named_properties,
-    _open_objects,
 )
 
 

@@ -56,14 +56,18 @@ def _openai_tool(tool: JsonObject, place: str) -> Iterator[Rejection]:
 
 
 def _openai_schema(schema: Json, context: tuple[str, ...], *, is_strict: bool) -> Iterator[str]:
-    """Objects have properties and arrays items; strict schemas are closed and know few formats."""
+    """The object at the top has properties, and arrays have items; strict schemas are closed and know few formats.
+
+    An object below may have none: it is taken, and not shown to the model (community.openai.com/t/1368533, 2026-11-19).
+    """
     if not isinstance(schema, dict) or len(context) > 40:
         return
     place = f"In context=({', '.join(repr(part) for part in context)}{',' if len(context) == 1 else ''})"
     kind, properties = schema.get("type"), as_object(schema.get("properties"))
     if not context and kind != "object" and not any(name in schema for name in ("$ref", *_COMBINERS)):
         yield f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{kind}\"'."
-    if kind == "object" and "properties" not in schema and "additionalProperties" not in schema:
+    is_bare = kind == "object" and "properties" not in schema and "additionalProperties" not in schema
+    if is_bare and (is_strict or not context):
         yield f"{place}, object schema missing properties."
     if kind == "array" and "items" not in schema:
         yield f"{place}, array schema missing items."

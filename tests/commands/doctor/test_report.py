@@ -9,9 +9,14 @@ import sys
 from pathlib import Path
 
 import httpx
+from msgspec.structs import replace
 
 from tests.commands.doctor.scripted_servers import closed_port
 from tests.sim.served_simulators import served
+from thoughtline.catalogue import PROVIDERS
+from thoughtline.commands.doctor.report import Running, as_used
+from thoughtline.gateway.admin.status_answers import ProviderAbout
+from thoughtline.settings import Settings
 
 
 def doctor(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -141,3 +146,44 @@ def test_a_named_provider_is_checked(tmp_path: Path) -> None:
     result = doctor(tmp_path, "depseek")
     assert result.returncode == 1
     assert "did you mean deepseek?" in result.stdout
+
+
+def test_the_running_gateways_own_address_is_checked(tmp_path: Path) -> None:
+    """Also where the provider is named: what the gateway asks is what matters, such as a simulator."""
+    simulator = served("deepseek")
+    process, port = served_by(tmp_path, "--upstream", simulator.url, "--provider", "deepseek")
+    try:
+        result = doctor(tmp_path, "deepseek", "--port", str(port))
+    finally:
+        process.kill()
+        process.wait()
+    assert f"ok    upstream deepseek  {simulator.url.removeprefix('http://')} answers in" in result.stdout
+
+
+def test_a_key_stays_with_the_address_of_its_settings() -> None:
+    """A running gateway may use another address: keys of the settings don't go there, and what is set here stays."""
+    deepseek = replace(PROVIDERS["deepseek"], api_keys=("sk-1",), headers={"x-key": "sk-2"})
+    settings = Settings(providers={**PROVIDERS, "deepseek": deepseek})
+    rows = tuple(told(name, "http://127.0.0.1:1") for name in ("deepseek", "mine"))
+    used = as_used(settings, Running(rows)).providers
+    assert (used["deepseek"].base_url, used["deepseek"].has_secrets) == ("http://127.0.0.1:1", False)
+    assert used["mine"].base_url == "http://127.0.0.1:1"
+    own = as_used(replace(settings, configured=frozenset({"deepseek"})), Running(rows)).providers["deepseek"]
+    assert own == deepseek
+
+
+def told(name: str, url: str) -> ProviderAbout:
+    """A provider as a running gateway describes it."""
+    return ProviderAbout(
+        name,
+        [],
+        url,
+        formats=["openai_chat"],
+        auth="bearer",
+        has_key=False,
+        is_configured=False,
+        is_default=False,
+        example_model="",
+        contract="",
+        contract_source="",
+    )

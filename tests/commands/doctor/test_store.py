@@ -16,6 +16,7 @@ from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.settings import Settings
 from thoughtline.stores import StoreSettings, open_store
 from thoughtline.stores.sqlite_schema import MIGRATIONS
+from thoughtline.stores.sqlite_writer import unavailable
 
 
 def at(folder: Path, settings: StoreSettings | None = None) -> Settings:
@@ -34,6 +35,21 @@ async def test_a_store_that_is_well(tmp_path: Path) -> None:
     store = await open_store(at(tmp_path).store_url)
     assert await store.notes(NAMESPACE) == ()
     await store.close()
+
+
+async def test_a_remedy_that_the_store_gives_is_not_said_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk: the cause, then what helps."""
+    full = sqlite3.OperationalError("database or disk is full")
+    full.sqlite_errorcode = sqlite3.SQLITE_FULL
+    place = tmp_path / "turns.db"
+
+    async def refuse(*arguments: object) -> None:
+        raise unavailable(full, place)
+
+    monkeypatch.setattr("thoughtline.commands.doctor.store._used", refuse)
+    found = (await looked(at(tmp_path)))["store"]
+    assert found.message == f"sqlite: {place}: database or disk is full"
+    assert found.remedy == "free space on its disk"
 
 
 async def test_client_keys_are_seen(tmp_path: Path) -> None:
@@ -56,7 +72,7 @@ async def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     found = await looked(at(tmp_path / "file"))
     assert found["store"].state == "fail"
-    assert found["store"].remedy == f"check free space and permissions of {tmp_path / 'file' / 'turns.db'}"
+    assert found["store"].remedy == "make it writable, or name another with --store"
 
 
 async def test_a_store_of_a_newer_program(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ async def test_keys_over_an_open_line() -> None:
 
 @pytest.mark.parametrize(
     ("ahead", "state", "message"),
-    [(0, "ok", "agrees"), (3600, "warn", "behind"), (-3600, "warn", "ahead of"), (None, "skipped", "no provider told")],
+    [(0, "ok", "agrees"), (3600, "warn", "behind"), (-3600, "warn", "ahead of"), (None, "skipped", "no provider sent")],
 )
 async def test_the_clock(ahead: float | None, state: str, message: str) -> None:
     """Ours against what upstreams say; an hour off is told, and on which side."""

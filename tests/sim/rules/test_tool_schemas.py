@@ -45,8 +45,13 @@ LONG = "string too long. Expected a string with maximum length 64, but got a str
             chat("look", {"type": "object"}),
             "Invalid schema for function 'look': In context=(), object schema missing properties.",
         ),
+        (chat("look", of(where={"type": "object"})), ""),
         (
-            chat("look", of(where={"type": "object"})),
+            chat(
+                "look",
+                {**of(where={"type": "object"}), "required": ["where"], "additionalProperties": False},
+                strict=True,
+            ),
             "Invalid schema for function 'look': In context=('properties', 'where'), object schema missing properties.",
         ),
         (

@@ -48,7 +48,7 @@ async def look_live(settings: Settings, name: str, model: str | None = None) -> 
         steps = await play(f"{url}/{name}", REQUESTS, model=model, key=key.value or "any")
     last = steps[-1]
     if last.status != 200:
-        return Check(about, "fail", f"{last.verdict or last.got}", f"request {len(steps)} of {REQUESTS} failed")
+        return Check(about, "fail", f"request {len(steps)} of {REQUESTS} failed: {last.verdict or last.got}")
     if last.restored != "restored=1":
         message = f"nothing was put back: {model} gave no reasoning, or {name} does not want it back"
         return Check(about, "warn", message, "name a model that thinks: --model MODEL")

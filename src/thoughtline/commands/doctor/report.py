@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import NamedTuple, TextIO
 
 import msgspec
+from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
 from thoughtline.addresses import own_url
+from thoughtline.catalogue import Provider
 from thoughtline.commands.admin_client import AdminClient
 from thoughtline.commands.doctor import Check, is_well
 from thoughtline.commands.doctor.live import look_live
@@ -25,6 +27,7 @@ from thoughtline.commands.doctor.upstreams import look_at_clock, look_at_upstrea
 from thoughtline.commands.options import add_server_options, flags_of
 from thoughtline.commands.telling import json_text
 from thoughtline.gateway.admin.request_answers import RequestPage
+from thoughtline.gateway.admin.status_answers import ProviderAbout, ProvidersView
 from thoughtline.gateway.admin_token import FILE_NAME
 from thoughtline.gateway.client_keys import KeyMark
 from thoughtline.providers import canonical_name
@@ -95,10 +98,11 @@ async def examine(
 
 async def _look(settings: Settings, data_dir: Path, clock: Clock, wanted: Wanted) -> list[Check]:
     store = await look_at_store(settings, clock)
-    names = named_in(settings) | await asked_of(settings, data_dir)
+    running = await asked_of_running(settings, data_dir)
+    names = named_in(settings) | {each.name for each in running.in_use}
     if wanted.provider is not None:
         names = frozenset({canonical_name(wanted.provider)})
-    seen = await look_at_upstreams(settings, clock, names)
+    seen = await look_at_upstreams(as_used(settings, running), clock, names)
     requires_keys = _requires_keys(settings, store, data_dir)
     live = [await look_live(settings, name, wanted.model) for name in sorted(names)] if wanted.is_live else []
     none = Check("upstreams", "skipped", "no provider is set, and none was asked for", "name one: doctor PROVIDER")
@@ -115,17 +119,41 @@ async def _look(settings: Settings, data_dir: Path, clock: Clock, wanted: Wanted
     ]
 
 
-async def asked_of(settings: Settings, data_dir: Path) -> frozenset[str]:
-    """The providers that the running gateway was asked for, if one runs and its token is here."""
+class Running(NamedTuple):
+    """The providers of a gateway that runs, as it says itself, and those of them that it was asked for."""
+
+    providers: tuple[ProviderAbout, ...] = ()
+    in_use: tuple[ProviderAbout, ...] = ()
+
+
+async def asked_of_running(settings: Settings, data_dir: Path) -> Running:
+    """Ask the gateway at the address of the settings, if one runs and its token is here."""
     token, file = settings.server.admin_token, data_dir / FILE_NAME
     if token is None and not os.access(file, os.R_OK):
-        return frozenset()
+        return Running()
     gateway = AdminClient(own_url(settings.server.host, settings.server.port), token or file.read_text().strip())
     try:
         page = msgspec.json.decode(await gateway.ask("GET", "/api/requests", {"limit": "200"}), type=RequestPage)
+        view = msgspec.json.decode(await gateway.ask("GET", "/api/providers"), type=ProvidersView)
     except (Declined, msgspec.DecodeError):
-        return frozenset()
-    return frozenset(row.provider for row in page.requests if row.provider in settings.providers)
+        return Running()
+    names = {row.provider for row in page.requests}
+    return Running(tuple(view.providers), tuple(each for each in view.providers if each.name in names))
+
+
+def as_used(settings: Settings, running: Running) -> Settings:
+    """The settings with the running gateway's addresses of providers that the settings don't speak of (`serve --sim`).
+
+    No key goes there: a key belongs to the address that the settings name.
+    """
+    own, rows = named_in(settings), dict(settings.providers)
+    for each in running.providers:
+        row = rows.get(each.name)
+        if row is None:
+            rows[each.name] = Provider(each.name, each.base_url, tuple(each.formats))
+        elif each.name not in own and each.base_url != row.base_url:
+            rows[each.name] = replace(row, base_url=each.base_url, bases={}, api_keys=(), headers={})
+    return replace(settings, providers=rows)
 
 
 def _requires_keys(settings: Settings, store: StoreReport, data_dir: Path) -> bool:

@@ -76,7 +76,8 @@ def _failed(error: StoreError | TimeoutError, url: str) -> Check:
         case TimeoutError():
             message, remedy = "it did not answer in time", _place_to_check(url)
         case StoreUnavailable():
-            message, remedy = str(error), _place_to_check(url)
+            message, _, remedy = str(error).partition("; ") if url.startswith("sqlite:") else (str(error), "", "")
+            remedy = remedy or _place_to_check(url)
         case NewerStore():
             message, remedy = str(error), "upgrade, or name another store"
         case WrongKey():

@@ -55,7 +55,7 @@ def look_at_clock(seen: list[Seen]) -> Check:
     """Ours against those of the upstreams: the nearest of them counts, since theirs may be wrong too."""
     skews = [each.skew_seconds for each in seen if each.skew_seconds is not None]
     if not skews:
-        return Check("clock", "skipped", "no provider told its time")
+        return Check("clock", "skipped", "no provider sent its time")
     nearest = min(skews, key=abs)
     if abs(nearest) > SKEW_SECONDS:
         side = "ahead of" if nearest > 0 else "behind"
@@ -112,7 +112,8 @@ def _skew(date: str, now: float) -> float | None:
 
 def _judged(name: str, provider: Provider, status: int, has_key: bool, took: float) -> Check:
     """What the status of a list of models says."""
-    table, timing = f"[providers.{provider.name}]", f"answers in {took:.0f} ms"
+    table = f"[providers.{provider.name}]"
+    timing = f"{urlsplit(provider.base_url).netloc.rpartition('@')[2]} answers in {took:.0f} ms"
     is_listing = "models_elsewhere" not in FORMATS[provider.formats[0]].quirks
     if status in (401, 403) and has_key and is_listing:
         return _failed(name, "fail", provider, status)
