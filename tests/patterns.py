@@ -21,7 +21,6 @@ import thoughtline
 from thoughtline import providers
 from thoughtline.formats import FORMATS
 from thoughtline.providers.refusals import RefusalTemplate
-from thoughtline.replay import rules
 from thoughtline_sim.simulators import SIMULATORS
 
 METHODS = ("match", "search", "fullmatch", "sub", "findall", "finditer", "split")
@@ -155,7 +154,7 @@ def _tables() -> dict[tuple[str, str], list[str]]:
         ("thoughtline.replay.rules", "contract.forces_any"): [one.forces_any for one in contracts],
         ("thoughtline.translation.asking", "contract.thinks_if_asked"): [one.thinks_if_asked for one in contracts],
         ("thoughtline.replay.plans", "contract.unread"): [one.unread for one in contracts],
-        ("thoughtline.replay.rules", "_ACCOUNTS_DIFFER"): [rules._ACCOUNTS_DIFFER],
+        ("thoughtline.replay.rules", "case.contract.accounts_differ"): [one.accounts_differ for one in contracts],
         ("thoughtline.translation.cache_marks", "contract.cache.needs_marks"): [
             one.cache.needs_marks for one in contracts
         ],

@@ -205,7 +205,7 @@ def ages() -> str:
 
 def _source(row: Contract) -> str:
     found = row.source
-    return f"{found.says} ([source]({found.link}), {found.day})" if found.link else f"{found.says} (unverified)"
+    return str(found).replace(found.link, f"[source]({found.link})") if found.link.startswith("https:") else str(found)
 
 
 def _when(row: Contract) -> str:

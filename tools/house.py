@@ -19,6 +19,7 @@ from importlib import import_module
 from pathlib import Path, PurePosixPath
 from statistics import median, quantiles
 from typing import NamedTuple, TypeAlias
+from urllib.parse import urlsplit
 
 from tools.walked import walks
 
@@ -28,7 +29,7 @@ SIMULATORS = ("src/thoughtline/sim/", "src/thoughtline_sim/")
 COVERED_BY = ROOT / "tools" / "covered_by.toml"
 
 LIMITS: Mapping[str, float] = {
-    "files that name a provider outside providers/": 0,
+    "files that name a provider, a model or a host outside providers/": 0,
     "files that name a format outside formats/": 0,
     "reasons that no file needs": 0,
     "calls with more than five positional arguments": 0,
@@ -67,6 +68,7 @@ MAY_NAME_A_PROVIDER: Reasons = {
     "src/thoughtline/line/middleware.py": "the module of an SDK",
     "src/thoughtline/litellm.py": "LiteLLM's own names for providers",
     "src/thoughtline/preserver.py": "a member of the wire has the name of a provider",
+    "src/thoughtline/settings/example.py": "an example of settings",
     "src/thoughtline/values/items.py": "names of kinds of reasoning, which stores and envelopes hold",
 }
 MAY_NAME_A_FORMAT: Reasons = {
@@ -75,6 +77,31 @@ MAY_NAME_A_FORMAT: Reasons = {
     "src/thoughtline/providers/": "a row says which formats its provider speaks, and how",
     "src/thoughtline/values/turns.py": "the names themselves: what a format may be called",
 }
+
+
+FAMILIES = frozenset(
+    (
+        *(
+            "fable",
+            "haiku",
+            "mythos",
+            "opus",
+            "sonnet",
+            "gpt",
+            "o1",
+            "o3",
+            "o4",
+            "codex",
+            "gemma",
+            "imagen",
+            "k2",
+            "k3",
+        ),
+        *("magistral", "ministral", "codestral", "devstral", "pixtral", "muse", "llama", "nemotron", "nova", "phi"),
+        *("qwq", "sonar", "hy3", "abab", "command-r"),
+    )
+)
+"""Names of models that are no provider's name."""
 
 
 class Source(NamedTuple):
@@ -133,7 +160,8 @@ def lines_by_package(files: Iterable[Source]) -> dict[str, int]:
 
 
 def naming(files: Iterable[Source], words: Iterable[str], home: str, allowed: Reasons) -> tuple[str, ...]:
-    """Files outside `home` with one of the words in a literal that is no sentence: a name, a pattern, an address."""
+    """Files outside `home` with one of the words in a literal: a name, a pattern, an address; in a sentence, with a
+    number behind it."""
     found = _names_abroad(files, words, home).items()
     return tuple(f"{path}: {', '.join(sorted(names))}" for path, names in found if not _is_allowed(path, allowed))
 
@@ -146,11 +174,12 @@ def needless(files: Iterable[Source], words: Iterable[str], home: str, allowed: 
 
 def _names_abroad(files: Iterable[Source], words: Iterable[str], home: str) -> dict[str, set[str]]:
     """The words of every file outside `home` that has any."""
-    word = re.compile(rf"(?<![a-z0-9_])({'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})(?![a-z0-9_])")
+    word = rf"(?<![a-z0-9_])({'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})(?![a-z0-9_])"
+    alone, numbered = re.compile(word), re.compile(rf"{word}[ -]?v?\d")
     found = {}
     for file in files:
-        texts = (text.lower() for text in literals(file.tree) if " " not in text)
-        names = {hit[1] for text in texts if (hit := word.search(text))}
+        texts = [text.lower() for text in literals(file.tree)]
+        names = {hit[1] for text in texts if (hit := (numbered if " " in text else alone).search(text))}
         if names and not file.path.startswith(home):
             found[file.path] = names
     return found
@@ -328,10 +357,12 @@ def functions(files: Iterable[Source]) -> list[tuple[int, str]]:
     ]
 
 
-def provider_names() -> set[str]:
-    """Names and aliases of all rows."""
+def names_in_the_table() -> set[str]:
+    """Names and aliases of all rows, the domains of their addresses, and families of models."""
     rows = import_module("thoughtline.providers").PROVIDERS
-    return {name for row in rows for name in (row.name, *row.aliases)}
+    hosts = {urlsplit(url).hostname or "" for row in rows for url in (row.base_url, *row.bases.values())}
+    domains = {".".join(host.split(".")[-2:]) for host in hosts if not host.replace(".", "").isdigit()}
+    return {name for row in rows for name in (row.name, *row.aliases)} | (domains - {""}) | FAMILIES
 
 
 def figures(everything: list[Source]) -> Iterator[Figure]:
@@ -348,10 +379,10 @@ def held(files: list[Source]) -> Iterator[Figure]:
     """Figures whose limits were reached."""
     waiving, pyproject = sources("src", "tests", "tools", "bench"), (ROOT / "pyproject.toml").read_text()
     product = [file for file in files if not file.path.startswith(SIMULATORS)]
-    providers = (product, provider_names(), f"{PRODUCT}providers/", MAY_NAME_A_PROVIDER)
+    providers = (product, names_in_the_table(), f"{PRODUCT}providers/", MAY_NAME_A_PROVIDER)
     formats = (product, import_module("thoughtline.formats").FORMATS, f"{PRODUCT}formats/", MAY_NAME_A_FORMAT)
     counted = {
-        "files that name a provider outside providers/": naming(*providers),
+        "files that name a provider, a model or a host outside providers/": naming(*providers),
         "files that name a format outside formats/": naming(*formats),
         "reasons that no file needs": (*needless(*providers), *needless(*formats)),
         "calls with more than five positional arguments": long_calls(files),

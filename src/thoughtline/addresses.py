@@ -16,6 +16,8 @@ from urllib.parse import quote, unquote, urlsplit
 from thoughtline.catalogue import Provider
 from thoughtline.formats import FORMATS, USUAL
 from thoughtline.formats.paths import Action, ends_in_version
+from thoughtline.providers.vertex import HOST as LOCATED_HOST
+from thoughtline.providers.vertex import host_of
 from thoughtline.values.errors import AddressError, AddressRefused
 from thoughtline.values.turns import FormatName
 
@@ -36,7 +38,6 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _PRIVATE_SUFFIXES = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".intranet", ".corp", ".home")
 """RFC 6761, RFC 6762, RFC 8375, what ICANN keeps for private use, and what routers and companies make up."""
 
-_VERTEX_HOST = "aiplatform.googleapis.com"
 _LOCATION = re.compile(r"[a-z0-9-]{1,63}")
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
 _QUERY_SAFE = "/%:@!$&'()*+,;=~-._?[]|{}"
@@ -173,14 +174,7 @@ def _host_at(base: str, segments: list[str]) -> str:
     location = named[0] if named else "global"
     if not _LOCATION.fullmatch(location):
         raise AddressRefused("the location in the path is not a plain word")
-    return f"{parts.scheme}://{_vertex_host(location) if parts.netloc == _VERTEX_HOST else parts.netloc}"
-
-
-def _vertex_host(location: str) -> str:
-    """https://cloud.google.com/vertex-ai/docs/reference/rest#rest_endpoints, and Google's own SDKs; read 2026-11."""
-    if location == "global":
-        return _VERTEX_HOST
-    return f"aiplatform.{location}.rep.googleapis.com" if location in ("us", "eu") else f"{location}-{_VERTEX_HOST}"
+    return f"{parts.scheme}://{host_of(location) if parts.netloc == LOCATED_HOST else parts.netloc}"
 
 
 def passthrough_address(provider: Provider, path: str, query: str) -> str:

@@ -32,6 +32,24 @@ def test_every_fact_has_a_source_and_a_day_or_is_unverified() -> None:
     assert variant.source.startswith("https://")
 
 
+MOST_UNVERIFIED = 20
+"""It may only fall."""
+
+
+def test_few_facts_are_unverified() -> None:
+    """And each of those says what is believed."""
+    unverified = [one for one in listed(written(BUILT_IN), TODAY) if one.age_days is None]
+    assert len(unverified) <= MOST_UNVERIFIED, [one.name for one in unverified]
+    assert all(" " in one.about for one in unverified)
+
+
+def test_models_rest_on_their_contracts_where_a_row_is_for_all() -> None:
+    """A row with a pattern of its own says where that comes from."""
+    found = {one.name: one for one in listed(written(BUILT_IN), TODAY) if one.kind in ("models", "contracts")}
+    assert found["deepseek-3"].source == found["deepseek"].source
+    assert found["anthropic-1"].source == "pensarai/apex#890"
+
+
 def test_facts_grow_old() -> None:
     """After 90 days."""
     later = {one.name for one in listed(written(BUILT_IN), date(2027, 6, 1)) if one.is_old}
@@ -63,6 +81,16 @@ def test_what_is_believed_of_a_model(model: str, provider: str, wanted: dict[str
     ]
     assert wanted.items() <= {(one.what, one.value) for one in found}
     assert all(str(one.source) for one in found)
+
+
+def test_what_a_knob_can_do_rests_on_its_own_page() -> None:
+    """Where it has one; all else on the contract's."""
+    row = host_named("glm")
+    assert row is not None
+    target = Destination("glm", "", "glm-5.3", "openai_chat")
+    found = {one.what: one.source.link for one in beliefs(row, facts(), "glm-5.3", resolve(target))}
+    assert found["efforts"] == "https://docs.z.ai/guides/capabilities/thinking"
+    assert found["reasoning goes back"] == "https://docs.z.ai/guides/capabilities/thinking-mode"
 
 
 def test_differences() -> None:

@@ -14,6 +14,7 @@ from tools.house import (
     held,
     lines_by_package,
     long_calls,
+    names_in_the_table,
     naming,
     needless,
     shared_names,
@@ -36,16 +37,25 @@ def test_lines_are_counted_by_package() -> None:
 
 
 def test_names_in_literals_are_found() -> None:
-    """Names, patterns and addresses; not sentences, docstrings, longer words, and files that may."""
+    """Names, patterns and addresses, and versions in sentences; not docstrings, longer words, and files that may."""
     files = [
         Source("src/a.py", 'x = "kimi"'),
         Source("src/b.py", 'x = r"(moonshot|Kimi)-k2"'),
         Source("src/c.py", '"""kimi"""\nx = "kimi is a model"\ny = "kimis"\nz = "kimi_chat"'),
+        Source("src/d.py", 'x = f"since Kimi 2 it is so"\ny = "for kimi, 3 times"'),
         Source("src/providers/kimi.py", 'x = "kimi"'),
         Source("src/clients/row.py", 'x = "kimi"'),
     ]
     found = naming(files, {"kimi", "moonshot"}, "src/providers/", {"src/clients/": "a client of its own"})
-    assert found == ("src/a.py: kimi", "src/b.py: moonshot")
+    assert found == ("src/a.py: kimi", "src/b.py: moonshot", "src/d.py: kimi")
+
+
+def test_models_and_hosts_are_names_of_the_table() -> None:
+    """Beside providers: a fact about one of them stands in its row."""
+    words = names_in_the_table()
+    assert {"kimi", "moonshot", "opus", "gpt", "googleapis.com", "moonshot.ai"} <= words
+    files = [Source("src/a.py", 'x = r"fable-5-1|opus"'), Source("src/b.py", 'x = "https://dashscope.aliyuncs.com/v1"')]
+    assert len(naming(files, words, "src/providers/", {})) == 2
 
 
 def test_reasons_that_no_file_needs_are_found() -> None:

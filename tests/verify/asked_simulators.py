@@ -24,7 +24,7 @@ BUDGET = 200_000
 
 
 async def verified(
-    simulator: Simulator, provider: str, model: str, api: FormatName, *, budget: int = BUDGET
+    simulator: Simulator, provider: str, model: str, api: FormatName, *, budget: int = BUDGET, other: str = ""
 ) -> tuple[Verified, Asker]:
     """What a verification sees of a simulator under a provider's name."""
     simulation = Simulation(simulator, simulator.profiles[0], random.Random(7).randrange(1000), lambda: NOW)
@@ -36,7 +36,7 @@ async def verified(
     contract = resolve(target)
     asker = Asker(asked, "sk-test-key", budget, pause_seconds=0)
     try:
-        results = await Verification(Subject(row, target, contract), asker).run()
+        results = await Verification(Subject(row, target, contract, other), asker).run()
     finally:
         asker.close()
     return Verified(target, contract.name, tuple(results)), asker

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from thoughtline.values.turns import FormatName
 from thoughtline_sim.exchange import Api, Rule, SimExchange, Simulator
 from thoughtline_sim.reading import as_object
+from thoughtline_sim.rules.openai_preserved import reasoning_preserved
 from thoughtline_sim.simulators import SIMULATORS
 from thoughtline_sim.values import Rejection
 
@@ -24,6 +25,8 @@ WARM = "a temperature while it thinks"
 EDITED = "behind an edited message"
 READ = "it is read in a tool loop"
 TOOLS = "takes tools in this format"
+OTHERS = "of another model"
+DROPPED = "dropped behind an edited message"
 EMPTY = "with an empty text"
 
 
@@ -37,6 +40,7 @@ class Mutant(NamedTuple):
     format: FormatName
     finds: tuple[str, ...]
     is_unknown_refusal: bool = False
+    other: str = ""
 
 
 def _apis(simulator: Simulator, change: Callable[[Api], Api]) -> Simulator:
@@ -45,6 +49,10 @@ def _apis(simulator: Simulator, change: Callable[[Api], Api]) -> Simulator:
 
 def _without_rules(simulator: Simulator) -> Simulator:
     return _apis(simulator, lambda api: api._replace(rules=()))
+
+
+def _without_rule(simulator: Simulator, rule: Rule) -> Simulator:
+    return _apis(simulator, lambda api: api._replace(rules=tuple(one for one in api.rules if one is not rule)))
 
 
 def _with_rule(simulator: Simulator, rule: Rule) -> Simulator:
@@ -132,6 +140,32 @@ def never_edited(exchange: SimExchange) -> Iterator[str]:
         yield "the messages before a reasoning block were changed"
 
 
+def no_hole(exchange: SimExchange) -> Iterator[str]:
+    """Where a later turn has its reasoning, the earlier ones have theirs."""
+    turns = [bool(message.thoughts) for message in exchange.history if message.role == "assistant"]
+    if sorted(turns, reverse=True) != turns:
+        yield "the reasoning before a later block is missing"
+
+
+def no_other_model() -> Rule:
+    """What another model has made since this one was asked is refused."""
+    asked: list[str] = []
+
+    def rule(exchange: SimExchange) -> Iterator[str]:
+        if len(exchange.history) == 1:
+            asked.append(exchange.model)
+        elif asked[-1:] != [exchange.model] and any(message.thoughts for message in exchange.history):
+            yield "Invalid `signature` in `thinking` block"
+
+    return rule
+
+
+def edited_unread(exchange: SimExchange) -> Iterator[str]:
+    """Behind an edited message, reasoning is dropped in silence."""
+    first = next((message.text for message in exchange.history if message.role == "user"), "")
+    return _unread(exchange) if "Please." in first else iter(())
+
+
 def _unread(exchange: SimExchange) -> Iterator[str]:
     """Reasoning is dropped in silence, and not billed."""
     for message in exchange.history:
@@ -147,6 +181,11 @@ SEALED: dict[str, tuple[str, FormatName]] = {
     "gemini": ("gemini-3-pro-preview", "gemini_generate"),
 }
 CHAT: FormatName = "openai_chat"
+HOLED: tuple[tuple[str, str, FormatName], ...] = (
+    ("glm", "glm-5", CHAT),
+    ("groq", "openai/gpt-oss-120b", CHAT),
+    ("anthropic", "claude-opus-4-8", "anthropic_messages"),
+)
 
 
 def _mutants() -> Iterator[Mutant]:
@@ -185,6 +224,28 @@ def _mutants() -> Iterator[Mutant]:
     yield Mutant("chat takes tools", _without_rules(row), "openai", "gpt-6-astra", CHAT, (TOOLS,))
     sealed = _without_rules(row)
     yield Mutant("openai checks nothing", sealed, "openai", "gpt-6-astra", "openai_responses", (ALTERED, EDITED))
+    responses: FormatName = "openai_responses"
+    reading = _without_rule(row, reasoning_preserved)
+    yield Mutant("openai reads it behind an edit", reading, "openai", "gpt-6-astra", responses, (DROPPED,))
+    dropping = _with_rule(SIMULATORS["xai"], edited_unread)
+    yield Mutant("xai drops it behind an edit", dropping, "xai", "grok-4.7", responses, (DROPPED,))
+    single = _with_rule(SIMULATORS["anthropic"], no_other_model())
+    yield Mutant(
+        "claude refuses another model's",
+        single,
+        "anthropic",
+        "claude-opus-5-5",
+        messages,
+        (OTHERS,),
+        other="claude-sonnet-5-5",
+    )
+    taking = _without_rules(SIMULATORS["gemini"])
+    yield Mutant(
+        "gemini takes another model's", taking, "gemini", gemini, generate, (OTHERS,), other="gemini-3.7-flash"
+    )
+    for name, model, api in HOLED:
+        whole = _with_rule(SIMULATORS[name], no_hole)
+        yield Mutant(f"{name} takes no hole", whole, name, model, api, (EARLIER,))
     other = SIMULATORS["groq"]._replace(name="kimi", models=("kimi-k2.6",))
     yield Mutant("kimi has another member", _without_rules(other), "kimi", "kimi-k2.6", CHAT, (COMES_IN,))
     moved = SIMULATORS["kimi"]._replace(name="groq", models=("openai/gpt-oss-120b",))

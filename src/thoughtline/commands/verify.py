@@ -118,7 +118,9 @@ async def _verified(
         for api in formats:
             target = Destination(provider.name, provider.bases.get(api, provider.base_url), model, api)
             contract = resolve(target)
-            results = await Verification(Subject(row, target, contract), asker).run()
+            example = example_models().get(provider.name, "")
+            other = example if example != model else ""
+            results = await Verification(Subject(row, target, contract, other), asker).run()
             every.append(Verified(target, contract.name, tuple(results)))
             if not options.json:
                 _show(every[-1])

@@ -10,7 +10,7 @@ from thoughtline.facts.sheets import SOURCE_MEMBERS, Entry, Sheets
 from thoughtline.providers import FactTable
 from thoughtline.providers.contract import Contract
 from thoughtline.providers.row import ProviderRow
-from thoughtline.providers.sources import Source
+from thoughtline.providers.sources import UNVERIFIED, Source
 from thoughtline.providers.thinking import knob_for
 from thoughtline.values.turns import FormatName
 
@@ -36,17 +36,23 @@ def listed(sheets: Sheets, today: date) -> Iterator[Fact]:
     """Every entry, in the order in which they are looked at."""
     for kind, entries in sheets.items():
         for name, entry in entries.items():
-            sourced = _sourced(entries, entry)
+            sourced = _sourced(sheets, entries, entry)
             read = str(sourced.get("read", ""))
             about = str(sourced.get("says") or _about(kind, entry))
             source = str(sourced.get("source", ""))
             yield Fact(kind, name, about, source=source, read=read, age_days=age_days(read, today))
 
 
-def _sourced(entries: dict[str, Entry], entry: Entry) -> Entry:
-    """The entry that says where it comes from: itself, or the one it is like."""
-    while "like" in entry and not any(member in entry for member in SOURCE_MEMBERS):
-        entry = entries[entry["like"]]
+def _sourced(sheets: Sheets, entries: dict[str, Entry], entry: Entry) -> Entry:
+    """The entry that says where it comes from: itself, the one it is like, or the contract that all models go by."""
+    while not any(member in entry for member in SOURCE_MEMBERS):
+        if "like" in entry:
+            entry = entries[entry["like"]]
+        elif entry.get("contracts"):
+            entries = sheets["contracts"]
+            entry = entries[entry["contracts"][0]]
+        else:
+            break
     return entry
 
 
@@ -80,12 +86,13 @@ def beliefs(row: ProviderRow, table: FactTable, model: str, contract: Contract) 
     yield Belief("accepts", {"text": "any text", "own": "only its own", "nothing": "none"}[contract.takes], source)
     yield Belief("thinks unless told otherwise", _yes(contract.thinks_by_default), source)
     knob = knob_for(contract, model)
-    yield Belief("thinking is set by", knob.style, source)
+    known = knob.source if knob.source != UNVERIFIED else source
+    yield Belief("thinking is set by", knob.style, known)
     if knob.efforts:
-        yield Belief("efforts", ", ".join(knob.efforts), source)
+        yield Belief("efforts", ", ".join(knob.efforts), known)
     if knob.modes:
-        yield Belief("modes", ", ".join(knob.modes), source)
-    yield Belief("thinking can be switched off", _yes(knob.can_be_off), source)
+        yield Belief("modes", ", ".join(knob.modes), known)
+    yield Belief("thinking can be switched off", _yes(knob.can_be_off), known)
     bound = [word for word, is_so in _bounds(contract) if is_so]
     yield Belief("bound to", ", ".join(bound) or "nothing", source)
     yield Belief("on a miss", ", ".join(contract.ladder) or "left out", source)

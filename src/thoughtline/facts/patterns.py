@@ -41,7 +41,7 @@ def wrong_with(pattern: str) -> str | None:
 
 _MEMBERS = frozenset(
     {"hosts", "models", "but", "wanted_models", "unread", "forces_any", "thinks_if_asked", "never", "takes_both"}
-    | {"needs_marks", "names", "sees", "prefix"}
+    | {"accounts_differ", "needs_marks", "names", "sees", "prefix"}
 )
 """Members that are patterns if they are text, however deep they stand."""
 

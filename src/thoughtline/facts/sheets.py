@@ -27,7 +27,7 @@ from thoughtline.providers.contract import Contract
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.refusals import RefusalTemplate
 from thoughtline.providers.row import Context, Door, ModelRow, ProviderRow
-from thoughtline.providers.sources import Source
+from thoughtline.providers.sources import UNVERIFIED, Source
 from thoughtline.providers.table import FactTable
 from thoughtline.values.nearest import did_you_mean
 
@@ -184,7 +184,8 @@ class _Writer:
             if field.name in leave:
                 continue
             if isinstance(member, Source):
-                found.update(_source(member))
+                if not _rests_on_others(value):
+                    found.update(_source(member))
             elif not _is_default(field, member):
                 target = REFERENCES.get((kind, field.name))
                 if member is None:
@@ -192,6 +193,11 @@ class _Writer:
                 else:
                     found[field.name] = plain(member) if target is None else self._reference(target, member)
         return {**found, "unset": unset} if unset else found
+
+
+def _rests_on_others(value: Struct) -> bool:
+    """Whether an entry says no more than those it names: all models of a provider go by these contracts."""
+    return isinstance(value, ModelRow) and not value.models and value.source == UNVERIFIED
 
 
 def _source(source: Source) -> Entry:

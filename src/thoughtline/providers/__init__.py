@@ -102,8 +102,7 @@ from thoughtline.providers.xai import XAI_RESPONSES as XAI_RESPONSES
 from thoughtline.values.turns import FormatName
 
 # A format that serves only some of a provider's models, or of which no contract is known, is not listed: requests in it
-# are translated to one that serves them all. So Responses of Kimi, MiMo, MiniMax and Qwen. Addresses are those of the
-# providers' own documentation, the international ones where there are several, in 2026-11.
+# are translated to one that serves them all. So Responses of Kimi, MiMo, MiniMax and Qwen.
 PROVIDERS: tuple[ProviderRow, ...] = (
     *(deepseek.ROW, kimi.ROW, mimo.ROW, glm.ROW, minimax.ROW, qwen.ROW),
     *(

@@ -9,11 +9,15 @@ from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import CLAUDE_BUDGETS, CLAUDE_EFFORTS, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.providers.sources import seen
 from thoughtline.providers.tool_forms import ToolForms
 from thoughtline.values.items import ANTHROPIC_CLAUDE_V1
 from thoughtline.values.options import ALL_TOOLS
 
-ANTHROPIC = Dialect("anthropic", "native", ANTHROPIC_CLAUDE_V1)
+_EXTENDED = "https://docs.claude.com/en/docs/build-with-claude/extended-thinking"
+_PRESERVED = "https://platform.claude.com/docs/build-with-claude/preserved-thinking"
+
+ANTHROPIC = Dialect("anthropic", "native", ANTHROPIC_CLAUDE_V1, source=seen(_EXTENDED, "2026-11"))
 
 ATTRIBUTION = "x-anthropic-billing-header"
 """How the line begins that Claude Code writes first into its system prompt, and that Anthropic strips."""
@@ -21,7 +25,7 @@ ATTRIBUTION = "x-anthropic-billing-header"
 # Generations by version, for names as they are spelled: `claude-opus-5-5`, `claude-opus-5-5[1m]`, `claude-5.5-opus`,
 # `us.anthropic.claude-haiku-4-5-20251001-v1:0`, `claude-haiku-4-5@20251001`. Eight digits are a date, not a version.
 # Each pattern names the generations that are over. A name that fits none is of the newest one, whether it is known yet
-# or not: `claude-fable-5-3`, `claude-opus-6`. Two agents ship the same floor (hermes PR#106426, jcode). 2026-11.
+# or not: `claude-fable-5-3`, `claude-opus-6`.
 _TIERS = "(?:opus|sonnet|haiku)"
 
 
@@ -33,7 +37,7 @@ def _versions(tiers: str, version: str) -> str:
 _NO_MINOR = r"(?![.-]\d{1,2}(?!\d))"
 
 CLASSIC_MODELS = r"claude-(?:v?[12](?!\d)|instant|3(?!\d))|" + _versions(_TIERS, rf"4(?:[.-][0-5](?!\d)|{_NO_MINOR})")
-"""Models that think by a budget: "adaptive thinking is not supported on this model" (pensarai/apex#890)."""
+"""Models that think by a budget."""
 
 ADAPTIVE_MODELS = _versions(_TIERS, r"4[.-][6-9]")
 ASKED_MODELS = "claude-3[.-]7|" + _versions(_TIERS, rf"4(?:[.-]\d(?!\d)|{_NO_MINOR})")
@@ -41,18 +45,17 @@ ASKED_MODELS = "claude-3[.-]7|" + _versions(_TIERS, rf"4(?:[.-]\d(?!\d)|{_NO_MIN
 
 _MILD_MODELS = _versions(_TIERS, rf"5(?:[.-][0-4](?!\d)|{_NO_MINOR})")
 THINKING_MODELS = f"{_MILD_MODELS}|mythos-preview|" + _versions("(?:fable|mythos)", rf"5(?:[.-]0(?!\d)|{_NO_MINOR})")
-"""Models that think unless told not to: recorded answers of Sonnet 5 have thinking nobody asked for."""
+"""Models that think unless told not to."""
 
 _CLAUDES = "claude|fable|mythos"
 _NEWEST = rf"^(?!.*(?:{CLASSIC_MODELS}|{ADAPTIVE_MODELS}|{THINKING_MODELS}))(?=.*(?:{_CLAUDES}))"
 _HAIKU = _versions("haiku", r"5[.-]5")
 _STORIES = "fable|mythos"
 _FIRST_STORIES = _versions("(?:fable|mythos)", r"5[.-]1")
+_FIRST_BOUND = _versions("fable", r"5[.-]1") + "|" + _versions(_TIERS, r"5[.-]5")
 _LATER_STORIES = _versions("(?:fable|mythos)", r"5[.-][2-9]|[6-9]")
 _UNREAD_BY_SONNET = f"{_STORIES}|" + _versions("opus", r"[5-9](?:[.-]\d)?")
 
-# haystack-core#2146, claude-code#19539, #56708, #63412, opencode#11546, forgecode#1853, #2107, zed PR#63571, sub2api
-# PR#6677, litellm `common_utils.py`, openclaw#27752, Anthropic's page on Opus 5.5. 2026-11.
 _EXPECTED = says(
     "missing",
     "restore",
@@ -62,14 +65,19 @@ _EXPECTED = says(
     "disable `thinking`. Please consult our documentation at "
     "https://docs.claude.com/en/docs/build-with-claude/extended-thinking",
     scope="loop_head",
+    source=seen("haystack-core#2146, pydantic-ai#2075, claude-code#11978", "2026-11"),
 )
-# Something was changed or left out already; leaving out more can't heal it (bifrost core/encryptedreasoning.go).
 _MODIFIED = says(
     "altered",
     "restore_exact",
     "{at}`<field:thinking>` or `redacted_thinking` blocks in the latest assistant message cannot be modified…. These "
     "blocks must remain as they were in the original response.",
     also=("reordered", "duplicated"),
+    source=seen(
+        "claude-code#19539, #63412, openclaw#27752, bifrost encryptedreasoning.go",
+        "2026-11",
+        "something was changed or left out already; leaving out more can't heal it",
+    ),
 )
 _SEAL = r"{at}Invalid `<field:signature|data>` in `<thinking|redacted_thinking>`< |\s+>block"
 _BOUND_ELSEWHERE = says(
@@ -78,15 +86,24 @@ _BOUND_ELSEWHERE = says(
     _SEAL + ". The block is bound to a different conversation…. Remove the block, or set "
     '`thinking.block_binding.prefix_mismatch_behavior` to "drop_block". That setting requires the '
     "`thinking-binding-controls-2026-08-01` value in the `anthropic-beta` header.",
+    source=seen(f"{_PRESERVED}, zed PR#63571", "2026-11"),
 )
-_INVALID = says("foreign", "drop_block", _SEAL, also=("truncated",))
+_INVALID = says(
+    "foreign",
+    "drop_block",
+    _SEAL,
+    also=("truncated",),
+    source=seen("opencode#11546, claude-code#56708", "2026-11", "`signature` and `data`"),
+)
 _LAST = says(
     "thinking-last",
     "drop_block",
     "{at_message}The final block in an ~assistant~ message cannot be `<thinking|redacted_thinking>…`.",
     field="thinking",
     also=("misplaced",),
+    source=seen("forgecode#2107", "2026-11"),
 )
+_EXTRA = seen("sub2api PR#6677", "2026-11", "how its check of schemas says it, of any member")
 ANSWERS = (_EXPECTED, _MODIFIED, _BOUND_ELSEWHERE, _INVALID, _LAST)
 _REFUSALS = (
     *ANSWERS,
@@ -95,27 +112,31 @@ _REFUSALS = (
         "restore",
         r"{block}.<field:signature|thinking|data><(?:\.str)?>: <Input should be a valid string|Field required>",
         scope="loop_head",
+        source=seen("litellm common_utils.py", "2026-11"),
     ),
     says(
         "thinking-off",
         "bare_loop",
         "{at}When `<field:thinking>` is disabled, an `assistant` message in the final position cannot contain",
+        source=seen("forgecode#1853", "2026-11"),
     ),
     says(
         "forbidden",
         "drop_member",
         r"<path:thinking\.\w{1,20}>.<field:block_binding>: Extra inputs are not permitted",
         dropped="thinking.block_binding",
+        source=seen("sub2api PR#6677, opencode#46729", "2026-11", "without the beta header"),
     ),
-    says("forbidden", "drop_member", r"{block}.<field:\w{1,40}>: Extra inputs are not permitted"),
-    says("forbidden", "strip_field", "{location}Extra inputs are not permitted"),
-    says("forbidden", "drop_member", "{element_member}: Extra inputs are not permitted"),
+    says("forbidden", "drop_member", r"{block}.<field:\w{1,40}>: Extra inputs are not permitted", source=_EXTRA),
+    says("forbidden", "strip_field", "{location}Extra inputs are not permitted", source=_EXTRA),
+    says("forbidden", "drop_member", "{element_member}: Extra inputs are not permitted", source=_EXTRA),
 )
 
+_TROUBLESHOOTING = seen(
+    "platform.claude.com, Troubleshooting thinking", "2026-11-18", "its table of models and `thinking.type`"
+)
 _NEVER_THOUGHT = Knob(r"claude-(2|3-5|3-haiku|3-opus|3-sonnet|instant)", "no_knob")
 
-# Extended thinking, and What's new in Claude 4.7 (sampling parameters removed); refusals as users report them
-# (BerriAI/litellm#15097, UKGovernmentBEIS/inspect_ai#3721). 2026-11.
 _SAMPLING = Sampling(
     never=rf"^(?=.*(?:{_CLAUDES}))(?!.*(?:{CLASSIC_MODELS}|{_versions(_TIERS, '4[.-]6')}))",
     names=("temperature", "top_p", "top_k"),
@@ -123,6 +144,11 @@ _SAMPLING = Sampling(
     least_top_p=0.95,
     takes_both=r"claude-(2|3|instant|v\d)|(opus|sonnet)-4(-0|-20\d\d|@|$)",
     hottest=1.0,
+    source=seen(
+        "BerriAI/litellm#15097, UKGovernmentBEIS/inspect_ai#3721",
+        "2026-11",
+        "and Extended thinking; What's new in Claude 4.7: sampling parameters are gone",
+    ),
 )
 CLAUDE = Contract(
     "anthropic",
@@ -131,7 +157,7 @@ CLAUDE = Contract(
     scope="loop_head",
     takes="own",
     source=Source(
-        "https://docs.claude.com/en/docs/build-with-claude/extended-thinking",
+        _EXTENDED,
         "2026-11",
         "Extended thinking: a tool loop starts with its thinking, unmodified",
     ),
@@ -148,9 +174,15 @@ CLAUDE = Contract(
     sampling=_SAMPLING,
     forces_no_tool_while_thinking=True,
     thinks_if_asked=ASKED_MODELS,
-    # https://platform.claude.com/docs/en/build-with-claude/prompt-caching, 2026-11: nothing is cached without
-    # `cache_control`, on at most four blocks.
-    cache=PromptCache(takes_marks=True, needs_marks=""),
+    cache=PromptCache(
+        takes_marks=True,
+        needs_marks="",
+        source=seen(
+            "https://platform.claude.com/docs/en/build-with-claude/prompt-caching",
+            "2026-11",
+            "nothing is cached without `cache_control`, on at most four blocks",
+        ),
+    ),
 )
 ADAPTIVE = replace(
     CLAUDE,
@@ -169,10 +201,25 @@ ADAPTIVE = replace(
             "claude_adaptive",
             ("low", "medium", "high", "max"),
             modes=("enabled", "adaptive", "disabled"),
+            source=_TROUBLESHOOTING,
         ),
-        Knob("mythos-preview", "claude_adaptive", CLAUDE_EFFORTS, can_be_off=False, modes=("adaptive", "enabled")),
-        Knob("fable|mythos", "claude_adaptive", CLAUDE_EFFORTS, can_be_off=False, modes=("adaptive",)),
-        Knob("", "claude_adaptive", CLAUDE_EFFORTS, modes=("adaptive", "disabled")),
+        Knob(
+            "mythos-preview",
+            "claude_adaptive",
+            CLAUDE_EFFORTS,
+            can_be_off=False,
+            modes=("adaptive", "enabled"),
+            source=_TROUBLESHOOTING,
+        ),
+        Knob(
+            "fable|mythos",
+            "claude_adaptive",
+            CLAUDE_EFFORTS,
+            can_be_off=False,
+            modes=("adaptive",),
+            source=_TROUBLESHOOTING,
+        ),
+        Knob("", "claude_adaptive", CLAUDE_EFFORTS, modes=("adaptive", "disabled"), source=_TROUBLESHOOTING),
     ),
 )
 THINKING = replace(ADAPTIVE, thinks_by_default=True)
@@ -180,43 +227,91 @@ BOUND = replace(
     ADAPTIVE,
     name="anthropic-bound",
     source=Source(
-        "https://platform.claude.com/docs/build-with-claude/preserved-thinking",
+        _PRESERVED,
         "2026-11-16",
         "Preserved thinking (Fable and Mythos from 5.1, Opus, Sonnet and Haiku from 5.5): a block is good behind the "
-        "prefix and the thinking block that it was made behind",
+        "prefix and the thinking block that it was made behind. Accounts made before 2026-08-31 read it elsewhere too, "
+        "on the first of them (recorded, 2026-10)",
     ),
     unread="",  # that of a model nobody has described
     thinks_by_default=True,
     binds_prefix=True,
     binds_chain=True,
+    accounts_differ=_FIRST_BOUND,
     knobs=(
-        # What's new in Sonnet 5.5, Haiku 5.5 migration guide. 2026-11.
-        Knob(_HAIKU, "claude_adaptive", CLAUDE_EFFORTS, modes=("adaptive", "disabled")),
+        Knob(
+            _HAIKU,
+            "claude_adaptive",
+            CLAUDE_EFFORTS,
+            modes=("adaptive", "disabled"),
+            source=seen("platform.claude.com, Haiku 5.5 migration guide", "2026-11-18"),
+        ),
         Knob(
             _versions("sonnet", r"5[.-]5"),
             "claude_adaptive",
             CLAUDE_EFFORTS,
             can_be_off=False,
             modes=("adaptive", "between_tools"),
+            source=seen("platform.claude.com, What's new in Claude Sonnet 5.5", "2026-11-18"),
         ),
-        Knob("", "claude_adaptive", CLAUDE_EFFORTS, can_be_off=False, modes=("adaptive",)),
+        Knob("", "claude_adaptive", CLAUDE_EFFORTS, can_be_off=False, modes=("adaptive",), source=_TROUBLESHOOTING),
     ),
+)
+
+
+_WHO_READS_WHOSE = seen(
+    _PRESERVED, "2026-11-18", "who reads whose blocks: what a model does not read it drops, and answers 200"
 )
 
 
 def generations(adapt: Callable[[Contract], tuple[Contract, ...]]) -> tuple[ModelRow, ...]:
     """The rows of every Claude, at a host that has them in formats of its own. The last is that of the newest."""
     return (
-        ModelRow(models=CLASSIC_MODELS, contracts=adapt(CLAUDE)),
-        ModelRow(models=ADAPTIVE_MODELS, contracts=adapt(ADAPTIVE)),
-        ModelRow(models=_MILD_MODELS, contracts=adapt(replace(THINKING, forces_no_tool_while_thinking=False))),
-        ModelRow(models=THINKING_MODELS, contracts=adapt(THINKING)),
-        ModelRow(models=_HAIKU, contracts=adapt(replace(BOUND, forces_no_tool_while_thinking=False))),
-        # Preserved thinking, who reads whose blocks. What a model does not read it drops, and answers 200. 2026-11.
-        ModelRow(models=_FIRST_STORIES, contracts=adapt(replace(BOUND, unread=_LATER_STORIES))),
-        ModelRow(models=_versions("opus", r"5[.-]5"), contracts=adapt(replace(BOUND, unread=_STORIES))),
-        ModelRow(models=_versions("sonnet", r"5[.-]5"), contracts=adapt(replace(BOUND, unread=_UNREAD_BY_SONNET))),
-        ModelRow(models=_CLAUDES, contracts=adapt(BOUND)),
+        ModelRow(
+            models=CLASSIC_MODELS,
+            contracts=adapt(CLAUDE),
+            source=seen("pensarai/apex#890", "2026-11", '"adaptive thinking is not supported on this model"'),
+        ),
+        ModelRow(models=ADAPTIVE_MODELS, contracts=adapt(ADAPTIVE), source=_TROUBLESHOOTING),
+        ModelRow(
+            models=_MILD_MODELS,
+            contracts=adapt(replace(THINKING, forces_no_tool_while_thinking=False)),
+            source=seen(
+                "platform.claude.com, Troubleshooting thinking, and recorded answers",
+                "2026-11-18",
+                "Sonnet 5 thinks unless told not to, and takes a forced tool",
+            ),
+        ),
+        ModelRow(models=THINKING_MODELS, contracts=adapt(THINKING), source=_TROUBLESHOOTING),
+        ModelRow(
+            models=_HAIKU,
+            contracts=adapt(replace(BOUND, forces_no_tool_while_thinking=False)),
+            source=seen(
+                "platform.claude.com, Haiku 5.5 migration guide",
+                "2026-11-18",
+                "takes a forced tool, and does not think then; whose blocks it reads is not said",
+            ),
+        ),
+        ModelRow(
+            models=_FIRST_STORIES, contracts=adapt(replace(BOUND, unread=_LATER_STORIES)), source=_WHO_READS_WHOSE
+        ),
+        ModelRow(
+            models=_versions("opus", r"5[.-]5"),
+            contracts=adapt(replace(BOUND, unread=_STORIES)),
+            source=_WHO_READS_WHOSE,
+        ),
+        ModelRow(
+            models=_versions("sonnet", r"5[.-]5"),
+            contracts=adapt(replace(BOUND, unread=_UNREAD_BY_SONNET)),
+            source=_WHO_READS_WHOSE,
+        ),
+        ModelRow(
+            models=_CLAUDES,
+            contracts=adapt(BOUND),
+            source=seen(
+                "hermes PR#106426, jcode", "2026-11", "names of no older generation: two agents ship the same floor"
+            ),
+        ),
     )
 
 
@@ -226,8 +321,17 @@ ROW = ProviderRow(
     hosts=r"anthropic\.com$",
     models=_CLAUDES,
     base_url="https://api.anthropic.com",
-    # "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'". 2026-11.
-    tool_forms=ToolForms(names=r"[a-zA-Z0-9_-]{1,128}"),
+    source=seen(
+        "https://platform.claude.com/docs",
+        "2026-11",
+        "its address and format; threads are beta `message-threads-2026-08-12`",
+    ),
+    tool_forms=ToolForms(
+        names=r"[a-zA-Z0-9_-]{1,128}",
+        source=seen(
+            "refusals of users' requests", "2026-11", "\"String should match pattern '^[a-zA-Z0-9_-]{1,128}$'\""
+        ),
+    ),
     formats=("anthropic_messages",),
     auth="x-api-key",
     key_prefixes=("sk-ant-api",),  # tokens of a login begin with `sk-ant-oat`, and are bearer tokens
@@ -238,7 +342,7 @@ ROW = ProviderRow(
     has_documented_field=False,
     makes=(ANTHROPIC_CLAUDE_V1,),
     counts=("anthropic_messages",),
-    holds=("threads",),  # Beta `message-threads-2026-08-12`.
+    holds=("threads",),
     example_model="claude-opus-5-5",
     most_output=(("claude-3-5", 8_192), ("claude-3-7", 32_000), ("claude-3", 4_096), ("claude-2", 4_096)),
     refusals=_REFUSALS,

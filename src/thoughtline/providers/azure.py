@@ -3,12 +3,18 @@
 from msgspec.structs import replace
 
 from thoughtline.providers import deepseek, openai
-from thoughtline.providers.contract import Source
+from thoughtline.providers.contract import Source, unverified
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.providers.sources import seen
 from thoughtline.values.items import AZURE_OPENAI_RESPONSES_V1
 
-AZURE_RESPONSES = Dialect("azure_responses", "native", AZURE_OPENAI_RESPONSES_V1)
+AZURE_RESPONSES = Dialect(
+    "azure_responses",
+    "native",
+    AZURE_OPENAI_RESPONSES_V1,
+    source=seen("https://github.com/openai/codex/issues/3573", "2026-11-16"),
+)
 
 _RESPONSES = replace(
     openai.RESPONSES,
@@ -31,8 +37,9 @@ FOUNDRY = ProviderRow(
     rows=(),
     wants_back="always",
     has_documented_field=False,
+    source=seen("windmill#9908", "2026-11-18", "Anthropic's API, names and rules"),
 )
-"""Claude at Microsoft's Foundry: Anthropic's API, names and rules (windmill#9908, 2026)."""
+"""Claude at Microsoft's Foundry."""
 
 ROW = ProviderRow(
     name="azure",
@@ -49,10 +56,12 @@ ROW = ProviderRow(
         ModelRow(
             models=openai.NEVER_REASONS,
             contracts=(openai.unreasoning(_RESPONSES), openai.CHAT),
+            source=openai.UNREASONING,
         ),
         ModelRow(
             models=r"deepseek(?![-_ ]?(r1|v3[.p]?2))",
             contracts=(deepseek.RESPONSES, openai.CHAT),
+            source=unverified("DeepSeek's own rule, served by Azure"),
         ),
         ModelRow(contracts=(_RESPONSES, openai.CHAT)),
     ),
@@ -62,5 +71,10 @@ ROW = ProviderRow(
     failures={"ratelimitreached": "busy"},
     holds=("conversations",),
     doors=openai.DOORS,
-    has_websocket=True,  # learn.microsoft.com/azure/foundry/openai/how-to/websockets, read 2026-11-16
+    has_websocket=True,
+    source=seen(
+        "https://learn.microsoft.com/azure/foundry/openai/how-to/websockets",
+        "2026-11-16",
+        "its address and formats, and that Responses can be asked over a WebSocket",
+    ),
 )

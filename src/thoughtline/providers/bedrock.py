@@ -13,22 +13,21 @@ from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import ALWAYS_THINKS, TO_HIGH, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import ModelRow, ProviderRow, RelayedMaker
+from thoughtline.providers.sources import seen
 from thoughtline.values.items import ANTHROPIC_CLAUDE_V1
 from thoughtline.values.options import FUNCTIONS_ONLY
 
-BEDROCK_CLAUDE = Dialect("bedrock_claude", "native", ANTHROPIC_CLAUDE_V1)
-BEDROCK_PLAIN = Dialect("bedrock_plain", "native")
-
 _BLOCKS = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ReasoningContentBlock.html"
 
-# langchain-aws#401, strands PR#682, LibreChat PR#13888, hermes-agent#105780; Mantle: bifrost `encryptedreasoning.go`.
-# AWS counts the members of a list from 1. The prefill sentence names no field: it is about reasoning only where the
-# last turn is nothing else, and elsewhere there is no block to drop. 2026-11.
+BEDROCK_CLAUDE = Dialect("bedrock_claude", "native", ANTHROPIC_CLAUDE_V1, source=seen(_BLOCKS, "2026-11-16"))
+BEDROCK_PLAIN = Dialect("bedrock_plain", "native", source=seen(_BLOCKS, "2026-11-16"))
+
 _NO_REASONING = says(
     "forbidden",
     "drop_block",
     "User messages cannot contain reasoning content…. Please remove the reasoning content and try again.",
     field="reasoningContent",
+    source=seen("langchain-aws#401", "2026-11"),
 )
 _REFUSALS = (
     _NO_REASONING,
@@ -37,6 +36,7 @@ _REFUSALS = (
         "drop_member",
         "This model doesn't support the reasoningContent.reasoningText.<field:signature> field",
         dropped="messages[].content[].reasoningContent.reasoningText.signature",
+        source=seen("strands PR#682, pi#686", "2026-11"),
     ),
     says(
         "missing",
@@ -45,23 +45,32 @@ _REFUSALS = (
         r"\.\w{1,6}\.member>.reasoningContent.reasoningText.<field:text>' failed to satisfy constraint: "
         "Member must not be null",
         counts_from=1,
+        source=seen("LibreChat PR#13888", "2026-11", "AWS counts the members of a list from 1"),
     ),
     says(
         "thinking-last",
         "drop_block",
         "This model does not support assistant <(?:message )?>prefill",
         field="reasoningContent",
+        source=seen(
+            "hermes-agent#105780",
+            "2026-11",
+            "names no field: it is about reasoning only where the last turn is nothing else, and elsewhere there is no "
+            "block to drop",
+        ),
     ),
     says(
         "foreign",
         "strip_seal",
         "<[Ee]ncrypted[ _]content> <(?:is )?>missing recognized prefix",
         field="encrypted_content",
+        source=seen("bifrost encryptedreasoning.go", "2026-11", "Mantle"),
     ),
     says(
         "forbidden",
         "drop_member",
         r"#/<path:messages/\d{1,6}(?:/content/\d{1,6})?>: extraneous key [{member}] is not permitted",
+        source=unverified("how it refuses a member that its schema does not have"),
     ),
 )
 
@@ -95,7 +104,11 @@ _PLAIN = Contract(
     "bedrock-plain",
     "advisory",
     BEDROCK_PLAIN,
-    source=unverified("gpt-oss, Qwen, Kimi, MiniMax on Converse: text is taken, a signature is refused"),
+    source=seen(
+        "strands PR#682, pi#686",
+        "2026-11-16",
+        "gpt-oss on Converse: text is taken, a signature is refused; so we believe of Qwen, Kimi and MiniMax",
+    ),
     format="bedrock_converse",
     knobs=(ALWAYS_THINKS,),
 )
@@ -127,6 +140,7 @@ MANTLE = ProviderRow(
     rows=(),
     wants_back="by contract",
     has_documented_field=False,
+    source=seen("https://docs.aws.amazon.com/bedrock", "2026-11", "its address and formats"),
 )
 """Bedrock in its makers' own formats, with a Bedrock API key. Another region: another base_url, and bases."""
 
@@ -144,11 +158,21 @@ ROW = ProviderRow(
     rules="makers",
     rows=(
         *generations(_contracts),
-        ModelRow(models=r"nova|deepseek[-_. ]?r1", contracts=(_FORBIDDEN,)),
+        ModelRow(
+            models=r"nova|deepseek[-_. ]?r1",
+            contracts=(_FORBIDDEN,),
+            source=seen("langchain-aws#401, oh-my-pi PR#9086", "2026-11-16", "DeepSeek-R1, and Nova"),
+        ),
+        ModelRow(
+            models="gpt-oss",
+            contracts=(replace(_PLAIN, thinks_by_default=True), _on_invoke(CLAUDE)),
+            source=seen("https://inference-docs.cerebras.ai/capabilities/reasoning", "2026-11-16", "it always thinks"),
+        ),
         ModelRow(contracts=(_PLAIN, _on_invoke(CLAUDE))),
     ),
     wants_back="by contract",  # Nova and DeepSeek refuse reasoning there, Claude demands it
     has_documented_field=False,
+    source=seen("https://docs.aws.amazon.com/bedrock", "2026-11", "its address and formats"),
     refusals=_REFUSALS,
     relays=RelayedMaker(maker="anthropic", prefix=_PREFIX),
 )

@@ -8,6 +8,7 @@ from thoughtline.providers.knobs import NO_KNOB
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import ModelRow, ProviderRow
 from thoughtline.providers.shared import FIELD_CONTRACT
+from thoughtline.providers.sources import seen
 
 _TAGS = replace(
     FIELD_CONTRACT,
@@ -20,6 +21,7 @@ _TAGS = replace(
 )
 
 _UNSUPPORTED = r"<(?:[\w.]+: )?>property '%s' is unsupported"
+_REPORT = seen("kilocode#10375, free-claude-code#1136", "2026-11", "one violation per line")
 _SETTING = "<setting:reasoning|thinking|enable_thinking|thinking_budget|clear_thinking|preserve_thinking>"
 
 ROW = ProviderRow(
@@ -30,14 +32,20 @@ ROW = ProviderRow(
     formats=("openai_chat",),
     rules="own",
     rows=(
-        ModelRow(models="glm", contracts=(_TAGS,)),
+        ModelRow(models="glm", contracts=(_TAGS,), source=_TAGS.source),
         ModelRow(contracts=(FIELD_CONTRACT,)),
     ),
     wants_back="never",
-    # kilocode#10375: one violation per line. 2026-11.
+    source=seen("https://inference-docs.cerebras.ai", "2026-11", "its address and formats"),
     refusals=(
-        says("forbidden", "strip_field", _UNSUPPORTED % "{message_field}"),
-        says("forbidden", "drop_member", _UNSUPPORTED % "{element_member}"),
-        says("forbidden", "drop_member", _UNSUPPORTED % _SETTING, codes=frozenset({"wrong_api_format"})),
+        says("forbidden", "strip_field", _UNSUPPORTED % "{message_field}", source=_REPORT),
+        says("forbidden", "drop_member", _UNSUPPORTED % "{element_member}", source=_REPORT),
+        says(
+            "forbidden",
+            "drop_member",
+            _UNSUPPORTED % _SETTING,
+            codes=frozenset({"wrong_api_format"}),
+            source=_REPORT,
+        ),
     ),
 )

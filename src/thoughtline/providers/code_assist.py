@@ -12,15 +12,15 @@ from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.gemini import GOOGLE_FORMS, MODELS_2, NATIVE, NATIVE_2
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.providers.sources import seen
 from thoughtline.values.items import ANTIGRAVITY_CLAUDE_V1, GOOGLE_GEMINI_V1
-
-ANTIGRAVITY_CLAUDE = Dialect("antigravity_claude", "native", ANTIGRAVITY_CLAUDE_V1)
 
 _CLAUDE_SOURCE = Source(
     "https://github.com/router-for-me/CLIProxyAPI/pull/570",
     "2026-11-16",
     "Claude at Antigravity: signatures are checked, no sentinel passes, unsigned thinking is refused",
 )
+ANTIGRAVITY_CLAUDE = Dialect("antigravity_claude", "native", ANTIGRAVITY_CLAUDE_V1, source=_CLAUDE_SOURCE)
 
 
 def _gemini(contract: Contract) -> Contract:
@@ -51,12 +51,13 @@ CODE_ASSIST = ProviderRow(
     rules="own",
     rows=(
         *generations(lambda claude: (_claude(claude),)),
-        ModelRow(models=MODELS_2, contracts=(_gemini(NATIVE_2),)),
+        ModelRow(models=MODELS_2, contracts=(_gemini(NATIVE_2),), source=NATIVE_2.source),
         ModelRow(contracts=(_gemini(NATIVE),)),
     ),
     wants_back="always",
     makes=(GOOGLE_GEMINI_V1, ANTIGRAVITY_CLAUDE_V1),
     example_model="gemini-3-pro-preview",
+    source=seen("google-gemini/gemini-cli, CLIProxyAPI", "2026-11-16", "the address that clients ask after a login"),
 )
 ANTIGRAVITY = replace(
     CODE_ASSIST,

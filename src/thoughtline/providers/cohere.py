@@ -4,15 +4,18 @@ from thoughtline.providers.contract import Contract, Source
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.providers.sources import seen
 from thoughtline.values.items import COHERE_V2
 
-COHERE = Dialect("cohere", "cohere_chunks", COHERE_V2)
+_PAGE = "https://docs.cohere.com/docs/reasoning"
+
+COHERE = Dialect("cohere", "cohere_chunks", COHERE_V2, source=seen(_PAGE, "2026-11-16"))
 
 _CHAT = Contract(
     "cohere",
     "advisory",
     COHERE,
-    source=Source("https://docs.cohere.com/docs/reasoning", "2026-11-16", "thinking chunks, unvalidated"),
+    source=Source(_PAGE, "2026-11-16", "thinking chunks, unvalidated"),
     thinks_by_default=True,
     knobs=(Knob("", "token_budget"),),
 )
@@ -29,4 +32,5 @@ ROW = ProviderRow(
     rules="own",
     rows=(ModelRow(contracts=(_CHAT,)),),
     makes=(COHERE_V2,),
+    source=seen("https://docs.cohere.com", "2026-11", "its address and formats"),
 )

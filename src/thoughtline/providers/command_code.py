@@ -1,9 +1,8 @@
 """Command Code: a CLI with a subscription to models of many makers, and its provider API.
 
 `/provider/v1` takes Chat Completions, and Messages for Claude. `/alpha/generate` is the CLI's own address: it answers
-with the AI SDK's stream parts, wants `x-command-code-version`, and says "Proxy use detected. This endpoint only serves
-CLI." to those who are not it (OmniRoute#10265, read 2026-11-18). So requests are translated to the first; the second is
-for the CLI itself, and for a `[providers.command-code]` that names its format.
+with the AI SDK's stream parts, wants `x-command-code-version`, and serves nobody else. So requests are translated to
+the first; the second is for the CLI itself, and for a `[providers.command-code]` that names its format.
 """
 
 from thoughtline.providers.contract import Contract, Source
@@ -11,16 +10,19 @@ from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import CLAUDE_EFFORTS, Knob
 from thoughtline.providers.row import ModelRow
 from thoughtline.providers.shared import CONTENT_CONTRACT, open_host
+from thoughtline.providers.sources import seen
 from thoughtline.values.items import COMMAND_CODE_V1
 
-COMMAND_CODE = Dialect("command_code", "native", COMMAND_CODE_V1)
+_REPORT = "https://github.com/CommandCodeAI/command-code/issues/754"
+
+COMMAND_CODE = Dialect("command_code", "native", COMMAND_CODE_V1, source=seen(_REPORT, "2026-11-18"))
 
 _GENERATE = Contract(
     "command-code",
     "advisory",
     COMMAND_CODE,
     source=Source(
-        "https://github.com/CommandCodeAI/command-code/issues/754",
+        _REPORT,
         "2026-11-18",
         "takes `reasoning` parts back and refuses none that is missing",
     ),
@@ -42,5 +44,6 @@ ROW = open_host(
     owns=("command_code_generate",),
     may_seal=True,
     makes=(COMMAND_CODE_V1,),
+    source=seen("OmniRoute#10265", "2026-11-18", '"Proxy use detected. This endpoint only serves CLI."'),
     key_variables=("COMMAND_CODE_API_KEY", "COMMANDCODE_API_KEY", "CMD_API_KEY"),
 )

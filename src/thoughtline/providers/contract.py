@@ -13,6 +13,7 @@ from thoughtline.providers.dialects import Carrier, Dialect
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.refusals import RefusalTemplate
 from thoughtline.providers.setting_rules import SettingRule
+from thoughtline.providers.sources import UNVERIFIED
 from thoughtline.providers.sources import Source as Source
 from thoughtline.providers.sources import unverified as unverified
 from thoughtline.providers.tool_forms import USUAL_FORMS, ToolForms
@@ -57,6 +58,7 @@ class Sampling(Struct, frozen=True, gc=False):
     takes_both: str = ""
     hottest: float | None = None
     is_by_mode: bool = False
+    source: Source = UNVERIFIED
 
 
 class PromptCache(Struct, frozen=True, gc=False):
@@ -65,6 +67,7 @@ class PromptCache(Struct, frozen=True, gc=False):
 
     takes_marks: bool = False
     needs_marks: str = "(?!)"
+    source: Source = UNVERIFIED
 
 
 class Contract(Struct, frozen=True, gc=False):
@@ -78,10 +81,11 @@ class Contract(Struct, frozen=True, gc=False):
     who break the contract. `when_split` is the dialect of a request that asks for `reasoning_split`. `refuses_empty`:
     an empty text does not pass, not even for a turn that had no reasoning. `refuses_unsigned`: nor does thinking that
     nobody signed. `binds_prefix`: reasoning is good behind the prefix that it was made behind, `binds_chain`: and
-    behind the same thinking block; `binds_silently`: it is dropped elsewhere, and not refused. `unread` are models
+    behind the same thinking block; `binds_silently`: it is dropped elsewhere, and not refused. `accounts_differ` is a
+    pattern of models that refuse it to newer accounts alone, and read it for older ones. `unread` are models
     whose reasoning it does not read. `insists`: it has refused a turn that was as its model had made it.
-    nobody signed. `forces_any` is a pattern of models that can be made to call some tool while they think,
-    `thinks_if_asked` of models that can think and don't unless a request asks for it.
+    `forces_any` is a pattern of models that can be made to call some tool while they think, `thinks_if_asked` of models
+    that can think and don't unless a request asks for it.
 
     What refusals taught: `settings` are rules for settings, `mends` what a conversation is to be without
     (`formats/mending.py`). `switches` are the members that switch thinking here, none: any that are known; `ignored`
@@ -103,6 +107,7 @@ class Contract(Struct, frozen=True, gc=False):
     binds_silently: bool = False
     binds_chain: bool = False
     binds_model: bool = False
+    accounts_differ: str = "(?!)"
     unread: str = ""
     insists: bool = False
     follows_answers: bool = False

@@ -1,21 +1,27 @@
 """GitHub Copilot: text and an opaque half beside it, of models that others make."""
 
 from thoughtline.providers import anthropic
-from thoughtline.providers.contract import Contract, unverified
+from thoughtline.providers.contract import Contract
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import NO_KNOB
 from thoughtline.providers.row import Door, ModelRow, ProviderRow, RelayedMaker
 from thoughtline.providers.sources import seen
 from thoughtline.values.items import COPILOT_V1
 
-COPILOT = Dialect("copilot", "reasoning_text", COPILOT_V1, call_ids="short")
+_CLIENT = seen(
+    "vscode-copilot-chat, copilotChatEndpoint.ts",
+    "2026-11-16",
+    "VS Code's client: reasoning_text and reasoning_opaque go back on the last tool turn",
+)
+
+COPILOT = Dialect("copilot", "reasoning_text", COPILOT_V1, call_ids="short", source=_CLIENT)
 
 _CHAT = Contract(
     "copilot",
     "authenticity",
     COPILOT,
     takes="own",
-    source=unverified("VS Code's client: reasoning_text and reasoning_opaque go back on the last tool turn"),
+    source=_CLIENT,
     thinks_by_default=True,
     binds_model=True,
     knobs=(NO_KNOB,),
@@ -35,6 +41,7 @@ ROW = ProviderRow(
     makes=(COPILOT_V1,),
     relays=RelayedMaker(maker="anthropic", codes=frozenset({"invalid_request_body"})),
     responses_tools=None,
+    source=seen("vscode-copilot-chat", "2026-11-16", "its address and formats"),
     doors=(
         Door(
             comes_in="openai_chat",

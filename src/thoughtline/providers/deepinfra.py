@@ -1,6 +1,7 @@
 """DeepInfra: open models of others."""
 
 from thoughtline.providers.shared import open_host
+from thoughtline.providers.sources import OWN_PAGES
 
 ROW = open_host(
     "deepinfra",
@@ -9,4 +10,5 @@ ROW = open_host(
     formats=("openai_chat", "anthropic_messages"),
     key_variables=("DEEPINFRA_API_KEY", "DEEPINFRA_TOKEN"),
     bases={"anthropic_messages": "https://api.deepinfra.com/anthropic"},
+    source=OWN_PAGES,
 )

@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from thoughtline.providers.sources import UNVERIFIED, Source
+from thoughtline.providers.sources import UNVERIFIED, Source, seen, unverified
 from thoughtline.values.items import UNKNOWN_FORMAT, ReasoningFormat
 
 Carrier = Literal[
@@ -47,8 +47,32 @@ class Dialect(Struct, frozen=True):
 
 
 # Those that no provider has for itself.
-REASONING_CONTENT = Dialect("reasoning_content", "reasoning_content")
-REASONING = Dialect("reasoning", "reasoning")
-REASONING_DETAILS = Dialect("reasoning_details", "reasoning_details", call_ids="short")
-THINK_TAGS = Dialect("think_tags", "think_tags")
-NO_REASONING = Dialect("none", "none", call_ids="short")
+REASONING_CONTENT = Dialect(
+    "reasoning_content",
+    "reasoning_content",
+    source=seen("https://docs.fireworks.ai/guides/reasoning", "2026-11-16", "also SiliconFlow, DeepInfra, llama.cpp"),
+)
+REASONING = Dialect(
+    "reasoning",
+    "reasoning",
+    source=seen(
+        "https://inference-docs.cerebras.ai/capabilities/reasoning", "2026-11-16", "also Groq, Together, vLLM, Ollama"
+    ),
+)
+REASONING_DETAILS = Dialect(
+    "reasoning_details",
+    "reasoning_details",
+    call_ids="short",
+    source=seen("https://openrouter.ai/docs/use-cases/reasoning-tokens", "2026-11-16", "and its SDK's schema"),
+)
+THINK_TAGS = Dialect(
+    "think_tags",
+    "think_tags",
+    source=seen("https://inference-docs.cerebras.ai/capabilities/reasoning", "2026-11-16", "GLM at Cerebras"),
+)
+NO_REASONING = Dialect(
+    "none",
+    "none",
+    call_ids="short",
+    source=unverified("Chat Completions knows no reasoning in messages; ids of calls are short there"),
+)

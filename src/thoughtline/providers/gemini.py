@@ -7,20 +7,24 @@ from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import ALWAYS_THINKS, TO_HIGH, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import THINKING_TOKENS, ModelRow, ProviderRow
+from thoughtline.providers.sources import seen
 from thoughtline.providers.tool_forms import LETTER_FIRST, ToolForms
 from thoughtline.values.items import GOOGLE_GEMINI_V1, GOOGLE_INTERACTIONS_V1
 from thoughtline.values.options import ALL_TOOLS, FUNCTIONS_ONLY, Effort
 
-GEMINI = Dialect("gemini", "native", GOOGLE_GEMINI_V1)
-INTERACTIONS = Dialect("gemini_interactions", "native", GOOGLE_INTERACTIONS_V1)
-GOOGLE_CHAT = Dialect("google_chat", "google_extra", GOOGLE_GEMINI_V1)
+_PAGE = "https://ai.google.dev/gemini-api/docs/thought-signatures"
+_STEPS = seen(
+    "ai.google.dev, Interactions API",
+    "2026-11-16",
+    "without state, a thought goes back before the call that it led to; no refusal is known",
+)
+
+GEMINI = Dialect("gemini", "native", GOOGLE_GEMINI_V1, source=seen(_PAGE, "2026-11-16", "`thoughtSignature` of parts"))
+INTERACTIONS = Dialect("gemini_interactions", "native", GOOGLE_INTERACTIONS_V1, source=_STEPS)
+GOOGLE_CHAT = Dialect("google_chat", "google_extra", GOOGLE_GEMINI_V1, source=seen(_PAGE, "2026-11-16"))
 
 MODELS_2 = r"gemini-[12]\b|gemini-(1|2)\.|gemini-(pro|ultra)$"
 
-_PAGE = "https://ai.google.dev/gemini-api/docs/thought-signatures"
-
-# continue#8785, gemini-cli#13467, Antigravity-Manager PR#3342, 9router#301, inspect_ai#2838 (Vertex). That `position`
-# and the number of the content block count from 1 fits every sample; no page says it. 2026-11.
 _MISSING = "Function call is missing a ~<field:thought_signature>~ in functionCall parts"
 _MISSING_AT = says(
     "missing",
@@ -30,6 +34,7 @@ _MISSING_AT = says(
     "refer to https://ai.google.dev/gemini-api/docs/thought-signatures for more details.",
     scope="first_call_of_step",
     also=("misplaced",),
+    source=seen("continue#8785", "2026-11", "that `position` counts from 1 fits every sample; no page says it"),
 )
 _CORRUPTED = says(
     "foreign",
@@ -38,34 +43,40 @@ _CORRUPTED = says(
     r"(?:(?:Corrupted|Invalid) [Tt]hought[ _]signature\b|Thought signature is not valid)>",
     field="thought_signature",
     also=("truncated", "altered"),
+    source=seen("gemini-cli#13467, Antigravity-Manager PR#3342, 9router#301", "2026-11"),
 )
 _UNABLE = "<(?:Unable to submit request because )?>"
 _REFUSALS = (
     _MISSING_AT,
-    says("missing", "restore", _MISSING, scope="first_call_of_step"),
+    says("missing", "restore", _MISSING, scope="first_call_of_step", source=seen("continue#8785", "2026-11")),
     says(
         "missing",
         "restore",
         _UNABLE
         + "<[Ff]unction> call {name} in the `{position}.` content block is missing a `<field:thought_signature>",
         scope="first_call_of_step",
+        source=seen(_PAGE, "2026-11-16", "its second wording; inspect_ai#2838 has it of Vertex"),
     ),
     _CORRUPTED,
     says(
         "forbidden",
         "drop_member",
         r"<(?:Invalid JSON payload received\. )?>Unknown name <\\?\">{member}<\\?\"> at '{element}': Cannot find field",
+        source=unverified("how Google refuses a member that its schema does not have"),
     ),
     says(
         "thinking-unsupported",
         "stop_asking",
         f"{_UNABLE}<[Tt]hinking> is not <supported|enabled> <for|by|on> ",
         field="thinkingConfig",
+        source=unverified("models that never think"),
     ),
 )
 
 _NEVER_THOUGHT = Knob(r"gemini-(1(?!\d)|2\.0|2-0)", "no_knob")
 _EFFORTS: tuple[Effort, ...] = ("minimal", "low", "medium", "high")
+
+_MINIMAL = seen("measured by users", "2026-09", "`minimal` is refused from 3.7 Flash on, and taken by Flash-Lite")
 
 NATIVE = Contract(
     "gemini",
@@ -82,9 +93,8 @@ NATIVE = Contract(
     tools=ALL_TOOLS,
     knobs=(
         _NEVER_THOUGHT,
-        # `minimal` is refused from 3.7 Flash on, and taken by Flash-Lite (measured by users, 2026-09).
-        Knob(r"lite|gemini-3(\.[0-6])?-flash", "gemini_level", _EFFORTS, can_be_off=False),
-        Knob("flash", "gemini_level", TO_HIGH, can_be_off=False),
+        Knob(r"lite|gemini-3(\.[0-6])?-flash", "gemini_level", _EFFORTS, can_be_off=False, source=_MINIMAL),
+        Knob("flash", "gemini_level", TO_HIGH, can_be_off=False, source=_MINIMAL),
         Knob("", "gemini_level", ("low", "high"), can_be_off=False),
     ),
     answers=(_MISSING_AT, _CORRUPTED),
@@ -119,7 +129,7 @@ _INTERACTIONS = replace(
     name="gemini-interactions",
     dialect=INTERACTIONS,
     scope="calls_after_user",
-    source=unverified("Interactions without state: a thought goes back before the call it led to; no refusal is known"),
+    source=_STEPS,
     ladder=(),
     format="gemini_interactions",
     knobs=(ALWAYS_THINKS,),
@@ -128,9 +138,15 @@ _INTERACTIONS = replace(
 _INTERACTIONS_2 = replace(_INTERACTIONS, name="gemini-2.5-interactions", kind="advisory", scope="nowhere")
 _CHAT_2 = replace(_CHAT, kind="advisory", scope="nowhere", ladder=())
 
-# "Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or contain underscores, dots and dashes, with a
-# maximum length of 64" (wonderwhy-er/DesktopCommanderMCP#79); Claude on Vertex takes no dots. 2026-11.
-GOOGLE_FORMS = ToolForms(names=LETTER_FIRST)
+GOOGLE_FORMS = ToolForms(
+    names=LETTER_FIRST,
+    source=seen(
+        "wonderwhy-er/DesktopCommanderMCP#79",
+        "2026-11",
+        '"Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or contain underscores, dots and dashes, '
+        'with a maximum length of 64"; Claude on Vertex takes no dots',
+    ),
+)
 
 ROW = ProviderRow(
     name="gemini",
@@ -152,6 +168,7 @@ ROW = ProviderRow(
             models=MODELS_2,
             contracts=(NATIVE_2, _CHAT_2, _INTERACTIONS_2),
             elsewhere=(_INTERACTIONS_2,),
+            source=seen(_PAGE, "2026-11-16", "not validated before Gemini 3; a name without a number is an older one"),
         ),
         ModelRow(
             contracts=(NATIVE, _CHAT, _INTERACTIONS),
@@ -160,8 +177,12 @@ ROW = ProviderRow(
     ),
     wants_back="always",
     wanted_models="gemini|google/",
-    # Gemini 3 and later take a level; a name without a number may be either, and both take a budget.
-    # https://ai.google.dev/gemini-api/docs/thinking (2026-11)
+    source=seen(
+        "https://ai.google.dev/gemini-api/docs",
+        "2026-11",
+        "its address and formats; Gemini 3 and later take a level, and a name without a number may be either: both "
+        "take a budget",
+    ),
     asks=(
         (r"gemini-([3-9]|[1-9]\d)", {"thinkingLevel": "high"}),
         ("", {"thinkingBudget": THINKING_TOKENS}),

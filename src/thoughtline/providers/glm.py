@@ -8,21 +8,27 @@ from thoughtline.providers.sources import seen
 from thoughtline.providers.tool_forms import ToolForms
 from thoughtline.values.items import GLM_V1
 
-GLM = Dialect("glm", "reasoning_content", GLM_V1)
+_PAGE = "https://docs.z.ai/guides/capabilities/thinking-mode"
+
+GLM = Dialect("glm", "reasoning_content", GLM_V1, source=seen(_PAGE, "2026-11-16"))
 
 _KEEPS: tuple[Setting, ...] = ((("thinking", "clear_thinking"), False),)
 _CHAT = Contract(
     "glm",
     "advisory",
     GLM,
-    source=Source(
-        "https://docs.z.ai/guides/capabilities/thinking-mode", "2026-11-16", "return it unmodified; unenforced"
-    ),
+    source=Source(_PAGE, "2026-11-16", "return it unmodified; unenforced"),
     thinks_by_default=True,
     knobs=(
-        # https://docs.z.ai/guides/capabilities/thinking, 2026-11: from 5.3 on thinking can't be off.
         Knob(
-            r"glm-(5\.([3-9]|\d\d)|[6-9]|\d\d)", "thinking_type", ("low", "high", "max"), can_be_off=False, keeps=_KEEPS
+            r"glm-(5\.([3-9]|\d\d)|[6-9]|\d\d)",
+            "thinking_type",
+            ("low", "high", "max"),
+            can_be_off=False,
+            keeps=_KEEPS,
+            source=seen(
+                "https://docs.z.ai/guides/capabilities/thinking", "2026-11", "from 5.3 on thinking can't be off"
+            ),
         ),
         Knob(r"glm-5\.2", "thinking_type", EVERY_EFFORT, keeps=_KEEPS),
         Knob("", "thinking_type", keeps=_KEEPS),
@@ -36,8 +42,11 @@ ROW = ProviderRow(
     hosts=r"(bigmodel\.cn|z\.ai)$",
     models="glm",
     base_url="https://api.z.ai/api/paas/v4",
-    # https://docs.z.ai/guides/vlm: pictures are for the models whose names end in V. 2026-11.
-    tool_forms=ToolForms(sees=r"glm-\d+(\.\d+)?v"),
+    source=seen("https://docs.z.ai", "2026-11", "its address and formats"),
+    tool_forms=ToolForms(
+        sees=r"glm-\d+(\.\d+)?v",
+        source=seen("https://docs.z.ai/guides/vlm", "2026-11", "pictures are for models whose names end in V"),
+    ),
     formats=("openai_chat", "anthropic_messages"),
     bases={"anthropic_messages": "https://api.z.ai/api/anthropic"},
     rules="own",

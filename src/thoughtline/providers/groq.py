@@ -2,6 +2,7 @@
 
 from thoughtline.providers.row import ModelRow, ProviderRow
 from thoughtline.providers.shared import FIELD_CONTRACT, UNSUPPORTED_FIELD, UNSUPPORTED_MEMBER
+from thoughtline.providers.sources import OWN_PAGES
 
 ROW = ProviderRow(
     name="groq",
@@ -12,5 +13,6 @@ ROW = ProviderRow(
     rules="own",
     rows=(ModelRow(contracts=(FIELD_CONTRACT,)),),
     wants_back="never",
+    source=OWN_PAGES,
     refusals=(UNSUPPORTED_FIELD, UNSUPPORTED_MEMBER),
 )

@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from thoughtline.providers.sources import UNVERIFIED, Source
 from thoughtline.values.options import EFFORTS, Effort
 
 Style = Literal[
@@ -43,6 +44,7 @@ class Knob(Struct, frozen=True, gc=False):
 
     `efforts` are the words the model knows; `budgets` the bounds of a budget; `keeps` the member that has earlier
     thinking used at all, where a model wants to be told. `modes` are those that a Claude takes; none: nobody knows.
+    Without a `source` of its own it rests on that of its contract.
     """
 
     models: str
@@ -52,10 +54,21 @@ class Knob(Struct, frozen=True, gc=False):
     budgets: tuple[int, int] = (1, 1_000_000)
     keeps: tuple[Setting, ...] = ()
     modes: tuple[ThinkingMode, ...] = ()
+    source: Source = UNVERIFIED
 
     def is_for(self, model: str) -> bool:
         return re.search(self.models, model) is not None
 
+
+TEMPLATE_SWITCHES = (
+    ("preserve_reasoning", "true"),  # llama.cpp's own word for all of them
+    ("preserve_thinking", "true"),  # Qwen 3.6 and newer
+    ("clear_thinking", "false"),  # GLM 4.7
+    ("truncate_history_thinking", "false"),  # Nemotron 3
+    ("drop_thinking", "false"),  # DeepSeek V4
+    ("preserved_thinking", "true"),  # Hy3
+)
+"""Switches that have a chat template read the reasoning of all turns (llama.cpp `models/templates`, 2026-08-22)."""
 
 NO_KNOB = Knob("", "no_knob")
 ALWAYS_THINKS = Knob("", "no_knob", can_be_off=False)

@@ -1,6 +1,7 @@
 """llama.cpp: a server of one's own, which hands `reasoning_content` to the model's template."""
 
 from thoughtline.providers.shared import open_host
+from thoughtline.providers.sources import seen
 
 ROW = open_host(
     "llamacpp",
@@ -11,4 +12,5 @@ ROW = open_host(
     wants_back="by model",
     is_lenient=False,
     template_at="apply-template",
+    source=seen("ggml-org/llama.cpp, tools/server", "2026-11", "its address and formats, and `/apply-template`"),
 )

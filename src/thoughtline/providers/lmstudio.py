@@ -1,6 +1,7 @@
 """LM Studio: a server of one's own."""
 
 from thoughtline.providers.shared import open_host
+from thoughtline.providers.sources import seen
 
 ROW = open_host(
     "lmstudio",
@@ -9,4 +10,5 @@ ROW = open_host(
     formats=("openai_chat", "openai_responses", "anthropic_messages"),
     wants_back="by model",
     is_lenient=False,
+    source=seen("https://lmstudio.ai/docs", "2026-11", "its address and formats"),
 )

@@ -2,22 +2,28 @@
 
 from msgspec.structs import replace
 
-from thoughtline.providers.contract import Contract, unverified
+from thoughtline.providers.contract import Contract
 from thoughtline.providers.dialects import NO_REASONING, Dialect
-from thoughtline.providers.knobs import TO_HIGH, Knob
+from thoughtline.providers.knobs import ALWAYS_THINKS, TO_HIGH, Knob
 from thoughtline.providers.row import Door, ModelRow, ProviderRow
 from thoughtline.providers.sources import seen
 from thoughtline.values.items import META_RESPONSES_V1
 
-META_RESPONSES = Dialect("meta_responses", "native", META_RESPONSES_V1)
-META_ANTHROPIC = Dialect("meta_anthropic", "native", META_RESPONSES_V1)
+_USERS = "reports of users"
+
+META_RESPONSES = Dialect(
+    "meta_responses", "native", META_RESPONSES_V1, source=seen(_USERS, "2026-09", "ciphertext with store:false")
+)
+META_ANTHROPIC = Dialect(
+    "meta_anthropic", "native", META_RESPONSES_V1, source=seen(_USERS, "2026-09", "redacted_thinking")
+)
 
 _RESPONSES = Contract(
     "meta-responses",
     "authenticity",
     META_RESPONSES,
     takes="own",
-    source=unverified("Muse Spark always reasons, and forces no tool; ciphertext with store:false (users, 2026-09)"),
+    source=seen(_USERS, "2026-09", "Muse Spark always reasons, and forces no tool; ciphertext with store:false"),
     thinks_by_default=True,
     only_when_thinking=False,
     format="openai_responses",
@@ -28,9 +34,9 @@ _MESSAGES = replace(
     _RESPONSES,
     name="meta-anthropic",
     dialect=META_ANTHROPIC,
-    source=unverified("the same in Anthropic's format: redacted_thinking"),
+    source=seen(_USERS, "2026-09", "the same in Anthropic's format: redacted_thinking"),
     format="anthropic_messages",
-    knobs=(),
+    knobs=(ALWAYS_THINKS,),
 )
 _CHAT = replace(
     _RESPONSES,
@@ -38,7 +44,7 @@ _CHAT = replace(
     kind="advisory",
     dialect=NO_REASONING,
     takes="nothing",
-    source=unverified("the same in Chat Completions: nothing comes, nothing goes back"),
+    source=seen(_USERS, "2026-09", "the same in Chat Completions: nothing comes, nothing goes back"),
     format="openai_chat",
     knobs=(Knob("", "reasoning_effort", TO_HIGH, can_be_off=False),),
 )
@@ -58,8 +64,9 @@ ROW = ProviderRow(
             goes_up="openai_responses",
             models="muse-",
             needs="tools",
-            source=seen("reports of users", "2026-09", "chat can't carry its reasoning"),
+            source=seen(_USERS, "2026-09", "chat can't carry its reasoning"),
         ),
     ),
     example_model="muse-spark",
+    source=seen(_USERS, "2026-09", "its address and formats"),
 )

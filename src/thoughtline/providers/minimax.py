@@ -2,26 +2,41 @@
 
 from msgspec.structs import replace
 
-from thoughtline.providers.contract import Contract, unverified
+from thoughtline.providers.contract import Contract
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import ALWAYS_THINKS, Knob
 from thoughtline.providers.row import Door, FailureCodes, ModelRow, ProviderRow
-from thoughtline.providers.sources import seen
+from thoughtline.providers.sources import OWN_PAGES, seen
 from thoughtline.values.items import MINIMAX_RESPONSE_V1
 
-MINIMAX_TAGS = Dialect("minimax_tags", "think_tags", MINIMAX_RESPONSE_V1)
-MINIMAX_SPLIT = Dialect("minimax_split", "reasoning_details", MINIMAX_RESPONSE_V1)
-MINIMAX_ANTHROPIC = Dialect("minimax_anthropic", "native", MINIMAX_RESPONSE_V1)
+_COMPATIBLE = seen("platform.minimax.io, OpenAI API compatible", "2026-11-16", "`reasoning_split` moves it")
+
+MINIMAX_TAGS = Dialect("minimax_tags", "think_tags", MINIMAX_RESPONSE_V1, source=_COMPATIBLE)
+MINIMAX_SPLIT = Dialect("minimax_split", "reasoning_details", MINIMAX_RESPONSE_V1, source=_COMPATIBLE)
+MINIMAX_ANTHROPIC = Dialect(
+    "minimax_anthropic",
+    "native",
+    MINIMAX_RESPONSE_V1,
+    source=seen("platform.minimax.io, Anthropic API compatible", "2026-11-16", "`thinking` blocks"),
+)
 
 _CHAT = Contract(
     "minimax",
     "advisory",
     MINIMAX_TAGS,
-    source=unverified("M2 Tool Use & Interleaved Thinking: append the whole message; nothing is enforced"),
+    source=seen(
+        "platform.minimax.io, M2 Tool Use & Interleaved Thinking",
+        "2026-11-16",
+        "append the whole message; nothing is enforced",
+    ),
     thinks_by_default=True,
     knobs=(
-        # M3.1 refuses `disabled` (openclaw, 2026-10).
-        Knob(r"m(3\.[1-9]|[4-9]|\d\d)", "thinking_adaptive", can_be_off=False),
+        Knob(
+            r"m(3\.[1-9]|[4-9]|\d\d)",
+            "thinking_adaptive",
+            can_be_off=False,
+            source=seen("openclaw", "2026-10", "M3.1 refuses `disabled`"),
+        ),
         Knob(r"m3", "thinking_adaptive"),
         ALWAYS_THINKS,
     ),
@@ -31,12 +46,11 @@ _MESSAGES = replace(
     _CHAT,
     name="minimax-anthropic",
     dialect=MINIMAX_ANTHROPIC,
-    source=unverified("the same in Anthropic's format"),
+    source=seen("platform.minimax.io, M2 Tool Use & Interleaved Thinking", "2026-11-16", "the whole list of blocks"),
     format="anthropic_messages",
     when_split=None,
 )
 
-# It answers 200 and says there what is wrong (its error codes, 2026-11).
 _FAILURE_CODES = FailureCodes(
     holder="base_resp",
     member="status_code",
@@ -46,6 +60,7 @@ _FAILURE_CODES = FailureCodes(
         **dict.fromkeys((1002, 1039, 1041), "busy"),
         **dict.fromkeys((1004, 1008), "key_rejected"),
     },
+    source=seen("platform.minimax.io, Error codes", "2026-11", "it answers 200 and says there what is wrong"),
 )
 
 ROW = ProviderRow(
@@ -53,10 +68,18 @@ ROW = ProviderRow(
     hosts=r"(minimax(i)?\.(chat|io|com))$",
     models="minimax|abab",
     base_url="https://api.minimax.io/v1",
+    source=OWN_PAGES,
     formats=("openai_chat", "anthropic_messages"),
     bases={"anthropic_messages": "https://api.minimax.io/anthropic"},
     rules="own",
-    rows=(ModelRow(contracts=(_CHAT, _MESSAGES)),),
+    rows=(
+        ModelRow(
+            models=r"m3(?![.\d])",
+            contracts=(_CHAT, replace(_MESSAGES, thinks_by_default=False)),
+            source=seen("openclaw", "2026-11", "M3 thinks by default in Chat Completions, and not in Messages"),
+        ),
+        ModelRow(contracts=(_CHAT, _MESSAGES)),
+    ),
     doors=(
         Door(
             comes_in="anthropic_messages",

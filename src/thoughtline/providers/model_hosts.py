@@ -1,14 +1,17 @@
 """Hosts that serve models of others in Chat Completions, of which only address and field are known.
 
-Addresses and the member for reasoning are those of models.dev, of 2026-07-02, unless a row says otherwise. Where it
-names no member, the host's answers say which it is. No host is known to demand reasoning by itself.
+Where no member for reasoning is known, the host's answers say which it is. No host is known to demand reasoning by
+itself.
 """
 
 from __future__ import annotations
 
 from thoughtline.providers.shared import open_host
+from thoughtline.providers.sources import seen, unverified
 
-# docs of Ark, 2026-11.
+_LISTED = seen("https://models.dev", "2026-07-02", "its address")
+_ARK = seen("the documentation of Ark", "2026-11", "its address and formats")
+
 VOLCENGINE = open_host(
     "volcengine",
     r"(volces|bytepluses)\.com$",
@@ -16,6 +19,7 @@ VOLCENGINE = open_host(
     formats=("openai_chat",),
     aliases=("ark", "doubao"),
     key_variables=("ARK_API_KEY",),
+    source=_ARK,
 )
 # At the same host; the plan has keys of its own, and Messages besides.
 VOLCENGINE_CODING = open_host(
@@ -26,6 +30,7 @@ VOLCENGINE_CODING = open_host(
     bases={"anthropic_messages": "https://ark.cn-beijing.volces.com/api/coding"},
     aliases=("ark-coding",),
     key_variables=("ARK_API_KEY",),
+    source=_ARK,
 )
 TENCENT = open_host(
     "tencent",
@@ -33,6 +38,7 @@ TENCENT = open_host(
     "https://tokenhub.tencentmaas.com/v1",
     formats=("openai_chat",),
     aliases=("tokenhub", "hunyuan"),
+    source=_LISTED,
 )
 QIANFAN = open_host(
     "qianfan",
@@ -40,22 +46,37 @@ QIANFAN = open_host(
     "https://qianfan.baidubce.com/v2",
     formats=("openai_chat",),
     aliases=("baidu",),
+    source=seen("reports of users", "2026-11-18", "its address"),
 )
-STEPFUN = open_host("stepfun", r"stepfun\.(com|ai)$", "https://api.stepfun.com/v1", formats=("openai_chat",))
+STEPFUN = open_host(
+    "stepfun",
+    r"stepfun\.(com|ai)$",
+    "https://api.stepfun.com/v1",
+    formats=("openai_chat",),
+    source=_LISTED,
+)
 LONGCAT = open_host(
     "longcat",
     r"longcat\.chat$",
     "https://api.longcat.chat/openai/v1",
     formats=("openai_chat", "anthropic_messages"),
     bases={"anthropic_messages": "https://api.longcat.chat/anthropic"},
+    source=seen("reports of users", "2026-11-18", "its addresses and formats"),
 )
-NVIDIA = open_host("nvidia", r"nvidia\.com$", "https://integrate.api.nvidia.com/v1", formats=("openai_chat",))
+NVIDIA = open_host(
+    "nvidia",
+    r"nvidia\.com$",
+    "https://integrate.api.nvidia.com/v1",
+    formats=("openai_chat",),
+    source=_LISTED,
+)
 HUGGINGFACE = open_host(
     "huggingface",
     r"huggingface\.co$",
     "https://router.huggingface.co/v1",
     formats=("openai_chat",),
     key_variables=("HF_TOKEN",),
+    source=_LISTED,
 )
 CLOUDFLARE = open_host(
     "cloudflare",
@@ -64,19 +85,51 @@ CLOUDFLARE = open_host(
     formats=("openai_chat",),
     aliases=("workers-ai",),
     key_variables=("CLOUDFLARE_API_TOKEN",),
+    source=unverified("its addresses, as its gateway relays to others"),
 )
-NOVITA = open_host("novita", r"novita\.ai$", "https://api.novita.ai/openai", formats=("openai_chat",))
-CHUTES = open_host("chutes", r"chutes\.ai$", "https://llm.chutes.ai/v1", formats=("openai_chat",))
-BASETEN = open_host("baseten", r"baseten\.co$", "https://inference.baseten.co/v1", formats=("openai_chat",))
+NOVITA = open_host(
+    "novita",
+    r"novita\.ai$",
+    "https://api.novita.ai/openai",
+    formats=("openai_chat",),
+    source=_LISTED,
+)
+CHUTES = open_host(
+    "chutes",
+    r"chutes\.ai$",
+    "https://llm.chutes.ai/v1",
+    formats=("openai_chat",),
+    source=_LISTED,
+)
+BASETEN = open_host(
+    "baseten",
+    r"baseten\.co$",
+    "https://inference.baseten.co/v1",
+    formats=("openai_chat",),
+    source=_LISTED,
+)
 GITHUB_MODELS = open_host(
     "github-models",
     r"models\.github\.ai$",
     "https://models.github.ai/inference",
     formats=("openai_chat",),
     key_variables=("GITHUB_TOKEN",),
+    source=_LISTED,
 )
-POE = open_host("poe", r"poe\.com$", "https://api.poe.com/v1", formats=("openai_chat",))
-LLMGATEWAY = open_host("llmgateway", r"llmgateway\.io$", "https://api.llmgateway.io/v1", formats=("openai_chat",))
+POE = open_host(
+    "poe",
+    r"poe\.com$",
+    "https://api.poe.com/v1",
+    formats=("openai_chat",),
+    source=_LISTED,
+)
+LLMGATEWAY = open_host(
+    "llmgateway",
+    r"llmgateway\.io$",
+    "https://api.llmgateway.io/v1",
+    formats=("openai_chat",),
+    source=_LISTED,
+)
 
 ROWS = (
     *(VOLCENGINE_CODING, VOLCENGINE, TENCENT, QIANFAN, STEPFUN, LONGCAT, NVIDIA, HUGGINGFACE, CLOUDFLARE),

@@ -5,16 +5,19 @@ from thoughtline.providers.dialects import REASONING, Dialect
 from thoughtline.providers.knobs import TO_HIGH, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.providers.sources import seen
 from thoughtline.providers.tool_forms import ToolForms
 
-OLLAMA = Dialect("ollama", "native")
-OLLAMA_TAGS = Dialect("ollama_tags", "think_tags")
+_PAGE = "https://ollama.com/blog/thinking"
+
+OLLAMA = Dialect("ollama", "native", source=seen(_PAGE, "2026-11-16"))
+OLLAMA_TAGS = Dialect("ollama_tags", "think_tags", source=seen(_PAGE, "2026-11-16", "of models that it does not know"))
 
 _NATIVE = Contract(
     "ollama",
     "advisory",
     OLLAMA,
-    source=Source("https://ollama.com/blog/thinking", "2026-11-16", "thinking in and out, nothing enforced"),
+    source=Source(_PAGE, "2026-11-16", "thinking in and out, nothing enforced"),
     thinks_by_default=True,
     format="ollama_chat",
     knobs=(
@@ -28,7 +31,12 @@ ROW = ProviderRow(
     name="ollama",
     hosts=r"(?!)",
     base_url="http://127.0.0.1:11434",
-    tool_forms=ToolForms(names=r".{1,256}", has_plain_top=False),  # it checks neither names nor schemas
+    source=seen("ollama/ollama, server", "2026-11-16", "its address and formats"),
+    tool_forms=ToolForms(
+        names=r".{1,256}",
+        has_plain_top=False,
+        source=seen("ollama/ollama, server", "2026-11-16", "it checks neither names nor schemas"),
+    ),
     formats=("ollama_chat", "openai_chat", "openai_responses", "anthropic_messages"),
     auth="none",
     owns=("ollama_chat",),
@@ -43,6 +51,7 @@ ROW = ProviderRow(
             "stop_asking",
             r"<(?:registry\.\S{1,100} )?><\\?[\"'`][^\"'`\\]{1,200}\\?[\"'`]> does not support <thinking|reasoning>",
             field="think",
+            source=seen("ollama/ollama, server", "2026-11-16"),
         ),
     ),
 )

@@ -14,10 +14,10 @@ from thoughtline.providers.sources import seen
 from thoughtline.values.items import BEDROCK_OPENAI_RESPONSES_V1, OPENAI_RESPONSES_V1
 from thoughtline.values.options import ALL_TOOLS, Effort
 
-OPENAI_RESPONSES = Dialect("openai_responses", "native", OPENAI_RESPONSES_V1)
+_PAGE = "https://cookbook.openai.com/examples/responses_api/reasoning_items"
 
-# pydantic-ai's recording of a modified history, rig#751, openai-agents-js#546, bifrost#5410, sub2api#3138, experiential
-# PR#972 (a relay that loses the code), codex (`content`, `status`), openai-php#645 (Chat Completions). 2026-11.
+OPENAI_RESPONSES = Dialect("openai_responses", "native", OPENAI_RESPONSES_V1, source=seen(_PAGE, "2026-11-16"))
+
 _UNPAIRED = says(
     "unpaired",
     "unpair",
@@ -25,6 +25,7 @@ _UNPAIRED = says(
     field="id",
     scope="pairs",
     also=("misplaced",),
+    source=seen("pydantic-ai's recording of a modified history, rig#751", "2026-11"),
 )
 _NOT_FOUND = says(
     "stale-id",
@@ -33,6 +34,7 @@ _NOT_FOUND = says(
     "`store` set to true, or remove this item from your input.",
     field="id",
     statuses=(400, 404),
+    source=seen("openai-agents-js#546, bifrost#5410", "2026-11"),
 )
 _UNVERIFIED = says(
     "foreign",
@@ -40,55 +42,102 @@ _UNVERIFIED = says(
     "The encrypted content {whose}could not be verified…. Reason: Encrypted content could not be decrypted or parsed.",
     field="encrypted_content",
     also=("altered", "truncated"),
+    source=seen("bifrost#5410, sub2api#3138", "2026-11"),
 )
-_DUPLICATE = says("duplicated", "drop_item", "Duplicate item found with id ~{id}", field="id")
+_DUPLICATE = says(
+    "duplicated",
+    "drop_item",
+    "Duplicate item found with id ~{id}",
+    field="id",
+    source=seen("OpenRouter's SDK provider", "2026-11"),
+)
+_CODEX = seen("openai/codex", "2026-11", "`content` and `status` of reasoning items")
 _OF_RESPONSES = (
     _UNPAIRED,
     _NOT_FOUND,
     says(
-        "stale-id", "unpair", "Item with id '{id}' not found. Items are not persisted", field="id", statuses=(400, 404)
+        "stale-id",
+        "unpair",
+        "Item with id '{id}' not found. Items are not persisted",
+        field="id",
+        statuses=(400, 404),
+        source=seen("openai-agents-js#546, bifrost#5410", "2026-11"),
     ),
-    says("stale-id", "restore", "", field="previous_response_id", codes=frozenset({"previous_response_not_found"})),
+    says(
+        "stale-id",
+        "restore",
+        "",
+        field="previous_response_id",
+        codes=frozenset({"previous_response_not_found"}),
+        source=seen("Bamboo#64", "2026-11"),
+    ),
     says(
         "misplaced",
         "drop_item",
         "The encrypted content {whose}could not be verified. Reason: Encrypted content item_id did not match",
         field="encrypted_content",
+        source=seen("bifrost#5410", "2026-11"),
     ),
     _UNVERIFIED,
-    says("foreign", "drop_item", "", field="encrypted_content", codes=frozenset({"invalid_encrypted_content"})),
+    says(
+        "foreign",
+        "drop_item",
+        "",
+        field="encrypted_content",
+        codes=frozenset({"invalid_encrypted_content"}),
+        source=seen("sub2api#3138, experiential PR#972", "2026-11", "the second is a relay that loses the code"),
+    ),
     _DUPLICATE,
     says(
         "thinking-unsupported",
         "stop_asking",
         "Encrypted content is not supported with this model",
         field="encrypted_content",
+        source=seen("pydantic-ai#3331", "2026-11"),
     ),
     says(
         "forbidden",
         "drop_member",
         "Unknown parameter: '{input}.<field:status|content|summary|encrypted_content|reasoning_content|phase>'",
+        source=_CODEX,
     ),
     says(
         "forbidden",
         "drop_member",
         "Invalid '{input}.<field:content>': array too long. Expected an array with maximum length 0",
+        source=_CODEX,
     ),
-    says("missing", "add_filler_text", "Missing required parameter: '{input}.<field:summary>'"),
+    says(
+        "missing",
+        "add_filler_text",
+        "Missing required parameter: '{input}.<field:summary>'",
+        source=seen("sub2api#3588", "2026-11-18", "`summary` is required, and may be empty"),
+    ),
     says(
         "foreign",
         "unpair",
         "Invalid '{input}.<field:id>': <.{0,200}?>Expected an ID that begins with '<rs|fc|msg>",
+        source=unverified("how it refuses an id that it did not make"),
     ),
-    says("forbidden", "strip_field", "{input}.type `reasoning` is not a valid input item type", field="items"),
+    says(
+        "forbidden",
+        "strip_field",
+        "{input}.type `reasoning` is not a valid input item type",
+        field="items",
+        source=seen("axonhub#1657", "2026-11-18", "some models of Copilot's Responses"),
+    ),
 )
-_UNKNOWN_FIELD = says("forbidden", "strip_field", "Unknown parameter: '{message_field}'….", family="openai-chat")
+_UNKNOWN = seen("openai-php#645", "2026-11", "how it refuses a parameter that it does not know")
+_UNKNOWN_FIELD = says(
+    "forbidden", "strip_field", "Unknown parameter: '{message_field}'….", family="openai-chat", source=_UNKNOWN
+)
+_BY_SCHEMA = unverified("how some of its deployments refuse a member that their schema does not have")
 _UNEXPECTED = "Additional properties are not allowed ('%s'<(?:, '[^']{1,80}'){0,20}> w<as|ere> unexpected){on_message}"
 _OF_CHAT = (
     _UNKNOWN_FIELD,
-    says("forbidden", "strip_field", _UNEXPECTED % "{carrier}", family="openai-chat"),
-    says("forbidden", "drop_member", "Unknown parameter: '{element_member}'", family="openai-chat"),
-    says("forbidden", "drop_member", _UNEXPECTED % "{member}", family="openai-chat"),
+    says("forbidden", "strip_field", _UNEXPECTED % "{carrier}", family="openai-chat", source=_BY_SCHEMA),
+    says("forbidden", "drop_member", "Unknown parameter: '{element_member}'", family="openai-chat", source=_UNKNOWN),
+    says("forbidden", "drop_member", _UNEXPECTED % "{member}", family="openai-chat", source=_BY_SCHEMA),
 )
 
 
@@ -96,16 +145,26 @@ _TO_XHIGH: tuple[Effort, ...] = (*TO_HIGH, "xhigh")
 
 
 def _knobs(style: Style, newest: tuple[Effort, ...]) -> tuple[Knob, ...]:
-    """Efforts by generation: `max` is known in Responses alone, from GPT-5.6 on (recorded, 2026-11), and from GPT-6
-    Astra on thinking can't be off (reports of users, inspect_ai#5254, onyx#15008; 2026-09)."""
+    """Efforts by generation."""
     return (
         Knob(r"gpt-(3|4)", "no_knob"),
         Knob(r"(^|/)o\d", style, TO_HIGH, can_be_off=False),
         Knob(r"gpt-5\.1(?!\d)", style, TO_HIGH),
         Knob(r"gpt-5\.[0-5](?!\d)", style, _TO_XHIGH),
-        Knob(r"gpt-(5\.|6(?![.\d]|-astra))", style, newest),
+        Knob(
+            r"gpt-(5\.|6(?![.\d]|-astra))",
+            style,
+            newest,
+            source=seen("recorded refusals", "2026-11", "`max` is known in Responses alone, from GPT-5.6 on"),
+        ),
         Knob(r"gpt-5", style, ("minimal", *TO_HIGH), can_be_off=False),
-        Knob(r"gpt-\d", style, newest, can_be_off=False),
+        Knob(
+            r"gpt-\d",
+            style,
+            newest,
+            can_be_off=False,
+            source=seen("inspect_ai#5254, onyx#15008", "2026-09", "from GPT-6 Astra on thinking can't be off"),
+        ),
         Knob("", style, EVERY_EFFORT),
     )
 
@@ -121,7 +180,7 @@ RESPONSES = Contract(
     scope="pairs",
     takes="own",
     source=Source(
-        "https://cookbook.openai.com/examples/responses_api/reasoning_items",
+        _PAGE,
         "2026-11-16",
         "Reasoning models: items are paired by id; ciphertext is bound to item, organisation, endpoint",
     ),
@@ -159,8 +218,13 @@ CHAT = Contract(
 )
 
 NEVER_REASONS = r"(^|/)(gpt-3|gpt-4|chatgpt-4|gpt-5(\.\d)?-chat)"
-"""Models that don't reason: asked for encrypted reasoning, they refuse ("Encrypted content is not supported with this
-model"), and so they do where it is sent to them."""
+"""Models that don't reason."""
+
+UNREASONING = seen(
+    "pydantic-ai#3331",
+    "2026-11",
+    "asked for encrypted reasoning they refuse, and so they do where it is sent to them",
+)
 
 
 def unreasoning(contract: Contract) -> Contract:
@@ -202,16 +266,21 @@ ROW = ProviderRow(
             models="gpt-oss",
             contracts=(CHAT, RESPONSES),
             elsewhere=(FIELD_CONTRACT,),
+            source=seen(
+                "https://inference-docs.cerebras.ai/capabilities/reasoning", "2026-11-16", "open weights: `reasoning`"
+            ),
         ),
         ModelRow(
             models=NEVER_REASONS,
             contracts=(CHAT, unreasoning(RESPONSES)),
             elsewhere=(unreasoning(RESPONSES),),
+            source=UNREASONING,
         ),
         ModelRow(
             models=r"gpt-([6-9]|\d\d)",
             contracts=(PRESERVED, CHAT),
             elsewhere=(PRESERVED,),
+            source=unverified("the page on preserved reasoning names no models: from GPT-6 on, as far as we believe"),
         ),
         ModelRow(
             contracts=(RESPONSES, CHAT),
@@ -224,7 +293,8 @@ ROW = ProviderRow(
     counts=("openai_responses",),
     holds=("conversations",),
     doors=DOORS,
-    has_websocket=True,  # developers.openai.com, guide "WebSocket mode", read 2026-11-16
+    has_websocket=True,
+    source=seen("https://developers.openai.com", "2026-11-16", "its address and formats; guide: WebSocket mode"),
     example_model="gpt-5.1",
     refusals=(*_OF_RESPONSES, *_OF_CHAT),
 )

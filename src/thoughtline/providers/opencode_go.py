@@ -1,6 +1,7 @@
 """opencode's Go plan: open models of others, whoever serves them."""
 
 from thoughtline.providers.shared import open_host
+from thoughtline.providers.sources import seen
 
 ROW = open_host(
     "opencode-go",
@@ -11,4 +12,5 @@ ROW = open_host(
     key_variables=("OPENCODE_API_KEY",),
     may_seal=True,
     is_lenient=False,
+    source=seen("https://opencode.ai/docs", "2026-11", "its address and formats"),
 )

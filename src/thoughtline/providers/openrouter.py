@@ -8,6 +8,7 @@ from thoughtline.providers.dialects import REASONING_DETAILS
 from thoughtline.providers.knobs import REASONING_OBJECT
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import NOT_OPENAIS, SEARCHES, THINKING_TOKENS, ModelRow, ProviderRow
+from thoughtline.providers.sources import seen, unverified
 
 _CHAT = Contract(
     "openrouter",
@@ -17,9 +18,15 @@ _CHAT = Contract(
     source=Source("https://openrouter.ai/docs/use-cases/reasoning-tokens", "2026-11-16", "pass it back unmodified"),
     knobs=(REASONING_OBJECT,),
     thinks_if_asked=ASKED_MODELS,
-    # https://openrouter.ai/docs/guides/features/prompt-caching, 2026-11: `cache_control` on parts; Anthropic's models
-    # need it, most others cache by themselves.
-    cache=PromptCache(takes_marks=True, needs_marks=r"^~?anthropic/|claude"),
+    cache=PromptCache(
+        takes_marks=True,
+        needs_marks=r"^~?anthropic/|claude",
+        source=seen(
+            "https://openrouter.ai/docs/guides/features/prompt-caching",
+            "2026-11",
+            "`cache_control` on parts; Anthropic's models need it, most others cache by themselves",
+        ),
+    ),
 )
 
 ROW = ProviderRow(
@@ -34,7 +41,7 @@ ROW = ProviderRow(
     responses_tools=SEARCHES,
     example_model="deepseek/deepseek-v4-pro",
     flags=("flagged_input", "reasons"),  # with 403: about the request, not about the key
-    # MassGen#624, gptel#1190 (before Gemini's own error). 2026-11.
+    source=seen("https://openrouter.ai/docs", "2026-11", "its address and formats"),
     refusals=(
         says(
             "missing",
@@ -42,6 +49,7 @@ ROW = ProviderRow(
             "Gemini models require OpenRouter reasoning details to be preserved in each request",
             field="reasoning_details",
             scope="first_call_of_step",
+            source=seen("MassGen#624, gptel#1190", "2026-11", "before Gemini's own error"),
         ),
     ),
 )
@@ -56,5 +64,5 @@ VERCEL = replace(
     responses_tools=NOT_OPENAIS,
     example_model="",
     refusals=(),
+    source=unverified("Vercel's gateway keeps reasoning as OpenRouter does"),
 )
-"""Vercel's gateway keeps reasoning as OpenRouter does."""

@@ -4,6 +4,7 @@ from thoughtline.providers.contract import Contract, unverified
 from thoughtline.providers.dialects import NO_REASONING
 from thoughtline.providers.knobs import NO_KNOB
 from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.providers.sources import OWN_PAGES
 
 _CHAT = Contract(
     "no-reasoning",
@@ -26,4 +27,5 @@ ROW = ProviderRow(
     rules="own",
     rows=(ModelRow(contracts=(_CHAT,), elsewhere=()),),
     wants_back="never",
+    source=OWN_PAGES,
 )

@@ -53,7 +53,8 @@ THINKING_TOKENS = 8192
 class ModelRow(Struct, frozen=True, kw_only=True):
     """Models of one maker that go by the same rules.
 
-    `contracts` hold where the maker serves them, `elsewhere` where others do; None: the same.
+    `contracts` hold where the maker serves them, `elsewhere` where others do; None: the same. A row for all `models`
+    says no more than its contracts, and rests on their source.
     """
 
     models: str = ""
@@ -92,6 +93,7 @@ class FailureCodes(Struct, frozen=True, kw_only=True):
     holder: str
     member: str
     kinds: dict[int, FailureKind]
+    source: Source = UNVERIFIED
 
 
 NO_MODELS = "(?!)"

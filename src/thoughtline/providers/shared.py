@@ -9,18 +9,19 @@ from thoughtline.providers.dialects import REASONING, REASONING_CONTENT
 from thoughtline.providers.knobs import ANY_EFFORT, TO_HIGH, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.providers.sources import seen
 from thoughtline.values.errors import FailureKind
 from thoughtline.values.items import UNKNOWN_FORMAT
 from thoughtline.values.options import ALL_TOOLS
 from thoughtline.values.turns import FormatName
 
-# jan#8136: Groq tells every violation, each in its brackets. 2026-11.
 _VIOLATION = (
     r"<'messages.{index}' : for 'role:assistant' the following must be satisfied\[\(|(?='messages\.\d).{0,1500}?>"
     "'{message}' : property '%s' is unsupported…)]"
 )
-UNSUPPORTED_FIELD = says("forbidden", "strip_field", _VIOLATION % "{carrier}")
-UNSUPPORTED_MEMBER = says("forbidden", "drop_member", _VIOLATION % "{member}")
+_VIOLATIONS = seen("jan#8136", "2026-11", "Groq says every violation, each in its brackets")
+UNSUPPORTED_FIELD = says("forbidden", "strip_field", _VIOLATION % "{carrier}", source=_VIOLATIONS)
+UNSUPPORTED_MEMBER = says("forbidden", "drop_member", _VIOLATION % "{member}", source=_VIOLATIONS)
 
 CONTENT_CONTRACT = Contract(
     "reasoning-content",
@@ -52,14 +53,13 @@ UNKNOWN = Contract(
     may_seal=True,
 )
 
-# Reasonix#6173 (a relay's own check), llama.cpp's `common/chat.cpp`, sglang's `encoding_dsv32.py`, Meta's check of the
-# caller as seen through opencode zen (opencode#48741). 2026-11.
 _OTHERS = (
     says(
         "missing",
         "restore",
         "{at}assistant message with tool_calls must include `<field:reasoning_content>`",
         family="openai-chat",
+        source=seen("Reasonix#6173", "2026-11", "a relay's own check"),
     ),
     says(
         "missing",
@@ -67,12 +67,14 @@ _OTHERS = (
         "ThinkingMode: thinking, invalid message without <field:reasoning_content>/tool_calls",
         family="sglang",
         scope="calls_after_user",
+        source=seen("sglang encoding_dsv32.py", "2026-11"),
     ),
     says(
         "thinking-last",
         "add_filler_text",
         "Expected '<field:content>' or 'tool_calls' (ref: <.{0,200}?>8367 & <.{0,200}?>12279)",
         family="llama.cpp",
+        source=seen("llama.cpp common/chat.cpp", "2026-11"),
     ),
     says(
         "thinking-unsupported",
@@ -81,16 +83,17 @@ _OTHERS = (
         r"<(?! (?:effort|level|budget|summar))\b>",
         family="openai-chat",
         field="thinking",
+        source=unverified("relays, of models that never think"),
     ),
     says(
         "foreign",
         "drop_item",
         "<(?:reasoning |The )?>`<field:encrypted_content>` {whose}was not issued to this caller",
         family="meta",
+        source=seen("opencode#48741", "2026-11", "Meta's check of the caller, as seen through opencode zen"),
     ),
 )
 
-# Words that several servers and relays have.
 _FAILURES: dict[str, FailureKind] = {
     "overloaded": "overloaded",
     "engine_overloaded": "overloaded",
@@ -120,6 +123,7 @@ UNLISTED = ProviderRow(
     refusals=_OTHERS,
     failures=_FAILURES,
     key_prefixes=("nvapi-", "hf_"),
+    source=unverified("nothing is known of it; its words of failures are those of several servers and relays"),
 )
 """A host that nobody lists."""
 

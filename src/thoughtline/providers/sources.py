@@ -21,6 +21,10 @@ class Source(Struct, frozen=True, gc=False):
 UNVERIFIED = Source()
 
 
+OWN_PAGES = Source("the provider's own documentation", "2026-11", "its address and the formats that it speaks")
+"""What the address of a provider rests on, where no page has to be named: the international one of several."""
+
+
 def unverified(says: str) -> Source:
     """What is believed and was never read on a page."""
     return Source("", "", says)

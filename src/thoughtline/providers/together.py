@@ -3,6 +3,7 @@
 from thoughtline.providers.dialects import REASONING
 from thoughtline.providers.row import ModelRow
 from thoughtline.providers.shared import FIELD_CONTRACT, open_host
+from thoughtline.providers.sources import OWN_PAGES
 
 ROW = open_host(
     "together",
@@ -11,4 +12,5 @@ ROW = open_host(
     formats=("openai_chat",),
     rows=(ModelRow(contracts=(FIELD_CONTRACT,)),),
     dialect=REASONING,
+    source=OWN_PAGES,
 )

@@ -1,13 +1,14 @@
 """Which forms of tools a server takes: names, schemas, and pictures among results. A row of each provider has one.
 
 What every server takes is written for all: a schema that is an object with `properties`, arrays with `items`, no
-keywords of old drafts. OpenAI: "object schema missing properties" (github/copilot-cli#1825), "array schema missing
-items"; Anthropic: "JSON schema is invalid. It must match JSON Schema draft 2020-12" (moonrepo/moon#2396). 2026-11.
+keywords of old drafts.
 """
 
 from __future__ import annotations
 
 from msgspec import Struct
+
+from thoughtline.providers.sources import UNVERIFIED, Source, seen
 
 USUAL_NAMES = r"[a-zA-Z0-9_-]{1,64}"
 LETTER_FIRST = r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}"
@@ -27,6 +28,14 @@ class ToolForms(Struct, frozen=True, gc=False):
     has_bare_references: bool = False
     has_flags: bool = True
     sees: str = ""
+    source: Source = UNVERIFIED
 
 
-USUAL_FORMS = ToolForms()
+USUAL_FORMS = ToolForms(
+    source=seen(
+        "github/copilot-cli#1825, moonrepo/moon#2396",
+        "2026-11",
+        'OpenAI: "object schema missing properties", "array schema missing items"; Anthropic: "JSON schema is invalid. '
+        'It must match JSON Schema draft 2020-12"',
+    )
+)

@@ -3,6 +3,7 @@
 from thoughtline.providers.dialects import REASONING
 from thoughtline.providers.row import ModelRow
 from thoughtline.providers.shared import FIELD_CONTRACT, open_host
+from thoughtline.providers.sources import seen
 
 ROW = open_host(
     "vllm",
@@ -14,4 +15,5 @@ ROW = open_host(
     wants_back="by model",
     is_lenient=False,
     template_at="tokenize",
+    source=seen("https://docs.vllm.ai", "2026-11", "its address and formats, and `/tokenize`"),
 )

@@ -8,35 +8,41 @@ from thoughtline.providers.row import SEARCHES, Door, ModelRow, ProviderRow
 from thoughtline.providers.sources import seen
 from thoughtline.values.items import BEDROCK_XAI_RESPONSES_V1, XAI_RESPONSES_V1
 
-XAI_RESPONSES = Dialect("xai_responses", "native", XAI_RESPONSES_V1)
-
 _PAGE = "https://docs.x.ai/developers/model-capabilities/text/best-practices"
 
-# sub2api#4535, grok2api PR#689. 2026-11.
+XAI_RESPONSES = Dialect("xai_responses", "native", XAI_RESPONSES_V1, source=seen(_PAGE, "2026-11-16"))
+
 _UNDECIPHERED = says(
     "foreign",
     "strip_seal",
     "Could not decrypt the provided ~<field:encrypted_content>~…. Ensure the value is the unmodified encrypted_content "
     "from a previous response.",
     also=("altered", "truncated"),
+    source=seen("sub2api#4535", "2026-11"),
 )
 
-# Measured 2026-09-30: the 4.20 line, Grok 4, its fast ones and those for code refuse an effort; 4.3 has `none`.
-_NO_EFFORT = Knob(r"grok-([123]\b|4\.20|4(?!\.)|code|build)", "no_knob", can_be_off=False)
+_MEASURED = seen(
+    "measured by users",
+    "2026-09-30",
+    "the 4.20 line, Grok 4, its fast ones and those for code refuse an effort; 4.3 has `none`",
+)
+_NO_EFFORT = Knob(r"grok-([123]\b|4\.20|4(?!\.)|code|build)", "no_knob", can_be_off=False, source=_MEASURED)
 
 _RESPONSES = Contract(
     "xai-responses",
     "authenticity",
     XAI_RESPONSES,
     takes="own",
-    source=Source(_PAGE, "2026-11-16", "never required; ciphertext is verified, summary must be there"),
+    source=Source(
+        _PAGE, "2026-11-16", "never required; ciphertext is verified, summary must be there; Context compaction"
+    ),
     thinks_by_default=True,
     only_when_thinking=False,
     format="openai_responses",
-    tools=SEARCHES.having("compaction"),  # docs.x.ai, Context compaction
+    tools=SEARCHES.having("compaction"),
     knobs=(
         _NO_EFFORT,
-        Knob(r"grok-4\.3(?!\d)", "responses", (*TO_HIGH, "xhigh")),
+        Knob(r"grok-4\.3(?!\d)", "responses", (*TO_HIGH, "xhigh"), source=_MEASURED),
         Knob("", "responses", (*TO_HIGH, "xhigh"), can_be_off=False),
     ),
     answers=(_UNDECIPHERED,),
@@ -58,7 +64,6 @@ ROW = ProviderRow(
     models="grok",
     base_url="https://api.x.ai/v1",
     key_prefixes=("xai-",),
-    # Its Messages API is deprecated, and Responses carries its encrypted reasoning (docs.x.ai, Legacy & Deprecated).
     formats=("openai_responses", "openai_chat"),
     rules="own",
     rows=(
@@ -75,17 +80,24 @@ ROW = ProviderRow(
             models="grok",
             but=r"grok-(beta|vision|image|imagine|[123]\b)|non-reasoning",
             needs="tools",
-            source=seen(
-                "https://docs.x.ai/developers/model-capabilities/text/best-practices",
-                "2026-11",
-                "Chat has no field for encrypted reasoning",
-            ),
+            source=seen(_PAGE, "2026-11", "Chat has no field for encrypted reasoning"),
         ),
     ),
-    has_websocket=True,  # docs.x.ai, "WebSocket Mode", read 2026-11-16
+    has_websocket=True,
+    source=seen(
+        "https://docs.x.ai",
+        "2026-11-16",
+        "its address and formats; WebSocket Mode; its Messages API is deprecated (Legacy & Deprecated)",
+    ),
     example_model="grok-4.7",
     refusals=(
         _UNDECIPHERED,
-        says("missing", "add_filler_text", "Could not decode the compaction blob", field="summary"),
+        says(
+            "missing",
+            "add_filler_text",
+            "Could not decode the compaction blob",
+            field="summary",
+            source=seen("grok2api PR#689", "2026-11"),
+        ),
     ),
 )

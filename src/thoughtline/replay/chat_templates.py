@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 from thoughtline.formats.json_text import plain_value
 from thoughtline.providers import Contract
 from thoughtline.providers.contract import Unread, after_last_user, has_calls
+from thoughtline.providers.knobs import TEMPLATE_SWITCHES
 from thoughtline.providers.row import TemplateAt
 from thoughtline.providers.setting_rules import SettingRule
 from thoughtline.values.outcome import TurnNote
@@ -25,16 +26,6 @@ _CALL = {"id": "call_1", "type": "function", "function": {"name": "compare", "ar
 _CALLING: dict[str, Any] = {"role": "assistant", "content": "", "tool_calls": [_CALL]}
 _RESULT = {"role": "tool", "tool_call_id": "call_1", "content": "9"}
 _ANSWER: dict[str, Any] = {"role": "assistant", "content": "Nine."}
-
-_KEEPING = (
-    ("preserve_reasoning", "true"),  # llama.cpp's own word for all of them
-    ("preserve_thinking", "true"),  # Qwen 3.6 and newer
-    ("clear_thinking", "false"),  # GLM 4.7
-    ("truncate_history_thinking", "false"),  # Nemotron 3
-    ("drop_thinking", "false"),  # DeepSeek V4
-    ("preserved_thinking", "true"),  # Hy3
-)
-"""Switches that have a template read the reasoning of all turns (llama.cpp `models/templates`, 2026-08-22)."""
 
 
 class Question(NamedTuple):
@@ -87,7 +78,7 @@ class _Probe(NamedTuple):
 
     def switch(self) -> Generator[Question, bytes, SettingRule | None]:
         """The first switch that has earlier reasoning read."""
-        for name, value in _KEEPING:
+        for name, value in TEMPLATE_SWITCHES:
             plain = yield from self.is_read([_USER, _ANSWER, _USER], (name, value))
             called = (
                 (yield from self.is_read([_USER, _CALLING, _RESULT, _ANSWER, _USER], (name, value))) if plain else 0

@@ -351,13 +351,9 @@ def bound_prefix_changed(case: Case) -> Iterator[Finding]:
             remedy = "drop this block and every later one"
             why = "something before it was changed"
             found = case.find("bound-prefix-changed", step.positions[0], why, remedy, item=0)
-            if behaviour != "error" and re.search(_ACCOUNTS_DIFFER, case.issuer.model.lower()):
-                found = replace(found, message=f"{why}: accounts made since 2026-08-31 refuse it", answer="", status=0)
+            if behaviour != "error" and re.search(case.contract.accounts_differ, case.issuer.model.lower()):
+                found = replace(found, message=f"{why}: newer accounts are refused it", answer="", status=0)
             yield found
-
-
-_ACCOUNTS_DIFFER = r"fable-5-1|(opus|sonnet|haiku)-5-5"
-"""On these, accounts made before 2026-08-31 read such a block (recorded, 2026-10); later models check every account."""
 
 
 def setting(case: Case) -> Iterator[Finding]:

@@ -182,7 +182,7 @@ class TranslationSettings(Struct, frozen=True, rename="camel", forbid_unknown_fi
     think: Annotated[
         bool,
         setting(
-            "ask models that think only if asked (Claude up to 4.9): for clients that leave thinking to their "
+            "ask models that think only if asked (older Claude models): for clients that leave thinking to their "
             "provider, and whose own provider thinks unasked"
         ),
     ] = True

@@ -20,6 +20,7 @@ from thoughtline.providers.contract import Contract, Sampling
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.row import Door
 from thoughtline.providers.thinking import knob_for
+from thoughtline.replay.detection import resolve
 from thoughtline.replay.plans import Policy
 from thoughtline.replay.refusals import classify
 from thoughtline.replay.rules import Case, check
@@ -41,7 +42,8 @@ from thoughtline.verify.dialogue import (
 Verdict = Literal["agrees", "differs", "unknown"]
 ACCEPTED, REFUSED = "accepted", "refused"
 EITHER = "accepted or refused"
-"""Where pages and recordings differ."""
+YES_OR_NO = "yes or no"
+"""Where pages and recordings differ, and where a host passes on the rules of whoever serves the model."""
 
 _READ_TOKENS_PER_CHAR = 0.75 / 4
 """Reasoning that is read is billed as input: nearly all of its tokens, of about four characters."""
@@ -73,7 +75,7 @@ def compared(fact: str, believed: str, seen: str, *, refused: ProviderRefusal | 
     """A result with its verdict; what would have to change only where they differ."""
     if not seen:
         return Result(fact, believed, "nothing", "unknown", refused)
-    agrees = believed in (seen, EITHER)
+    agrees = believed in (seen, EITHER, YES_OR_NO)
     return Result(
         fact, believed, seen, "agrees" if agrees else "differs", refused=refused, change={} if agrees else change
     )
@@ -85,10 +87,21 @@ class Subject(NamedTuple):
     row: ProviderRow
     target: Destination
     contract: Contract
+    other: str = ""
+    """Another model of the same maker, whose reasoning is sent to this one."""
 
     @property
     def knob(self) -> Knob:
         return knob_for(self.contract, self.target.model)
+
+    @property
+    def is_passed_on(self) -> bool:
+        """Whether the server behind this host decides: its rule may be met, and may not."""
+        return self.row.rules == "strict makers"
+
+    @property
+    def never_thinks(self) -> bool:
+        return self.knob.style == "no_knob" and self.knob.can_be_off and bool(self.knob.models)
 
     @property
     def unbelieving(self) -> Contract:
@@ -121,27 +134,29 @@ class Verification:
 
     async def _first(self) -> Answer | None:
         """An answer with reasoning; None if there is none to be had."""
-        contract, model = self._subject.contract, self._subject.target.model
+        contract = self._subject.contract
         door = next((one for one in self._subject.row.doors if self._is_through(one)), None)
         answer, body = await self._answer(())
         if not answer.is_accepted:
             fact = "takes tools in this format"
-            believed = REFUSED if door is not None and door.is_refused else ACCEPTED
+            believed = REFUSED if door is not None and (door.is_refused or not door.needs) else ACCEPTED
             self._add(fact, believed, answer, body)
             return None
         if door is not None and door.is_refused:
             self._add("takes tools in this format", REFUSED, answer, body)
         thinks = _thinks(answer)
         if contract.takes != "nothing":
-            self._compare("thinks unless told otherwise", contract.thinks_by_default, thinks, thinks_by_default=thinks)
+            usually = contract.thinks_by_default and not self._subject.never_thinks
+            self._compare("thinks unless told otherwise", usually, thinks, thinks_by_default=thinks)
         if not thinks:
-            self._ask = Ask(thinking=Thinking("on", self._least_effort()))
+            # Another question: an answer without thinking to the same one could be taken for its turn.
+            self._ask = Ask(Thinking("on", self._least_effort()), question=f"{QUESTION} Be brief.")
             answer, body = await self._answer(())
             if not answer.is_accepted:
                 self._add("thinks if asked", ACCEPTED, answer, body)
                 return None
             can = _thinks(answer)
-            self._compare("thinks if asked", knob_for(contract, model).style != "no_knob", can, never_thinks=not can)
+            self._compare("thinks if asked", not self._subject.never_thinks, can, never_thinks=not can)
         if answer.carriers:
             carrier, seen = contract.dialect.carrier, answer.carriers[0]
             self.results.append(compared("reasoning comes in", carrier, seen, dialect=_dialect_in(contract, seen)))
@@ -164,12 +179,14 @@ class Verification:
     async def _demanded(self, first: Answer) -> None:
         step = Step(first.items)
         whole, body = await self._answer((step,))
-        self._add("its own reasoning, whole", ACCEPTED, whole, body)
+        self._add("its own reasoning, whole", REFUSED if self._is_forbidden() else ACCEPTED, whole, body)
         stripped = await self._variant("without it in a tool loop", (step._replace(change=without_reasoning),))
         if whole.is_accepted and stripped.is_accepted and (text := text_of(first.items)):
             billed = whole.usage.input - stripped.usage.input
             self._compare("it is read in a tool loop", self._is_read(), billed > len(text) * _READ_TOKENS_PER_CHAR)
         await self._variant("with it altered", (step._replace(change=altered),), believed=self._altered())
+        if self._subject.other and self._subject.contract.takes == "own":
+            await self._foreign()
         if self._subject.contract.takes == "text":
             blank = not self._subject.contract.refuses_empty
             empty = step._replace(change=with_reasoning(""))
@@ -183,19 +200,44 @@ class Verification:
         if has_reasoning(whole.items):
             last = (step, Step(whole.items, without_reasoning))
             await self._variant("without it in an earlier answer", last)
-        wish = replace_ask(self._ask, question=f"{QUESTION} Please.")
+        wish = replace_ask(self._ask, question=f"{self._ask.question} Please.")
         binds, silently = self._subject.contract.binds_prefix, self._subject.contract.binds_silently
-        await self._variant(
+        edited = await self._variant(
             "behind an edited message", steps, wish, believed=not binds or silently, binds_prefix=not binds
         )
+        if edited.is_accepted and self._subject.contract.kind == "authenticity":
+            kept, _ = await self._answer(steps)
+            # The edited message is longer: who is billed for less did not have all of the reasoning read.
+            is_dropped = edited.usage.input < kept.usage.input or len(edited.usage.dropped) > len(kept.usage.dropped)
+            self._compare("dropped behind an edited message", silently, is_dropped, binds_silently=is_dropped)
         self._settle_demands()
+
+    async def _foreign(self) -> None:
+        """What becomes of reasoning that another model of the maker has made. A model that is bound to its prefix drops
+        what it does not read; of others, pages and reports differ."""
+        subject, contract = self._subject, self._subject.contract
+        other = replace(subject.target, model=subject.other)
+        theirs = resolve(other)
+        if theirs.dialect.reasoning_format != contract.dialect.reasoning_format:
+            return
+        body = body_of(other, theirs, (), Ask(Thinking("on", self._least_effort())))
+        made = await self._asker.ask(other, body, theirs.dialect)
+        if made.is_accepted and has_reasoning(made.items) and Step(made.items).calls:
+            believed = REFUSED if contract.binds_model else ACCEPTED if contract.binds_prefix else EITHER
+            answer, body = await self._answer((Step(made.items),))
+            self._add("of another model", believed, answer, body, binds_model=not answer.is_accepted)
 
     def _is_read(self) -> bool:
         contract = self._subject.contract
         return contract.takes != "nothing" and "looped" not in contract.unread_turns
 
+    def _is_forbidden(self) -> bool:
+        """Whether reasoning is refused that stands where the provider itself wrote it."""
+        contract = self._subject.contract
+        return contract.kind == "forbidden" and contract.dialect.carrier != "none"
+
     def _altered(self) -> bool:
-        return self._subject.contract.kind != "authenticity"
+        return self._subject.contract.kind != "authenticity" and not self._is_forbidden()
 
     async def _variant(
         self, fact: str, steps: tuple[Step, ...], ask: Ask | None = None, *, believed: bool | None = None, **change: Any
@@ -270,11 +312,13 @@ class Verification:
 
     def _add(self, fact: str, believed: str, answer: Answer, body: bytes, **change: Any) -> None:
         seen = ACCEPTED if answer.is_accepted else REFUSED
+        believed = EITHER if self._subject.is_passed_on else believed
         refused = None if answer.is_accepted else self._refused(answer, body)
         self.results.append(compared(fact, believed, seen, refused=refused, **change))
 
     def _compare(self, fact: str, believed: bool, seen: bool, **change: Any) -> None:
-        self.results.append(compared(fact, _yes(believed), _yes(seen), **change))
+        known = YES_OR_NO if self._subject.is_passed_on else _yes(believed)
+        self.results.append(compared(fact, known, _yes(seen), **change))
 
     def _refused(self, answer: Answer, body: bytes) -> ProviderRefusal:
         sent = Sent(body, self._subject.target, self._subject.contract, Policy(), None)

@@ -123,6 +123,7 @@ def as_messages(exchange: SimExchange) -> SimExchange:
         **fields,
         "system": exchange.body.get("system"),
         "tools": [as_object(tool.get("toolSpec")) for tool in objects(settings.get("tools"))],
+        "tool_choice": {"type": next(iter(as_object(settings.get("toolChoice"))), "auto")},
         "messages": [claude_message(message) for message in objects(exchange.body.get("messages"))],
     }
     return exchange._replace(body=body)
