@@ -1,4 +1,4 @@
-"""Marks for prompt caching, carried from a client's conversation to the upstream's, or set where none can be.
+"""Marks for prompt caching: carried over from the client's conversation, or set for clients that can't set any.
 
 Clients whose own provider caches by itself send no marks, and some models cache nothing without one. Their prompts get
 one mark, on the last block, which moves as the conversation grows; the blocks before it keep their bytes.
@@ -23,11 +23,11 @@ MOST_MARKS = 4
 """Anthropic: "A maximum of 4 blocks with cache_control may be provided"."""
 
 Marks: TypeAlias = dict[tuple[int, int], Raw]
-"""The marks of a conversation, by the place of a turn in the client's list and of an item in the turn."""
+"""Marks of a conversation by the position of the turn in the client's list and of the item in the turn."""
 
 
 def taken_marks(wire: Wire, contract: Contract) -> CacheMarks | None:
-    """How this upstream takes marks; None if it takes none."""
+    """How this upstream accepts marks; None if it accepts none."""
     marks = wire.cache_marks
     return marks if marks is not None and (marks.is_usual or contract.cache.takes_marks) else None
 
@@ -39,7 +39,7 @@ def has_marks(transcript: Transcript) -> bool:
 
 
 def marks_of(transcript: Transcript, most: int = MOST_MARKS) -> Marks:
-    """The marks in a client's conversation: of too many, the first and the last ones."""
+    """The marks in a client's conversation; if there are too many, the first and the last ones."""
     wire = FORMATS[transcript.format]
     place = wire.cache_marks
     if place is None or not has_marks(transcript):
@@ -60,9 +60,9 @@ def marks_of(transcript: Transcript, most: int = MOST_MARKS) -> Marks:
 
 
 def needs_mark(contract: Contract, model: str, turns: tuple[Turn, ...], *, has_tools: bool) -> bool:
-    """Whether nothing would be cached of a prompt that will be sent again.
+    """Whether a prompt that will be sent again needs a mark to be cached.
 
-    Writing to Claude's cache costs a quarter more than plain input, so a single question is left alone.
+    Writing to Claude's cache costs a quarter more than plain input, so a single question gets none.
     """
     is_repeated = has_tools or any(turn.role == "assistant" for turn in turns)
     return is_repeated and re.search(contract.cache.needs_marks, model.lower()) is not None
@@ -71,10 +71,10 @@ def needs_mark(contract: Contract, model: str, turns: tuple[Turn, ...], *, has_t
 def with_last_marked(
     turns: tuple[Turn, ...], wire: Wire, contract: Contract, mark: Raw = USUAL_MARK, *, marks_system: bool = False
 ) -> tuple[Turn, ...]:
-    """The turns with a mark on the last block that can have one; with `marks_system` on the system prompt, too, so that
-    tools and instructions are read from the cache when a client rewrites its history.
+    """The turns with a mark on the last block that can have one.
 
-    What ended the prompt before is written as it was then, but for its mark.
+    With `marks_system` the system prompt gets one too, so that tools and instructions are read from the cache when a
+    client rewrites its history. The block that ended the previous prompt is written as before, without its mark.
     """
     place = taken_marks(wire, contract)
     marked = list(turns)
@@ -97,7 +97,7 @@ def with_last_marked(
 
 
 def _mark_system(turns: list[Turn], place: CacheMarks, mark: Raw, contract: Contract) -> None:
-    """Mark the end of the system prompt that the turns begin with."""
+    """Mark the end of the system prompt at the beginning of the turns."""
     length = next((at for at, turn in enumerate(turns) if turn.role != "system"), len(turns))
     if length and turns[length - 1].items:
         last = turns[length - 1]
