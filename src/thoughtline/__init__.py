@@ -1,12 +1,12 @@
-"""thoughtline remembers what a model thought, and puts it back where the provider wants it.
+"""thoughtline remembers a model's reasoning, and restores it where the provider expects it.
 
-    remember   makes the client of an SDK remember; a `Line` says where, and has a door for each SDK
-    Replayer   prepares a request over a store, heals a refused one, saves what a `Watch` heard of the response
-    audit      says what a provider would refuse in a request
-    FORMATS    bytes of any wire to typed turns and back
+    remember   adds memory to an SDK's client; a `Line` holds the store, and has a method for each SDK
+    Replayer   prepares a request with a store, heals a rejected one, saves what a `Watch` captured of the response
+    audit      reports what a provider would reject in a request
+    FORMATS    bytes of any format to typed turns and back
 
-Without a store of ours: `needs` says which keys to look for, the caller fetches their records, `plan` decides what to
-put back, take out or report. The names are those of `public.py`, which is loaded when one of them is first used.
+Without our store: `needs` names the keys to look up, the caller fetches their records, `plan` decides what to restore,
+remove or report. The names are those of `public.py`, which is loaded when one of them is first used.
 """
 
 from __future__ import annotations
