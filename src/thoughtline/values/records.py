@@ -28,7 +28,7 @@ from thoughtline.values.outcome import Outcome
 from thoughtline.values.turns import Provenance
 
 Key = NewType("Key", str)
-"""`algorithm:digest`. Equal keys of one tenant mean equal evidence, whoever computed them."""
+"""`algorithm:digest`. Equal keys of one tenant mean equal evidence, in every process."""
 
 RecordId = NewType("RecordId", str)
 """The digest of a record's whole content: two writers of the same turn write the same record."""
