@@ -49,7 +49,7 @@ def play(
 
 
 def _recalled(piece: Piece, private: str) -> Piece:
-    """The text that a model without a script recalls; an invalid pattern finds nothing."""
+    """The text that the model recalls from its private input; an invalid pattern finds nothing."""
     if not isinstance(piece, Say) or not piece.recalls:
         return piece
     try:

@@ -22,7 +22,7 @@ class Redacted(Struct, frozen=True):
 
 
 class Say(Struct, frozen=True):
-    """Text that the user sees. `recalls` is a pattern: its match in the model's private input is added."""
+    """Text that the user sees. `recalls` is a pattern: its match in the model's private input is the text."""
 
     text: str
     recalls: str = ""
