@@ -67,7 +67,7 @@ def _run(command: Command, chosen: argparse.Namespace) -> int:
         status: int = command.load().run(chosen)
         sys.stdout.flush()
     except ThoughtlineError as error:
-        from thoughtline.commands.telling import tell
+        from thoughtline.commands.output import tell
 
         return tell(command.name, error)
     except KeyboardInterrupt:

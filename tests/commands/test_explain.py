@@ -15,7 +15,7 @@ from tests.gateway.test_admin_requests import NOVEL, acme, unseen
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.cli import main
 from thoughtline.commands.explain import DONE, NOT_FOUND, demand_of
-from thoughtline.commands.telling import FAILED
+from thoughtline.commands.output import FAILED
 from thoughtline.gateway.admin.request_answers import ContractUsed
 from thoughtline.providers import CONTRACTS
 from thoughtline.settings import Settings
@@ -62,7 +62,7 @@ def test_the_last_one_and_one_by_its_id(gateway: Managed, capsys: pytest.Capture
     assert not [one for one in answers if one["reasoning_content"] in output]
 
 
-def test_what_to_do_about_a_turn_that_nobody_has(gateway: Managed, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_to_do_about_a_missing_turn(gateway: Managed, capsys: pytest.CaptureFixture[str]) -> None:
     user = {"role": "user", "content": "hi"}
     gateway.send([user, *followed({"role": "assistant", "content": "never said"})])
     assert explain(gateway) == DONE

@@ -24,7 +24,7 @@ from thoughtline.catalogue import listed
 from thoughtline.clients.session_files import SessionRequest, session_requests, why_untold
 from thoughtline.commands.admin_client import AdminClient, add_gateway_options
 from thoughtline.commands.options import read_settings
-from thoughtline.commands.telling import json_text
+from thoughtline.commands.output import json_text
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import span_at
 from thoughtline.providers import canonical_name

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from thoughtline.commands.admin_client import AdminClient, add_gateway_options
 from thoughtline.commands.options import read_settings
-from thoughtline.commands.telling import is_confirmed, json_text, print_table
+from thoughtline.commands.output import is_confirmed, json_text, print_table
 from thoughtline.gateway.admin.answers import CachePage, CacheStats
 from thoughtline.gateway.admin.cache import as_kept, entry_answer, stats_answer
 from thoughtline.gateway.bus import StoreCounts

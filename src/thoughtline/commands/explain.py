@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from thoughtline.commands.admin_client import AdminClient, add_gateway_options
 from thoughtline.commands.options import read_settings
-from thoughtline.commands.telling import tell
+from thoughtline.commands.output import tell
 from thoughtline.gateway.admin.request_answers import (
     AttemptView,
     ContractUsed,

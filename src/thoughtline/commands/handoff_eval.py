@@ -29,7 +29,7 @@ from rich.table import Table
 from thoughtline.catalogue import ContinuityWord
 from thoughtline.commands.http_client import NO_ANSWER, answer_to, read_whole
 from thoughtline.commands.loopback import gateway_before, listening
-from thoughtline.commands.telling import json_text
+from thoughtline.commands.output import json_text
 from thoughtline.values.nearest import did_you_mean
 from thoughtline_sim.app import simulator_app
 from thoughtline_sim.simulators import SIMULATORS

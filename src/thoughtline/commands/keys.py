@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from rich.table import Table
 
 from thoughtline.commands.options import add_settings_options, read_settings
-from thoughtline.commands.telling import is_confirmed, json_text, print_table
+from thoughtline.commands.output import is_confirmed, json_text, print_table
 from thoughtline.gateway.client_keys import ClientKey, ClientKeys, KeyMark
 from thoughtline.gateway.modes import MODES
 from thoughtline.settings import Settings, check_exposure, data_directory, home_folder

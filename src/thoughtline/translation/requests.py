@@ -23,13 +23,13 @@ from thoughtline.replay.bounds import unattributed
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import walk
 from thoughtline.replay.visible import is_same_call
-from thoughtline.translation.asking import LONGEST_KEPT, Target, TranslatedOptions, translate_options
 from thoughtline.translation.cache_marks import has_marks, needs_mark, taken_marks, with_last_marked
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.conversation import NOTES_STAY, TranslatedTurns, translate_turns
 from thoughtline.translation.envelopes import NO_SEALER, Place, Sealer, letters_of
 from thoughtline.translation.runs import Placed
 from thoughtline.translation.tools import NO_NAMES, ToolNames, without_deferred, without_tools
+from thoughtline.translation.translated_options import LONGEST_KEPT, TargetModel, TranslatedOptions, translate_options
 from thoughtline.values.errors import Untranslatable
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import REASONING_KINDS, Item, Seal, Text, ToolCall
@@ -86,7 +86,7 @@ def translate_request(
         raise _untranslated(client, to)
     # An answer that the client began itself has no thinking before it: the provider would reject it.
     may_ask = asks_to_think and bool(transcript.turns) and transcript.turns[-1].role != "assistant"
-    target = Target(to, contract, model, streams, missing_tools, may_ask_to_think=may_ask)
+    target = TargetModel(to, contract, model, streams, missing_tools, may_ask_to_think=may_ask)
     wanted = options_of(transcript.body, client, target)
     transcript = unattributed(transcript)
     is_blind = re.search(contract.forms.sees, model.lower()) is None
@@ -119,7 +119,7 @@ def _untranslated(client: Wire, to: FormatName) -> Untranslatable:
     return Untranslatable(f"{client.name} is not translated to {to}", "", remedy)
 
 
-def options_of(body: bytes, client: Wire, target: Target) -> TranslatedOptions:
+def options_of(body: bytes, client: Wire, target: TargetModel) -> TranslatedOptions:
     """The options of a client's body, with those parts of the conversation that may offer tools, as Codex's does."""
     known = members(body)
     conversation = bytes(known.pop(client.list_member, b""))
@@ -162,7 +162,7 @@ def _with_name(item: Item, names: Iterator[str | None]) -> Item:
 
 
 def _offering(
-    wanted: TranslatedOptions, target: Target, transcript: Transcript, turns: tuple[Turn, ...]
+    wanted: TranslatedOptions, target: TargetModel, transcript: Transcript, turns: tuple[Turn, ...]
 ) -> TranslatedOptions:
     """The options, with the tools that remain to be offered in this conversation."""
     if b'"defer_loading"' in transcript.body:
@@ -173,7 +173,7 @@ def _offering(
 
 
 def _prompt_mark(
-    transcript: Transcript, wanted: TranslatedOptions, target: Target, turns: tuple[Turn, ...], *, is_ours: bool
+    transcript: Transcript, wanted: TranslatedOptions, target: TargetModel, turns: tuple[Turn, ...], *, is_ours: bool
 ) -> Raw | None:
     """The mark for the whole prompt: the client's own, or ours for a client that can't set any."""
     own = FORMATS[transcript.format].cache_marks

@@ -25,7 +25,7 @@ from thoughtline.commands.doctor.server import look_at_exposure, look_at_port, l
 from thoughtline.commands.doctor.store import StoreReport, look_at_store
 from thoughtline.commands.doctor.upstreams import look_at_clock, look_at_upstreams, named_in
 from thoughtline.commands.options import add_server_options, flags_of
-from thoughtline.commands.telling import json_text
+from thoughtline.commands.output import json_text
 from thoughtline.gateway.admin.request_answers import RequestPage
 from thoughtline.gateway.admin.status_answers import ProviderAbout, ProvidersView
 from thoughtline.gateway.admin_token import FILE_NAME

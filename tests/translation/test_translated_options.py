@@ -10,18 +10,18 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.replay.detection import resolve
-from thoughtline.translation.asking import Target, TranslatedOptions
 from thoughtline.translation.requests import options_of
+from thoughtline.translation.translated_options import TargetModel, TranslatedOptions
 from thoughtline.values.destination import Destination
 from thoughtline.values.options import FunctionTool
 from thoughtline.values.turns import FormatName
 
 CLAUDE = resolve(Destination("anthropic", "https://upstream.example", "claude-sonnet-4-5", "anthropic_messages"))
-TARGET = Target("anthropic_messages", CLAUDE, "claude-sonnet-4-5", is_streaming=False, missing_tools="leave_out")
+TARGET = TargetModel("anthropic_messages", CLAUDE, "claude-sonnet-4-5", is_streaming=False, missing_tools="leave_out")
 TOOL = {"type": "function", "name": "look", "parameters": {"type": "object"}}
 
 
-def translated(format: FormatName = "openai_chat", target: Target = TARGET, **members: Any) -> TranslatedOptions:
+def translated(format: FormatName = "openai_chat", target: TargetModel = TARGET, **members: Any) -> TranslatedOptions:
     return options_of(json.dumps(members).encode(), FORMATS[format], target)
 
 
@@ -71,7 +71,7 @@ ADAPTIVE = resolve(Destination("anthropic", "https://upstream.example", "claude-
 NEWEST = resolve(Destination("anthropic", "https://upstream.example", "claude-opus-5-5", "anthropic_messages"))
 ROUTER = resolve(Destination("openrouter", "https://openrouter.ai", "anthropic/claude-sonnet-4.5", "openai_chat"))
 ASKING = TARGET._replace(may_ask_to_think=True)
-TARGETS: dict[str, Target] = {
+TARGETS: dict[str, TargetModel] = {
     "classic": ASKING,
     "adaptive": ASKING._replace(contract=ADAPTIVE, model="claude-opus-4-8"),
     "newest": ASKING._replace(contract=NEWEST, model="claude-opus-5-5"),
@@ -149,7 +149,7 @@ def test_a_client_of_claudes_own_format_is_believed_when_it_says_nothing() -> No
     assert b"thinking" in translated("openai_chat", target, model="m").body
 
 
-def test_a_mode_that_was_refused_is_not_asked_for() -> None:
+def test_a_rejected_mode_is_not_requested() -> None:
     """What a refusal taught holds here too."""
     learned = ASKING._replace(contract=replace(CLAUDE, refused_modes=("enabled",)))
     assert thinking_in(translated(target=learned, model="m")) == {}

@@ -34,7 +34,7 @@ _MOST_KEPT, LONGEST_KEPT = 64, 128 * 2**10
 """Number of cached results, and the longest input that is cached: at most 16 MiB with the results."""
 
 
-class Target(NamedTuple):
+class TargetModel(NamedTuple):
     """The provider and model that get the request. `may_ask_to_think`: ask for thinking if the client leaves it to its
     provider.
     """
@@ -58,7 +58,7 @@ class TranslatedOptions(NamedTuple):
     body: bytes
     findings: tuple[Finding, ...]
 
-    def offering(self, offered: ToolOffer, target: Target) -> TranslatedOptions:
+    def offering(self, offered: ToolOffer, target: TargetModel) -> TranslatedOptions:
         """A copy with other tools."""
         if offered is self.offered:
             return self
@@ -67,7 +67,7 @@ class TranslatedOptions(NamedTuple):
 
 
 @lru_cache(maxsize=_MOST_KEPT)
-def translate_options(frame: bytes, format: FormatName, target: Target) -> TranslatedOptions:
+def translate_options(frame: bytes, format: FormatName, target: TargetModel) -> TranslatedOptions:
     """Translate the members around a conversation. Raises `Untranslatable` if the upstream can't serve them."""
     read = FORMATS[format].options.decode_options(frame)
     options = replace(read.options, model=target.model, is_streaming=target.is_streaming)
@@ -94,7 +94,7 @@ def _asking_for_seals(options: Options, to: FormatName, contract: Contract) -> O
     return replace(options, include=tuple(dict.fromkeys((*options.include, inclusion.seals))))
 
 
-def _body(read: ReadOptions, options: Options, target: Target) -> tuple[bytes, tuple[Finding, ...]]:
+def _body(read: ReadOptions, options: Options, target: TargetModel) -> tuple[bytes, tuple[Finding, ...]]:
     """The body without its conversation."""
     to, contract = target.to, target.contract
     findings: list[Finding] = []
