@@ -466,7 +466,7 @@ def test_what_is_of_this_machine_or_its_network(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", FAR.split())
-def test_what_anybody_reaches(host: str) -> None:
+def test_a_gateway_that_anyone_can_reach(host: str) -> None:
     """What only begins or ends like it is not."""
     assert not is_private(host)
 

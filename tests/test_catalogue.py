@@ -71,7 +71,7 @@ def test_aliases(alias: str, name: str) -> None:
     assert name in PROVIDERS
 
 
-def test_a_name_nobody_knows_stays() -> None:
+def test_an_unknown_name_stays() -> None:
     """Providers that settings add keep their names."""
     assert canonical_name("my-vllm") == "my-vllm"
 

@@ -229,7 +229,7 @@ def test_a_step_of_responses_is_a_list() -> None:
     assert codec.parse_response({"output": []}) == codec.parse_response([]) == codec.parse_response({"output": None})
 
 
-def test_reasoning_beside_elements_of_the_user_is_read() -> None:
+def test_reasoning_next_to_elements_of_the_user_is_decoded() -> None:
     """A compaction gives them back among the model's."""
     user = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
     element = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA"}

@@ -44,7 +44,7 @@ def test_public_names_are_these() -> None:
     }
 
 
-def test_the_import_loads_nothing_that_is_not_asked_for() -> None:
+def test_the_import_loads_nothing_that_is_not_used() -> None:
     """No module but the package itself, so no HTTP library, server or terminal; names come when they are used."""
     code = "import sys; before = {*sys.modules}; import thoughtline; print(*({*sys.modules} - before))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -71,7 +71,7 @@ async def test_events_as_they_come() -> None:
     assert error.value.code == "no_gateway"
 
 
-async def test_nobody_there() -> None:
+async def test_an_unreachable_server() -> None:
     """Which address that is, and what to do."""
     url = f"http://127.0.0.1:{closed_port()}"
     with pytest.raises(Declined) as error:

@@ -115,7 +115,7 @@ def test_a_session_of_codex(audited: Audited) -> None:
     assert (status, [finding["line"] for finding in findings]) == (1, [4])
 
 
-def test_a_prompt_later_the_line_is_told_once(audited: Audited) -> None:
+def test_a_prompt_later_the_line_is_reported_once(audited: Audited) -> None:
     """Each prompt's last request is audited; what both have in them is one finding."""
     text = codex(item("user", "hi"), CALLED, RESULT, item("assistant", "a"), item("user", "more"))
     _, findings = audited.run(text, "--provider", "deepseek")

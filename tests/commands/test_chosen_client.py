@@ -39,7 +39,7 @@ def chosen(client: str, *words: str) -> ChosenClient:
         ("codex", ["--model", "depseek/v4"], "no provider depseek;", "did you mean deepseek?"),
     ],
 )
-def test_names_that_nobody_knows(client: str, words: list[str], message: str, remedy: str) -> None:
+def test_unknown_names(client: str, words: list[str], message: str, remedy: str) -> None:
     """Each with what may have been meant."""
     with pytest.raises(Declined) as error:
         chosen(client, *words)

@@ -103,7 +103,7 @@ async def test_only_who_begins_is_asked_to_think() -> None:
     assert [body.get("reasoning_effort") for _, body in app.requests] == ["high", None] * 3
 
 
-async def test_a_request_that_fails_is_counted_and_told() -> None:
+async def test_a_failed_request_is_counted_and_reported() -> None:
     """It passes no check, and the others go on."""
     report = await _evaluated(Gateway(503))
     assert [(one.passed, one.failed_requests) for one in report.summaries] == [(0, 1)] * 3
@@ -153,7 +153,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("data", BROKEN.values(), ids=list(BROKEN))
-def test_a_file_that_is_none_is_told(data: bytes) -> None:
+def test_an_invalid_file_is_reported(data: bytes) -> None:
     """With the line."""
     with pytest.raises(Unreadable):
         decode_conversations(data)

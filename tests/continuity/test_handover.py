@@ -197,7 +197,7 @@ async def test_it_stays_as_it_is_after_a_summary(desk: Desk) -> None:
     ],
     ids=str,
 )
-async def test_whose_session_is_not_told_gets_nothing_after_a_summary(desk: Desk, who: dict[str, str]) -> None:
+async def test_an_unnamed_session_gets_nothing_after_a_summary(desk: Desk, who: dict[str, str]) -> None:
     """Not without a session, nor without an agent: title calls and sub-agents share their session's name."""
     for names in ({"session": "s", "agent": "main"}, {}, {"session": "s"}):
         await talk(desk, [], (DEEPSEEK, thinks(1)), **names)
@@ -275,7 +275,7 @@ async def test_a_deleted_thought_is_not_quoted_again(desk: Desk) -> None:
     assert b"thought 1" not in body
 
 
-async def test_an_oversize_thought_is_left_out_whole_and_told(desk: Desk) -> None:
+async def test_an_oversize_thought_is_left_out_entirely_and_reported(desk: Desk) -> None:
     """Never cut: the others are quoted, and a finding names the turn that was not."""
     history: list[ChatTurn] = []
     long = ChatTurn("assistant", "Long.", "x" * 64_001)

@@ -37,7 +37,7 @@ async def test_the_sessions_used_longest_ago_go_first() -> None:
         assert (await desk.memory.quoted(_line("s2", "1"))).is_known
 
 
-async def test_sessions_that_nobody_uses_any_more_are_not_kept() -> None:
+async def test_unused_sessions_are_not_kept() -> None:
     """Their notes have expired; their names go with the next session that is counted."""
     async with at_desk() as desk:
         for number in range(5):

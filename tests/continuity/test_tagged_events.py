@@ -54,7 +54,7 @@ def test_lifted_text_is_an_item_of_reasoning_in_its_place(at: int) -> None:
     assert places == sorted(places)
 
 
-def test_items_after_a_lifted_text_are_counted_anew() -> None:
+def test_items_after_a_lifted_text_are_counted_again() -> None:
     """A call that stood at 1 stands behind what the text became."""
     call = ToolCall("bash", "{}", "c1")
     text = "<think>b</think>c"

@@ -35,7 +35,7 @@ def test_the_target_that_answered_comes_first() -> None:
     assert order("gone", Breakers(), 0.0) == ["a", "b", "c"]
 
 
-def test_open_targets_come_last_and_never_not_at_all() -> None:
+def test_open_targets_are_tried_last() -> None:
     """The one that opens soonest first: somebody is always asked."""
     assert order(None, _breakers(("a", 0.0)), 0.0) == ["b", "c", "a"]
     assert order(None, _breakers(("a", 5.0), ("b", 0.0), ("c", 2.0)), 5.0) == ["b", "c", "a"]

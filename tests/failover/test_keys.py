@@ -37,7 +37,7 @@ def test_a_conversation_stays_with_the_key_that_answered_it() -> None:
     assert ring.order("p", KEYS, "x", REJECTED_SECONDS) == [second, first, third]
 
 
-def test_a_limited_key_waits_as_long_as_it_is_told() -> None:
+def test_a_limited_key_waits_as_long_as_requested() -> None:
     """A short while, or what the provider asks for."""
     ring = KeyRing()
     ring.failed("p", KEYS[0], TargetFailure("busy"), 0.0)
@@ -70,7 +70,7 @@ def test_an_answer_brings_a_key_back() -> None:
     assert not ring.is_aside("p", KEYS[0], 1.0)
 
 
-def test_no_key_is_ever_told() -> None:
+def test_no_key_is_ever_shown() -> None:
     """What the ring remembers are digests."""
     ring = KeyRing()
     ring.failed("p", "sk-secret", TargetFailure("busy"), 0.0)

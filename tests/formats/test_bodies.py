@@ -232,7 +232,7 @@ def test_a_system_member_that_was_no_turn_stays() -> None:
     assert encoded(reshaped) == b'{"system" : null, "turns":[ "a","b" ]}'
 
 
-def test_a_system_member_set_beside_a_new_shape() -> None:
+def test_a_system_member_set_together_with_a_new_shape() -> None:
     """Both edits are kept."""
     transcript = decoded(b'{"turns":["a"]}').with_turns((new_turn("b"),))
     assert json.loads(encoded(transcript.with_member("system", b'"s"'))) == {"turns": ["b"], "system": "s"}
@@ -327,7 +327,7 @@ def test_what_is_more_than_a_text_is_left_alone(name: str) -> None:
     assert text_member(transcript, "prompt", others) is transcript
 
 
-def test_a_system_turn_beside_the_text() -> None:
+def test_a_system_turn_next_to_the_text() -> None:
     """It is no turn of the text, and its own edit is kept."""
     system = Turn("system", (Text("s"),), SYSTEM_MEMBER).with_items((Text("t"),))
     transcript = prompted(Text("new"), body=b'{"system":"s","prompt":"hi"}')

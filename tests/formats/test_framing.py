@@ -328,7 +328,7 @@ PARTS: dict[str, tuple[Framing, bytes, bytes]] = {
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_another_payload_leaves_what_stands_around_it(name: str) -> None:
+def test_another_payload_keeps_the_bytes_around_it(name: str) -> None:
     """Byte for byte; only a payload that is spread over lines is written on one."""
     framing, data, changed = PARTS[name]
     frames = frames_of(framing, data)

@@ -93,7 +93,7 @@ def test_unedited_request_keeps_its_bytes(case: WireCase) -> None:
 
 
 @requests
-def test_request_written_anew_is_the_same_value(case: WireCase) -> None:
+def test_an_encoded_request_is_the_same_value(case: WireCase) -> None:
     """Encoding every turn from its items gives the same JSON value with its keys in the same order."""
     body, transcript = request_of(case)
     assert ordered(bodies_of(case).encode_request(touched(transcript), case.dialect)) == ordered(body)
@@ -107,7 +107,7 @@ def test_unedited_response_keeps_its_bytes(case: WireCase) -> None:
 
 
 @responses
-def test_response_written_anew_is_the_same_value(case: WireCase) -> None:
+def test_an_encoded_response_is_the_same_value(case: WireCase) -> None:
     """Encoding every candidate from its items gives the same JSON value with its keys in the same order."""
     body, reply = reply_of(case)
     assert ordered(bodies_of(case).encode_response(touched_reply(reply), case.dialect)) == ordered(body)
@@ -203,7 +203,7 @@ def test_folding_a_stream_gives_the_turn_of_the_whole_response(case: WireCase) -
 
 
 @streams
-def test_a_stream_written_anew_says_the_same(case: WireCase) -> None:
+def test_an_encoded_stream_has_the_same_content(case: WireCase) -> None:
     """What a stream encoder writes of a stream's events folds to the same items."""
     events = events_of(case, case.stream or b"")
     encoder = case.format.stream_encoder(case.dialect)

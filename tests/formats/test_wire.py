@@ -107,7 +107,7 @@ def test_a_new_format_says_where_things_stand() -> None:
 
 
 @pytest.mark.parametrize("wire", FORMATS.values(), ids=FORMATS)
-def test_a_system_prompt_stands_in_a_member_that_its_wire_names(wire: Wire) -> None:
+def test_a_system_prompt_is_in_a_member_that_its_wire_names(wire: Wire) -> None:
     """Beside the list, or at its head."""
     turn = Turn("system", (Text("Be brief."),), NOWHERE if wire.system == "messages" else SYSTEM_MEMBER, is_edited=True)
     body = wire.bodies.encode_request(Transcript(wire.name, (turn,), is_reshaped=True), wire.dialect)
@@ -155,7 +155,7 @@ ALLOWED = {
 }
 
 
-def test_nobody_else_knows_a_format_by_name() -> None:
+def test_no_other_module_knows_a_format_by_name() -> None:
     """A second table keyed by format has not drifted yet. Providers say which formats they speak."""
     words = re.compile("|".join(f'"{name}"' for name in FORMATS))
     naming = {str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if words.search(path.read_text())}

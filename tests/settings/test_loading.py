@@ -34,7 +34,7 @@ def write(tmp_path: Path) -> Path:
     return tmp_path / "thoughtline.toml"
 
 
-def test_vertex_beside_gemini(write: Path) -> None:
+def test_vertex_next_to_gemini(write: Path) -> None:
     """They are two providers. What signs has credentials, whether or not settings name them."""
     text = """
     [providers.gemini]

@@ -166,7 +166,7 @@ def test_addresses_that_are_none(write: Path, address: str) -> None:
     ]
 
 
-def test_all_problems_are_told_in_order(write: Path) -> None:
+def test_all_problems_are_reported_in_order(write: Path) -> None:
     """A person mends everything at once, from the top."""
     problems = refused(
         write, '[tags]\nmode = "x"\n[server]\nport = ""\nhots = "h"\n[store]\nttl = 1\n', {"THOUGHTLINE_WORKERS": "0"}

@@ -143,7 +143,7 @@ def test_marks_of_converse_reach_anthropic() -> None:
 
 
 @pytest.mark.parametrize("to", [CLAUDE, ROUTED, CONVERSE], ids=lambda to: to.format)
-def test_a_mark_for_the_whole_prompt_stands_on_its_last_block(to: Destination) -> None:
+def test_a_mark_for_the_whole_prompt_is_on_its_last_block(to: Destination) -> None:
     """A top-level `cache_control` means the last block, and stands there where a format has no such member."""
     chatting = {**MARKED_MESSAGES, "cache_control": LONG}
     for name in ("system", "tools", "messages"):
@@ -304,7 +304,7 @@ TOLD: dict[FormatName, Json] = {
 
 @pytest.mark.parametrize("client", TOLD)
 @pytest.mark.parametrize("upstream", USED)
-def test_tokens_of_the_cache_are_told_in_the_clients_own_members(upstream: FormatName, client: FormatName) -> None:
+def test_cached_tokens_are_reported_in_the_clients_own_members(upstream: FormatName, client: FormatName) -> None:
     """Read from the cache and written to it, each where the client's own provider tells it; the sum stays the same."""
     decoded = USAGES[upstream].decode(Raw(json.dumps(USED[upstream]).encode()))
     reply = Reply(upstream, (Candidate(Turn("assistant", (Text("Yes."),)), 0, Finish("stop", "")),), usage=decoded)
@@ -329,7 +329,7 @@ def test_every_name_for_cached_tokens_in_chat_is_read(told: Json) -> None:
 
 
 @pytest.mark.parametrize("to", [CLAUDE, CONVERSE], ids=lambda to: to.provider)
-def test_a_mark_of_ours_stands_on_the_system_prompt_too(to: Destination) -> None:
+def test_our_mark_is_on_the_system_prompt_too(to: Destination) -> None:
     """A client that rewrites its history when it resumes, as Gemini CLI does, still has tools and instructions from the
     cache; what stands there is the same from request to request."""
     rules, asked = {"role": "system", "content": "Rules."}, {"role": "user", "content": "Hi."}

@@ -39,7 +39,7 @@ def messages(*blocks: Json) -> Json:
 @pytest.mark.parametrize(
     ("client", "body"), [("openai_responses", responses(ITEM)), ("anthropic_messages", messages(BLOCK))]
 )
-def test_it_goes_back_to_its_own_format_as_it_came(client: FormatName, body: Json) -> None:
+def test_it_goes_back_to_its_own_format_unchanged(client: FormatName, body: Json) -> None:
     """Not a byte of the request is touched."""
     transcript = transcript_of(client, body)
     request = translate_request(transcript, client, BY_FORMAT[client].contract, "m")
@@ -90,7 +90,7 @@ def test_one_that_failed_says_nothing(to: FormatName) -> None:
 
 
 @pytest.mark.parametrize("to", FOREIGN["openai_responses"])
-def test_an_order_to_compact_is_refused_where_nobody_can(to: FormatName) -> None:
+def test_a_request_to_compact_is_rejected_if_it_can_not_be_served(to: FormatName) -> None:
     """The client waits for a compaction and nothing else."""
     with pytest.raises(Untranslatable) as refused:
         translated("openai_responses", responses(user("Hi"), SAID, {"type": "compaction_trigger"}), to)

@@ -262,7 +262,7 @@ OTHERS: dict[str, tuple[Source, str]] = {
 @clients
 @writes
 @pytest.mark.parametrize("case", OTHERS)
-def test_notes_that_nobody_else_has_are_found_once(case: str, write: Write, to: FormatName) -> None:
+def test_notes_of_a_single_format_are_reported_once(case: str, write: Write, to: FormatName) -> None:
     """A kind of note that only its own format has: the words stay, and one finding names the kind."""
     source, kind = OTHERS[case]
     if source.format == to:

@@ -192,7 +192,7 @@ def test_a_result_with_a_picture_for_a_chat_model() -> None:
     assert messages[3]["content"][1]["image_url"]["url"] == f"data:image/png;base64,{PNG}"
 
 
-def test_a_tool_that_failed_is_told_as_such() -> None:
+def test_a_failed_tool_is_marked_as_failed() -> None:
     """`is_error` has a mark of its own on Converse and Gemini, and words where there is none."""
     result = {"type": "tool_result", "tool_use_id": "t1", "content": "no such file", "is_error": True}
     use = {"type": "tool_use", "id": "t1", "name": "look", "input": {}}
@@ -402,7 +402,7 @@ def test_a_choice_among_some_tools() -> None:
     ]
 
 
-def test_a_long_name_of_a_user_is_told_by_its_digest() -> None:
+def test_a_long_name_of_a_user_is_replaced_by_its_digest() -> None:
     """Claude Code's `user_id` is longer than OpenAI takes."""
     body = {"max_tokens": 9, "messages": [user("hi")], "metadata": {"user_id": "u" * 150}}
     assert len(body_of(translated("anthropic_messages", body, "openai_responses"))["user"]) <= 64

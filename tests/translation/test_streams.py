@@ -130,7 +130,7 @@ def test_nothing_is_held_back(to: FormatName) -> None:
 
 
 @clients
-def test_the_end_of_a_turn_is_told_apart(to: FormatName) -> None:
+def test_the_end_of_a_turn_is_separate(to: FormatName) -> None:
     """What tells the client that its turn is over comes as `ending`: it may wait until the turn is saved."""
     if to == "openai_chat":
         return

@@ -118,7 +118,7 @@ def test_the_search_of_a_messages_client(to: FormatName) -> None:
     assert ("/tools/1" in places) is not has_search
 
 
-def test_gemini_gets_no_search_beside_functions() -> None:
+def test_gemini_gets_no_search_together_with_functions() -> None:
     """It refuses the two together."""
     request = translated("openai_responses", {"model": "m", "input": "hi", "tools": [LOOK, SEARCH]}, "gemini_generate")
     assert [list(tool) for tool in body_of(request)["tools"]] == [["functionDeclarations"]]
@@ -253,7 +253,7 @@ def test_elements_that_a_server_takes_keep_their_bytes() -> None:
     assert [finding.place for finding in adapted.findings] == ["/input/1"]
 
 
-def test_a_body_that_nobody_can_read_goes_up_as_it_came() -> None:
+def test_an_unreadable_body_is_forwarded_unchanged() -> None:
     """The provider says what is wrong with it."""
     for body in (b"", b"{", b"[]", b'{"tools": 1}', b'{"tools": [1], "input": [null]}', b'{"tools":[{"type":3}]}'):
         assert adapt(body, "openai_responses", DEEPSEEK, "leave_out").body == body

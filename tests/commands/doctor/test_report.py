@@ -115,7 +115,7 @@ def served_by(folder: Path, *arguments: str) -> tuple[subprocess.Popen[str], int
     return process, port
 
 
-def test_without_settings_what_the_gateway_was_asked_for_is_checked(tmp_path: Path) -> None:
+def test_without_settings_the_providers_in_use_are_checked(tmp_path: Path) -> None:
     """The advertised use has no file: the running gateway knows which providers it was asked for."""
     process, port = served_by(tmp_path, "--upstream", f"http://127.0.0.1:{closed_port()}", "--provider", "kimi")
     try:

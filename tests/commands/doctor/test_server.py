@@ -64,7 +64,7 @@ def test_exposure() -> None:
     assert look_at_exposure(exposed("0.0.0.0"), False).state == "ok"
 
 
-def test_what_is_closed_to_callers_from_elsewhere_is_told() -> None:
+def test_a_gateway_closed_to_remote_callers_is_reported() -> None:
     """Servers of the gateway's own network that settings speak of, unless everybody may."""
     settings = replace(exposed("0.0.0.0"), configured=frozenset({"ollama"}))
     settings = replace(settings, providers={**PROVIDERS, **settings.providers})

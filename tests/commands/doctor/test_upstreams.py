@@ -111,7 +111,7 @@ async def test_a_closed_port() -> None:
     assert check.message == f"here (127.0.0.1:{port}) can't be reached: nothing listens there (connection refused)."
 
 
-async def test_a_name_that_nobody_knows() -> None:
+async def test_an_unknown_name() -> None:
     """Names under .invalid lead nowhere (RFC 6761)."""
     [check] = await looked(at("https://thoughtline.invalid/v1", KEY))
     assert check.state == "fail"
@@ -127,7 +127,7 @@ async def test_a_host_without_tls() -> None:
     assert "http://" in check.remedy
 
 
-async def test_a_certificate_that_nobody_trusts(tmp_path: Path) -> None:
+async def test_an_untrusted_certificate(tmp_path: Path) -> None:
     """It is said to be that, not a broken connection."""
     async with answering(200, context=self_signed(tmp_path)) as server:
         [check] = await looked(at(f"https://127.0.0.1:{server.port}", KEY))

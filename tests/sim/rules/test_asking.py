@@ -65,7 +65,7 @@ def test_anthropic(model: str, members: Json, sentence: str) -> None:
     )
 
 
-def test_gemini_takes_no_search_beside_functions() -> None:
+def test_gemini_rejects_a_search_together_with_functions() -> None:
     """Each generation says it in its own words."""
     tools = [{"functionDeclarations": [{"name": "look"}]}, {"googleSearch": {}}]
     body = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}], "tools": tools}
@@ -89,7 +89,7 @@ def test_a_chat_result_answers_one_call_once(simulator: str, model: str) -> None
     assert (status, "must be a response to a preceding message" in answer) == (400, True)
 
 
-def test_converse_wants_tools_beside_calls() -> None:
+def test_converse_requires_tools_with_calls() -> None:
     """And no more results than calls."""
     use = {"toolUse": {"toolUseId": "t1", "name": "look", "input": {}}}
     result = {"toolResult": {"toolUseId": "t1", "content": [{"text": "x"}]}}
