@@ -1,4 +1,7 @@
-"""How many Python functions one exchange calls, by file: `python -m bench.calls [--functions] [--turns N] [--stream]`.
+"""How many Python functions one exchange calls, by file: `python -m bench.calls [--functions] [--turns N]`.
+
+`--chunks N` is an answer that is streamed. `--history KIND` is a conversation of so many turns that grew, with what a
+client did to it: `bench.remembered` has the kinds.
 
 Counts, no times: they are the same on a busy machine. `tests/gateway/test_calls.py` holds the gateway to them.
 """
@@ -6,11 +9,13 @@ Counts, no times: they are the same on a busy machine. `tests/gateway/test_calls
 from __future__ import annotations
 
 import argparse
+import json
 import sysconfig
 from collections import Counter
 from pathlib import Path
 
 from bench.load.bodies import LAST_ANSWER, Conversation, answer_body, request, stream_events
+from bench.remembered import KINDS
 from tests.gateway.call_counts import Calls, Client, MadeUp, with_gateway
 
 _FOLDERS = (
@@ -41,13 +46,31 @@ def counted(turns: int, chunks: int = 0) -> Calls:
     return with_gateway(provider, use)
 
 
+def counted_grown(kind: str, turns: int) -> Calls:
+    """The last exchange of a conversation that grew by a turn with each request, as its client shows it."""
+    how = KINDS[kind]
+    provider = MadeUp([LAST_ANSWER])
+
+    async def use(client: Client) -> Calls:
+        messages = [how.opening]
+        for number in range(turns):
+            answer = how.answer(number)
+            provider.pieces = [json.dumps(answer).encode()]
+            await client.ask(json.dumps(how.body(how.shows(messages))).encode())
+            messages += how.kept(answer)
+        return await client.counted(json.dumps(how.body(how.shows(messages))).encode())
+
+    return with_gateway(provider, use)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=0, help="turns to restore")
     parser.add_argument("--chunks", type=int, default=0, help="answer with a stream of so many")
+    parser.add_argument("--history", default="", choices=["", *KINDS], help="a conversation that grew to so many turns")
     parser.add_argument("--functions", action="store_true", help="by function")
     asked = parser.parse_args()
-    calls = counted(asked.turns, asked.chunks)
+    calls = counted_grown(asked.history, asked.turns) if asked.history else counted(asked.turns, asked.chunks)
     rows: Counter[str] = Counter()
     for (file, function), count in calls.items():
         name = file

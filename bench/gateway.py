@@ -1,6 +1,6 @@
 """What the gateway costs beside other proxies, all in one run.
 
-    python -m bench.gateway [--rows NAME ...] [--only NAME ...] [--quick] [--rounds N] [--json FILE]
+    python -m bench.gateway [--rows NAME ...] [--only NAME ...] [--quick] [--rounds N] [--json FILE] [--picture FILE]
 
 The process under test has one core to itself, the load and the upstream the other. Rounds take turns: every contender
 once, then every contender again; medians count. "direct" is the upstream alone. Where turns are restored, the
@@ -30,9 +30,13 @@ import uvloop
 
 from bench.load.client import Failed
 from bench.load.contenders import KINDS, Kind, Place, Process, Unavailable, start, start_upstream
+from bench.load.picture import picture
 from bench.load.rows import Contender, Load, Row, chosen
 from bench.load.tables import Figures, Size, table
 from tests.gateway.tls_front import front
+
+PICTURED = [kind.name for kind in KINDS if kind.name in ("nginx", "thoughtline") or kind.name[-1].isdigit()]
+"""Proxies as users run them, not our own variants: the others have their versions in their names."""
 
 QUICK = Size(rounds=1, requests=150, streams=50, chunks=200, first_bytes=10, open_streams=100)
 FULL = Size(rounds=5, requests=1500, streams=100, chunks=300, first_bytes=200, open_streams=1000)
@@ -80,10 +84,10 @@ async def run(size: Size, rows: list[Row], only: list[str], folder: Path) -> Fig
     load_core, test_core = _cores()
     os.sched_setaffinity(0, {load_core})
     figures = Figures()
-    upstream = start_upstream(load_core, folder)
+    upstream = start_upstream(frozenset((load_core,)), folder)
     try:
         with front(f"http://127.0.0.1:{upstream.port}", requests=10**6, connections=8192) as secure:
-            place = Place(upstream.port, secure.url, secure.authority, core=test_core, folder=folder)
+            place = Place(upstream.port, secure.url, secure.authority, cores=frozenset((test_core,)), folder=folder)
             for row in rows:
                 print(f"{row.key}: {row.name}", flush=True)
                 kinds = [kind for kind in KINDS if row.key in kind.rows and _is_wanted(kind, only)]
@@ -125,6 +129,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a smoke run: one short round")
     parser.add_argument("--rounds", type=int, help="how often everybody has a turn")
     parser.add_argument("--json", type=Path, help="also write every figure of every round to this file")
+    parser.add_argument("--picture", type=Path, help="also draw proxies side by side into this SVG file")
     asked = parser.parse_args()
     size = QUICK if asked.quick else FULL
     size = size._replace(rounds=asked.rounds) if asked.rounds else size
@@ -135,6 +140,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         figures = uvloop.run(run(size, rows, asked.only, Path(folder)))
     print(table(figures, rows))
+    if asked.picture:
+        asked.picture.write_text(picture(figures, rows, PICTURED))
     if asked.json:
         asked.json.write_bytes(msgspec.json.format(msgspec.json.encode(figures.rounds)))
 

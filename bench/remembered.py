@@ -7,6 +7,14 @@ An agent sends its conversation again and again, each time with two messages mor
     chat       at DeepSeek, all reasoning stripped and put back
     messages   at Anthropic, nothing lost, with cache marks that move to the last two messages
 
+and chat again with what clients do to their history:
+
+    cleared    a notice stands for all results but the last ten
+    clock      the first message has the time of the request
+    window     the first message and the last ones, so many that one is dropped for each new one
+    edited     the words of one turn were rewritten
+    bare       the words beside calls are left out
+
 In process, over SQLite, eleven seconds between two requests: milliseconds of CPU that `prepare` takes in its thread.
 "remembered" and "whole" are medians of the last ten requests as they grow, in turns; "again" is the least for the last
 one, sent again and again. What is sent is compared.
@@ -21,7 +29,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from thoughtline import ContractBook, Destination, Identity, Lessons, Replayer, Watch, open_store
 from thoughtline.prepared import Prepared
@@ -36,6 +44,14 @@ LAST = 10
 PAUSE_SECONDS = 11.0
 
 
+Shows: TypeAlias = Callable[[list[Json]], list[Json]]
+"""What a client shows of its history."""
+
+
+def _all(messages: list[Json]) -> list[Json]:
+    return messages
+
+
 class Kind(NamedTuple):
     """A conversation: where it goes, and how its client writes it."""
 
@@ -44,6 +60,7 @@ class Kind(NamedTuple):
     body: Callable[[list[Json]], Json]
     answer: Callable[[int], Json]
     kept: Callable[[Json], list[Json]]
+    shows: Shows = _all
 
 
 def _chat_body(messages: list[Json]) -> Json:
@@ -57,7 +74,7 @@ def _chat_answer(number: int) -> Json:
         "role": "assistant",
         "content": "Reading it.",
         "reasoning_content": f"I should read number {number}. " * 10,
-        "tool_calls": [{"id": f"call_00_{number:08x}", "type": "function", "function": call}],
+        "tool_calls": [{"id": f"call_00_{number:08x}Qz7Kd", "type": "function", "function": call}],
     }
     return {"id": "1", "model": "deepseek-v4-pro", "choices": [{"finish_reason": "tool_calls", "message": message}]}
 
@@ -96,14 +113,45 @@ def _messages_kept(answer: Json) -> list[Json]:
     return [{"role": "assistant", "content": answer["content"]}, {"role": "user", "content": [result]}]
 
 
+def _cleared(messages: list[Json]) -> list[Json]:
+    results = [at for at, message in enumerate(messages) if message["role"] == "tool"]
+    old = set(results[:-LAST])
+    notice = "[Old tool result content cleared]"
+    return [{**message, "content": notice} if at in old else message for at, message in enumerate(messages)]
+
+
+def _with_clock(messages: list[Json]) -> list[Json]:
+    first, *rest = messages
+    return [{**first, "content": f"{first['content']} It is {len(messages)} minutes past noon."}, *rest]
+
+
+def _window(messages: list[Json]) -> list[Json]:
+    return [messages[0], *messages[1:][-3 * LAST * LAST :]]
+
+
+def _edited(messages: list[Json]) -> list[Json]:
+    edited = {**messages[3], "content": "I read it."} if len(messages) > 4 else {}
+    return [*messages[:3], edited, *messages[4:]] if edited else messages
+
+
+def _bare(messages: list[Json]) -> list[Json]:
+    return [{**message, "content": None} if message["role"] == "assistant" else message for message in messages]
+
+
+_CHAT = Kind(
+    Destination("deepseek", "https://api.deepseek.com", "deepseek-v4-pro", "openai_chat", "account"),
+    {"role": "user", "content": "Read all of it."},
+    _chat_body,
+    _chat_answer,
+    _chat_kept,
+)
 KINDS = {
-    "chat": Kind(
-        Destination("deepseek", "https://api.deepseek.com", "deepseek-v4-pro", "openai_chat", "account"),
-        {"role": "user", "content": "Read all of it."},
-        _chat_body,
-        _chat_answer,
-        _chat_kept,
-    ),
+    "chat": _CHAT,
+    "cleared": _CHAT._replace(shows=_cleared),
+    "clock": _CHAT._replace(shows=_with_clock),
+    "window": _CHAT._replace(shows=_window),
+    "edited": _CHAT._replace(shows=_edited),
+    "bare": _CHAT._replace(shows=_bare),
     "messages": Kind(
         Destination("anthropic", "https://api.anthropic.com", "claude-sonnet-4-5", "anthropic_messages", "account"),
         {"role": "user", "content": [{"type": "text", "text": "Read all of it."}]},
@@ -124,7 +172,7 @@ async def run(name: str, size: int) -> None:
         messages, body = [kind.opening], b""
         costs: tuple[list[float], list[float]] = ([], [])
         while len(messages) <= size:
-            body = json.dumps(kind.body(messages)).encode()
+            body = json.dumps(kind.body(kind.shows(messages))).encode()
             order = [0, 1] if len(messages) % 4 == 1 else [1, 0]
             made = {at: await _timed(both[at], body, kind.target, costs[at]) for at in order}
             prepared, other = made[0], made[1]

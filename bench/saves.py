@@ -30,7 +30,7 @@ ROUNDS = 5
 TURNS = 20
 PAUSE_SECONDS = 0.001
 HISTORY, LOOK_UPS, AGENT_PAUSE_SECONDS = 200, 50, 11.0
-SETTINGS = StoreSettings(memory_entries=10**6, memory_bytes=2**40, clean_seconds=1e9)
+SETTINGS = StoreSettings(memory_bytes=2**40, clean_seconds=1e9)
 
 
 class ProcessUse(NamedTuple):

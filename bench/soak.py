@@ -1,6 +1,6 @@
 """Mixed load with faults, for as long as it is told: does memory stay flat, and is any error of our own making?
 
-    python -m bench.soak [--minutes 30] [--clients 6] [--workers 1] [--ill-seconds 10] [--memory-entries 2000]
+    python -m bench.soak [--minutes 30] [--clients 6] [--workers 1] [--ill-seconds 10] [--memory-size 64MiB]
 
 A gateway as `thoughtline serve` runs it, on a Valkey of its own, before strict simulators. Clients that forget hold
 conversations of three turns in chat, Messages, Responses and Gemini, whole and streamed. At one request in ten the
@@ -87,7 +87,7 @@ class Gateway:
         rows = [
             f'[providers.{case.simulator}]\nbase_url = "{served(case.simulator, case.profile).url}"' for case in cases
         ]
-        rows += [f"[store]\nmemory_entries = {options.memory_entries}"]
+        rows += [f'[store]\nmemory_size = "{options.memory_size}"']
         file.write_text("\n".join(dict.fromkeys(rows)) + "\n")
         command = [sys.executable, "-m", "thoughtline.cli", "serve", "--port", "0", "--config", str(file)]
         environment = {**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder / "data")}
@@ -232,7 +232,7 @@ def main() -> int:
     parser.add_argument("--clients", type=int, default=6)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--ill-seconds", type=float, default=10.0)
-    parser.add_argument("--memory-entries", type=int, default=2000)
+    parser.add_argument("--memory-size", default="64MiB")
     options = parser.parse_args()
     cases = [next(case for case in CASES if case.id.startswith(face)) for face in FACES]
     store = Valkey()

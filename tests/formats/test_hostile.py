@@ -174,6 +174,15 @@ def test_wrong_types_in_every_place_of_a_response(case: WireCase) -> None:
         read_body(case.format, json.dumps(body).encode())
 
 
+@pytest.mark.parametrize("case", [*REQUESTS, *RESPONSES], ids=lambda case: case.name)
+def test_a_byte_that_is_no_utf8_in_every_string(case: WireCase) -> None:
+    """In names as in values: it is read and comes back, or is refused by name."""
+    body = case.bytes_of("request.json") or case.bytes_of("response.json") or b""
+    for at in range(len(body)):
+        if body[at : at + 1] == b'"':
+            read_body(case.format, body[: at + 1] + b"\xff" + body[at + 1 :])
+
+
 def _payloads(case: WireCase) -> list[bytes]:
     lines = (case.stream or b"").replace(b"\r", b"\n").split(b"\n")
     payloads = [line.removeprefix(b"data:").strip() for line in lines if line.startswith((b"data:", b"{"))]

@@ -26,7 +26,6 @@ from thoughtline.catalogue import PROVIDERS, ContinuityWord, TagMode
 from thoughtline.continuity.checkpoints import HEADING
 from thoughtline.settings import ContinuitySettings, ReplaySettings, RouteSettings, Settings
 from thoughtline.stores import Store
-from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.turns import FormatName
 from thoughtline_sim.app import SimulatorApp
 from thoughtline_sim.simulation import HttpResponse, Simulation
@@ -300,8 +299,7 @@ def stage(
         rows[one.provider] = replace(row, api_keys=("a-key",), continuity=said)
     targets = tuple(f"{app.upstream.provider}/{app.upstream.model}" for app in apps)
     route = RouteSettings("team", targets, continuity=of_route)
-    kept = StoreSettings(memory_entries=5000)
-    settings = Settings(providers=rows, routes={"team": route}, continuity=continuity, tags=tags, store=kept)
+    settings = Settings(providers=rows, routes={"team": route}, continuity=continuity, tags=tags)
     settings = replace(settings, replay=replay or settings.replay)
     with running({}, settings, store_url, store, clock=Ticking()) as gateway:
         yield Stage(gateway, apps)

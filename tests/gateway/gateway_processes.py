@@ -65,7 +65,7 @@ def started(store_url: str, providers: Mapping[str, str]) -> Iterator[Process]:
 
 def main(store_url: str, providers: Mapping[str, str]) -> None:
     rows = {**PROVIDERS, **{name: moved(name, url) for name, url in providers.items()}}
-    store = StoreSettings(memory_entries=50_000)  # more than any test here makes
+    store = StoreSettings(memory_bytes=2**30)  # more than any test here makes
     replay = ReplaySettings(hold_ms=60_000)  # a machine that is busy with other tests may take long to save
     server = ServerSettings(head_timeout_seconds=5.0, body_timeout_seconds=5.0)  # for tests of those who are slow
     settings = replace(Settings(), server=server, providers=rows, store_url=store_url, store=store, replay=replay)

@@ -3,7 +3,9 @@ the HTTP client's own. A body that comes in a second packet costs up to six more
 
 from __future__ import annotations
 
-from bench.calls import counted
+import pytest
+
+from bench.calls import counted, counted_grown
 
 
 def test_a_request_with_nothing_to_restore() -> None:
@@ -20,3 +22,12 @@ def test_restored_turns() -> None:
 def test_a_piece_of_a_stream() -> None:
     """From the upstream to the client, read beside that."""
     assert counted(turns=0, chunks=200).total() - counted(turns=0, chunks=100).total() <= 9 * 100
+
+
+@pytest.mark.parametrize(
+    ("kind", "most"),
+    [("chat", 750), ("cleared", 4200), ("clock", 1800), ("window", 1700), ("edited", 800), ("bare", 1200)],
+)
+def test_a_conversation_that_grew(kind: str, most: int) -> None:
+    """Of two hundred turns, of which one is new, whatever its client did to the others."""
+    assert counted_grown(kind, 200).total() <= most

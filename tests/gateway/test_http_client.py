@@ -19,6 +19,7 @@ from thoughtline.gateway.connecting import ConnectFailed
 from thoughtline.gateway.http_client import (
     MAX_HEAD_BYTES,
     MAX_UNREAD_BYTES,
+    MOST_PIECES,
     Connection,
     HttpClient,
     Origin,
@@ -172,7 +173,7 @@ class Fed:
     """A connection that is fed byte by byte, with a request on it."""
 
     def __init__(self, method: str = "GET", timeouts: Timeouts | None = None) -> None:
-        self.origin = Origin("http://127.0.0.1:9", 8)
+        self.origin = Origin("http://127.0.0.1:9", 8, {})
         self.connection = Connection(self.origin)
         self.transport = Transport()
         self.connection.connection_made(self.transport)
@@ -222,6 +223,24 @@ async def test_pieces_that_come_together_stay_apart() -> None:
     assert [await response.read(), await response.read(), await response.read()] == [b"a", b"bc", None]
 
 
+async def test_a_read_of_very_many_pieces_becomes_a_few() -> None:
+    """Byte for byte the same, also where some were looked at before."""
+    body = bytes(range(256)) * 20
+    for peeks in (0, 3, MOST_PIECES + 5):
+        fed = Fed()
+        await fed.feed(CHUNKED)
+        response = await fed.asking
+        for _ in range(peeks):
+            fed.connection.data_received(b"1\r\n#\r\n")
+            assert await response.peek() == b"#"
+        chunks = b"".join(b"1\r\n%c\r\n" % one for one in body)
+        for at in range(0, len(chunks), 6_000):
+            fed.connection.data_received(chunks[at : at + 6_000])
+        assert len(response._pieces) <= max(MOST_PIECES, peeks) + 1
+        fed.connection.data_received(b"0\r\n\r\n")
+        assert await whole(response) == b"#" * peeks + body
+
+
 async def test_a_stream_may_have_any_number_of_chunks() -> None:
     """What frames them does not add up to a head that is too large."""
     fed, chunk = Fed(), b"1\r\na\r\n"
@@ -262,6 +281,11 @@ BAD = {
     "chunk size too large": CHUNKED + b"fffffffffffffffff\r\na\r\n",
     "chunk longer than told": CHUNKED + b"1\r\nab\r\n0\r\n\r\n",
     "chunk without an end": CHUNKED + b"1\r\na0\r\n\r\n",
+    "a status below all": b"HTTP/1.1 099 Hm\r\ncontent-length: 0\r\n\r\n",
+    "a status above all": b"HTTP/1.1 600 Hm\r\ncontent-length: 0\r\n\r\n",
+    "another coding": OK + b"transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+    "another coding in a line of its own": OK
+    + b"transfer-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
     "upgrade": b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n",
     "endless head": OK + b"x-a: " + b"a" * MAX_HEAD_BYTES,
     "many headers": OK + b"x-a: 1\r\n" * (MAX_HEAD_BYTES // 8),
@@ -478,6 +502,19 @@ async def test_so_many_connections_are_kept_and_no_longer_than_so(monkeypatch: p
         async with asyncio.timeout(20):
             while len(origin.idle) == 2:
                 await asyncio.sleep(0)
+
+
+async def test_so_many_connections_are_kept_to_all_servers_together() -> None:
+    """The one that waits longest is closed."""
+    first, second = Server(HI), Server(HI)
+    async with serving(first) as client, serving(second):
+        client._most_idle = 2
+        for server in (first, second, second):
+            await asyncio.gather(get(client, server), get(client, server))
+        assert [len(origin.idle) for origin in client._origins.values()] == [0, 2]
+        assert (len(client._all_idle), first.accepted, second.accepted) == (2, 2, 2)
+        client.close()
+        assert len(client._all_idle) == 0
 
 
 async def test_addresses_that_were_asked_are_not_remembered_without_bound() -> None:

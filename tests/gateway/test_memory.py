@@ -152,7 +152,7 @@ def test_memory_under_floods(name: str, piece: bytes, count: int, capsys: pytest
     assert most < 192 * 1024
 
 
-FEW = StoreSettings(memory_entries=20)
+FEW = StoreSettings(memory_bytes=40_000)
 REQUESTS = 50
 ROUNDS = 6
 NUMBERS = itertools.count()

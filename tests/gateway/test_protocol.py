@@ -191,6 +191,48 @@ def test_a_refusal_stands_in_no_other_answer(bad: bytes) -> None:
         assert heard.endswith(b"0\r\n\r\n")
 
 
+HI = b'{"model":"m","messages":[{"role":"user","content":"hi"}]}'
+POST = b"POST %b HTTP/1.1\r\nhost: localhost\r\n" % CHAT.encode()
+OFFER = b"connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAA\r\n"
+WITH_LENGTH = b"content-length: %d\r\n\r\n" % len(HI) + HI
+IN_CHUNKS = b"transfer-encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(HI), HI)
+
+
+@pytest.mark.parametrize("size", [1, 100, 10_000])
+@pytest.mark.parametrize("body", [WITH_LENGTH, IN_CHUNKS], ids=["length", "chunks"])
+def test_a_client_that_offers_another_protocol(body: bytes, size: int) -> None:
+    """As Java's does with its first request. It is served in this one, with its body, and so are those behind it."""
+
+    async def answer(got: Got, out: Out) -> None:
+        await out.whole(200, b'{"choices":[]}')
+
+    sent = POST + OFFER + body + POST + body + POST + OFFER + b"connection: close\r\n" + body
+    with upstream(answer) as up, bounded(ServerSettings(), up) as gateway, connected(gateway) as connection:
+        for at in range(0, len(sent), size):
+            connection.sendall(sent[at : at + size])
+        assert to_the_end(connection).count(b"HTTP/1.1 200") == 3
+        assert [got.body for got in up.got] == [HI] * 3
+        assert all(got.header("http2-settings") is None for got in up.got)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"transfer-encoding: chunked\r\n\r\n0x3\r\nabc\r\n0\r\n\r\n",
+        b"transfer-encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n",
+        b"transfer-encoding: xchunked\r\n\r\nabc",
+    ],
+    ids=["size", "longer than told", "another coding"],
+)
+@pytest.mark.parametrize("before", [b"", ASKED], ids=["alone", "behind another"])
+def test_a_body_that_is_malformed(body: bytes, before: bytes) -> None:
+    """It is answered at once, or, behind a request that is being answered, soon."""
+    with bounded(QUICK) as gateway, connected(gateway) as connection:
+        connection.sendall(before + POST + body)
+        status = to_the_end(connection).rpartition(b"HTTP/1.1 ")[2][:3]
+        assert status == b"400" or (before and status == b"408")
+
+
 def test_a_hostile_client() -> None:
     """Everything that `python -m tests.hostile` does: `/healthz` answers throughout, and nothing is left behind."""
     with upstream(say_hi) as up, started("memory://", {"deepseek": up.url}) as gateway:

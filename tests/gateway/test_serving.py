@@ -23,6 +23,7 @@ import pytest
 
 from tests.sim.served_simulators import served
 from thoughtline.gateway.client_keys import make_secret
+from thoughtline.gateway.listening import SPREADS
 
 CHAT = {"model": "deepseek-v4-pro", "messages": [{"role": "user", "content": "hello"}]}
 WAIT_SECONDS = 60
@@ -204,6 +205,25 @@ def test_workers_do_not_read_the_file(tmp_path: Path) -> None:
         assert not workers_of(gateway) & former
 
 
+def connections_of(worker: int) -> int:
+    """Sockets that a process has open."""
+    folder = Path(f"/proc/{worker}/fd")
+    return sum(os.readlink(one).startswith("socket:") for one in folder.iterdir())
+
+
+@pytest.mark.skipif(not SPREADS, reason="the system does not spread connections")
+def test_workers_share_the_connections(tmp_path: Path) -> None:
+    """Each gets its part of many clients that keep theirs open, not the first to wake all of them."""
+    with serving(tmp_path, "--workers", "2") as gateway, contextlib.ExitStack() as clients:
+        gateway.wait_for_all(2)
+        before = {worker: connections_of(worker) for worker in workers_of(gateway)}
+        for _ in range(40):
+            client = clients.enter_context(httpx.Client())
+            assert client.get(f"{gateway.url}/healthz", timeout=WAIT_SECONDS).status_code == 200
+        shares = [connections_of(worker) - count for worker, count in before.items()]
+        assert min(shares) > 4, shares
+
+
 def test_a_worker_that_can_not_start_is_tried_again_while_others_serve(tmp_path: Path) -> None:
     """The store says it is of a newer version, until it doesn't: one worker serves all the time, then two do."""
     with (
@@ -215,7 +235,8 @@ def test_a_worker_that_can_not_start_is_tried_again_while_others_serve(tmp_path:
         store.execute("INSERT INTO migrations (number, name) VALUES (9999, 'of later')")
         os.kill(one, signal.SIGKILL)
         gateway.wait_for(lambda line: "could not start" in line)
-        _until_answering(gateway.url)
+        for _ in range(20):  # no connection waits for the worker that is not there
+            _until_answering(gateway.url)
         assert gateway.process.poll() is None
         gateway.forget()
         store.execute("DELETE FROM migrations WHERE number = 9999")

@@ -20,6 +20,7 @@ from msgspec import structs as values
 
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.providers import Contract
+from thoughtline.replay.chains import wanting
 from thoughtline.replay.detection import resolve
 from thoughtline.replay.keys import evidence_of
 from thoughtline.replay.planner import Plan, needs, plan
@@ -170,8 +171,9 @@ class World:
         issuer = Destination(self.provider, self.endpoint, self.model, self.format, self.account)
         planned = plan(transcript, contract, needed, self.store.find(needed.keys), issuer)
         found = self.store.find(needed.first)
-        found |= self.store.find(needed.rest(found))
-        assert plan(transcript, contract, needed, found, issuer) == planned, "asked in two steps, planned otherwise"
+        while more := wanting(needed, found)[1]:
+            found |= self.store.find(more)
+        assert plan(transcript, contract, needed, found, issuer) == planned, "asked step by step, planned otherwise"
         return planned
 
     def _reply(self, response: Json | bytes) -> Reply:

@@ -23,6 +23,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from thoughtline.providers import CONTRACTS, Contract
+from thoughtline.replay.chains import wanting
 from thoughtline.replay.planner import Needs, needs, plan
 from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
@@ -241,8 +242,10 @@ class Universe:
         return {key: self.index.get((tenant, key), [])[:MOST] for key in keys}
 
     def found_in_two(self, tenant: str, needed: Needs) -> dict[Key, list[Record]]:
-        first = self.found(tenant, needed.first)
-        return first | self.found(tenant, needed.rest(first))
+        found = self.found(tenant, needed.first)
+        while more := wanting(needed, found)[1]:
+            found |= self.found(tenant, more)
+        return found
 
 
 # --- what clients do -------------------------------------------------------------------------------------------------

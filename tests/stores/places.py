@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -14,6 +15,7 @@ import redis
 from redis.asyncio import Redis
 
 from thoughtline.stores import LayeredStore, MemoryStore, Store, StoreSettings, durable_store
+from thoughtline.stores.memory import MemoryIndex
 from thoughtline.values.items import ReasoningText, Text, ToolCall
 from thoughtline.values.records import Key, Record, RecordId
 from thoughtline.values.turns import Provenance
@@ -125,6 +127,18 @@ def sqlite_url(folder: Path) -> str:
     return f"sqlite:///{folder / 'deep' / 'thoughts.db'}"
 
 
+def arrivals(url: str) -> int:
+    """Saves that are in the files beside a SQLite database."""
+    database = Path(url.removeprefix("sqlite:///"))
+    count = 0
+    for file in database.parent.glob(f"{database.name}-arrivals-*"):
+        if not file.name.endswith(("-wal", "-shm")):
+            connection = sqlite3.connect(file)
+            count += int(connection.execute("SELECT count(*) FROM arrivals").fetchone()[0])
+            connection.close()
+    return count
+
+
 def turn(
     number: int,
     *,
@@ -145,6 +159,14 @@ def turn(
         tuple(Key(key) for key in keys),
         at,
     )
+
+
+def room_for(*records: Record) -> int:
+    """What these records take in memory, in bytes."""
+    index = MemoryIndex(2**30, 1.0)
+    for record in records:
+        index.put(record, 0.0)
+    return index.bytes
 
 
 def lineage(number: int) -> Key:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.stores.places import SETTINGS, START, Clock, found, lineage, sqlite_url, turn, visible
-from thoughtline.stores import Filter, Saved, durable_store, sqlite, sqlite_work
+from tests.stores.places import SETTINGS, START, Clock, arrivals, found, lineage, sqlite_url, turn, visible
+from thoughtline.stores import Filter, Saved, durable_store, sqlite, sqlite_arrivals, sqlite_work
+from thoughtline.stores.packing import Packer
+from thoughtline.stores.rows import rows_of
 from thoughtline.stores.sqlite import SqliteStore
-from thoughtline.stores.sqlite_arrivals import Arrivals
+from thoughtline.stores.sqlite_arrivals import APPEND, LOST_SECONDS, Arrivals, ArrivalsFile
 from thoughtline.values.records import RecordId
 
 
@@ -44,9 +49,11 @@ class File:
         return store
 
     async def open_idle(self) -> SqliteStore:
-        """One whose thread has nothing to do: it has looked for what others have left."""
+        """One whose thread has nothing to do: it has looked for what others have left, and has a file to append to."""
         store = await self.open()
-        await store.stats()
+        await store._folder.stop()
+        store._saves = True
+        await store._fold_in_background()
         return store
 
     async def close(self) -> None:
@@ -54,14 +61,16 @@ class File:
             await store.close()
 
     def rows(self, table: str) -> int:
+        if table == "arrivals":
+            return arrivals(self.url)
         connection = sqlite3.connect(self.url.removeprefix("sqlite:///"))
         (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
         connection.close()
         return int(count)
 
-    def lock(self) -> sqlite3.Connection:
-        """Another process writes, and is not done."""
-        connection = sqlite3.connect(self.url.removeprefix("sqlite:///"), isolation_level=None)
+    def lock(self, path: Path | None = None) -> sqlite3.Connection:
+        """Another process writes, to the database or to a file, and is not done."""
+        connection = sqlite3.connect(path or self.url.removeprefix("sqlite:///"), isolation_level=None)
         connection.execute("BEGIN IMMEDIATE")
         return connection
 
@@ -75,6 +84,12 @@ class File:
         return noted
 
 
+def own_file(store: SqliteStore) -> ArrivalsFile:
+    own = store._arrivals.own
+    assert own is not None
+    return own
+
+
 @pytest.fixture
 async def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[File]:
     made = File(tmp_path, monkeypatch)
@@ -86,8 +101,10 @@ async def test_a_save_is_one_statement_on_the_loop(file: File) -> None:
     """With no thread in it, and nothing to wait for: what several save at once is written in the order they came."""
     store = await file.open_idle()
     statements: list[str] = []
-    assert store._here is not None
-    store._here.set_trace_callback(statements.append)
+    connection = own_file(store)._connection
+    for one in (connection, store._here):
+        assert one is not None
+        one.set_trace_callback(statements.append)
     await asyncio.gather(*(store.save([turn(number)]) for number in range(20)))
     assert [statement.split()[0] for statement in statements] == ["INSERT"] * 20
     assert (file.written, file.rows("arrivals"), file.rows("records")) == (["loop"] * 20, 20, 0)
@@ -112,17 +129,17 @@ async def test_a_save_reads_what_others_have_appended_first(file: File) -> None:
 
 async def test_what_was_folded_is_no_longer_held(file: File) -> None:
     """By whichever process: memory does not grow with what was saved."""
-    one, two = await file.open(), await file.open()
+    one, two = await file.open_idle(), await file.open_idle()
     for number in range(3):
         await one.save([turn(number)])
     await two.stats()
     await one.stats()
-    assert (one._arrivals._by_seq, one._arrivals._by_digest) == ({}, {})
+    assert (len(one._arrivals), one._arrivals._by_digest) == (0, {})
 
 
 async def test_what_was_appended_is_found_by_every_process(file: File) -> None:
     """Before it is folded, in between and after, whoever folds it; once, with all that share its key."""
-    one, two = await file.open(), await file.open()
+    one, two = await file.open_idle(), await file.open_idle()
     for number in range(4):
         await (one, two)[number % 2].save([turn(number, at=START + number, shared=("ok",))])
         if number == 1:
@@ -131,16 +148,16 @@ async def test_what_was_appended_is_found_by_every_process(file: File) -> None:
             answer = await store.find("tenant", [visible("ok"), lineage(number)])
             assert [len(records) for records in answer.values()] == [number + 1, 1]
     await two.stats()
-    assert (file.rows("arrivals"), file.rows("records")) == (0, 4)
+    assert file.rows("records") == 4
     assert [[len(await found(store, number)) for number in range(4)] for store in (one, two)] == [[1] * 4] * 2
 
 
-async def test_what_a_killed_process_left_is_folded_by_the_next(file: File) -> None:
-    """It opens a file with arrivals, as a process leaves it that never came to fold them."""
-    one = await file.open()
+async def test_what_another_process_has_appended_is_folded_by_the_next(file: File) -> None:
+    """By one that opens the database, as if the other had been killed before it came to that."""
+    one = await file.open_idle()
     await one.save([turn(1), turn(2)])
     two = await file.open()
-    while file.rows("arrivals"):
+    while not file.rows("records"):
         await asyncio.sleep(0)
     assert file.rows("records") == 2
     assert [len(await found(two, number)) for number in (1, 2)] == [1, 1]
@@ -148,14 +165,18 @@ async def test_what_a_killed_process_left_is_folded_by_the_next(file: File) -> N
 
 async def test_a_locked_file_does_not_hold_the_loop(file: File) -> None:
     """The thread waits for the lock; meanwhile the loop goes on, and the save is done when the lock is gone."""
-    store = await file.open()
-    lock = file.lock()
+    store = await file.open_idle()
+    lock = file.lock(own_file(store)._path)
     saving = asyncio.create_task(store.save([turn(1)]))
     turns_of_the_loop = 0
+    database = file.lock()
     while len(file.written) < 1 and turns_of_the_loop < 1000:
         await asyncio.sleep(0)
         turns_of_the_loop += 1
     assert (turns_of_the_loop, saving.done()) == (1000, False)
+    database.execute("ROLLBACK")
+    database.close()
+    assert file.rows("records") == 0
     lock.execute("ROLLBACK")
     lock.close()
     await saving
@@ -165,10 +186,11 @@ async def test_a_locked_file_does_not_hold_the_loop(file: File) -> None:
 
 async def test_the_loop_waits_neither_for_locks_nor_for_checkpoints(file: File) -> None:
     """Its connection gives up at once, and leaves checkpoints to the thread."""
-    store = await file.open()
-    assert store._here is not None
-    for pragma in ("busy_timeout", "wal_autocheckpoint"):
-        assert store._here.execute(f"PRAGMA {pragma}").fetchone() == (0,)
+    store = await file.open_idle()
+    for connection in (store._here, own_file(store)._connection):
+        assert connection is not None
+        for pragma in ("busy_timeout", "wal_autocheckpoint"):
+            assert connection.execute(f"PRAGMA {pragma}").fetchone() == (0,)
 
 
 async def test_a_slow_file_is_written_aside(file: File, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,13 +217,14 @@ async def test_a_slow_file_is_listed_whole_and_in_order(file: File, monkeypatch:
 
 async def test_a_save_that_was_given_up_hides_nothing_for_long(file: File) -> None:
     """Once the file can be written again, what others have appended is listed."""
-    one, two = await file.open(), await file.open()
+    one, two = await file.open(), await file.open_idle()
     await one.save([turn(1)])
-    lock = file.lock()
+    locks = file.lock(), file.lock(own_file(one)._path)
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(one.save([turn(2)]), 0.01)
-    lock.execute("ROLLBACK")
-    lock.close()
+    for lock in locks:
+        lock.execute("ROLLBACK")
+        lock.close()
     await one.clean()
     await two.save([turn(3)])
     page = await one.list_entries(Filter(), 10)
@@ -220,7 +243,7 @@ async def test_what_may_wait_for_a_disk_is_written_aside(file: File, why: str) -
 
 async def test_a_deletion_means_what_has_arrived(file: File) -> None:
     """And bars what was made before it and comes after it, by whichever process."""
-    one, two = await file.open(), await file.open()
+    one, two = await file.open_idle(), await file.open_idle()
     await one.save([turn(1)])
     assert len(await found(two, 1)) == 1
     file.clock.advance(1)
@@ -228,15 +251,16 @@ async def test_a_deletion_means_what_has_arrived(file: File) -> None:
     await one.save([turn(2)])
     for store in (one, two):
         assert [await found(store, number) for number in (1, 2)] == [(), ()]
-    assert file.rows("arrivals") == 0
+    assert len(one._arrivals) == len(two._arrivals) == 0
+    assert file.written == ["loop", "thread"]
 
 
 async def test_arrivals_that_were_damaged_hold_up_nothing(file: File, caplog: pytest.LogCaptureFixture) -> None:
     """They are lost, and told; what came before and after is not."""
-    store = await file.open()
+    store = await file.open_idle()
     for number in range(3):
         await store.save([turn(number)])
-    connection = sqlite3.connect(file.url.removeprefix("sqlite:///"))
+    connection = sqlite3.connect(own_file(store)._path)
     connection.execute("UPDATE arrivals SET rows = x'c1' WHERE seq = 2")
     connection.commit()
     connection.close()
@@ -244,3 +268,151 @@ async def test_arrivals_that_were_damaged_hold_up_nothing(file: File, caplog: py
     assert [len(await found(other, number)) for number in range(3)] == [1, 0, 1]
     assert (await store.stats()).disk_entries == 2
     assert "can't be read" in caplog.text
+
+
+async def test_a_file_is_locked_before_the_database_is_read(file: File) -> None:
+    """A deletion that is noted and then locks each file has all that was appended without knowing of it."""
+    connection = own_file(await file.open_idle())._connection
+    program = connection.execute(f"EXPLAIN {APPEND}", (1, 0.0, b"", 0.0, b"")).fetchall()
+    (main,) = connection.execute("SELECT seq FROM pragma_database_list WHERE name = 'main'").fetchone()
+    begun = [(database, writes) for _, step, database, writes, *_ in program if step == "Transaction"]
+    assert begun[0] == (main, 1)
+    assert [writes for _, writes in begun] == [1, 0]
+
+
+async def test_a_process_that_ends_leaves_only_the_database(file: File) -> None:
+    """With all that it saved."""
+    store = await file.open_idle()
+    await store.save([turn(1)])
+    await store.close()
+    folder = Path(file.url.removeprefix("sqlite:///")).parent
+    assert [path.name for path in folder.iterdir()] == ["thoughts.db"]
+    assert file.rows("records") == 1
+
+
+async def test_what_was_folded_is_taken_out_of_its_file(file: File) -> None:
+    """By the process that wrote it, however much it was: the file does not grow with what was saved."""
+    store = await file.open_idle()
+    for number in range(250):
+        await store.save([turn(number)])
+    await store.stats()
+    assert (file.rows("arrivals"), file.rows("records")) == (0, 250)
+    await store.save([turn(250)])
+    assert (file.rows("arrivals"), len(await found(store, 250))) == (1, 1)
+
+
+@pytest.mark.parametrize("why", ["its process has ended", "nothing was heard of it for long"])
+async def test_the_file_of_a_process_that_is_gone_is_folded_and_removed(
+    file: File, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that lives and was only silent saves into another file from then on; nothing is lost."""
+    one, two = await file.open_idle(), await file.open_idle()
+    former = own_file(one)
+    await one.save([turn(1)])
+    if why == "its process has ended":
+        monkeypatch.setattr(sqlite_arrivals, "_lives", lambda process: False)
+    else:
+        file.clock.advance(LOST_SECONDS + 1)
+    await two._fold_in_background()
+    monkeypatch.undo()
+    assert not former._path.exists()
+    assert await one.save([turn(2)]) is Saved.DURABLE
+    await one._fold_in_background()
+    assert own_file(one).name != former.name
+    await one.save([turn(3)])
+    for store in (one, two):
+        assert [len(await found(store, number)) for number in (1, 2, 3)] == [1, 1, 1]
+
+
+async def test_what_was_saved_is_folded_soon(file: File, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By itself."""
+    monkeypatch.setattr(sqlite, "FOLD_SECONDS", 0.001)
+    store = await file.open()
+    await store.save([turn(1)])
+    while not file.rows("records"):
+        await asyncio.sleep(0)
+
+
+async def test_the_first_of_several_processes_folds_for_all(file: File) -> None:
+    """One whose saves another has folded waits again from its next save on, and no longer with each that follows."""
+    one, two = await file.open_idle(), await file.open_idle()
+    waiting = []
+    for number in range(4):
+        await one.save([turn(number)])
+        waiting.append(one._folding)
+        if number == 1:
+            await two._fold()
+    first, second, third, fourth = waiting
+    assert (first is second, second is third, third is fourth) == (True, False, True)
+    assert second is not None
+    assert second.cancelled()
+
+
+async def test_the_log_of_a_file_is_shortened(file: File, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the thread, when it is long; what is in it is still found."""
+    monkeypatch.setattr(sqlite_arrivals, "MAX_LOG_BYTES", 100_000)
+    one, two = await file.open_idle(), await file.open_idle()
+    path = own_file(one)._path
+    log = path.with_name(path.name + "-wal")
+    for number in range(30):
+        await one.save([turn(number)])
+    before = log.stat().st_size
+    assert before > 100_000
+    own_file(one).shorten()
+    assert log.stat().st_size < 10_000
+    assert [len(await found(store, number)) for store in (one, two) for number in range(30)] == [1] * 60
+    assert await one.save([turn(30)]) is not None
+    own_file(one).shorten()
+    assert file.written[-1] == "loop"
+
+
+def test_a_process_is_known_to_have_ended_only_where_it_ran() -> None:
+    """Elsewhere its number may be another's, or nobody's."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    here = sqlite_arrivals._this_process().partition("@")[2]
+    assert sqlite_arrivals._lives(sqlite_arrivals._this_process())
+    assert not sqlite_arrivals._lives(f"{ended.pid}@{here}")
+    assert sqlite_arrivals._lives(f"{ended.pid}@elsewhere")
+
+
+async def test_a_file_that_is_not_folded_is_not_removed(file: File) -> None:
+    """Whatever is thought of its process."""
+    one, two = await file.open_idle(), await file.open_idle()
+    await one.save([turn(1)])
+    await two._remove_files([own_file(one).name])
+    assert own_file(one)._path.exists()
+    assert await one.save([turn(2)]) is Saved.FIRST
+    assert [len(await found(two, number)) for number in (1, 2)] == [1, 1]
+
+
+@pytest.mark.parametrize("how", ["damaged", "taken away"])
+async def test_a_file_that_can_not_be_read_holds_up_nothing(file: File, how: str) -> None:
+    """Of another process: look-ups, saves and deletions go on."""
+    one, two = await file.open_idle(), await file.open_idle()
+    await one.save([turn(1)])
+    await one.stats()
+    path = own_file(one)._path
+    if how == "damaged":
+        path.write_bytes(b"no database at all " * 4096)
+        path.with_name(path.name + "-wal").write_bytes(b"")
+    else:
+        path.unlink()
+    await two.save([turn(2)])
+    assert [len(await found(two, number)) for number in (1, 2)] == [1, 1]
+    assert (await two.stats()).disk_entries == 2
+    assert await two.delete(Filter()) == 2
+    assert [len(await found(two, number)) for number in (1, 2)] == [0, 0]
+
+
+async def test_what_an_older_version_appended_to_the_database_is_folded(file: File) -> None:
+    """When the database is opened."""
+    await (await file.open_idle()).close()
+    database = sqlite3.connect(file.url.removeprefix("sqlite:///"), isolation_level=None)
+    rows = rows_of([turn(1)], Packer())
+    database.execute("INSERT INTO arrivals VALUES (7, ?, ?)", (START, msgspec.msgpack.encode(rows)))
+    store = await file.open()
+    assert (file.rows("records"), len(await found(store, 1))) == (1, 1)
+    assert database.execute("SELECT count(*) FROM main.arrivals").fetchone() == (0,)
+    assert database.execute("SELECT value FROM facts WHERE name = 'folded'").fetchone() == (7,)
+    database.close()

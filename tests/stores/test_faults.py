@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from tests.stores.places import SETTINGS, START, found, lineage, sqlite_url, turn, until_settled
 from tests.stores.servers import Postgres, Valkey
-from thoughtline.stores import Filter, LayeredStore, Saved, StoreSettings, durable_store, open_store
+from thoughtline.stores import Filter, LayeredStore, Saved, Store, StoreSettings, durable_store, open_store
 from thoughtline.values.errors import StoreUnavailable
 
 QUICK = replace(SETTINGS, timeout_seconds=1.0)
@@ -37,14 +37,14 @@ async def layered(url: str, settings: StoreSettings = QUICK) -> LayeredStore:
     return store
 
 
-async def is_written(url: str, count: int) -> bool:
-    """Whether another process finds all of them, without any memory in front."""
+async def is_written(url: str, count: int, others: int = 0) -> bool:
+    """Whether another process finds all of them, without any memory in front, and no more than so many others."""
     store = durable_store(url, SETTINGS, clock)
     await store.open()
     answer = await store.find("tenant", [lineage(number) for number in range(count)])
     entries = (await store.stats()).disk_entries
     await store.close()
-    return all(answer.values()) and entries == count
+    return all(answer.values()) and entries == count + others
 
 
 @pytest.fixture(params=[Valkey, Postgres], ids=["redis", "postgres"])
@@ -217,12 +217,20 @@ def quota(bytes_per_file: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
+async def fill(store: Store, thought: str, saved: list[int]) -> None:
+    """Save until that fails."""
+    for number in range(9000, 9100):
+        await store.save([turn(number, thought=thought)])
+        saved.append(number)
+
+
 async def test_a_full_disk(tmp_path: Path) -> None:
     """What was acknowledged is still found, what is new is kept in memory, and written when there is room again."""
     url = sqlite_url(tmp_path)
     store = await layered(url)
     await store.save([turn(0)])
     count = 1
+    saved: list[int] = []
     thought = os.urandom(20_000).hex()
     with quota(400_000):
         while await store.save([turn(count, thought=thought)]) is Saved.DURABLE:
@@ -233,26 +241,50 @@ async def test_a_full_disk(tmp_path: Path) -> None:
         answer = await other.find("tenant", [lineage(number) for number in range(count + 1)])
         assert [bool(records) for records in answer.values()] == [True] * count + [False]
         with pytest.raises(StoreUnavailable):
-            await other.save([turn(9999, thought=thought)])
+            await fill(other, thought, saved)
     await until_settled(store)
-    assert await is_written(url, count + 1)
+    assert await is_written(url, count + 1, others=len(saved))
     await other.close()
     await store.close()
 
 
 async def test_a_locked_database(tmp_path: Path) -> None:
+    """Finds and saves go on: the file that a process appends to has a lock of its own."""
+    url = sqlite_url(tmp_path)
+    store = await layered(url)
+    await store.save([turn(0)])
+    with locked(url):
+        assert await store.save([turn(1)]) is Saved.DURABLE
+        assert [len(await found(store, number)) for number in range(2)] == [1, 1]
+    assert await is_written(url, 2)
+    await store.close()
+
+
+@contextmanager
+def locked(*urls: str) -> Iterator[None]:
+    """Another process writes to each of these files, and is not done."""
+    with ExitStack() as lockers:
+        for url in urls:
+            locker = lockers.enter_context(
+                closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None))
+            )
+            locker.execute("BEGIN IMMEDIATE")
+        yield
+
+
+async def test_a_locked_database_and_file(tmp_path: Path) -> None:
     """Finds go on, saves wait in memory, and are written when the lock is gone."""
     url = sqlite_url(tmp_path)
     store = await layered(url)
     await store.save([turn(0)])
-    locker = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
-    locker.execute("BEGIN IMMEDIATE")
+    (own,) = (str(path)[:-4] for path in (tmp_path / "deep").glob("*-arrivals-*-wal"))
+    locks = ExitStack()
+    locks.enter_context(locked(url, own))
     assert await store.save([turn(1)]) is Saved.IN_MEMORY
     assert await found(store, 0) == (turn(0),)
     assert await found(store, 1) == (turn(1),)
     assert "locked" in str((await store.stats()).last_failure)
-    locker.execute("ROLLBACK")
-    locker.close()
+    locks.close()
     await until_settled(store)
     assert await is_written(url, 2)
     await store.close()

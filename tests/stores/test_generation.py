@@ -6,7 +6,7 @@ import asyncio
 
 from msgspec.structs import replace
 
-from tests.stores.places import SETTINGS, START, TRUST, Place, found, lineage, turn, visible
+from tests.stores.places import SETTINGS, START, TRUST, Place, found, lineage, room_for, turn, visible
 from thoughtline.stores import Filter, Store
 from thoughtline.stores.base import PERIOD, STALE_SECONDS
 from thoughtline.values.records import RecordId
@@ -71,7 +71,7 @@ async def test_it_changes_before_a_use_is_forgotten(anywhere: Place) -> None:
 
 async def test_what_is_pushed_out_changes_it(anywhere: Place) -> None:
     """By size, as by age: what goes is gone, unless it went from the memory in front alone."""
-    store = await anywhere.open(replace(SETTINGS, memory_entries=1, max_bytes=10))
+    store = await anywhere.open(replace(SETTINGS, memory_bytes=room_for(turn(1)), max_bytes=10))
     await store.save([turn(1)])
     before = await store.generation("tenant")
     await store.save([turn(2)])

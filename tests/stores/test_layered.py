@@ -13,7 +13,19 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.stores.places import SETTINGS, START, TRUST, Clock, found, lineage, sqlite_url, turn, until_settled, visible
+from tests.stores.places import (
+    SETTINGS,
+    START,
+    TRUST,
+    Clock,
+    found,
+    lineage,
+    room_for,
+    sqlite_url,
+    turn,
+    until_settled,
+    visible,
+)
 from thoughtline.stores import (
     Filter,
     Found,
@@ -28,7 +40,7 @@ from thoughtline.stores import (
 )
 from thoughtline.stores.background import Periodic
 from thoughtline.stores.base import PERIOD
-from thoughtline.stores.layered import PROBE
+from thoughtline.stores.layered import FINDS_AT_ONCE, PROBE
 from thoughtline.stores.waiting import MAX_SECONDS
 from thoughtline.values.errors import StoreUnavailable
 from thoughtline.values.records import Key, Record, RecordId
@@ -39,7 +51,8 @@ class Gate:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.finds = 0
+        self.finds = self.saves = 0
+        self.most_saved = 1000
         self.blocks_seconds = 0.0
         self.refuses = self.refuses_late = False
         self.refuses_ids: set[str] = set()
@@ -62,7 +75,10 @@ class Gate:
         return answer
 
     async def save(self, records: Sequence[Record]) -> Saved:
+        self.saves += 1
         self._check()
+        if len(records) > self.most_saved:
+            raise StoreUnavailable("too many at once")
         if self.refuses_ids & {record.id for record in records}:
             raise StoreUnavailable("not this one")
         if self.holds_saves is not None:
@@ -196,7 +212,11 @@ async def test_a_first_turn_that_another_process_deletes(bench: Bench) -> None:
 async def test_a_record_pushed_out_makes_its_keys_unknown(tmp_path: Path) -> None:
     """A key whose records are no longer all in memory is asked for."""
     clock = Clock()
-    small = Bench(Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)), clock, memory_entries=2)
+    small = Bench(
+        Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)),
+        clock,
+        memory_bytes=room_for(*(turn(number, shared=("ok",)) for number in range(2))),
+    )
     await small.store.open()
     for number in range(3):
         await small.store.save([turn(number, at=START + number, shared=("ok",))])
@@ -295,7 +315,11 @@ async def test_a_save_that_ends_while_a_find_is_under_way(bench: Bench) -> None:
 async def test_memory_that_is_too_small_for_what_waits(tmp_path: Path) -> None:
     """A turn that memory had to push out is found while it waits, and when it is written."""
     clock = Clock()
-    small = Bench(Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)), clock, memory_entries=2)
+    small = Bench(
+        Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)),
+        clock,
+        memory_bytes=room_for(*(turn(number, shared=("ok",)) for number in range(2))),
+    )
     await small.store.open()
     saves = [await begun(small, turn(number, at=START + number, shared=("ok",))) for number in range(6)]
     for _ in range(2):
@@ -312,7 +336,11 @@ async def test_memory_that_is_too_small_for_what_waits(tmp_path: Path) -> None:
 async def test_a_key_that_was_asked_for_while_a_turn_of_it_waited(tmp_path: Path) -> None:
     """What memory learned of the key then is not all of it: the turn, pushed out meanwhile, is found when written."""
     clock = Clock()
-    small = Bench(Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)), clock, memory_entries=1)
+    small = Bench(
+        Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)),
+        clock,
+        memory_bytes=room_for(turn(1, shared=("ok",))),
+    )
     await small.store.open()
     await small.store.save([turn(1, shared=("ok",))])
     saving = await begun(small, turn(2, at=START + 1, shared=("ok",)))
@@ -488,6 +516,35 @@ async def test_one_bad_record_does_not_hold_up_the_others(bench: Bench) -> None:
     bench.gate.refuses_ids = set()
     await until_settled(bench.store)
     assert (await other.stats()).disk_entries == 4
+
+
+@pytest.mark.parametrize("were_acknowledged", [False, True], ids=["waiting", "in doubt"])
+async def test_a_store_that_is_too_slow_for_many_at_once(bench: Bench, were_acknowledged: bool) -> None:
+    """It gets fewer, not one by one."""
+    records = [turn(number) for number in range(60)]
+    bench.gate.refuses = not were_acknowledged
+    await bench.store.save(records)
+    bench.gate.refuses = True
+    await bench.store.save([turn(60)])
+    bench.gate.most_saved, bench.gate.refuses, bench.gate.saves = 16, False, 0
+    while not bench.store.is_settled and bench.gate.saves < 60:
+        await asyncio.sleep(0)
+    assert bench.store.is_settled
+    assert (await bench.gate._store.stats()).disk_entries == 61
+
+
+async def test_many_finds_at_once_do_not_all_ask_at_once(bench: Bench) -> None:
+    """Each asks twice; those that wait for their turn ask nothing."""
+    bench.gate.holds = asyncio.Event()
+    asking = [asyncio.ensure_future(found(bench.store, number)) for number in range(FINDS_AT_ONCE + 10)]
+    while bench.gate.finds < FINDS_AT_ONCE:
+        await asyncio.sleep(0)
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert bench.gate.finds == FINDS_AT_ONCE
+    bench.gate.holds.set()
+    assert await asyncio.gather(*asking) == [()] * (FINDS_AT_ONCE + 10)
+    assert bench.gate.finds == FINDS_AT_ONCE + 10
 
 
 async def test_notes_wait_too(bench: Bench) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.stores.places import START, lineage, turn, visible
+from tests.stores.places import START, lineage, room_for, turn, visible
 from thoughtline.stores import Filter
 from thoughtline.stores.base import MAX_PER_KEY
 from thoughtline.stores.memory import MemoryIndex
@@ -56,7 +56,7 @@ STEPS = st.lists(
 @given(STEPS)
 def test_what_was_used_longest_ago_goes_first(steps: list[tuple[str, int, int]]) -> None:
     """Whatever is put, found, dropped and cleaned in which order: the same records are there."""
-    index, simple, now = MemoryIndex(ROOM, 2**30, TTL), Simple(), START
+    index, simple, now = MemoryIndex(room_for(*map(turn, range(ROOM))), TTL), Simple(), START
     for step, number, seconds in steps:
         now += seconds
         match step:
@@ -76,21 +76,21 @@ def test_what_was_used_longest_ago_goes_first(steps: list[tuple[str, int, int]])
     assert (len(index), index.chars) == (len(there), sum(record.reasoning_chars for record in there))
 
 
-def test_bytes_are_bounded_too() -> None:
+def test_bytes_are_bounded() -> None:
     """A record that is too long for the room alone leaves nothing."""
-    index = MemoryIndex(1000, 5000, TTL)
+    index = MemoryIndex(10_000, TTL)
     for number in range(50):
         index.put(turn(number), START + number)
-        assert index.bytes <= 5000
+        assert index.bytes <= 10_000
     assert 2 < len(index) < 50
-    index.put(turn(99, thought="x" * 6000), START + 99)
+    index.put(turn(99, thought="x" * 11_000), START + 99)
     assert (len(index), index.bytes, index.chars) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("kept", [1, 2, 3])
 def test_a_shared_key_follows_its_records(kept: int) -> None:
     """One record, several, and one or none again."""
-    index = MemoryIndex(100, 2**30, TTL)
+    index = MemoryIndex(2**30, TTL)
     turns = [turn(number, at=START + number, shared=("ok", "ok")) for number in range(3)]
     for record in turns:
         index.put(record, START)
@@ -103,7 +103,7 @@ def test_a_shared_key_follows_its_records(kept: int) -> None:
 
 def test_of_a_key_that_very_many_share_the_newest_live_on() -> None:
     """Those that are given back, and no others, are used by it."""
-    index = MemoryIndex(100, 2**30, TTL)
+    index = MemoryIndex(2**30, TTL)
     for number in range(MAX_PER_KEY + 3):
         index.put(turn(number, at=START + number, shared=("ok",)), START)
     given_back = index.find("tenant", [visible("ok")], START + 1)[visible("ok")]
@@ -114,7 +114,7 @@ def test_of_a_key_that_very_many_share_the_newest_live_on() -> None:
 
 def test_what_comes_and_goes_leaves_nothing() -> None:
     """Dropped records do not pile up, though nothing was ever pushed out."""
-    index = MemoryIndex(10**6, 2**30, TTL)
+    index = MemoryIndex(2**30, TTL)
     tracemalloc.start()
     for number in range(1000):
         index.put(turn(number, thought="x" * 10_000), START + number)

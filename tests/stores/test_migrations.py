@@ -139,7 +139,7 @@ async def _check_up_to_date(url: str) -> None:
 def test_a_step_that_fails_changes_nothing(tmp_path: Path) -> None:
     """All steps are one transaction."""
     connection = sqlite3.connect(tmp_path / "x.db", isolation_level=None)
-    broken = (*sqlite_schema.MIGRATIONS, Migration(5, "broken", ("CREATE TABLE fine (a)", "CREATE NONSENSE")))
+    broken = (*sqlite_schema.MIGRATIONS, Migration(7, "broken", ("CREATE TABLE fine (a)", "CREATE NONSENSE")))
     with pytest.raises(sqlite3.OperationalError):
         sqlite_schema.migrate(connection, broken)
     assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)

@@ -158,7 +158,8 @@ async def test_files_are_for_their_owner_alone(tmp_path: Path, key: str | None) 
     store = await open_store(sqlite_url(tmp_path), replace(SETTINGS, encryption_key=key))
     await store.save([turn(1, thought="xyzzy")])
     files = [path for path in (tmp_path / "deep").iterdir() if path.is_file()]
-    assert {path.name for path in files} == {"thoughts.db", "thoughts.db-wal", "thoughts.db-shm"}
+    names = {path.name.partition("-arrivals-")[0] for path in files}
+    assert (names, len(files)) == ({"thoughts.db", "thoughts.db-wal", "thoughts.db-shm"}, 6)
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
     assert any(b"xyzzy" in path.read_bytes() for path in files) is (key is None)
     await store.close()

@@ -81,3 +81,24 @@ MANGLED: list[tuple[FormatName, Any]] = [
 def test_requests_that_were_a_fault_of_ours(format: FormatName, body: Any, upstream: Upstream) -> None:
     """Each of these once ended in a traceback."""
     carry(format, json.dumps(body).encode(), upstream)
+
+
+NO_UTF8: list[tuple[FormatName, bytes]] = [
+    (
+        "openai_chat",
+        b'{"messages":[{"role":"assistant","content":[{"type":"refusal","\xff":1,"refusal":"no"}]},'
+        b'{"role":"user","content":"hm"}]}',
+    ),
+    (
+        "bedrock_converse",
+        b'{"messages":[{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"n","input":{}}}]},'
+        b'{"role":"user","content":[{"toolResult":{"toolUseId":"a","content":[{"json":{"\xff":1}}]}}]}]}',
+    ),
+]
+
+
+@pytest.mark.parametrize("upstream", UPSTREAMS, ids=lambda upstream: upstream.provider)
+@pytest.mark.parametrize(("format", "body"), NO_UTF8, ids=["refusal", "tool result"])
+def test_names_that_are_no_utf8(format: FormatName, body: bytes, upstream: Upstream) -> None:
+    """Each of these once ended in a traceback."""
+    carry(format, body, upstream)

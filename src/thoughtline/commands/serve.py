@@ -25,9 +25,10 @@ from thoughtline.clients import DEFAULT_URL, Address, example_models, key_variab
 from thoughtline.commands.options import add_log_options, add_server_options, flags_of, log_options
 from thoughtline.gateway.admin_token import FILE_NAME, admin_token
 from thoughtline.gateway.checking import check_start
+from thoughtline.gateway.listening import listen
 from thoughtline.gateway.log_writer import LogWriter
 from thoughtline.gateway.masking import masked_url
-from thoughtline.gateway.serving import ServeOptions, listen, serve
+from thoughtline.gateway.serving import ServeOptions, serve
 from thoughtline.providers import canonical_name
 from thoughtline.settings import Settings, data_directory, home_folder, is_loopback
 from thoughtline.terminal import program
@@ -95,7 +96,7 @@ def run(chosen: argparse.Namespace) -> int:
     logging.getLogger("thoughtline").addHandler(logging.NullHandler())  # the start itself prints what this would log
     store_works = asyncio.run(check_start(settings, options.mark))
     code = secrets.token_urlsafe(24)
-    with listen(settings) as listener:
+    with listen(settings.server) as listener:
         host, port = listener.getsockname()[:2]
         place = ListeningPlace(server_url(host, port), own_url(host, port))
 

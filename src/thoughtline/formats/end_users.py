@@ -11,7 +11,7 @@ import re
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.json_text import NULL
+from thoughtline.formats.json_text import NULL, as_text
 from thoughtline.values.records import digest
 
 
@@ -74,4 +74,4 @@ def _without_session(user: str) -> str:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return user
     members.pop("session_id", None)
-    return "".join(f"{name}:{bytes(value).decode()}" for name, value in sorted(members.items()))
+    return "".join(f"{name}:{as_text(value)}" for name, value in sorted(members.items()))

@@ -364,10 +364,15 @@ def decode_each(raws: Iterable[Raw], decode: Callable[[Raw], T], place: str) -> 
     return tuple(found)
 
 
+def as_text(text: Json) -> str:
+    """JSON as text. It may not have been decoded before: invalid UTF-8 becomes question marks."""
+    return str(bytes(text), "utf-8", "replace")
+
+
 def arguments_text(raw: Raw) -> str:
     """Call arguments of a format that has them as JSON."""
-    text = bytes(raw)
-    return "{}" if text == b"null" else str(text, "utf-8", "replace")
+    text = as_text(raw)
+    return "{}" if text == "null" else text
 
 
 def arguments_object(text: str) -> bytes:

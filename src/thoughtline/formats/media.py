@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.json_text import NULL, decode_content, is_given, members, read_or_none
+from thoughtline.formats.json_text import NULL, as_text, decode_content, is_given, members, read_or_none
 from thoughtline.values.items import Unknown
 from thoughtline.values.notes import NO_NOTES, Citation, Notes, placed
 from thoughtline.values.options import JsonPart, Media, MediaKind, ResultContent, ResultPart
@@ -51,7 +51,7 @@ def _decode_part(raw: Raw, decode_media: DecodeMedia) -> ResultPart:
     text = members(raw).get("text", NULL) if bytes(raw)[:1] == b"{" else NULL
     if bytes(text)[:1] == b'"':
         return msgspec.json.decode(text, type=str)
-    return decode_media(Unknown("", raw)) or bytes(raw).decode()
+    return decode_media(Unknown("", raw)) or as_text(raw)
 
 
 class SplitResult(NamedTuple):
@@ -72,7 +72,7 @@ def split_result(content: ResultContent, encode_media: EncodeMedia) -> SplitResu
         if isinstance(part, str):
             texts.append(part)
         elif isinstance(part, JsonPart):
-            texts.append(bytes(part.value).decode())
+            texts.append(as_text(part.value))
         elif (encoded := encode_media(part)) is not None:
             held.append(encoded.raw)
         else:

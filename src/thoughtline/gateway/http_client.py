@@ -27,6 +27,10 @@ MAX_HEAD_BYTES = 256 * 2**10
 MAX_UNREAD_BYTES = 256 * 2**10
 """Of a body, before the connection is read no further."""
 
+MOST_PIECES = 32
+"""Of a body, that wait to be read: what comes behind them is joined. A server that sends chunks of one byte each would
+otherwise make 40,000 pieces of one read, and hold up all others for seconds."""
+
 IDLE_SECONDS = 90.0
 STALE_SECONDS, MOST_STALE = 1.0, 3
 """A kept connection may be closed by the other side just as it is used again: then the request is sent on another one.
@@ -237,6 +241,8 @@ class Connection(asyncio.Protocol):
                 self.abort()
                 return
         response, others = self._response, len(data) - self._body_bytes
+        if response is not None and len(response._pieces) > (kept := max(MOST_PIECES, response._peeked)):
+            response._pieces[kept:] = [b"".join(response._pieces[kept:])]
         self._other_bytes = others if self._body_bytes else self._other_bytes + others
         if self._is_ended:
             self._finish()
@@ -271,7 +277,12 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         assert self._parser is not None
         status, headers, self._headers = self._parser.get_status_code(), self._headers, []
+        if not 100 <= status <= 599:
+            raise ValueError("a status that HTTP does not have")
         if status >= 200:
+            for name, value in headers:
+                if name == "transfer-encoding" and value.lower() != "chunked":
+                    raise ValueError("a coding that was not asked for")
             self._response = UpstreamResponse(self, status, headers)
             self._is_ended = self._method == "HEAD"  # which the parser can't be told
         elif status == 101:
@@ -309,15 +320,16 @@ class Connection(asyncio.Protocol):
             waiter.set_result(response)
         if self._is_paused:
             self._resume()
-        origin, has_room = self._origin, len(self._origin.idle) < self._origin.most_idle
-        if not self._is_reusable or not has_room or self._transport.get_write_buffer_size():
+        if not self._is_reusable or self._transport.get_write_buffer_size():
             self.abort()
             return
         self.is_kept = True
-        origin.idle.append(self)
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = origin.loop.call_later(IDLE_SECONDS, self.abort)
+        self._set_timer(IDLE_SECONDS, self.abort)
+        self._origin.idle.append(self)
+        all_idle = self._origin.all_idle
+        all_idle[self] = None
+        while len(all_idle) > self._origin.most_idle:
+            next(iter(all_idle)).abort()
 
     def _break(self, error: Exception) -> None:
         """Close it. Doing it twice is fine."""
@@ -362,7 +374,7 @@ class Connection(asyncio.Protocol):
 class Origin:
     """A server, by the address that requests name, and the connections to it that are kept for later ones."""
 
-    def __init__(self, url: str, most_idle: int) -> None:
+    def __init__(self, url: str, most_idle: int, all_idle: dict[Connection, None]) -> None:
         parts = urlsplit(url)
         is_tls = parts.scheme == "https"
         port = parts.port or (443 if is_tls else 80)
@@ -374,19 +386,21 @@ class Origin:
         self.prefix, self.login = "", ""
         if self.place.takes_whole_addresses:
             self.prefix, self.login = f"{parts.scheme}://{self.host}", basic_login(self.place.proxy)
-        self.most_idle = most_idle
         self.idle: list[Connection] = []
+        self.most_idle, self.all_idle = most_idle, all_idle
 
     def forget(self, connection: Connection) -> None:
         if connection in self.idle:
             self.idle.remove(connection)
+            del self.all_idle[connection]
 
 
 class HttpClient:
-    """Connections by origin; of each origin at most `most_idle` are kept."""
+    """Connections by origin. At most `most_idle` of all are kept, for each takes a descriptor; then the oldest goes."""
 
     def __init__(self, most_idle: int = 8) -> None:
         self._most_idle = most_idle
+        self._all_idle: dict[Connection, None] = {}
         self._origins: dict[str, Origin] = {}
 
     async def send(
@@ -412,6 +426,7 @@ class HttpClient:
         for number in range(MOST_STALE):
             if origin.idle and number < MOST_STALE - 1:
                 connection = origin.idle.pop()
+                del origin.all_idle[connection]
             else:
                 connection = await connected(origin.place, partial(Connection, origin), timeouts.connect)
             try:
@@ -434,7 +449,7 @@ class HttpClient:
         """Addresses come from settings; the places of some are named by clients, so they are bounded."""
         if len(self._origins) >= _MOST_ORIGINS:
             self._origins = {name: origin for name, origin in self._origins.items() if origin.idle}
-        origin = self._origins[address] = Origin(address, self._most_idle)
+        origin = self._origins[address] = Origin(address, self._most_idle, self._all_idle)
         return origin
 
 

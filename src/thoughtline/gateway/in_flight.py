@@ -77,8 +77,8 @@ class InFlight:
 
     @property
     def most_idle(self) -> int:
-        """Connections to one provider that are kept for later requests: those to a few fit into what is reserved."""
-        return max(8, self.size // 16)
+        """Connections to providers that are kept for later requests: they fit into what is reserved."""
+        return max(8, self.size // 8)
 
     def most_held(self, server: ServerSettings) -> int:
         """Client connections, as things stand."""

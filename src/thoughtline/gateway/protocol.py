@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, cast
 from urllib.parse import unquote
 
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from thoughtline.gateway.access import authority_of
@@ -26,6 +27,8 @@ from thoughtline.settings import ServerSettings
 
 LEAST_BODY_BYTES = 4 * 2**10
 """What comes of a body within `body_timeout`, at least, if it is not all of it."""
+
+_FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 
 _TOO_LARGE = b"431 Request Header Fields Too Large"
 _TOO_LATE = b"408 Request Timeout"
@@ -41,6 +44,8 @@ class BoundedProtocol(HttpToolsProtocol):
     _is_in_body = False
     _is_too_large = False
     _is_deaf = False
+    _is_head_known = False
+    _offers_upgrade = False
     _is_admitted = False
     _waits_for_body = False
     _timer: asyncio.TimerHandle | None = None
@@ -79,7 +84,21 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         if self._is_in_body:
             self._body_bytes += len(data)
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        rest = data
+        while rest:
+            try:
+                self.parser.feed_data(rest)
+                break
+            except HttpParserError:
+                self.send_400_response("Invalid HTTP request received.")
+                break
+            except HttpParserUpgrade as upgrade:
+                if self._websocket is not None:
+                    self.handle_websocket_upgrade()
+                    break
+                rest = rest[upgrade.args[0] :]
+                self._go_on_without_upgrade()
         # Timers are set only for what did not come whole.
         if self._is_in_head:
             self._unread_bytes += len(data)
@@ -87,14 +106,28 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._refuse(_TOO_LARGE)
             elif self._timer is None:
                 self._wait(self._server.head_timeout_seconds, self._late_head)
-        elif self._is_in_body and not self._waits_for_body and not self._is_deaf:
+        elif self._is_in_body and not self._waits_for_body:
             self._wait(self._server.body_timeout_seconds, self._late_body)
 
+    def _go_on_without_upgrade(self) -> None:
+        """The client offers another protocol (`upgrade: h2c` with every first request of Java's), and is served in this
+        one: RFC 9110, 7.8. The parser takes the body for the other protocol. One that was told the body's length alone
+        reads on."""
+        framing = [name + b": " + value for name, value in self.headers if name in _FRAMING]
+        self.parser, self.headers = HttpRequestParser(self), []
+        self._offers_upgrade, self._is_head_known = False, True
+        self.parser.feed_data(b"\r\n".join((b"POST / HTTP/1.1", *framing, b"", b"")))
+        self._is_head_known = False
+
     def on_message_begin(self) -> None:
+        if self._is_head_known:
+            return
         self._is_in_head, self._unread_bytes = True, 0
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
+        if self._is_head_known:
+            return
         self._is_in_head = False
         head_bytes = len(self.url)
         for name, value in self.headers:
@@ -107,10 +140,14 @@ class BoundedProtocol(HttpToolsProtocol):
             self.scope["authority"] = authority_of(self.url)  # type: ignore[typeddict-unknown-key]
         cast("Scope", self.scope)[ON_DISCONNECT] = None  # another one
         self._is_in_body, self._body_bytes = True, 0
-        self._websocket = self._websocket_route() if self.parser.should_upgrade() else None
+        self._websocket, self._offers_upgrade = None, self.parser.should_upgrade()
+        if self._offers_upgrade:
+            self._websocket = self._websocket_route()
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
+        if self._offers_upgrade and self._websocket is None:
+            return  # its body comes yet
         self._is_in_body = self._waits_for_body = False
         if self._timer is not None:
             self._timer.cancel()
@@ -144,7 +181,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """What uvicorn says when the parser stops."""
         if self._is_too_large:
             self._refuse(_TOO_LARGE)
-        elif self._is_answering:
+        elif self._is_answering and (self.pipeline or self.cycle.response_started or not self._is_in_body):
             self._be_deaf()
         else:
             super().send_400_response(msg)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import errno
 import gc
 import os
 import signal
@@ -35,17 +34,12 @@ from thoughtline.gateway.tracing import TracesUnavailable, open_tracing
 from thoughtline.settings import Flags, Settings, data_directory, home_folder, load_settings
 from thoughtline.stores import open_store
 from thoughtline.terminal import LogOptions, counted, duration
-from thoughtline.values.errors import Declined, InputProblem, SettingsError, ThoughtlineError
+from thoughtline.values.errors import InputProblem, SettingsError, ThoughtlineError
 
 GRACE_SECONDS = 30
 """How long streams may go on after a stop was asked for."""
 
 KEEP_ALIVE_SECONDS = 75
-
-_LISTEN_REMEDIES = {
-    errno.EADDRINUSE: "Is a gateway running there? Choose another with --port.",
-    errno.EACCES: "Choose a port from 1024 on with --port.",
-}
 
 SWITCH_SECONDS = 0.001
 """How long a thread that works on a large request may keep the interpreter while the loop waits for it. With Python's
@@ -216,20 +210,6 @@ class AppFactory:
         log = self._options.open_log()
         atexit.register(log.close)  # for a worker that does not come as far as its stop
         return Worker(self._options, self._settings, log)
-
-
-def listen(settings: Settings) -> socket.socket:
-    """The socket that all workers share, or a refusal that says who is in the way."""
-    host, port = settings.server.host, settings.server.port
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as error:
-        number = error.errno or 0
-        remedy = _LISTEN_REMEDIES.get(number, "Choose an address of this machine with --host.")
-        why = os.strerror(number) if number > 0 else error.strerror
-        problem = f"{host}:{port} can't be used: {why}."
-        raise Declined(500, "address_in_use", problem, remedy) from None
 
 
 OnUp = Callable[[LogWriter], None]

@@ -1,4 +1,5 @@
-"""Several workers on one port: started, watched, and replaced one by one when settings change.
+"""Several workers on one port, each with a socket of its own: started, watched, and replaced one by one when settings
+change.
 
 Workers get settings that were checked here; no worker reads the file. One that can't start is tried again, with growing
 pauses, while the others serve.
@@ -21,6 +22,7 @@ from uvicorn.supervisors import Multiprocess
 from uvicorn.supervisors.multiprocess import Process
 
 from thoughtline.gateway.journal import Journal
+from thoughtline.gateway.listening import for_another
 from thoughtline.values.errors import ThoughtlineError
 
 FIRST_PAUSE_SECONDS, LAST_PAUSE_SECONDS = 1.0, 60.0
@@ -50,7 +52,8 @@ class Supervisor(Multiprocess):
         *,
         on_up: Callable[[], None] = lambda: None,
     ) -> None:
-        super().__init__(config, sockets=[listener])
+        others = [for_another(listener) for _ in range(1, config.workers)]
+        super().__init__(config, sockets=[listener, *others])
         self._on_up: Callable[[], None] | None = on_up
         self._reload = reload
         self._journal = journal
@@ -66,6 +69,15 @@ class Supervisor(Multiprocess):
                 raise
             self.terminate_all()
             self.join_all()
+
+    def init_processes(self) -> None:
+        for place in range(self.processes_num):
+            self.processes.append(self._start(place))
+
+    def _start(self, place: int) -> Process:
+        process = Process(self.config, [self.sockets[place]])
+        process.start()
+        return process
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         """In a thread: whoever is interrupted by a signal may hold the lock of `should_exit`."""
@@ -109,15 +121,21 @@ class Supervisor(Multiprocess):
         process.join()
         now = time.monotonic()
         if not start.is_ready:
+            self._leave_to_others(place)
             start.pause = start.pause or FIRST_PAUSE_SECONDS
             if now - start.began < start.pause:
                 return
         pause = 0.0 if start.is_ready else min(2 * start.pause, LAST_PAUSE_SECONDS)
         what = "worker ended" if start.is_ready else "worker could not start"
         self._journal.say(what, f"another is started in the place of {place + 1} of {self.processes_num}")
-        self.processes[place] = Process(self.config, self.sockets)
-        self.processes[place].start()
+        self.processes[place] = self._start(place)
         self._starts[place] = _Start(now, pause)
+
+    def _leave_to_others(self, place: int) -> None:
+        """Connections that would wait for this worker go to those that serve."""
+        if any(start.is_ready for other, start in self._starts.items() if other != place):
+            former, self.sockets[place] = self.sockets[place], for_another(self.sockets[place])
+            former.close()
 
     def handle_hup(self) -> None:
         """Read and check the settings anew; with those that fail nothing changes."""
@@ -135,8 +153,7 @@ class Supervisor(Multiprocess):
     def _replace_all(self) -> bool:
         """One by one, each when its successor serves. If the first successor doesn't, nothing has changed."""
         for place, process in enumerate(self.processes):
-            successor = Process(self.config, self.sockets)
-            successor.start()
+            successor = self._start(place)
             if not successor.wait_until_ready(START_SECONDS, self.should_exit):
                 successor.kill()
                 successor.join()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 from collections.abc import Callable
 from functools import partial
 from hashlib import blake2b
@@ -57,6 +58,9 @@ _UNCOMPARED = frozenset({"input", "client_metadata", "stream_options"})
 
 _NOTHING = Raw(b"null")
 _OVER = ("response.completed", "response.incomplete", "response.failed", "error")
+
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+: [\t\x20-\x7e\xa0-\xff]*")
+"""RFC 9110, 5.1 and 5.5: what comes as JSON was not checked by a parser of HTTP."""
 
 _SILENT = logging.Logger("websockets of upstreams", logging.CRITICAL + 1)
 """What the library would write down has reasoning in it."""
@@ -384,4 +388,5 @@ def _headers(event: _Event) -> list[tuple[str, str]]:
         headers = msgspec.json.decode(event.headers, type=dict[str, str | int | float | bool] | None) or {}
     except msgspec.MsgspecError:
         return []
-    return [(name.lower(), str(value)) for name, value in headers.items() if name.lower() != "content-type"]
+    pairs = [(name.lower(), str(value)) for name, value in headers.items()]
+    return [pair for pair in pairs if pair[0] != "content-type" and _HEADER.fullmatch(": ".join(pair))]

@@ -12,7 +12,7 @@ alone is the rule of identity, and it holds where a turn's own record was lost, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import NamedTuple, TypeAlias
@@ -25,11 +25,13 @@ from thoughtline.replay.matching import (
     Ambiguous,
     is_exact,
     is_here,
+    is_hopeless,
     is_named,
     is_proof,
     is_shared_session,
     looks_of,
     match_by_evidence,
+    match_by_names,
     match_joined,
     match_merged,
     replayable,
@@ -40,7 +42,7 @@ from thoughtline.replay.visible import visible_of
 from thoughtline.replay.witnesses import proven
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import ToolCall
-from thoughtline.values.records import NO_PARENT, UNCERTAIN_PARENT, UNKNOWN_PARENT, Record, RecordId
+from thoughtline.values.records import NO_PARENT, UNCERTAIN_PARENT, UNKNOWN_PARENT, Key, Record, RecordId
 
 
 class Merged(NamedTuple):
@@ -68,11 +70,69 @@ Result: TypeAlias = Match | Merged | Split | CutOff | Ambiguous | None
 
 def chain_of(needed: Needs, found: Found) -> tuple[Result, ...]:
     """For each step of a request what it was found to be."""
-    settled = needed.settled if needed.settled is not None else needed.by_lineage(found)
+    settled = settled_of(needed, found)
     if None not in settled and _is_one_chain(settled):
         return settled
+    if is_plain(needed, settled, found):
+        return _with_words_cut_off(needed.steps, settled)
     results, identity = _resolved(needed.steps, settled, found, needed.identity)
     return _with_words_cut_off(needed.steps, supported(needed.steps, results, found, identity))
+
+
+def wanting(needed: Needs, found: Found) -> tuple[Needs, tuple[Key, ...]]:
+    """What was settled by what was found so far, and the keys to look for next; none when there is nothing to gain.
+
+    After the lineages, that is the ids of calls; then all keys of the steps that these don't settle; and all keys of
+    all steps where the steps around one may decide about it.
+    """
+    needed = needed._replace(settled=settled_of(needed, found))
+    settled = needed.settled or ()
+    if None not in settled and _is_one_chain(settled):
+        return needed, ()
+    if names := _new(needed.names, found):
+        return needed, names
+    unsettled = [step for step, match in zip(needed.steps, settled, strict=True) if match is None]
+    if unsettled and (keys := _new(needed.keys_of(unsettled), found)):
+        return needed, keys
+    if is_plain(needed, settled, found):
+        return needed, ()
+    others = [step for step, match in zip(needed.steps, needed.by_lineage(found), strict=True) if match is None]
+    return needed, _new(needed.keys_of(others), found) if others else ()
+
+
+def _new(keys: Iterable[Key], found: Found) -> tuple[Key, ...]:
+    return tuple([one for one in keys if one not in found])
+
+
+def settled_of(needed: Needs, found: Found) -> tuple[Match | None, ...]:
+    """The records that lineages name, or the ids of calls."""
+    settled = needed.settled if needed.settled is not None else needed.by_lineage(found)
+    if None not in settled:
+        return settled
+    pairs = zip(needed.steps, settled, strict=True)
+    return tuple([match or match_by_names(step, found, needed.identity) for step, match in pairs])
+
+
+def is_plain(needed: Needs, settled: Sequence[Match | None], found: Found, before: RecordId = UNKNOWN_PARENT) -> bool:
+    """Whether nothing is left that steps could tell about each other: each is known by the ids of its calls, or stays
+    without a record, and each record follows the one before it, as far as records say. `before` is the parent of the
+    first step."""
+    taken: set[RecordId] = set()
+    for step, match in zip(needed.steps, settled, strict=True):
+        if match is None:
+            if not is_hopeless(step, found, needed.identity):
+                return False
+            before = NO_PARENT
+            continue
+        record = match.record
+        is_broken = record.parent not in (UNKNOWN_PARENT, before) and before not in (UNKNOWN_PARENT, NO_PARENT)
+        if is_broken or record.parent == UNCERTAIN_PARENT or record.id in taken:
+            return False
+        if not shows_name(step, record):
+            return False
+        taken.add(record.id)
+        before = record.id
+    return True
 
 
 def records_of(result: Result) -> tuple[Record, ...]:
@@ -106,10 +166,14 @@ def enters_session(last: Result, identity: Identity) -> bool:
 def _is_one_chain(settled: Sequence[Match | None]) -> bool:
     """Whether each record follows the one before it, as far as records say."""
     before: RecordId | None = None
+    taken: set[RecordId] = set()
     for match in settled:
         if match is None:
             return False
         parent = match.record.parent
+        if match.record.id in taken:
+            return False
+        taken.add(match.record.id)
         if parent and before is not None and parent != before:
             return False
         before = match.record.id

@@ -19,10 +19,11 @@ place. The first message is part of these, of lineage and of place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from operator import methodcaller
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -117,7 +118,7 @@ class Spot(Struct, frozen=True, gc=False):
 
     def keys(self, items: Sequence[Item], identity: Identity) -> tuple[Key, ...]:
         """All keys of a step that stands here."""
-        seals, names = _keys_of_items(items)
+        seals, names = keys_of_items(items)
         shown = shown_of(items)
         if shown.is_empty:
             return tuple(seals)
@@ -143,6 +144,24 @@ Hashes: TypeAlias = tuple["HASH", "HASH", "HASH", "HASH"]
 
 _NOTHING_SAID: Hashes = (sha256(), sha256(), sha256(), sha256())
 _copy_of = methodcaller("copy")
+
+
+def outlined(turns: Iterable[bytes | Shown]) -> tuple[bytes, bytes, bytes, bytes]:
+    """What some turns add to the hashes of an outline, as `Outline.before` does."""
+    users: list[bytes] = []
+    words: list[str] = []
+    calls: list[str] = []
+    exact: list[str] = []
+    for turn in turns:
+        if isinstance(turn, bytes):
+            users += (turn, b"\0")
+            words.append("\0")
+            calls.append("\0")
+        else:
+            words.append(turn.words)
+            calls += turn.calls
+            exact += (turn.text, "\0")
+    return b"".join(users), "".join(words).encode(), "".join(calls).encode(), "".join(exact).encode()
 
 
 class Outline(Struct):
@@ -187,8 +206,16 @@ class Outline(Struct):
         return users, words, calls, exact
 
 
+def outline_after(start: Hashes, pieces: Iterable[tuple[bytes, bytes, bytes, bytes]]) -> Hashes:
+    """The hashes of an outline with what was said since."""
+    users, words, calls, exact = map(_copy_of, start)
+    for whole, parts in zip((users, words, calls, exact), zip(*pieces, strict=True), strict=False):
+        whole.update(b"".join(parts))
+    return users, words, calls, exact
+
+
 class Standing(NamedTuple):
-    """A point that a walk can go on from, with the hashes of the outline so far."""
+    """A point that a walk can go on from, and the outline so far."""
 
     spot: Spot
     outline: Hashes
@@ -201,7 +228,8 @@ class ModelStep(Struct, gc=False):
     they may be steps of their own with nothing between them. `lineage` is the strongest key, missing where nothing of
     the step is visible; the others are made when asked for. `is_bare`: it has words and calls, and nothing else.
     `results` are what its calls gave back. `mark` is where it stands in the `outline`. `place` is where it stands by
-    the record of the step before (`witnesses.py`).
+    the record of the step before (`witnesses.py`). `looked` is what was found to look like it, where, and with which
+    place (`matching.py`). `texts` is all that the lineage of its request is made of; it comes after `texts_before`.
     """
 
     positions: tuple[int, ...]
@@ -216,6 +244,9 @@ class ModelStep(Struct, gc=False):
     parts: tuple[ModelStep, ...] = ()
     made: tuple[Key, ...] | None = None
     place: Key | None = None
+    looked: tuple[object, Key | None, Any] | None = None
+    texts: Sequence[bytes] = ()
+    texts_before: int = 0
 
     @property
     def visible(self) -> Visible:
@@ -227,6 +258,13 @@ class ModelStep(Struct, gc=False):
             outline, _ = self.outline.before(self.mark)
             self.made = replace(self.spot, outline=outline).keys(self.items, self.identity)
         return self.made
+
+    @property
+    def names(self) -> tuple[Key, ...]:
+        """The keys of its calls, where each has an id that means one call in the world; else none."""
+        calls = [item for item in self.items if isinstance(item, ToolCall)]
+        names = tuple(unique_call_keys(calls))
+        return names if len(names) == len(calls) else ()
 
     @property
     def exact(self) -> str:
@@ -256,6 +294,7 @@ class Trail:
         self._calls: Sequence[str] = ()
         self._since, self._calls_before = start.spot.turns_since, start.spot.calls_before
         self._outline = Outline(start.outline)
+        self._texts: list[bytes] = []
 
     def hear(self, turn: Turn) -> None:
         """A turn that is not the model's. Results in a row belong to the calls before them."""
@@ -301,37 +340,35 @@ class Trail:
             self._lineage = digest(self._lineage + text)
             self._last = (*self._last, text)[-_CONTEXT_TURNS:]
             self._since += 1
+            self._texts.append(text)
 
     def end(self) -> Spot:
         """Where the answer will stand, with all that its keys are made of."""
+        outline, exact = self._outline.before(len(self._outline.turns))
+        return replace(self.here(), outline=outline, exact=exact)
+
+    def here(self) -> Spot:
+        """Where a step stands that comes next."""
         if self._results:
             self._add()
-        outline, exact = self._outline.before(len(self._outline.turns))
         return Spot(
             self._lineage,
             self._last,
             self._scope,
             bound=self._bound,
             compacted=self._compacted,
-            outline=outline,
-            exact=exact,
             turns_since=self._since,
             calls_before=self._calls_before,
         )
 
+    @property
+    def standing(self) -> Standing:
+        """The same, for a walk that begins there."""
+        return Standing(self.here(), self._outline.hashes(len(self._outline.turns)))
+
     def take(self, positions: Sequence[int], turns: Sequence[Turn]) -> ModelStep:
         """The step that these turns are, which is part of the trail from now on."""
-        if self._results:
-            self._add()
-        spot = Spot(
-            self._lineage,
-            self._last,
-            self._scope,
-            bound=self._bound,
-            compacted=self._compacted,
-            turns_since=self._since,
-            calls_before=self._calls_before,
-        )
+        spot, texts_before = self.here(), len(self._texts)
         items, parts = turns[positions[0]].items, []
         if len(positions) > 1:
             inner = Trail(self._identity, Standing(spot, _NOTHING_SAID))
@@ -356,6 +393,8 @@ class Trail:
             outline=self._outline,
             mark=mark,
             parts=tuple(parts),
+            texts=self._texts,
+            texts_before=texts_before,
         )
 
 
@@ -404,7 +443,7 @@ def place_after(record: Record, between: Sequence[bytes]) -> Key | None:
     return key("place", found)
 
 
-def _keys_of_items(items: Sequence[Item]) -> tuple[list[Key], list[Key]]:
+def keys_of_items(items: Sequence[Item]) -> tuple[list[Key], list[Key]]:
     """Those of seals, and those of names that makers gave: of calls, of words, and of calls without a name."""
     seals, calls, texts, unnamed_calls = [], [], [], []
     for item in items:
@@ -427,7 +466,12 @@ def seal_key(data: str) -> Key:
 
 
 def call_key(call: ToolCall) -> Key:
-    return key("call", digest(packed("call", call.id or "", *visible_call(call))))
+    return _call_key(call.id or "", *visible_call(call))
+
+
+@lru_cache(8192)
+def _call_key(name: str, *call: str) -> Key:
+    return key("call", digest(packed("call", name, *call)))
 
 
 def unique_call_keys(items: Sequence[Item]) -> Iterator[Key]:
@@ -483,6 +527,19 @@ def walk(transcript: Transcript, identity: Identity, bound: bytes = b"", start: 
         return Walk(tuple(steps), trail.end())
     steps.append(trail.take(run, turns))
     return Walk(tuple(steps), replace(trail.end(), goes_on_from=(steps[-1].spot.going_on(),)))
+
+
+def opening(turns: Iterable[Turn], scope: Scope, identity: Identity) -> Standing:
+    """Where the first model step stands, after turns that are not the model's."""
+    trail = Trail(identity, Standing(Spot(scope.start, (), scope), _NOTHING_SAID))
+    has_begun = False
+    for turn in turns:
+        if turn.role != "system":
+            trail.hear(turn)
+            has_begun = True
+        elif has_begun:
+            trail.note(turn)
+    return trail.standing
 
 
 def is_empty_turn(turn: Turn) -> bool:

@@ -25,6 +25,7 @@ from thoughtline.replay.keys import (
     ModelStep,
     call_key,
     evidence_of,
+    keys_of_items,
     place_after,
     said_by_results,
     session_entry,
@@ -142,6 +143,29 @@ def match_by_evidence(
     return max(seen, key=lambda look: look.record.created_at).match
 
 
+def match_by_names(step: ModelStep, found: Found, identity: Identity) -> Match | None:
+    """The one record that made all calls of a step, where each of their ids means one call in the world: whatever
+    stands around the step, no other record can be its own."""
+    some = [found.get(one, ()) for one in step.names] if not step.parts else []
+    if not some or any(len(records) != 1 or records[0].id != some[0][0].id for records in some):
+        return None
+    record = some[0][0]
+    if not _is_of(identity, record) or step.spot.scope.is_of_other_user(record):
+        return None
+    if not shows(step.visible, visible_of(record.items)):
+        return None
+    return Match(record, evidence=evidence_of_names(step, record))
+
+
+def evidence_of_names(step: ModelStep, record: Record, *, is_moved: bool = False) -> Evidence:
+    """`is_moved`: where all before it is another."""
+    if step.lineage in record.keys and not is_moved:
+        return "lineage"
+    seals, names = keys_of_items(step.items)
+    shared = {evidence_of(one) for one in (*seals, *names) if one in record.keys}
+    return "seal" if "seal" in shared else "item" if "item" in shared else "call"
+
+
 def match_merged(
     step: ModelStep,
     found: Found,
@@ -230,6 +254,13 @@ def records_of_seals(step: ModelStep, found: Found, identity: Identity) -> list[
 
 def looks_of(step: ModelStep, found: Found, identity: Identity) -> list[Look]:
     """The records that look like a step. Each key that it shares is evidence, whichever of them it was found by."""
+    if step.looked is None or step.looked[0] is not found or step.looked[1] != step.place:
+        step.looked = found, step.place, _looks_of(step, found, identity)
+    looks: list[Look] = step.looked[2]
+    return looks
+
+
+def _looks_of(step: ModelStep, found: Found, identity: Identity) -> list[Look]:
     scope = step.spot.scope
     records: dict[str, Record] = {}
     own: dict[Key, Evidence] = {}
@@ -433,6 +464,14 @@ def _not_renamed(looks: list[Look], step: ModelStep, found: Found) -> list[Look]
     if not any(found.get(call_key(call)) for call in unique):
         return looks
     return [look for look in looks if "call" in look.evidence]
+
+
+def is_hopeless(step: ModelStep, found: Found, identity: Identity) -> bool:
+    """Whether a step stays without a record whatever the steps around it are: none looks like it, by itself or as one
+    of several that were written into one."""
+    if step.parts or found.get(step.spot.going_on()) or looks_of(step, found, identity):
+        return False
+    return sum(isinstance(item, ToolCall) for item in step.items) < 2
 
 
 def is_exact(record: Record, step: ModelStep) -> bool:

@@ -154,9 +154,10 @@ class Match(NamedTuple):
 class Needs(NamedTuple):
     """The model steps of a request, and the keys to look for.
 
-    `first` finds nearly all that can be found, with one key for each step; `rest` says what else to look for, given
-    what that found. `keys` is both, for those who fetch once. `end` is where the answer will stand: it is all of the
-    request that capturing the answer needs. `settled` are the records that lineages name, where that was looked up.
+    `first` finds nearly all that can be found, with one key for each step; `wanting` (`chains.py`) says what else to
+    look for, given what was found. `keys` is all of it, for those who fetch once. `end` is where the answer will stand:
+    it is all of the request that capturing the answer needs. `settled` are the records that their lineages and the ids
+    of their calls name, where that was looked up.
     """
 
     identity: Identity
@@ -172,13 +173,16 @@ class Needs(NamedTuple):
                 lineages[step.lineage] = None
         return tuple(lineages)
 
-    def rest(self, found: Found) -> tuple[Key, ...]:
-        """The keys of the steps that their lineage does not settle."""
-        settled = self.settled if self.settled is not None else self.by_lineage(found)
-        if None not in settled:
-            return ()
-        rest = keys_of(step for step, match in zip(self.steps, settled, strict=True) if match is None)
-        return rest if self.identity.session is None else (*rest, session_entry(self.identity))
+    @property
+    def names(self) -> tuple[Key, ...]:
+        """The keys of calls by which steps are known that their lineage does not settle."""
+        pairs = zip(self.steps, self.settled or (), strict=False)
+        return tuple(dict.fromkeys([one for step, match in pairs if match is None for one in step.names]))
+
+    def keys_of(self, steps: Iterable[ModelStep]) -> tuple[Key, ...]:
+        """All that some of its steps can be found by."""
+        keys = keys_of(steps)
+        return keys if self.identity.session is None else (*keys, session_entry(self.identity))
 
     def by_lineage(self, found: Found) -> tuple[Match | None, ...]:
         """For each step the record that its lineage names."""
@@ -189,8 +193,7 @@ class Needs(NamedTuple):
 
     @property
     def keys(self) -> tuple[Key, ...]:
-        keys = keys_of(self.steps)
-        return keys if self.identity.session is None else (*keys, session_entry(self.identity))
+        return self.keys_of(self.steps)
 
 
 def keys_of(steps: Iterable[ModelStep]) -> tuple[Key, ...]:

@@ -22,24 +22,26 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
-from thoughtline.formats.json_text import member_spans, span_at
+from thoughtline.formats.json_text import element_spans, member_spans, span_at
 from thoughtline.formats.weighing import MAX_TURNS, Weight, weight_of
 from thoughtline.providers import Contract, Rung
 from thoughtline.replay.bounds import bound_of
 from thoughtline.replay.frames import Scope, scope_of
-from thoughtline.replay.keys import Standing
+from thoughtline.replay.keys import Standing, opening
+from thoughtline.replay.moving import Movable, moved
 from thoughtline.replay.plans import Found, Past, Policy
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.identity import Identity
-from thoughtline.values.records import Key
+from thoughtline.values.records import Key, Record, RecordId
 from thoughtline.values.turns import SYSTEM_MEMBER, FormatName, ThinkingSwitch, Transcript
 
 MOST_ALIKE = 4
 """Conversations kept that begin alike: branches of one, and the same at other destinations."""
 
-FEW = 4
-"""A conversation that went back no more than so many segments was edited at its end; otherwise it is a branch."""
+FEW = 12
+"""A conversation that went back no more than so many segments was edited at its end; otherwise it is a branch. Clients
+that clear old results keep ten."""
 
 IDLE_SECONDS = 3600.0
 """Agents go on within minutes, people within the hour."""
@@ -47,16 +49,27 @@ IDLE_SECONDS = 3600.0
 MOST_NEW_BYTES = 512 * 2**10
 """A short body is looked at on the loop, in a millisecond or two; a longer one is worked through as a whole, aside."""
 
-FINE = 16
-"""Steps at the end that have a segment each; so many of those before them share one."""
+FIRST = 9
+"""Segments by which a conversation is found whose opening is another: a window moves on by a turn or two."""
 
-_SAMPLE = 64
+MOVED = -2
+
+_SAMPLE, LONG_SAMPLE = 64, 160
 _SEARCHED = 64 * 2**10
 _SEGMENT_BYTES, _KEY_BYTES = 2048, 200
 """What a segment and a key take beside the conversation's bytes, about."""
 
-Lookups: TypeAlias = tuple[tuple[Key, str | None], ...]
-"""Keys that were looked for, each with the id of its one record; None where there was none."""
+
+class Lookup(NamedTuple):
+    """A key that was looked for, and the ids of its records. With `names` the record was found by these, as the only
+    one: then others may share the key."""
+
+    key: Key
+    ids: tuple[RecordId, ...]
+    names: tuple[Key, ...] = ()
+
+
+Lookups: TypeAlias = tuple[Lookup, ...]
 
 Index: TypeAlias = tuple[str, FormatName, int, bytes]
 """Tenant and format, and a sample of how a conversation begins: where the model speaks first, and what stands there."""
@@ -66,20 +79,24 @@ Span: TypeAlias = tuple[int, int]
 
 
 class Segment(Struct, frozen=True, eq=False, gc=False):
-    """Some turns of a conversation, up to the start of a model step; `standing` and `past` are of all before that."""
+    """Some turns of a conversation, up to the start of a model step; `standing` and `past` are of all before that, and
+    missing where it was moved and nobody has gone on from there yet. `movable` is the one step in it, if that may stand
+    elsewhere."""
 
     client: bytes
     sent: bytes
     looked_up: Lookups
-    standing: Standing
-    past: Past
+    standing: Standing | None
+    past: Past | None
     weight: Weight
-    steps: int = 1
+    size: int
+    movable: Movable | None = None
 
-    @property
-    def size(self) -> int:
-        sent = 0 if self.sent is self.client else len(self.sent)
-        return len(self.client) + sent + _SEGMENT_BYTES + _KEY_BYTES * len(self.looked_up)
+
+def size_of(client: bytes, sent: bytes, looked_up: Lookups) -> int:
+    """What a segment takes."""
+    own = 0 if sent is client else len(sent)
+    return len(client) + own + _SEGMENT_BYTES + _KEY_BYTES * len(looked_up)
 
 
 class Premises(NamedTuple):
@@ -121,18 +138,34 @@ class KnownConversation(Struct, frozen=True, eq=False, gc=False):
     segments: tuple[Segment, ...]
     begun: str
     size: int
+    names: dict[Key, RecordId] = {}
 
-    def with_segments(self, segments: tuple[Segment, ...]) -> KnownConversation:
-        segments = _thinned(segments)
-        return replace(self, segments=segments, size=sum([segment.size for segment in segments]))
+    @property
+    def samples(self) -> list[Index]:
+        """By which it is found where its opening is another."""
+        tenant, its_format = self.index[:2]
+        first = [segment.movable.sample for segment in self.segments[:FIRST] if segment.movable is not None]
+        return [(tenant, its_format, MOVED, sample) for sample in first if sample]
 
-    def shared(self, body: bytes, start: int) -> int:
-        """How many of its segments stand at the beginning of a body's list."""
+    def with_segments(self, segments: tuple[Segment, ...], known: int = 0) -> KnownConversation:
+        """`known` of them are its own."""
+        new = segments[known:]
+        names = {name: one.ids[0] for segment in new for one in segment.looked_up for name in one.names}
+        size = sum([segment.size for segment in segments])
+        return replace(self, segments=segments, size=size, names={**self.names, **names} if names else self.names)
+
+    def is_doubted_by(self, record: Record) -> bool:
+        """Whether a record made calls by whose ids another one was found."""
+        return any(self.names.get(one, record.id) != record.id for one in record.keys)
+
+    def shared(self, body: bytes, start: int) -> tuple[int, int]:
+        """How many of its segments stand at the beginning of a body's list, and where they end."""
         for number, segment in enumerate(self.segments):
-            if not body.startswith(segment.client, start):
-                return number
-            start += len(segment.client)
-        return len(self.segments)
+            client = segment.client
+            if not body.startswith(client, start):
+                return number, start
+            start += len(client)
+        return len(self.segments), start
 
 
 def premises_of(destination: Destination, identity: Identity, contract: Contract, policy: Policy) -> Premises:
@@ -161,30 +194,75 @@ class Cut(NamedTuple):
     segments: tuple[Segment, ...]
     short: bytes
     listed: Span
+    head: bytes = b""
+    shared: int = 0
+    elements: int = 0
 
     @property
     def past(self) -> Past:
-        return self.segments[-1].past
+        """Of what was cut out and what stands before it, for turns that are counted in the short body."""
+        past = self.segments[-1].past
+        assert past is not None
+        return replace(past, elements=past.elements - self.elements)
 
     @property
     def standing(self) -> Standing:
-        return self.segments[-1].standing
+        standing = self.segments[-1].standing
+        assert standing is not None
+        return standing
 
     @property
-    def looked_up(self) -> list[tuple[Key, str | None]]:
+    def looked_up(self) -> list[Lookup]:
         return [one for segment in self.segments for one in segment.looked_up]
+
+    @property
+    def new_names(self) -> list[Lookup]:
+        """What has to be true for steps to be moved that their lineage settled so far."""
+        if not self.head:
+            return []
+        steps = [segment.movable for segment in self.segments if not segment.looked_up[0].names]
+        return [Lookup(name, (step.record,)) for step in steps if step is not None for name in step.names]
+
+    def moved(self, transcript: Transcript, identity: Identity) -> tuple[Cut, Transcript] | None:
+        """The same where these turns stand before what was cut out, and the turns that stand after it."""
+        start, contract = self.listed[0], self.conversation.premises.contract
+        spans = element_spans(self.short, start - 1, self.listed[1])
+        count = sum([begin < start + len(self.head) for begin, _ in spans])
+        before = [turn for turn in transcript.turns if turn.at < count]
+        if any(turn.role == "assistant" for turn in before):
+            return None
+        standing = opening(before, scope_of(transcript, identity), identity)
+        steps = [segment.movable for segment in self.segments]
+        done = moved(steps, standing, count, counts_loops=contract.scope == "loop_head")
+        if done is None:
+            return None
+        first = Segment(
+            self.head,
+            self.head,
+            (),
+            standing,
+            past=Past(count),
+            weight=weight_of(self.head),
+            size=len(self.head),
+        )
+        *others, last = map(_unplaced, self.segments)
+        last = replace(last, standing=done[0], past=done[1])
+        turns = tuple([turn for turn in transcript.turns if not 0 <= turn.at < count])
+        cut = self._replace(segments=(first, *others, last), elements=count)
+        return cut, replace(transcript, turns=turns)
 
     def fits(self, transcript: Transcript) -> bool:
         """Whether the short body, read, is the end of such a conversation: it begins with a model step, and says the
         same beside it."""
-        first = next((turn for turn in transcript.turns if turn.at == 0), None)
+        first = next((turn for turn in transcript.turns if turn.at == self.elements), None)
         if first is None or first.role != "assistant" or transcript.has_lone_surrogates:
             return False
         is_bounded = self.past.elements + len(transcript.turns) <= MAX_TURNS
         return is_bounded and surroundings_of(transcript, self.conversation.premises) == self.conversation.surroundings
 
-    def joined(self, body: bytes, short: bytes) -> bytes:
-        """What to send: what went up for the segments, within what was made of the short body."""
+    def joined(self, body: bytes, short: bytes) -> bytes | None:
+        """What to send: what went up for the segments, within what was made of the short body; None where that begins
+        in another way."""
         is_same = all(segment.sent is segment.client for segment in self.segments)
         if is_same and short == self.short:
             return body
@@ -193,14 +271,21 @@ class Cut(NamedTuple):
             found = list_span(short, self.conversation.premises.destination.format)
             assert found is not None
             start = found[0]
-        return b"".join([short[:start], *[segment.sent for segment in self.segments], short[start:]])
+        if not short.startswith(self.head, start):
+            return None
+        end = start + len(self.head)
+        sent = [segment.sent for segment in (self.segments[1:] if self.head else self.segments)]
+        return b"".join([short[:end], *sent, short[end:]])
 
 
-def still_holds(looked_up: list[tuple[Key, str | None]], found: Found) -> bool:
+def still_holds(looked_up: list[Lookup], found: Found) -> bool:
     """Whether a store finds what it found."""
-    for key, name in looked_up:
+    for key, ids, names in looked_up:
         records = found.get(key, ())
-        if (len(records) != 1 or records[0].id != name) if name is not None else records:
+        if len(records) == 1 == len(ids) and records[0].id == ids[0]:
+            continue
+        there = [record.id for record in records]
+        if (ids[0] not in there) if names else there != list(ids):
             return False
     return True
 
@@ -238,6 +323,7 @@ class Conversations:
         self.are_kept = max_bytes > 0
         self._size = 0
         self._alike: dict[Index, list[KnownConversation]] = {}
+        self._movable: dict[Index, KnownConversation] = {}
         self._used_at: dict[KnownConversation, float] = {}
 
     @property
@@ -252,6 +338,11 @@ class Conversations:
         start = found.end()
         alike = self._alike.get(index_of(body, start, format, tenant), ())
         cuts = [cut for conversation in alike if (cut := _cut(body, start, conversation)) is not None]
+        if all(2 * len(cut.short) > len(body) for cut in cuts):
+            sample, place = _sample_of(body, start, format)
+            other = self._movable.get((tenant, format, MOVED, sample))
+            cut = _cut_moved(body, start, place, other, sample) if other is not None else None
+            cuts = [cut, *cuts] if cut is not None else cuts
         return tuple(sorted(cuts, key=lambda cut: len(cut.short)))
 
     def begin(self, new: KnownConversation, body: bytes, now: float) -> None:
@@ -260,7 +351,7 @@ class Conversations:
         assert found is not None
         for old in self._alike.get(new.index, [])[:]:
             if old.premises == new.premises and old.surroundings == new.surroundings:
-                self._go_past(old, old.shared(body, found.end()))
+                self._go_past(old, old.shared(body, found.end())[0])
         self._put(new, now)
 
     def go_on(self, cut: Cut, segments: Sequence[Segment], now: float) -> None:
@@ -270,8 +361,14 @@ class Conversations:
             self.drop(old)
             self._put(old, now)
             return
-        self._go_past(old, len(cut.segments))
-        self._put(old.with_segments((*cut.segments, *segments)), now)
+        if cut.head:
+            self._go_past(old, cut.shared)
+            together = b"".join([segment.client for segment in cut.segments[:FIRST]])
+            old, known = replace(old, index=index_of(together, 0, *old.index[1::-1])), 0
+        else:
+            known = len(cut.segments)
+            self._go_past(old, known)
+        self._put(old.with_segments((*cut.segments, *segments), known), now)
 
     def _go_past(self, old: KnownConversation, shared: int) -> None:
         """A conversation was gone on with, and is no longer needed. A branch of it leaves it as it was."""
@@ -283,6 +380,7 @@ class Conversations:
             return
         alike = self._alike.setdefault(new.index, [])
         alike.append(new)
+        self._movable.update(dict.fromkeys(new.samples, new))
         self._used_at[new] = now
         self._size += new.size
         if len(alike) > MOST_ALIKE:
@@ -290,8 +388,15 @@ class Conversations:
         while self._size > self._max_bytes or next(iter(self._used_at.values())) < now - IDLE_SECONDS:
             self.drop(next(iter(self._used_at)))
 
+    def doubt(self, records: Sequence[Record]) -> None:
+        """Drop the conversations in which these records make a difference that no look-up would show."""
+        for conversation in [one for one in self._used_at if one.names]:
+            if any(map(conversation.is_doubted_by, records)):
+                self.drop(conversation)
+
     def clear(self) -> None:
         self._alike.clear()
+        self._movable.clear()
         self._used_at.clear()
         self._size = 0
 
@@ -302,27 +407,11 @@ class Conversations:
         self._size -= conversation.size
         alike = self._alike[conversation.index]
         alike.remove(conversation)
+        for sample in conversation.samples:
+            if self._movable.get(sample) is conversation:
+                del self._movable[sample]
         if not alike:
             del self._alike[conversation.index]
-
-
-def _thinned(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
-    """The last ones as they are, and those before them many in one: clients change the end of a conversation."""
-    first = next((at for at, segment in enumerate(segments) if segment.steps < FINE), len(segments))
-    while len(segments) - first >= 2 * FINE:
-        together = segments[first : first + FINE]
-        segments = (*segments[:first], _together(together), *segments[first + FINE :])
-        first += 1
-    return segments
-
-
-def _together(some: Sequence[Segment]) -> Segment:
-    client = b"".join([segment.client for segment in some])
-    is_same = all(segment.sent is segment.client for segment in some)
-    sent = client if is_same else b"".join([segment.sent for segment in some])
-    looked_up = tuple([one for segment in some for one in segment.looked_up])
-    last = some[-1]
-    return Segment(client, sent, looked_up, last.standing, past=last.past, weight=total(some), steps=len(some))
 
 
 def total(some: Sequence[Segment]) -> Weight:
@@ -330,9 +419,11 @@ def total(some: Sequence[Segment]) -> Weight:
 
 
 def _cut(body: bytes, start: int, conversation: KnownConversation) -> Cut | None:
-    segments = conversation.segments[: conversation.shared(body, start)]
-    end = start + sum([len(segment.client) for segment in segments])
-    if not segments or len(body) - (end - start) > MOST_NEW_BYTES:
+    count, end = conversation.shared(body, start)
+    segments = conversation.segments[:count]
+    if not segments or segments[-1].past is None:
+        return None
+    if len(body) - (end - start) > MOST_NEW_BYTES:
         return None
     short = body[:start] + body[end:]
     if not total(segments).plus(weight_of(short)).is_read:
@@ -341,10 +432,52 @@ def _cut(body: bytes, start: int, conversation: KnownConversation) -> Cut | None
     return Cut(conversation, segments, short, listed) if listed is not None else None
 
 
-def _listed(short: bytes, start: int, format: FormatName) -> Span | None:
+def _cut_moved(body: bytes, start: int, place: int, conversation: KnownConversation, sample: bytes) -> Cut | None:
+    """The same where the conversation began in another way: from its first step that stands in the body, too."""
+    all_of_them = conversation.segments
+    for first, segment in enumerate(all_of_them[:FIRST]):
+        if segment.movable is None or segment.movable.sample != sample:
+            continue
+        at = place - segment.client.index(sample)
+        last, end = first, at
+        while last < len(all_of_them) and all_of_them[last].movable and body.startswith(all_of_them[last].client, end):
+            end += len(all_of_them[last].client)
+            last += 1
+        if not start < at < end or len(body) - (end - at) > MOST_NEW_BYTES:
+            continue
+        short, run = body[:at] + body[end:], all_of_them[first:last]
+        listed = _listed(short, at, conversation.index[1], start)
+        if listed is None or not total(run).plus(weight_of(short)).is_read:
+            return None
+        return Cut(conversation, run, short, listed, body[start:at], shared=last)
+    return None
+
+
+def _unplaced(segment: Segment) -> Segment:
+    """A segment that stands elsewhere, its step known by names."""
+    looked_up, step = segment.looked_up, segment.movable
+    if step is not None and not looked_up[0].names:
+        looked_up = (looked_up[0]._replace(names=step.names),)
+    elif segment.standing is None:
+        return segment
+    return replace(segment, looked_up=looked_up, standing=None, past=None)
+
+
+def sample_of(client: bytes, format: FormatName) -> bytes:
+    """How a step begins; empty if it is too short to tell by that."""
+    sample, _ = _sample_of(client, 0, format)
+    return sample if len(sample) == LONG_SAMPLE else b""
+
+
+def _sample_of(body: bytes, start: int, format: FormatName) -> tuple[bytes, int]:
+    place = body.find(_ROLES[format], start, start + _SEARCHED)
+    return (body[place : place + LONG_SAMPLE], place) if place >= 0 else (b"", place)
+
+
+def _listed(short: bytes, at: int, format: FormatName, start: int | None = None) -> Span | None:
     """Where the list stands, if it was the conversation's that was cut, and a message follows: that is read here."""
     try:
-        found = list_span(short, format) if short[start : start + 1] == b"{" else None
+        found = list_span(short, format) if short[at : at + 1] == b"{" else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, DecodeError):
         return None
-    return found if found is not None and found[0] == start else None
+    return found if found is not None and found[0] == (at if start is None else start) else None

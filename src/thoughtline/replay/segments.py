@@ -7,7 +7,7 @@ planned for it or before it depends on turns that follow.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
@@ -18,11 +18,15 @@ from thoughtline.formats.json_text import element_spans
 from thoughtline.formats.weighing import weight_of
 from thoughtline.providers import Dialect
 from thoughtline.providers.contract import is_said_by_user
-from thoughtline.replay.keys import ModelStep
-from thoughtline.replay.plans import NO_PAST, Found, Match, Needs, Past, Trace, keys_of
-from thoughtline.replay.remembering import Lookups, Segment, Span, list_span
+from thoughtline.replay.chains import is_plain, settled_of
+from thoughtline.replay.keys import ModelStep, outlined
+from thoughtline.replay.matching import evidence_of_names, is_exact
+from thoughtline.replay.moving import Movable
+from thoughtline.replay.plans import NO_PAST, Found, Match, Needs, Past, Trace, keys_of, match_by_lineage
+from thoughtline.replay.remembering import Lookup, Lookups, Segment, Span, list_span, sample_of, size_of
 from thoughtline.values.items import reasoning_of
 from thoughtline.values.outcome import Counts, chained
+from thoughtline.values.records import NO_PARENT, UNCERTAIN_PARENT, is_lineage
 from thoughtline.values.turns import Transcript
 
 T = TypeVar("T")
@@ -34,18 +38,33 @@ class Worked(NamedTuple):
 
     transcript: Transcript
     needed: Needs
+    found: Found
     trace: Trace
     sent: bytes
     dialect: Dialect
     listed: Span
     past: Past = NO_PAST
+    head: bytes = b""
+    elements: int = 0
+    is_bound: bool = False
 
 
-def settles_all(needed: Needs, found: Found) -> bool:
-    """Whether every step is settled by its lineage, or unknown altogether: then none is looked at beside another."""
-    settled = needed.settled if needed.settled is not None else needed.by_lineage(found)
-    pairs = zip(needed.steps, settled, strict=True)
-    return all(_is_settled(step, match) if match is not None else _is_unknown(step, found) for step, match in pairs)
+def settles_all(needed: Needs, found: Found, past: Past = NO_PAST, before: Iterable[Segment] = ()) -> bool:
+    """Whether every step is settled by its lineage or the ids of its calls, or stays without a record whatever stands
+    around it: then none is looked at beside another. `before` are the segments before."""
+    settled, steps = settled_of(needed, found), needed.steps
+    if not all(_is_settled(step, match) for step, match in zip(steps, settled, strict=True) if match is not None):
+        return False
+    pairs = zip(steps, needed.by_lineage(found), strict=True)
+    if all(match is not None or _is_unknown(step, found) for step, match in pairs):
+        return True
+    first = settled[0]
+    if past.parent == NO_PARENT and first is not None and not is_exact(first.record, steps[0]):
+        return False  # the words before it may be its own
+    taken = {name for segment in before for one in segment.looked_up for name in one.ids}
+    if any(match.record.id in taken for match in settled if match is not None):
+        return False
+    return past.parent != UNCERTAIN_PARENT and is_plain(needed, settled, found, past.parent)
 
 
 def _is_settled(step: ModelStep, match: Match) -> bool:
@@ -63,34 +82,46 @@ def segments_of(worked: Worked) -> list[Segment] | None:
     as_sent, body = _as_sent(worked), worked.transcript.whole
     if len(as_sent.turns) != len(turns):
         return None
-    if not needed.steps or turns[needed.steps[-1].positions[0]].at == 0:
+    if not needed.steps or turns[needed.steps[-1].positions[0]].at == worked.elements:
         return []
     sent_at = worked.listed if worked.sent is body else list_span(worked.sent, as_sent.format)
     if sent_at is None:
         return None
-    came, sent = _Elements(body, worked.transcript, worked.listed), _Elements(worked.sent, as_sent, sent_at)
+    if not worked.sent.startswith(worked.head, sent_at[0]):
+        return None
+    skipped = len(worked.head)
+    came = _Elements(body, worked.transcript, worked.listed, skipped)
+    sent = _Elements(worked.sent, as_sent, sent_at, skipped)
     pasts = _Pasts(worked)
     segments: list[Segment] = []
-    taken = 0
+    settled = settled_of(needed, worked.found)
+    taken, was_in_loop = 0, False
     for number, is_in_loop in _marks(worked):
         step = needed.steps[number]
         position = step.positions[0]
-        if turns[position].at == 0:
+        if turns[position].at == worked.elements:
+            was_in_loop = is_in_loop
             continue
         own, there = came.up_to(position), sent.up_to(position)
         if own is None or there is None:
             return None
+        there = own if own == there else there
+        looked_up = tuple([one for at in range(taken, number) for one in _lookups(worked, settled[at], at)])
+        is_one = number - taken == 1
+        loops = {"was_in_loop": was_in_loop, "is_in_loop": is_in_loop}
         segments.append(
             Segment(
                 own,
-                own if own == there else there,
-                tuple([one for at in range(taken, number) for one in _lookups(needed, at)]),
+                there,
+                looked_up,
                 step.standing,
                 past=pasts.before(position, is_in_loop),
                 weight=weight_of(own),
+                size=size_of(own, there, looked_up),
+                movable=_movable(worked, settled[taken], taken, own, **loops) if is_one else None,
             )
         )
-        taken = number
+        taken, was_in_loop = number, is_in_loop
     return segments
 
 
@@ -102,12 +133,51 @@ def _as_sent(worked: Worked) -> Transcript:
     return FORMATS[came.format].bodies.decode_request(worked.sent, worked.dialect)
 
 
-def _lookups(needed: Needs, number: int) -> Lookups:
+def _lookups(worked: Worked, match: Match | None, number: int) -> Lookups:
     """What has to be asked again for a step."""
-    step, match = needed.steps[number], needed.settled[number] if needed.settled is not None else None
-    if match is not None and step.lineage is not None:
-        return ((step.lineage, match.record.id),)
-    return tuple([(key, None) for key in keys_of([step])])
+    step, found = worked.needed.steps[number], worked.found
+    if match is None:
+        return tuple([Lookup(key, tuple([record.id for record in found.get(key, ())])) for key in keys_of([step])])
+    if step.lineage is not None and match_by_lineage(step, found, worked.needed.identity):
+        return (Lookup(step.lineage, (match.record.id,)),)
+    return (Lookup(match.record.keys[0], (match.record.id,), names=step.names),)
+
+
+def _movable(
+    worked: Worked, match: Match | None, number: int, client: bytes, *, was_in_loop: bool, is_in_loop: bool
+) -> Movable | None:
+    """What a step adds to a conversation wherever it stands, if that is all that is to be known of it."""
+    trace, turns, steps = worked.trace, worked.transcript.turns, worked.needed.steps
+    step, following = steps[number], steps[number + 1]
+    is_bound = step.spot.bound or step.spot.scope.any_frame or worked.is_bound
+    if match is None or match.is_glued or is_bound or not step.names or len(step.positions) > 1:
+        return None
+    record, position, end = match.record, step.positions[0], following.positions[0]
+    note = trace.notes.get(position)
+    is_told = any(position <= at < end for at, _ in trace.findings) or position in trace.fillers
+    is_known = note is None or note.treatment in ("restored", "kept")
+    if is_told or not is_known or record.parent == UNCERTAIN_PARENT or not is_lineage(record.keys[0]):
+        return None
+    if any(turns[at].role == "assistant" for at in range(position + 1, end)):
+        return None
+    at = turns[position].at
+    return Movable(
+        step.names,
+        record.id,
+        record.parent,
+        bytes.fromhex(record.keys[0].partition(":")[2]),
+        texts=tuple(step.texts[step.texts_before : following.texts_before]),
+        outlined=outlined(step.outline.turns[step.mark : following.mark]),
+        calls=following.spot.calls_before,
+        elements=turns[end].at - at,
+        counts=Counter([what for place, what in trace.counted if place == position]),
+        note=None if note is None else replace(note, at=0),
+        evidence=evidence_of_names(step, record, is_moved=True),
+        carrier=trace.carriers.get(position, ""),
+        was_in_loop=was_in_loop,
+        is_in_loop=is_in_loop,
+        sample=sample_of(client, worked.transcript.format),
+    )
 
 
 def _marks(worked: Worked) -> Iterator[tuple[int, bool]]:
@@ -129,10 +199,10 @@ def _marks(worked: Worked) -> Iterator[tuple[int, bool]]:
 class _Elements:
     """The list of a body, taken from turn to turn."""
 
-    def __init__(self, body: bytes, transcript: Transcript, listed: Span) -> None:
+    def __init__(self, body: bytes, transcript: Transcript, listed: Span, skipped: int) -> None:
         self._body = body
         self._turns = transcript.turns
-        self._at = listed[0]
+        self._at = listed[0] + skipped
         self._spans = element_spans(body, listed[0] - 1, listed[1])
 
     def up_to(self, position: int) -> bytes | None:

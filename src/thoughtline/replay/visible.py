@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -142,14 +143,25 @@ _decode_value = msgspec.json.Decoder(float_hook=_number).decode
 _encode_value = msgspec.json.Encoder(order="deterministic").encode
 
 
+_SHORT = 512
+"""Characters of arguments whose value is kept: histories have the same ones again and again."""
+
+
 def canonical_json(text: str) -> str:
     """Arguments by their value: key order, white space, number form and escapes don't matter."""
     if text in ("", "{}"):
         return "{}"
+    return _canonical_short(text) if len(text) <= _SHORT else _canonical(text)
+
+
+def _canonical(text: str) -> str:
     try:
         return _encode_value(_decode_value(text)).decode()
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return text.strip()  # cut short, or a number no float holds: equal only to itself
+
+
+_canonical_short = lru_cache(8192)(_canonical)
 
 
 def said_by(turn: Turn) -> bytes:

@@ -12,6 +12,7 @@ Memory knows all about a key when the durable store has told it, nothing was del
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from time import monotonic
@@ -48,8 +49,15 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 BATCH = 200
+"""Records that are written again in one go, at most: after a failure a single one, then twice as many each time, for a
+store may be too slow for 200 at once."""
+
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS, IDLE_SECONDS = 0.1, 1.0, 60.0
 """What one replica saves is found by another only when both have noticed that the store is back: within a second."""
+
+FINDS_AT_ONCE = 64
+"""Look-ups that ask the durable store, each of which asks twice. If thousands asked at once, as when it is back, all
+their first questions would come before any second one, and all be too late; those that wait ask it nothing."""
 
 PROBE = "thoughtline.probe"
 
@@ -108,6 +116,7 @@ class LayeredStore:
         self._changes = 0
         self._last_generation: Generation = ()
         self._finds: dict[int, set[tuple[str, Key]]] = {}
+        self._turns = asyncio.Semaphore(FINDS_AT_ONCE)
         self._waiting = Waiting()
         self._acknowledged = Acknowledged()
         self._waiting_notes: dict[tuple[str, str], Note] = {}
@@ -115,6 +124,7 @@ class LayeredStore:
         self._failures = 0
         self._last_failure: str | None = None
         self._retry_seconds = FIRST_RETRY_SECONDS
+        self._batch = BATCH
         self.is_settled = True
         """Whether the durable store works and nothing waits to be written."""
         self.is_damaged = False
@@ -194,11 +204,12 @@ class LayeredStore:
         return *self._last_generation, self._changes
 
     async def _find_fresh(self, tenant: str, keys: Sequence[Key]) -> Found:
-        known, now = await self._refresh(tenant), self._clock()
-        found = self._find_here(tenant, keys, now)
-        if ask := known.missing(found, now):
-            found.update(await self._find_durable(tenant, ask, known))
-        return found
+        async with self._turns:
+            known, now = await self._refresh(tenant), self._clock()
+            found = self._find_here(tenant, keys, now)
+            if ask := known.missing(found, now):
+                found.update(await self._find_durable(tenant, ask, known))
+            return found
 
     async def _refresh(self, tenant: str) -> KnownKeys:
         """What memory knows, after asking whether that still holds."""
@@ -422,18 +433,23 @@ class LayeredStore:
 
     async def _write_waiting(self) -> None:
         """What waits, after what the durable store had acknowledged shortly before it failed."""
-        while doubted := self._acknowledged.doubted(BATCH):
-            await self._within_time(self._durable.save(doubted))
+        while doubted := self._acknowledged.doubted(self._batch):
+            await self._write_batch(doubted)
             self._acknowledged.settle(doubted)
-        while batch := self._waiting.first(BATCH if self._retry_seconds == FIRST_RETRY_SECONDS else 1):
+        while batch := self._waiting.first(self._batch):
             try:
-                await self._within_time(self._durable.save(batch))
+                await self._write_batch(batch)
             except StoreError:
                 self._waiting.postpone(batch[0])
                 raise
             self._settle(batch)
             self._retry_seconds = FIRST_RETRY_SECONDS
         await self._write_notes()
+
+    async def _write_batch(self, records: Sequence[Record]) -> None:
+        size, self._batch = self._batch, 1
+        await self._within_time(self._durable.save(records))
+        self._batch = min(2 * size, BATCH)
 
     async def _write_notes(self) -> None:
         for place, note in tuple(self._waiting_notes.items()):

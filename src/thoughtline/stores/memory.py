@@ -44,7 +44,7 @@ class MemoryStore:
         self.counters = Counters()
         self._clock = clock
         self._period_seconds = period_seconds(settings.ttl_seconds)
-        self.index = MemoryIndex(settings.memory_entries, settings.memory_bytes, settings.ttl_seconds)
+        self.index = MemoryIndex(settings.memory_bytes, settings.ttl_seconds)
         self._notes: dict[str, dict[str, Note]] = {}
         self.deletions: tuple[Deletion, ...] = ()
         self._cleaner = Periodic(self.clean, lambda: settings.clean_seconds)
@@ -140,7 +140,7 @@ class MemoryStore:
         return int(self._notes.get(namespace, {}).pop(key, None) is not None)
 
 
-# --- the index: bounded by entries and bytes, least recently used out first -------------------------------------------
+# --- the index: bounded by bytes, least recently used out first -------------------------------------------
 # What was used longest ago expires first: one time says both. A use only writes it into the record's holder and touches
 # nothing else. The queue of what goes first learns of uses when something has to go.
 
@@ -152,9 +152,12 @@ _GONE = float("-inf")
 _SPARE = 64
 """Holders of dropped records that the queue may have, beside as many as there are records."""
 
+_RECORD_BYTES, _KEY_BYTES = 250, 190
+"""What a record and a key of it take beside the record's own bytes: measured."""
+
 
 class Held(Struct, eq=False, gc=False):
-    """A record in memory, as the answer that it alone is. `arrival` counts up; `size` is what it would be on a wire."""
+    """A record in memory, as the answer that it alone is. `arrival` counts up; `size` is what it takes."""
 
     alone: tuple[Record]
     expires_at: float
@@ -200,8 +203,7 @@ class _Shelf:
 class MemoryIndex:
     """Records by tenant and key. Plain calls, one thread."""
 
-    def __init__(self, max_entries: int, max_bytes: int, ttl_seconds: float) -> None:
-        self._max_entries = max_entries
+    def __init__(self, max_bytes: int, ttl_seconds: float) -> None:
         self._max_bytes = max_bytes
         self._ttl_seconds = ttl_seconds
         self._shelves: dict[str, _Shelf] = {}
@@ -291,7 +293,8 @@ class MemoryIndex:
 
     def _add(self, record: Record, expires_at: float) -> None:
         self._arrivals += 1
-        size, chars = len(encode_record(record)), record.reasoning_chars
+        size = len(encode_record(record)) + _RECORD_BYTES + _KEY_BYTES * len(record.keys)
+        chars = record.reasoning_chars
         held = Held((record,), expires_at, self._arrivals, chars, size)
         self.changes += self.has_lineage_of(record)
         self._shelves.setdefault(record.provenance.tenant, _Shelf()).add(held)
@@ -299,7 +302,7 @@ class MemoryIndex:
         self.bytes += size
         self.chars += chars
         heappush(self._queue, (expires_at, held.arrival, held))
-        while self._entries > self._max_entries or self.bytes > self._max_bytes:
+        while self.bytes > self._max_bytes:
             if (oldest := self._oldest()) is None:
                 break
             self._drop(oldest)

@@ -28,8 +28,12 @@ class StoreSettings(Struct, frozen=True, rename="camel"):
     ttl_seconds: Annotated[float, setting("how long after its last use a turn is kept", "duration", key="ttl")] = (
         7 * 86400.0
     )
-    memory_entries: Annotated[int, setting("turns kept in memory in front of the store", ge=1, le=10_000_000)] = 2000
-    memory_bytes: Annotated[int, setting("how much memory they may take", "size", key="memory_size")] = 64 * 2**20
+    memory_entries: Annotated[
+        int, setting("means nothing any more: `memory_size` is the bound", ge=1, le=10_000_000)
+    ] = 2000
+    memory_bytes: Annotated[
+        int, setting("how much memory turns may take in front of the store", "size", key="memory_size")
+    ] = 64 * 2**20
     max_bytes: Annotated[
         int,
         setting(

@@ -1,18 +1,21 @@
 """`sqlite:///path`: one file, for the processes of one machine.
 
 Reads happen on the loop: a warm look-up is cheaper than any hand-over (docs/decisions/0004). So do saves, which append
-(`sqlite_arrivals.py`); whatever may wait for a lock or a disk goes through one thread. Both are acknowledged after the
-commit. Write-ahead log: readers and the writer don't wait for each other.
+to a file of this process (`sqlite_arrivals.py`); whatever may wait for a lock or a disk goes through one thread. Both
+are acknowledged after the commit. Write-ahead log: readers and the writer don't wait for each other.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import random
+import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 from urllib.parse import parse_qs
@@ -34,7 +37,18 @@ from thoughtline.stores.durable import DurableStore, PageRow, Uses
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import Hit, Row
 from thoughtline.stores.settings import StoreSettings
-from thoughtline.stores.sqlite_arrivals import Arrivals, fold, has_arrivals, touch
+from thoughtline.stores.sqlite_arrivals import (
+    ALL,
+    Arrival,
+    Arrivals,
+    ArrivalsFile,
+    Files,
+    fold,
+    fold_former,
+    lost,
+    register,
+    remove_folded,
+)
 from thoughtline.stores.sqlite_schema import migrate
 from thoughtline.stores.sqlite_writer import SqliteWriter, unavailable
 from thoughtline.values.errors import StoreRefused, StoreUnavailable
@@ -68,9 +82,11 @@ class SqliteStore(DurableStore):
         self._writer: SqliteWriter | None = None
         self._uses = Uses(packer, settings.ttl_seconds)
         self._arrivals = Arrivals(settings.ttl_seconds)
-        self._folder = Periodic(self._fold, lambda: settings.clean_seconds)
+        self._making = asyncio.Lock()
+        self._files = self._make_files()
+        self._folder = Periodic(self._fold_in_background, lambda: settings.clean_seconds)
         self._folding: asyncio.TimerHandle | None = None
-        self._is_slow = self._is_slow_to_write = self._fails_to_write = False
+        self._saves = self._is_slow = self._is_slow_to_write = self._fails_to_write = False
 
     async def open(self) -> None:
         if self._writer is not None:
@@ -91,8 +107,11 @@ class SqliteStore(DurableStore):
             with suppress(StoreUnavailable):
                 await self._fold()
                 await self._flush()
+            with suppress(StoreUnavailable):
+                await self._leave_own_file()
             self._writer = None
             await writer.close()
+        self._files.keep(())
         if self._here is not None:
             self._here.close()
             self._here = None
@@ -101,11 +120,17 @@ class SqliteStore(DurableStore):
         began, saved = time.monotonic(), None
         try:
             if self._synchronous == "normal" and not self._is_slow_to_write:
-                saved = self._arrivals.append(self._open_here(), rows, now)
+                if not self._saves:
+                    self._saves = True
+                    with suppress(StoreUnavailable):
+                        await self._make_own_file(now)
+                saved = self._arrivals.append(rows, now, self._read_arrivals_here)
             if saved is None:
                 await self._open_writer().run(self._save_all, (rows, now))
-            elif self._folding is None:
-                self._folding = asyncio.get_running_loop().call_later(FOLD_SECONDS, self._folder.wake)
+            elif self._arrivals.are_many:
+                self._folder.wake()
+            elif self._folding is None or self._arrivals.are_new:
+                self._fold_later()
             self._fails_to_write = False
             return saved or Saved.DURABLE
         except (StoreUnavailable, asyncio.CancelledError):
@@ -114,8 +139,15 @@ class SqliteStore(DurableStore):
         finally:
             self._is_slow_to_write = time.monotonic() - began > SLOW_SECONDS
 
+    def _fold_later(self) -> None:
+        """Of several processes, the first to come to it folds for all: then the others begin to wait again."""
+        if self._folding is not None:
+            self._folding.cancel()
+        seconds = FOLD_SECONDS * random.uniform(1.0, 1.5)
+        self._folding = asyncio.get_running_loop().call_later(seconds, self._folder.wake)
+
     async def _find(self, tenant: str, digests: Iterable[bytes], now: float) -> list[Hit]:
-        self._arrivals.take(await self._read_quickly(self._arrivals.read))
+        self._arrivals.take(await self._read_quickly(self._read_arrivals))
         if self._arrivals.are_overdue(now):
             await self._fold_now()
         arrived = self._arrivals.find(digests, now)
@@ -146,13 +178,12 @@ class SqliteStore(DurableStore):
         return await self._read_aside(lambda connection: work.page(connection, where, now, before, limit))
 
     async def _sessions(self, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
-        values = (tenant, limit)
         await self._fold_now()
-        rows = await self._read_aside(lambda connection: connection.execute(work.SESSIONS, values).fetchall())
-        return tuple(SessionSummary(*row) for row in rows)
+        return await self._read_aside(lambda connection: work.sessions(connection, tenant, limit))
 
     async def _delete(self, where: Filter, now: float) -> int:
-        newest = await self._write(lambda connection: self._mark_deleted(connection, where, now))
+        await self._write(lambda connection: self._mark_deleted(connection, where, now))
+        newest = await self._write(self._fold_settled)
         return await self._in_steps(lambda connection: work.delete_some(connection, where, newest))
 
     async def _stats(self) -> Stats:
@@ -165,8 +196,17 @@ class SqliteStore(DurableStore):
         await self._flush()
         gone = await self._in_steps(lambda connection: work.delete_expired(connection, now))
         gone += await self._in_steps(lambda connection: work.delete_beyond(connection, cap))
+        await self._sweep()
         await self._write(lambda connection: work.tidy(connection, now))
         return gone
+
+    async def _sweep(self) -> None:
+        """Take out the pointers of records that are gone, if they are many. Another process may do the same."""
+        sweep = secrets.randbits(62)
+        if await self._write(lambda connection: work.begin_sweep(connection, sweep)):
+            after: bytes | None = b""
+            while after is not None:
+                after = await self._write(partial(work.sweep_some, sweep=sweep, after=after))
 
     async def put_note(self, note: Note) -> None:
         await self._write(lambda connection: connection.execute(work.PUT_NOTE, astuple(note)).rowcount)
@@ -182,26 +222,94 @@ class SqliteStore(DurableStore):
     def _save_all(self, connection: sqlite3.Connection, parts: Sequence[tuple[list[Row], float]]) -> list[None]:
         """What several have given at about the same time, and had better not wait for on the loop. What has arrived
         before comes first: pages go by the order of saving."""
-        fold(connection, self._settings.ttl_seconds)
+        self._fold_all(connection)
         now = max(now for _, now in parts)
         rows = [row for rows, _ in parts for row in rows]
         work.save(connection, rows, now, now + self._settings.ttl_seconds)
         return [None for _ in parts]
 
-    def _mark_deleted(self, connection: sqlite3.Connection, where: Filter, now: float) -> int:
+    def _mark_deleted(self, connection: sqlite3.Connection, where: Filter, now: float) -> None:
         """What has arrived before is meant too."""
-        fold(connection, self._settings.ttl_seconds)
-        return work.mark_deleted(connection, where, now)
+        self._fold_all(connection)
+        work.mark_deleted(connection, where, now)
+
+    def _fold_settled(self, connection: sqlite3.Connection) -> int:
+        """What was being appended while a deletion was noted: from now on no process appends without knowing of it. The
+        number of the newest record that it can mean."""
+        self._fold_all(connection, settled=True)
+        return work.newest(connection)
+
+    def _fold_all(self, connection: sqlite3.Connection, limit: int = ALL, *, settled: bool = False) -> int:
+        with self._make_files() as files:
+            return fold(connection, files, self._settings.ttl_seconds, limit, settled=settled)
 
     async def _fold(self) -> None:
-        self._folding, ttl = None, self._settings.ttl_seconds
-        if await self._read_quickly(has_arrivals):
-            # In steps: saves that come meanwhile find the file locked, and wait for so much at most.
-            while await self._write(lambda connection: fold(connection, ttl, work.STEP)) == work.STEP:
+        self._folding = None
+        self._arrivals.take(await self._read_quickly(self._read_arrivals))
+        if self._arrivals:
+            # In steps: what others write meanwhile waits for so much at most.
+            while await self._write(lambda connection: self._fold_all(connection, work.STEP)) == work.STEP:
                 pass
-            await self._write(touch)
-            self._fails_to_write = False
-        self._arrivals.take(await self._read_quickly(self._arrivals.read))
+            self._arrivals.take(await self._read_quickly(self._read_arrivals))
+        while self._arrivals.trim():
+            await asyncio.sleep(0)
+
+    async def _fold_in_background(self) -> None:
+        await self._fold()
+        await self._tend_files()
+
+    async def _tend_files(self) -> None:
+        """Ours: there is one where this process saves. Those of processes that are gone: what they left is folded."""
+        now, own = self._clock(), self._arrivals.own
+        if own is not None:
+            await self._in_thread(own.shorten)
+            if not await self._write(lambda connection: connection.execute(work.SEEN, (now, own.name)).rowcount):
+                self._arrivals.own = None  # another process took us for gone
+                await self._in_thread(own.close)
+        if self._saves and self._arrivals.own is None:
+            await self._make_own_file(now)
+        if gone := await self._read_quickly(lambda connection: lost(connection, now)):
+            await self._remove_files(gone)
+
+    async def _make_own_file(self, now: float) -> None:
+        async with self._making:
+            if self._arrivals.own is None:
+                self._arrivals.own = await self._begin_file(now)
+
+    async def _begin_file(self, now: float) -> ArrivalsFile:
+        name = await self._write(lambda connection: register(connection, self._path, now))
+        timeout = self._settings.timeout_seconds
+        make = partial(ArrivalsFile, self._path, name, timeout_seconds=timeout, cache_kib=CACHE_KIB)
+        try:
+            return await self._in_thread(make)
+        except OSError as error:
+            raise StoreUnavailable(f"sqlite: {self._path}: {error.strerror}") from error
+
+    async def _leave_own_file(self) -> None:
+        """As a process that ends well: the database has all of it."""
+        own, self._arrivals.own = self._arrivals.own, None
+        if own is not None:
+            await self._in_thread(own.close)
+            await self._remove_files([own.name])
+
+    async def _remove_files(self, names: list[str]) -> None:
+        def remove(connection: sqlite3.Connection) -> None:
+            with self._make_files() as files:
+                remove_folded(connection, files, names)
+
+        await self._read_aside(remove)
+
+    def _make_files(self) -> Files:
+        return Files(self._path, self._settings.timeout_seconds)
+
+    def _read_arrivals(self, connection: sqlite3.Connection) -> list[Arrival]:
+        if connection is self._here:
+            return self._arrivals.read(connection, self._files)
+        with self._make_files() as files:
+            return self._arrivals.read(connection, files)
+
+    def _read_arrivals_here(self) -> list[Arrival]:
+        return self._arrivals.read(self._open_here(), self._files)
 
     async def _fold_now(self) -> None:
         """Before a look at the tables alone. Where nothing can be written, what is in them is looked at."""
@@ -226,7 +334,9 @@ class SqliteStore(DurableStore):
         return total
 
     async def _write(self, job: Job[Result]) -> Result:
-        return await self._open_writer().run(_do_each, job)
+        result = await self._open_writer().run(_do_each, job)
+        self._fails_to_write = False
+        return result
 
     async def _read_aside(self, job: Job[Result]) -> Result:
         """A read that may be long, away from the loop, on a connection of its own."""
@@ -257,6 +367,7 @@ class SqliteStore(DurableStore):
             with closing(self._connect()) as connection:
                 work.prepare(connection)
                 migrate(connection)
+                fold_former(connection, self._settings.ttl_seconds)
                 work.check_key(connection, self._packer)
         except OSError as error:
             raise StoreUnavailable(

@@ -1,8 +1,9 @@
 """The SQLite layout and how it came to be.
 
 A scope is a combination of tenant, session, provider and model, with what it holds: statistics and filters read scopes,
-not records. Look-ups point from a digest to a record, which is stored once. Records that have just come stand in
-arrivals (`sqlite_arrivals.py`).
+not records. Look-ups point from a digest to a record, which is stored once; those of records that are gone are taken
+out together, in the order of digests. Records that have just come are in files
+of arrivals beside the database, one for each process that saves (`sqlite_arrivals.py`).
 """
 
 from __future__ import annotations
@@ -66,6 +67,23 @@ MIGRATIONS = (
         (
             "CREATE TABLE arrivals (seq INTEGER PRIMARY KEY, at REAL NOT NULL, rows BLOB NOT NULL)",
             "INSERT INTO facts VALUES ('folded', 0)",
+        ),
+    ),
+    Migration(
+        5,
+        "a file of arrivals for each process",
+        (
+            """CREATE TABLE writers (
+                name TEXT PRIMARY KEY, folded INTEGER NOT NULL, process TEXT NOT NULL, seen_at REAL NOT NULL)
+                WITHOUT ROWID""",
+        ),
+    ),
+    Migration(
+        6,
+        "pointers taken out later; sessions in the order of time",
+        (
+            "CREATE TABLE gone (seq INTEGER PRIMARY KEY, sweep INTEGER NOT NULL DEFAULT 0)",
+            "CREATE INDEX scopes_by_time ON scopes (newest_at)",
         ),
     ),
 )

@@ -6,13 +6,28 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from thoughtline.stores.base import DELETION_KEPT_SECONDS, MAX_PER_KEY, Deletion, Filter, Stats
+from thoughtline.stores.base import (
+    DELETION_KEPT_SECONDS,
+    MAX_PER_KEY,
+    Deletion,
+    Filter,
+    SessionSummary,
+    Stats,
+    sum_sessions,
+)
 from thoughtline.stores.durable import Batch, PageRow
 from thoughtline.stores.packing import Packer
-from thoughtline.stores.rows import DIGEST, Hit, Part, Row, call_digest, is_barred, split, sum_parts
+from thoughtline.stores.rows import DIGEST, Hit, Part, Row, call_digest, is_barred, sum_parts
 
-STEP = 200
-"""Records that one transaction of a long deletion takes out: some milliseconds."""
+STEP = 500
+"""Records that one transaction of a long deletion takes out, or a fold takes in of one process: some milliseconds."""
+
+SWEPT = 20_000
+"""Pointers that one transaction of a sweep looks at: some milliseconds."""
+
+SWEEP_AT = 4
+"""A sweep comes when there is one record that is gone for so many that are not: what it costs is shared by as many
+deletions as there are records, however many these are."""
 
 VACUUM_PAGES = 2000
 """Free pages given back to the file system by one cleaning: 8 MB."""
@@ -24,7 +39,7 @@ ROWS = 64
 """Rows of one statement: far below SQLite's 32,766 values, and few enough texts for the driver's cache of 128."""
 
 _SCOPE = "(?, ?, ?, ?)"
-_RECORD_ROW = """(?, (SELECT id FROM scopes WHERE tenant = ? AND session = ? AND provider = ? AND model = ?),
+_RECORD_ROW = """(?, ?, (SELECT id FROM scopes WHERE tenant = ? AND session = ? AND provider = ? AND model = ?),
     ?, ?, ?, ?, ?, ?)"""
 
 # A new record's first digest is that of its lineage, and nothing points from it to the record yet.
@@ -38,13 +53,19 @@ _LOOKUPS = f"""INSERT OR IGNORE INTO lookups
         SELECT digests, at + {DIGEST}, seq FROM parts WHERE at + {DIGEST} < length(digests))
     SELECT substr(digests, at, {DIGEST}), seq FROM parts WHERE length(digests) > 0"""
 
-_POINTERS = f"SELECT record FROM lookups WHERE digest = ? ORDER BY record DESC LIMIT {MAX_PER_KEY}"
+_POINTERS = f"""SELECT record FROM lookups WHERE digest = ? AND NOT EXISTS (SELECT 1 FROM gone WHERE seq = record)
+    ORDER BY record DESC LIMIT {MAX_PER_KEY}"""
 _RECORD = "SELECT identity, expires_at, data FROM records WHERE seq = ? AND expires_at > ?"
 
-SESSIONS = """SELECT tenant, session, sum(entries), sum(chars), max(newest_at) AS newest FROM scopes
-    WHERE session != '' AND entries > 0 AND (?1 IS NULL OR tenant = ?1)
-    GROUP BY tenant, session ORDER BY newest DESC, tenant, session LIMIT ?2"""
+_LATEST = "SELECT tenant, session, newest_at FROM scopes WHERE session != '' AND entries > 0 ORDER BY newest_at DESC"
+_LATEST_OF_ONE = """SELECT tenant, session, newest_at FROM scopes
+    WHERE tenant = ? AND session != '' AND entries > 0 ORDER BY +newest_at DESC"""
+"""The plus keeps SQLite from going through all tenants in the order of time."""
 
+_SESSION = """SELECT tenant, session, sum(entries), sum(chars), max(newest_at) FROM scopes
+    WHERE tenant = ? AND session = ? AND entries > 0"""
+
+SEEN = "UPDATE writers SET seen_at = ? WHERE name = ?"
 PUT_NOTE = "REPLACE INTO notes VALUES (?, ?, ?, ?)"
 NOTES = "SELECT namespace, key, value, expires_at FROM notes WHERE namespace = ? AND expires_at > ? ORDER BY key"
 DELETE_NOTES = "DELETE FROM notes WHERE namespace = ?1 AND (?2 IS NULL OR key = ?2)"
@@ -83,11 +104,11 @@ def save(connection: sqlite3.Connection, rows: Sequence[Row], now: float, expire
     oldest = min((row.created_at for row in rows), default=now)
     marks = deletions(connection, oldest, now)
     kept = [row for row in rows if not is_barred(row, marks, now)]
-    (newest,) = connection.execute("SELECT coalesce(max(seq), 0) FROM records").fetchone()
+    before = newest(connection)
     for at in range(0, len(kept), ROWS):
-        _insert(connection, kept[at : at + ROWS], expires_at)
-    connection.execute(_COUNT_SHARED_LINEAGES, (newest, _share_lineages(kept)))
-    connection.execute(_LOOKUPS, (newest,))
+        _insert(connection, before + at, kept[at : at + ROWS], expires_at)
+    connection.execute(_COUNT_SHARED_LINEAGES, (before, _share_lineages(kept)))
+    connection.execute(_LOOKUPS, (before,))
 
 
 def _share_lineages(rows: Sequence[Row]) -> bool:
@@ -101,12 +122,22 @@ def changes(connection: sqlite3.Connection) -> int:
     return int(count)
 
 
-def _insert(connection: sqlite3.Connection, rows: Sequence[Row], expires_at: float) -> None:
+def _insert(connection: sqlite3.Connection, before: int, rows: Sequence[Row], expires_at: float) -> None:
     scopes = dict.fromkeys(row.scope for row in rows)
     connection.execute(_scopes_text(len(scopes)), [value for scope in scopes for value in scope])
     values: list[object] = []
-    for row in rows:
-        values += (row.identity, *row.scope, row.created_at, expires_at, row.chars, row.size, row.digests, row.data)
+    for seq, row in enumerate(rows, before + 1):
+        values += (
+            seq,
+            row.identity,
+            *row.scope,
+            row.created_at,
+            expires_at,
+            row.chars,
+            row.size,
+            row.digests,
+            row.data,
+        )
     connection.execute(_records_text(len(rows)), values)
 
 
@@ -117,7 +148,7 @@ def _scopes_text(count: int) -> str:
 
 @cache
 def _records_text(count: int) -> str:
-    return f"""INSERT INTO records (identity, scope, created_at, expires_at, chars, size, digests, data)
+    return f"""INSERT INTO records (seq, identity, scope, created_at, expires_at, chars, size, digests, data)
         VALUES {", ".join([_RECORD_ROW] * count)}
         ON CONFLICT (identity) DO UPDATE SET expires_at = max(expires_at, excluded.expires_at)"""
 
@@ -143,15 +174,21 @@ def deletions(connection: sqlite3.Connection, after: float, now: float) -> list[
     return [Deletion(Filter(*row[:5]), row[5]) for row in rows]
 
 
-def mark_deleted(connection: sqlite3.Connection, where: Filter, now: float) -> int:
-    """Remember a deletion. The number of the newest record that it can mean."""
+def mark_deleted(connection: sqlite3.Connection, where: Filter, now: float) -> None:
+    """Remember a deletion."""
     connection.execute(
         "INSERT INTO deletions (at, tenant, provider, model, session, call_id) VALUES (?, ?, ?, ?, ?, ?)",
         (now, where.tenant, where.provider, where.model, where.session, where.call_id),
     )
     connection.execute("UPDATE facts SET value = value + 1 WHERE name = 'changes'")
-    (newest,) = connection.execute("SELECT coalesce(max(seq), 0) FROM records").fetchone()
-    return int(newest)
+
+
+def newest(connection: sqlite3.Connection) -> int:
+    """The number of the latest record. None has that of one that pointers may be left of."""
+    (number,) = connection.execute(
+        "SELECT max(coalesce((SELECT max(seq) FROM records), 0), coalesce((SELECT max(seq) FROM gone), 0))"
+    ).fetchone()
+    return int(number)
 
 
 def delete_some(connection: sqlite3.Connection, where: Filter, newest: int) -> int:
@@ -177,11 +214,36 @@ def delete_beyond(connection: sqlite3.Connection, max_bytes: int) -> int:
 
 
 def _delete(connection: sqlite3.Connection, clause: str, values: tuple[object, ...]) -> int:
-    rows = connection.execute(f"SELECT seq, digests FROM records {clause}", values).fetchall()
-    lookups = [(digest, seq) for seq, digests in rows for digest in split(digests)]
-    connection.executemany("DELETE FROM lookups WHERE digest = ? AND record = ?", lookups)
-    connection.executemany("DELETE FROM records WHERE seq = ?", [(seq,) for seq, _ in rows])
-    return len(rows)
+    """Its pointers, which are all over the file, are left to a sweep."""
+    seqs = connection.execute(f"SELECT seq FROM records {clause}", values).fetchall()
+    connection.executemany("INSERT INTO gone (seq) VALUES (?)", seqs)
+    connection.executemany("DELETE FROM records WHERE seq = ?", seqs)
+    return len(seqs)
+
+
+def begin_sweep(connection: sqlite3.Connection, sweep: int) -> bool:
+    """Whether it is time for one. It takes out the pointers of what is gone by now."""
+    (gone,) = connection.execute("SELECT count(*) FROM gone").fetchone()
+    (held,) = connection.execute("SELECT coalesce(sum(entries), 0) FROM scopes").fetchone()
+    if not gone or SWEEP_AT * gone < held:
+        return False
+    connection.execute("UPDATE gone SET sweep = ?", (sweep,))
+    return True
+
+
+def sweep_some(connection: sqlite3.Connection, sweep: int, after: bytes) -> bytes | None:
+    """The part that begins after a digest. The digest that it ends with, None at the end of all."""
+    row = connection.execute(
+        "SELECT digest FROM lookups WHERE digest > ? ORDER BY digest LIMIT 1 OFFSET ?", (after, SWEPT)
+    ).fetchone()
+    until, values = ("digest <= ?2", (after, row[0])) if row else ("1", (after,))
+    connection.execute(
+        f"DELETE FROM lookups WHERE digest > ?1 AND {until} AND record IN (SELECT seq FROM gone)", values
+    )
+    if row is None:
+        connection.execute("DELETE FROM gone WHERE sweep = ?", (sweep,))
+        return None
+    return bytes(row[0])
 
 
 def tidy(connection: sqlite3.Connection, now: float) -> None:
@@ -208,6 +270,21 @@ def page(connection: sqlite3.Connection, where: Filter, now: float, before: int,
         (before, now, *values, limit),
     )
     return [(str(seq), *rest) for seq, *rest in rows]
+
+
+def sessions(connection: sqlite3.Connection, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
+    """The latest ones, found in the order of time: however many there are, no more are summed up than are asked for."""
+    latest: dict[tuple[str, str], None] = {}
+    oldest = 0.0
+    values = () if tenant is None else (tenant,)
+    for name, session, newest_at in connection.execute(_LATEST_OF_ONE if values else _LATEST, values):
+        if len(latest) >= limit and newest_at < oldest:
+            break
+        if len(latest) < limit:
+            oldest = newest_at
+        latest[name, session] = None
+    parts = (SessionSummary(*connection.execute(_SESSION, place).fetchone()) for place in latest)
+    return sum_sessions(parts, limit)
 
 
 def stats(connection: sqlite3.Connection) -> Stats:

@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
-from thoughtline.formats.json_text import NULL, is_given, is_json, members
+from thoughtline.formats.json_text import NULL, as_text, is_given, is_json, members
 from thoughtline.formats.openai_responses.elements import AGENT_MESSAGE, COMPACTIONS, agent_words
 from thoughtline.formats.openai_responses.options import TOOL_ITEMS
 from thoughtline.providers import Contract
@@ -428,7 +428,7 @@ class _Work:
 
 def refusal_of(item: Unknown) -> str:
     """The text of a refusal, from a member or from a part of its own."""
-    value = msgspec.json.decode(item.raw)
+    value = msgspec.json.decode(as_text(item.raw))
     words = value.get("refusal") if isinstance(value, dict) else value
     return words if isinstance(words, str) else ""
 

@@ -14,6 +14,7 @@ from thoughtline.formats.bodies import thinking_switch
 from thoughtline.formats.json_text import (
     NULL,
     array,
+    as_text,
     decode,
     decode_list,
     encode,
@@ -258,7 +259,7 @@ _result_decoder = msgspec.json.Decoder(_Part)
 def decode_result(item: ToolResult) -> ResultContent:
     is_error = b'"status":"error"' in bytes(item.raw).replace(b" ", b"") if item.raw else False
     if bytes(item.content)[:1] != b"[":
-        return ResultContent((bytes(item.content).decode(),), is_error)
+        return ResultContent((as_text(item.content),), is_error)
     return ResultContent(tuple(_decode_part(raw) for raw in decode_list(item.content)), is_error)
 
 
@@ -266,7 +267,7 @@ def _decode_part(raw: Raw) -> ResultPart:
     part = decode(_result_decoder, raw)
     if part.text is not None:
         return part.text
-    return JsonPart(part.json) if is_given(part.json) else decode_media(Unknown("", raw)) or bytes(raw).decode()
+    return JsonPart(part.json) if is_given(part.json) else decode_media(Unknown("", raw)) or as_text(raw)
 
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:

@@ -9,7 +9,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from thoughtline.formats.command_code_generate.parts import Output, output_decoder
-from thoughtline.formats.json_text import NULL, array, decode, encode, object_of, read_or_none
+from thoughtline.formats.json_text import NULL, array, as_text, decode, encode, object_of, read_or_none
 from thoughtline.formats.media import data_url, decode_parts, media_at, no_media, split_result
 from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, described, effort_named, given, member
 from thoughtline.providers import Dialect
@@ -164,7 +164,7 @@ def decode_result(item: ToolResult) -> ResultContent:
         return ResultContent((JsonPart(output.value),), is_error)
     if output.type in ("error-text", "content"):
         return ResultContent(decode_parts(output.value, decode_media), is_error)
-    return ResultContent((text.decode(),))
+    return ResultContent((as_text(text),))
 
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:

@@ -12,6 +12,7 @@ from thoughtline.formats.json_text import (
     NULL,
     arguments_object,
     arguments_text,
+    as_text,
     decode_each,
     decode_kind,
     encode,
@@ -70,7 +71,7 @@ def decode_part(raw: Raw, dialect: Dialect) -> Item:
 def _token(metadata: Raw) -> str | None:
     """The provider's metadata of a part as one token: they are sent back complete or not at all."""
     text = bytes(metadata)
-    return text.decode() if text[:1] == b"{" and text != b"{}" else None
+    return as_text(text) if text[:1] == b"{" and text != b"{}" else None
 
 
 def _result(output: Raw) -> Raw:

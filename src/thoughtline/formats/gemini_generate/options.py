@@ -15,6 +15,7 @@ from thoughtline.formats.gemini_generate.parts import function_response
 from thoughtline.formats.json_text import (
     NULL,
     array,
+    as_text,
     decode,
     encode,
     is_given,
@@ -260,13 +261,13 @@ def decode_result(item: ToolResult) -> ResultContent:
 def _decode_response(content: Raw) -> ResultContent:
     """An object that is only a text under a usual name becomes that text."""
     if bytes(content)[:1] != b"{":
-        return ResultContent((bytes(content).decode(errors="replace"),) if is_given(content) else ("",))
+        return ResultContent((as_text(content),) if is_given(content) else ("",))
     held = members(content)
     if len(held) == 1:
         name, value = next(iter(held.items()))
         if name in _ONE_TEXT and bytes(value)[:1] == b'"':
             return ResultContent((msgspec.json.decode(value, type=str),), name == "error")
-    return ResultContent((bytes(content).decode(),))
+    return ResultContent((as_text(content),))
 
 
 class _Beside(Struct, gc=False):
@@ -285,7 +286,7 @@ def _decode_beside(raw: Raw) -> list[ResultPart]:
     """Pictures and files of a result; any other part as its JSON."""
     known = _result_decoder.decode(raw) if raw else _Result()
     held = known.function_response or known.snake_result
-    return [decode_media(Unknown("", part)) or bytes(part).decode() for part in (held.parts if held else ())]
+    return [decode_media(Unknown("", part)) or as_text(part) for part in (held.parts if held else ())]
 
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:

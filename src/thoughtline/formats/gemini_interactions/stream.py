@@ -14,7 +14,17 @@ from msgspec import Raw, Struct
 from thoughtline.formats.framing import ServerSentEvents, sse
 from thoughtline.formats.gemini_interactions.bodies import FINISH, USAGE, encode_interaction, interaction_decoder
 from thoughtline.formats.gemini_interactions.steps import Content, Step, decode_step, encode_step, step_decoder
-from thoughtline.formats.json_text import NULL, decode, decode_kind, encode, is_given, members, object_of, set_members
+from thoughtline.formats.json_text import (
+    NULL,
+    as_text,
+    decode,
+    decode_kind,
+    encode,
+    is_given,
+    members,
+    object_of,
+    set_members,
+)
 from thoughtline.formats.streaming import BlockCursor, EventEncoder, PayloadStreamDecoder
 from thoughtline.formats.texts import EVERY, NOTHING, Json, Reading, Texts, TextSpot, contents, inner, objects
 from thoughtline.providers import INTERACTIONS, Dialect
@@ -92,8 +102,7 @@ class _Draft(Struct):
             case "model_output":
                 return Text(text)
             case "function_call":
-                given = bytes(self.step.arguments)
-                arguments = text or (given.decode() if is_given(self.step.arguments) else "{}")
+                arguments = text or (as_text(self.step.arguments) if is_given(self.step.arguments) else "{}")
                 return ToolCall(self.step.name or "", arguments, self.step.id)
             case _:
                 whole = set_members(self.raw, list(self.more.items())) if self.more else self.raw

@@ -24,6 +24,7 @@ from thoughtline.formats.json_text import (
     arguments_object,
     arguments_text,
     array,
+    as_text,
     decode,
     decode_each,
     encode,
@@ -177,7 +178,7 @@ def _encode_result(items: tuple[Item, ...], before: bytes | None) -> bytes:
         raise EncodeError("an Ollama message of role tool holds exactly one tool result")
     result = items[0]
     text = bytes(result.content)
-    content = text if text[:1] == b'"' else encode(text.decode())
+    content = text if text[:1] == b'"' else encode(as_text(text))
     base = before if before is not None else b'{"role":"tool"}'
     name = encode(result.name) if result.name is not None else None
     return set_members(base, [("content", content), ("tool_name", name)])

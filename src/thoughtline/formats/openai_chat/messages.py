@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from thoughtline.formats import think_tags
 from thoughtline.formats.json_text import (
     NULL,
+    as_text,
     decode,
     decode_content,
     decode_each,
@@ -329,7 +330,7 @@ def _typed_call(call: Call) -> ToolCall:
 
 def _arguments(function: Function) -> str:
     arguments = function.arguments
-    return arguments if isinstance(arguments, str) else object_of((arguments or {}).items()).decode()
+    return arguments if isinstance(arguments, str) else as_text(object_of((arguments or {}).items()))
 
 
 # --- reasoning added to the front of a message ------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from thoughtline.formats.json_text import NULL, array, decode, elements, encode, read_or_none
+from thoughtline.formats.json_text import NULL, array, as_text, decode, elements, encode, read_or_none
 from thoughtline.formats.media import (
     data_url,
     decode_parts,
@@ -344,7 +344,7 @@ def encode_words(text: str) -> Text:
 def decode_result(item: ToolResult) -> ResultContent:
     """The content of a call's output: text, or parts."""
     if bytes(item.content)[:1] == b"{":
-        return ResultContent((bytes(item.content).decode(),))
+        return ResultContent((as_text(item.content),))
     return ResultContent(decode_parts(item.content, decode_media))
 
 
