@@ -1,4 +1,4 @@
-"""A gateway asked as an administrator: what is sent to it, and what is said where the answer is no."""
+"""The admin API's client: what it sends, and its errors."""
 
 from __future__ import annotations
 

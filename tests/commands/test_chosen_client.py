@@ -47,7 +47,7 @@ def test_unknown_names(client: str, words: list[str], message: str, remedy: str)
 
 
 def test_another_gateway_may_know_other_providers(capsys: pytest.CaptureFixture[str]) -> None:
-    """A name that looks like a mistake is told, and taken."""
+    """A name that looks like a mistake is reported, and accepted."""
     found = chosen("codex", "--url", "http://there:1/v1/", "--provider", "depseek")
     assert found.gateway == "http://there:1"
     assert "depseek is not built in; did you mean deepseek?" in capsys.readouterr().err

@@ -46,7 +46,7 @@ def test_a_refusal_is_understood(gateway: Managed, capsys: pytest.CaptureFixture
 
 
 def test_the_last_one_and_one_by_its_id(gateway: Managed, capsys: pytest.CaptureFixture[str]) -> None:
-    """Turns are told one by one, many alike in one line."""
+    """Turns are shown one by one, many equal ones on one line."""
     answers = gateway.ask("list the files", turns=6)
     assert explain(gateway) == DONE
     output = capsys.readouterr().out
@@ -70,7 +70,7 @@ def test_what_to_do_about_a_missing_turn(gateway: Managed, capsys: pytest.Captur
 
 
 def test_nothing_to_explain(gateway: Managed, capsys: pytest.CaptureFixture[str]) -> None:
-    """No request, none that failed, one that nobody knows, a wrong token, no gateway: each says what it is."""
+    """No request, none that failed, an unknown one, a wrong token, no gateway: each message says which."""
     assert explain(gateway) == NOT_FOUND
     gateway.ask("list the files")
     assert explain(gateway, "last-failed") == NOT_FOUND
@@ -126,7 +126,7 @@ def test_every_contract_has_words() -> None:
 
 
 def test_an_attempt_without_a_response_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    """In words; the code stands beside them."""
+    """In words; the code is next to them."""
     deepseek = replace(PROVIDERS["deepseek"], base_url=f"http://127.0.0.1:{closed_port()}", bases={})
     with managed(Settings(providers={**PROVIDERS, "deepseek": deepseek}), simulators={}) as gateway:
         body = {"model": "deepseek-v4-pro", "messages": [{"role": "user", "content": "Hi"}]}

@@ -1,4 +1,4 @@
-"""`thoughtline service`: files that systemd and launchd read, and what is asked of them."""
+"""`thoughtline service`: files that systemd and launchd read, and the commands for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations that go from model to model: what is quoted, when, where, and that it stays as it was."""
+"""Conversations that go from model to model: what is quoted, when, where, and that quotes stay the same."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def _next(
 async def test_a_model_that_cannot_take_earlier_reasoning_gets_it_quoted(
     desk: Desk, source: Model, target: Model
 ) -> None:
-    """Every pair of formats: the thoughts of the model before stand in the system prompt of the one after, in order."""
+    """Every pair of formats: the system prompt of the next model has the previous model's reasoning, in order."""
     if source == target:
         target = target._replace(account="account-2")
     history: list[ChatTurn] = []
@@ -206,7 +206,7 @@ async def test_an_unnamed_session_gets_nothing_after_a_summary(desk: Desk, who: 
 
 
 async def test_nothing_after_a_summary_where_it_is_switched_off(desk: Desk) -> None:
-    """`after_compaction = false`; and a turn that is left is enough to go by what stands in the request."""
+    """`after_compaction = false`; and a single remaining turn is enough to decide by the request's content."""
     history: list[ChatTurn] = []
     await talk(desk, history, (DEEPSEEK, thinks(1)), (DEEPSEEK, thinks(2)), session="s", agent="main")
     left = [*history[-2:], ChatTurn("user", "And now?")]
@@ -216,7 +216,7 @@ async def test_nothing_after_a_summary_where_it_is_switched_off(desk: Desk) -> N
 
 
 async def test_too_long_and_deleted_thoughts_after_a_summary(desk: Desk) -> None:
-    """What is too long is left out whole, what was forgotten is not quoted."""
+    """Oversized reasoning is left out entirely, forgotten reasoning is not quoted."""
     desk.terms = Terms(max_chars=20)
     long = ChatTurn("assistant", "Answer 2.", "thought 2" * 10)
     await talk(desk, [], (DEEPSEEK, thinks(1)), (DEEPSEEK, long), (DEEPSEEK, thinks(3)), session="s", agent="main")

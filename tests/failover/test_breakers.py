@@ -1,4 +1,4 @@
-"""Circuit breakers, told as what happened when."""
+"""Circuit breakers, as sequences of events."""
 
 from __future__ import annotations
 

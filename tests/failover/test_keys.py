@@ -55,7 +55,7 @@ def test_a_target_that_is_broken_says_nothing_about_its_keys() -> None:
 
 
 def test_with_all_keys_aside_the_soonest_is_asked() -> None:
-    """Somebody is always asked."""
+    """Some key is always tried."""
     ring = KeyRing()
     for number, key in enumerate(KEYS):
         ring.failed("p", key, TargetFailure("key_rejected"), float(10 - number))
@@ -63,7 +63,7 @@ def test_with_all_keys_aside_the_soonest_is_asked() -> None:
 
 
 def test_an_answer_brings_a_key_back() -> None:
-    """Whoever answers is well."""
+    """A target that answers is healthy."""
     ring = KeyRing()
     ring.failed("p", KEYS[0], TargetFailure("key_rejected"), 0.0)
     ring.succeeded("p", KEYS[0], "x")

@@ -49,7 +49,7 @@ def reply_of(case: WireCase) -> tuple[bytes, Reply]:
 
 
 def list_path(case: WireCase, body: bytes) -> tuple[str, ...]:
-    """Where the conversation stands in a body."""
+    """The position of the conversation in a body."""
     member, outer = LIST_MEMBER.get(case.format.name, "messages"), INSIDE.get(case.format.name, "")
     return (outer, member) if outer in json_of(body) else (member,)
 
@@ -62,7 +62,7 @@ def value_at(body: bytes, path: tuple[str, ...]) -> Any:
 
 
 def touched(transcript: Transcript) -> Transcript:
-    """Every turn written anew from its own items."""
+    """Every turn encoded again from its own items."""
     return replace(transcript, turns=tuple(turn.with_items(turn.items) for turn in transcript.turns))
 
 
@@ -222,7 +222,7 @@ def test_an_encoded_stream_has_the_same_content(case: WireCase) -> None:
 
 
 def _said(reply: Reply) -> list[Any]:
-    """What was said, but for the ids, indexes and unknown parts that an encoder makes up or has no place for."""
+    """The content, without the ids, indexes and unknown parts that an encoder generates or has no place for."""
     said = []
     for candidate in describe_reply(reply):
         items = []
@@ -243,7 +243,7 @@ STRANGER = {"x_stranger": {"z": [1, {"deep": None}], "a": "é"}}
 
 
 def with_strangers(value: Any, depth: int = 0) -> Any:
-    """The same value with a member nobody knows in every object but tool arguments and results."""
+    """The same value with an unknown member in every object except tool arguments and results."""
     match value:
         case dict() if depth < 6:
             skip = ("arguments", "input", "args", "response", "parameters", "output", "json")
@@ -260,7 +260,7 @@ def with_strangers(value: Any, depth: int = 0) -> Any:
 
 @requests
 def test_strangers_in_a_request_survive(case: WireCase) -> None:
-    """Members that nobody knows are still there when every turn has been written anew."""
+    """Unknown members are still there after every turn has been encoded again."""
     body, _ = request_of(case)
     strange = json.dumps(with_strangers(json_of(body)), ensure_ascii=False).encode()
     codec = bodies_of(case)

@@ -1,4 +1,4 @@
-"""How much work a body would be, told without reading it."""
+"""The work that a body takes, estimated without decoding it."""
 
 from __future__ import annotations
 

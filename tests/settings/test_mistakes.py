@@ -1,4 +1,4 @@
-"""What is said of everything that is wrong: where, which key, what was expected; never what may be a secret."""
+"""Errors for all mistakes: position, key, expected value; never a possible secret."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ WHERE_SECRETS_STAND = [
 
 @pytest.mark.parametrize("text", WHERE_SECRETS_STAND)
 def test_no_value_is_ever_said_again(write: Path, text: str) -> None:
-    """A value in the wrong place may be a secret: what is said of it never contains it."""
+    """A value in the wrong place may be a secret: the message never contains it."""
     problems = refused(write, text.replace("{}", SECRET).replace("{{", "{").replace("}}", "}"), {"KEY": SECRET})
     assert problems
     assert SECRET.lower() not in "\n".join(problems).lower()

@@ -1,4 +1,6 @@
-"""Compactions, a conversation in few words: they go back to the format that made them, and to nobody else unread."""
+"""Compactions, summarized conversations: they go back to the format that made them, and to no other without being
+expanded.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,7 @@ def test_a_sealed_one_stays_behind_where_its_turns_are_sent(to: FormatName) -> N
 
 @pytest.mark.parametrize("to", FOREIGN["anthropic_messages"])
 def test_one_in_the_clear_goes_on_as_words(to: FormatName) -> None:
-    """Anthropic's summary can be read by any model; what is sealed and signed in it goes to nobody."""
+    """Any model can read Anthropic's summary; its sealed and signed parts go to no other."""
     request = translated("anthropic_messages", messages(BLOCK, {"type": "text", "text": "It rains."}), to)
     sent = request.transcript.body.decode()
     assert sent.index("They spoke of rain.") < sent.index("It rains.")
@@ -158,7 +160,7 @@ def test_a_client_of_its_own_format_gets_it_whole(source: FormatName, write: Any
 
 
 def _compactions(value: Any) -> list[Json]:
-    """Every compaction in a value, wherever it stands."""
+    """Every compaction in a value, at any position."""
     if isinstance(value, list):
         return [found for one in value for found in _compactions(one)]
     if not isinstance(value, dict):

@@ -201,7 +201,7 @@ def test_redacted_thinking_is_not_ignored() -> None:
 
 
 def test_a_chat_client_on_gemini_needs_no_sentinel() -> None:
-    """Seen elsewhere: signatures were never emitted, so the skip value went up for every call."""
+    """Seen elsewhere: signatures were never emitted, so every call was sent with the skip value."""
     lane, _, answer = second_turn(GEMINI, "openai_chat", strips=True)
     assert b"skip_thought_signature_validator" not in answer.sent
     assert lane.verdicts == ["whole"]
@@ -281,7 +281,7 @@ def test_no_seal_of_one_provider_goes_to_another(upstream: Upstream) -> None:
 
 
 def test_the_record_is_the_upstreams_view() -> None:
-    """What is captured has the keys that the next request, translated again, asks for: all of its steps are found."""
+    """A captured turn has the keys that the next request, translated again, looks up: all of its steps are found."""
     lane, _, answer = second_turn(KIMI, "gemini_generate", strips=True)
     assert answer.plan is not None
     assert answer.plan.counts.restored == 1

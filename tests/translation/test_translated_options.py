@@ -1,4 +1,4 @@
-"""What a request asks for beside its conversation: worked out once, and never taken for another's."""
+"""The translated options of a request: computed once, and never mixed up with another's."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_another_member_asks_for_something_else(change: dict[str, Any]) -> None:
 
 
 def test_another_target_is_asked_otherwise() -> None:
-    """Model, contract and stream are part of what is asked."""
+    """Model, contract and streaming are part of the cache key."""
     plain = translated(messages=[], model="m")
     assert json.loads(
         translated(target=TARGET._replace(model="claude-opus-4-8"), messages=[], model="m").body
@@ -59,7 +59,7 @@ def test_tools_that_stand_in_a_conversation_are_its_own() -> None:
 
 
 def test_long_ones_are_not_kept() -> None:
-    """What is kept stays small."""
+    """The cache stays small."""
     members: dict[str, Any] = {"model": "m", "messages": [], "user": "u", "metadata": {"long": "x" * 200_000}}
     assert translated(**members) is not translated(**members)
 
@@ -135,7 +135,7 @@ def test_what_gemini_does_unasked_does_not_speak_against_thinking(target: str) -
 
 @pytest.mark.parametrize("config", [{"thinkingBudget": 0}, {"thinkingLevel": "low"}, {"thinkingBudget": 5_000}])
 def test_a_client_that_says_anything_about_thinking_is_believed(config: Json) -> None:
-    """The same goes up as without the setting."""
+    """The same request as without the setting."""
     members = {"generationConfig": {"thinkingConfig": config}}
     asked, plain = (translated("gemini_generate", each, **members) for each in (ASKING, TARGET))
     assert (asked.body, asked.findings) == (plain.body, plain.findings)

@@ -56,7 +56,7 @@ def exposed(host: str, key: str = "", insecure: bool = False) -> Settings:
 
 
 def test_exposure() -> None:
-    """The rule that keeps the gateway from starting, and what is near it."""
+    """The rule that keeps the gateway from starting, and the cases close to it."""
     assert look_at_exposure(exposed("127.0.0.1", "k"), False).state == "ok"
     assert look_at_exposure(exposed("0.0.0.0", "k"), False).state == "fail"
     assert look_at_exposure(exposed("0.0.0.0", "k"), True).state == "ok"
