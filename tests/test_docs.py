@@ -28,7 +28,7 @@ SPOKEN = {
 }
 
 MACHINE = re.compile(r"(?<![\w.])/(work|root|home/\w+)/|artifactory|\bnexus\b|index-url")
-"""Paths and registries of whoever wrote a page: nobody else has them."""
+"""Paths and registries of a page's author, which no reader has."""
 
 
 def without_code(text: str) -> str:
@@ -100,7 +100,7 @@ def test_every_page_can_be_found_from_the_readme() -> None:
 
 
 def test_every_error_of_the_gateway_is_listed() -> None:
-    """By its code; `address_in_use` is said at the start, to whoever starts it."""
+    """By its code; `address_in_use` is reported at the start, on the terminal."""
     sources = (path.read_text() for path in (ROOT / "src" / "thoughtline" / "gateway").glob("*.py"))
     codes = {code for text in sources for code in re.findall(r'Declined\(\s*\d{3},\s*"(\w+)"', text)}
     told = (ROOT / "docs" / "gateway.md").read_text()

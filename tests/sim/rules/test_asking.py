@@ -1,4 +1,4 @@
-"""What a request asks for beside its conversation: tools and sampling that a provider refuses, results sent twice."""
+"""The options of a request: tools and sampling that a provider rejects, results sent twice."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_gemini_rejects_a_search_together_with_functions() -> None:
     ("simulator", "model"), [("openai", "gpt-5.1"), ("deepseek", "deepseek-v4-pro"), ("qwen", "q")]
 )
 def test_a_chat_result_answers_one_call_once(simulator: str, model: str) -> None:
-    """A second one, or one for nobody, is a 400."""
+    """A second one, or one without a call, is a 400."""
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     result = {"role": "tool", "tool_call_id": "c1", "content": "x"}
     history = [*HI, {"role": "assistant", "content": None, "tool_calls": [call]}, result]
