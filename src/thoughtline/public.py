@@ -61,7 +61,7 @@ from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Trans
 from thoughtline.watching import StreamWatch, Watch, capture
 
 ReasoningItem = Reasoning
-Issuer = Target = Destination  # names it had where it stood for a part of this
+Issuer = Target = Destination  # its former names
 
 __all__ = [
     "FORMATS",
