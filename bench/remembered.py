@@ -31,7 +31,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from thoughtline import ContractBook, Destination, Identity, Lessons, Replayer, Watch, open_store
+from thoughtline.core import Destination, Identity
+from thoughtline.engine import ContractBook, Lessons, Replayer, Watch, open_store
 from thoughtline.prepared import Prepared
 from thoughtline.stores import StoreSettings
 from thoughtline.values.outcome import Outcome

@@ -337,3 +337,22 @@ def test_the_text_of_a_plain_family_says_whose_it_is() -> None:
     """So that an audit knows what its maker demands."""
     (item,) = codec_for("deepseek").parse_response({"choices": [{"message": {"reasoning_content": "why"}}]})
     assert item == ReasoningText("why", None, DEEPSEEK_V1)
+
+
+@pytest.mark.parametrize("provider", ["openrouter", "deepseek"])
+def test_messages_may_be_dictionaries(provider: str) -> None:
+    """What is written has the form of what was given: bytes, or as Python reads them."""
+    codec = codec_for(provider, "deepseek-v4-pro")
+    said: dict[str, Any] = {"role": "assistant", "content": "Sunny.", "reasoning_content": "The forecast says so."}
+    details = [{"type": "reasoning.text", "text": "The forecast says so.", "format": "unknown", "index": 0}]
+    said |= {"reasoning_details": details} if provider == "openrouter" else {}
+    items = codec.parse_response(said)
+    assert codec.parse_response(json.dumps(said)) == items
+    plain: dict[str, object] = {"role": "assistant", "content": "Sunny."}
+    written = codec.write_assistant(plain, items)
+    assert written == json.loads(codec.write_assistant(json.dumps(plain).encode(), items))
+    assert written != plain
+    assert plain == {"role": "assistant", "content": "Sunny."}
+    wrong: Any = 5
+    with pytest.raises(TypeError, match="JSON is bytes, text, a dictionary or a list, not int"):
+        codec.parse_response(wrong)

@@ -165,7 +165,7 @@ START = re.findall(r"(?m)^ {4}(?!make)(\S.*?)(?: {2,}#.*)?$", README.partition("
 @pytest.mark.parametrize("line", START)
 def test_the_commands_without_make(clone: Clone, tmp_path: Path, line: str) -> None:
     """In an environment of their own, in the same folder, with proxies that only the program itself gets."""
-    assert line in ("uvx --from . thoughtline demo", "pip install .")
+    assert line in ("uvx --from '.[gateway]' thoughtline demo", "pip install '.[gateway]'")
     made = clone.run(f'"$PYTHON" -m venv "{tmp_path}/own" && "{tmp_path}/own/bin/pip" install -q uv || true')
     assert made.returncode == 0
     done = clone.run(f'PATH="{tmp_path}/own/bin:$PATH" {line}')

@@ -7,23 +7,27 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import httpx
 import pytest
 
+import thoughtline
 from tests.clients.apps import APPS, KEY, Setup, converse
 from tests.clients.test_sdks import Row, check_whole
 from tests.clients.upstreams import start
 from tests.examples import blocks, example
 from tests.sim.served_simulators import served
-from thoughtline import Line
+from thoughtline import Line, audit
 
 Json: TypeAlias = dict[str, Any]
 
 TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
 USER = {"role": "user", "content": "How is the weather?"}
-HERE = ("In one line", "A line", "Anthropic", "Google", "Handing a conversation over", "Your own HTTP client")
+HERE = (
+    *("In one line", "Every client of the process", "What it did", "A line", "Anthropic", "Google"),
+    *("Handing a conversation over", "Your own HTTP client"),
+)
 CORE = ("Audit", "Without a store of ours")
 FRAMEWORKS = ("LangChain", "LangGraph", "pydantic-ai", "LlamaIndex", "OpenAI Agents SDK", "LiteLLM")
 
@@ -78,6 +82,27 @@ def test_a_client_of_an_example_remembers(
     check_whole(upstream, converse(app))
 
 
+def test_a_client_that_is_made_later(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """After the one line of the example, any client remembers."""
+    row = Row("openai-chat", "deepseek", "deepseek-v4-pro")
+    upstream = start(row.simulator)
+    example("Every client of the process")
+    try:
+        check_whole(upstream, converse(APPS[row.app](Setup(upstream.url, row.model, "strips", "whole", row.extra))))
+    finally:
+        thoughtline.uninstall()
+
+
+def test_what_it_did(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The example prints it twice: as the call ends, and in words."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{start('deepseek').url}/v1")
+    example("What it did")
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "ok passed on"
+    assert second.endswith("200 ok upstream/deepseek-v4-pro  passed on")
+
+
 async def test_a_clients_own_requests(tmp_path: Path) -> None:
     """What a stream said stands in the next request; one that is refused is healed."""
     url = f"{served('deepseek', 'reseller').url}/v1/chat/completions"
@@ -110,6 +135,20 @@ def test_the_audit_names_what_would_be_refused(capsys: pytest.CaptureFixture[str
     message = {"role": "assistant", "content": "", "tool_calls": [call]}
     example("Audit", body=request(*forgetful(message)))
     assert "missing /messages/1" in capsys.readouterr().out
+
+
+def test_a_body_in_any_form() -> None:
+    """Bytes, text or a dictionary; anything else is named."""
+    call = {"id": "a", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+    body = request(*forgetful({"role": "assistant", "content": "", "tool_calls": [call]}))
+    found = audit(body, "deepseek")
+    assert found
+    assert audit(body.decode(), "deepseek") == audit(json.loads(body), "deepseek") == found
+    with pytest.raises(TypeError, match="JSON is bytes, text, a dictionary or a list, not int"):
+        audit(cast(bytes, 5), "deepseek")
+    line = Line("memory://")
+    url = "https://api.deepseek.com/v1/chat/completions"
+    assert json.loads(line.begin_sync("POST", url, {}, json.loads(body)).body)["model"] == "deepseek-v4-pro"
 
 
 def test_the_core_needs_no_store() -> None:

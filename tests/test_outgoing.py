@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from thoughtline import AskedAddress, provider_of, read_address
 from thoughtline.addresses import address
 from thoughtline.catalogue import PROVIDERS
+from thoughtline.engine import AskedAddress, provider_of, read_address
 from thoughtline.outgoing import Server, server_of
 from thoughtline.values.turns import FormatName
 

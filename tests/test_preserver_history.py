@@ -175,3 +175,15 @@ def test_real_requests_change_only_in_the_messages_that_lack(case: WireCase) -> 
         assert before[b0:b1] == after[a0:a1] or (old["tool_calls"] and old.get("reasoning_content") is None)
         assert {**old, "reasoning_content": 0} == {**new, "reasoning_content": 0}
     assert preserve_reasoning_content(result) == result
+
+
+def test_a_request_may_be_a_dictionary() -> None:
+    """A new one comes back, as the bytes would read; one with nothing to change comes back itself."""
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    first = {"role": "assistant", "content": "", "tool_calls": [call], "reasoning_content": "Thought."}
+    second = {"role": "assistant", "content": "", "tool_calls": [call], "reasoning_content": None}
+    request = {"model": "m", "messages": [{"role": "user", "content": "Hi"}, first, second]}
+    kept = preserve_reasoning_content(request)
+    assert kept == json.loads(preserve_reasoning_content(json.dumps(request).encode()))
+    assert (kept["messages"][2]["reasoning_content"], second["reasoning_content"]) == ("Thought.", None)
+    assert preserve_reasoning_content(kept) is kept

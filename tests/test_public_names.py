@@ -4,44 +4,54 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import thoughtline
+from thoughtline import core, engine, errors, items
+from thoughtline.public import MOVED
+from thoughtline.values import errors as values_errors
+
+FRONT = {
+    *("Line", "remember", "install", "uninstall", "last", "audit"),
+    *("DecodeError", "EncodeError", "LimitExceeded", "SettingsError", "StoreError", "ThoughtlineError"),
+}
 
 
-def test_public_names_are_sorted_and_exist() -> None:
-    """Every name is there, and in an order that shows a change."""
-    assert list(thoughtline.__all__) == sorted(
-        thoughtline.__all__, key=lambda name: (not name.isupper(), name.islower(), name)
-    )
+def test_public_names_are_these() -> None:
+    """A dozen: adding or dropping one means changing this list and the changelog."""
+    assert set(thoughtline.__all__) == FRONT
+    assert thoughtline.__all__ == sorted(thoughtline.__all__, key=lambda name: (name.islower(), name))
     for name in thoughtline.__all__:
         assert getattr(thoughtline, name) is not None
 
 
-def test_public_names_are_these() -> None:
-    """Adding or dropping one means changing this list and the changelog."""
-    assert set(thoughtline.__all__) == {
-        *("FORMATS", "Wire", "Dialect", "fold", "capture"),
-        *("DecodeError", "EncodeError", "Fault", "ForeignSeal", "LimitExceeded", "ThoughtlineError"),
-        *("Item", "Text", "ToolCall", "ToolResult", "Unknown", "Seal"),
-        *("Reasoning", "ReasoningEncrypted", "ReasoningFormat", "ReasoningServerToolCall"),
-        *("ReasoningSummary", "ReasoningText"),
-        *("Candidate", "Finish", "Provenance", "Reply", "Transcript", "Turn", "Usage", "Key", "Record"),
-        *("Contract", "Target", "resolve", "Identity", "Issuer", "Needs", "Plan", "Policy", "needs", "plan"),
-        *("Finding", "audit", "ReplayAudit", "ReplayContract", "ReplayViolation", "audit_replay", "replay_contract_of"),
-        *("ReasoningDetails", "ReasoningItem", "merge_stream_details"),
-        *("Correction", "Refusal", "classify", "learn"),
-        *("Line", "remember", "AsyncExchange", "SyncExchange", "LineReport"),
-        *("AskedAddress", "read_address", "provider_of", "account_of", "tenant_of", "session_of"),
-        *("Replayer", "Destination", "ContractBook", "Lessons", "Prepared", "Watch", "StreamWatch"),
-        *("StoreSettings", "open_store"),
-        *("OpenRouterReasoningCodec", "ReasoningCodec", "codec_for"),
-        *("attach_to_tool_calls", "build_assistant_message_with_reasoning", "build_google_model_message_with_thinking"),
-        *("extract_from_response", "extract_from_stream_chunk", "extract_from_tool_calls"),
-        *("extract_thought_signature_from_part", "preserve_reasoning_content", "reasoning_request_params"),
-        "requires_reasoning_preservation",
-    }
+def test_submodules_offer_what_they_list() -> None:
+    """Nothing but names that are there; every error of the package is among `errors`."""
+    for module in (core, engine, errors, items):
+        assert set(module.__all__) <= set(dir(module))
+    every = [one for one in vars(values_errors).values() if isinstance(one, type) and issubclass(one, Exception)]
+    assert {one.__name__ for one in every} <= set(errors.__all__)
+
+
+def test_names_of_before_work_and_warn() -> None:
+    """Every name that stood at the top is where the warning says, and is the same thing."""
+    moved = [(name, home) for home, names in MOVED.items() for name in names]
+    assert len(moved) == 89 - 7  # seven of them are still at the top
+    for name, home in moved:
+        with pytest.warns(DeprecationWarning, match=rf"from {home} import \w+") as warned:
+            found = getattr(thoughtline, name)
+        assert warned[0].filename == __file__
+        names: dict[str, object] = {}
+        exec(str(warned[0].message).partition("`")[2].rstrip("`"), names)
+        assert names[name] is found
+
+
+def test_what_is_at_the_top_does_not_warn() -> None:
+    """Nor does a submodule."""
+    code = "import thoughtline; [getattr(thoughtline, name) for name in thoughtline.__all__]; import thoughtline.core"
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
 def test_the_import_loads_nothing_that_is_not_used() -> None:
@@ -68,3 +78,53 @@ def test_names_that_there_are_not() -> None:
     for name in ("Remember", "_private", "__wrapped__", "public_names"):
         with pytest.raises(AttributeError, match=name):
             getattr(thoughtline, name)
+
+
+USER_CODE = """
+from typing import Any
+
+import thoughtline
+from thoughtline import Line, StoreError, audit, install, last, remember
+from thoughtline.codecs import codec_for
+from thoughtline.engine import Replayer
+from thoughtline.line import ExchangeReport
+from thoughtline.preserver import preserve_reasoning_content
+
+
+class Client: ...
+
+
+def tell(report: ExchangeReport) -> None:
+    print(report.outcome, report.summary, [turn.words for turn in report.turns])
+
+
+def talk(body: dict[str, Any]) -> Client:
+    client: Client = remember(Client())
+    line = Line("sqlite:///thoughts.db", tenant="ann")
+    line.on_exchange(tell)
+    with thoughtline.install(line, hosts=["api.deepseek.com"]), line.conversation(user="u17", session="42"):
+        report = last()
+        if report is not None:
+            tell(report)
+    kept: dict[str, Any] = preserve_reasoning_content(body)
+    codec = codec_for("deepseek")
+    message: dict[str, Any] = codec.write_assistant({"role": "assistant"}, codec.parse_response(kept))
+    print([finding.rule for finding in audit(message, provider="deepseek")], Replayer)
+    return line.remember(client)
+
+
+async def open_line() -> Line:
+    try:
+        async with Line() as line:
+            return line
+    except StoreError as error:
+        raise SystemExit(str(error)) from error
+"""
+
+
+def test_code_of_users_type_checks(tmp_path: Path) -> None:
+    """With `mypy --strict`, as it is printed in the pages."""
+    (tmp_path / "app.py").write_text(USER_CODE)
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "app.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("Success"), done.stdout

@@ -3,7 +3,8 @@
 python -m tools.dist    (or `make dist`, with PROJECT_URL=https://… if the project is published)
 
 The wheel and the source distribution are built and checked; then, in an empty environment with nothing but the wheel
-and what it asks for: `thoughtline demo`, and `thoughtline serve --sim deepseek` with the requests that it prints.
+and what its gateway asks for: `thoughtline demo`, and `thoughtline serve --sim deepseek` with the requests that it
+prints. In another one with the library alone: its size, its import, and what `thoughtline serve` says there.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ def main() -> int:
         print("metadata: complete, every link works")
         with tempfile.TemporaryDirectory() as folder:
             problems = check_commands(installed(wheel, Path(folder)), Path(folder))
+        with tempfile.TemporaryDirectory() as folder:
+            problems += check_library(installed(wheel, Path(folder), extra=""))
     print("\n".join(problems or ["demo and serve --sim deepseek: work as printed"]))
     return 1 if problems else 0
 
@@ -92,12 +95,35 @@ def check_names(path: Path) -> Iterator[str]:
     yield from (f"{path.name}: {name} does not belong there" for name in parts if STRANGE.search(name))
 
 
-def installed(wheel: Path, folder: Path) -> str:
+def installed(wheel: Path, folder: Path, extra: str = "[gateway]") -> str:
     """With what it asks for, in an environment of its own; gives the command."""
     subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
     pip = [str(folder / "venv" / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, str(wheel)], check=True)
+    subprocess.run([*pip, f"{wheel}{extra}"], check=True)
     return str(folder / "venv" / "bin" / "thoughtline")
+
+
+def check_library(command: str) -> list[str]:
+    """What the library brings, and how long it takes to be imported; a command says what it lacks."""
+    python = Path(command).with_name("python")
+    code = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    site = Path(subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip())
+    sizes = {
+        one.name: _size(one) for one in site.iterdir() if not one.name.startswith(("pip", "setuptools", "_distutils"))
+    }
+    told = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in sorted(sizes.items(), key=lambda pair: -pair[1])[:5])
+    print(f"the library alone: {sum(sizes.values()) / 1e6:.1f} MB ({told})")
+    code = "import time; began = time.process_time(); import thoughtline; thoughtline.Line('memory://'); "
+    code += "print(round(1000 * (time.process_time() - began)))"
+    took = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    print(f"the import and a line: {took} ms of CPU")
+    done = subprocess.run([command, "serve"], capture_output=True, text=True)
+    is_said = done.returncode == 2 and "pip install 'thoughtline[gateway]'" in done.stderr
+    return [] if is_said else [f"serve without the gateway: {done.stderr}"]
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else sum(_size(one) for one in path.iterdir())
 
 
 def check_commands(command: str, folder: Path) -> list[str]:

@@ -1,34 +1,56 @@
 """thoughtline remembers a model's reasoning, and restores it where the provider expects it.
 
-    remember   adds memory to an SDK's client; a `Line` holds the store, and has a method for each SDK
-    Replayer   prepares a request with a store, heals a rejected one, saves what a `Watch` captured of the response
-    audit      reports what a provider would reject in a request
-    FORMATS    bytes of any format to typed turns and back
+    remember   makes the client of an SDK remember; install every client of the process
+    Line       says where, and has a door for each SDK; `last` what it did for the last call
+    audit      says what a provider would refuse in a request
 
-Without our store: `needs` names the keys to look up, the caller fetches their records, `plan` decides what to restore,
-remove or report. The names are those of `public.py`, which is loaded when one of them is first used.
+The rest is in submodules: `errors` are all that is raised, `codecs` and `preserver` keep the reasoning of single
+messages, `items` are what a conversation is made of, `core` is replay without a store and without HTTP, and `engine` is
+what a line is built on. The names here are those of `public.py`, which is loaded when one of them is first used.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from thoughtline.public import *  # noqa: F403  `public` lists its names
-    from thoughtline.public import __all__ as __all__
+    from thoughtline.public import DecodeError as DecodeError
+    from thoughtline.public import EncodeError as EncodeError
+    from thoughtline.public import LimitExceeded as LimitExceeded
+    from thoughtline.public import Line as Line
+    from thoughtline.public import SettingsError as SettingsError
+    from thoughtline.public import StoreError as StoreError
+    from thoughtline.public import ThoughtlineError as ThoughtlineError
+    from thoughtline.public import audit as audit
+    from thoughtline.public import install as install
+    from thoughtline.public import last as last
+    from thoughtline.public import remember as remember
+    from thoughtline.public import uninstall as uninstall
+
+__all__ = [
+    "DecodeError",
+    "EncodeError",
+    "LimitExceeded",
+    "Line",
+    "SettingsError",
+    "StoreError",
+    "ThoughtlineError",
+    "audit",
+    "install",
+    "last",
+    "remember",
+    "uninstall",
+]
 
 
-def __getattr__(name: str) -> object:
-    is_private = name.startswith("_") and name != "__all__"
-    if not is_private and find_spec(f"{__name__}.{name}") is None:
+def __getattr__(name: str) -> Any:
+    if not name.startswith("_") and find_spec(f"{__name__}.{name}") is None:
         public = import_module(f"{__name__}.public")
-        if name in (*public.__all__, "__all__"):
-            return getattr(public, name)
+        return getattr(public, name) if name in __all__ else public.moved(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    names: list[str] = import_module(f"{__name__}.public").__all__
-    return names
+    return [*__all__]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
 from thoughtline.catalogue import listed
 from thoughtline.formats import FORMATS, USUAL, Wire
+from thoughtline.formats.json_text import json_given
 from thoughtline.providers import canonical_name
 from thoughtline.replay.bounds import bound_of
 from thoughtline.replay.detection import resolve
@@ -23,7 +25,7 @@ from thoughtline.values.turns import FormatName
 
 
 def audit(
-    request: bytes,
+    request: bytes | str | dict[str, Any],
     provider: str,
     model: str = "",
     format: FormatName | None = None,
@@ -34,11 +36,12 @@ def audit(
 
     Without `format` it is guessed from the body's members; without `model`, the body's.
     """
-    row = FORMATS[format or guess_format(request, provider)]
-    transcript = row.bodies.decode_request(request, row.dialect)
+    body = json_given(request)
+    row = FORMATS[format or guess_format(body, provider)]
+    transcript = row.bodies.decode_request(body, row.dialect)
     name = model or transcript.model
     contract = resolve(Destination(provider, "", name, row.name))
-    transcript = row.bodies.decode_request(request, contract.dialect)
+    transcript = row.bodies.decode_request(body, contract.dialect)
     kept = list(records)
     identity = Identity(kept[0].provenance.tenant if kept else "")
     index: dict[Key, list[Record]] = {}

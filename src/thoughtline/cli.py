@@ -12,6 +12,9 @@ from typing import NoReturn
 from thoughtline.commands.parser import COMMANDS, Command, parser
 from thoughtline.values.errors import ThoughtlineError
 
+GATEWAY = frozenset({"httptools", "prometheus_client", "rich", "uvicorn", "uvloop", "websockets"})
+"""The modules that the extra of this name brings: the library is installed without."""
+
 INTERRUPTED, UNREAD = 128 + 2, 128 + 13
 """A shell's exit status for a program that SIGINT or SIGPIPE has ended."""
 
@@ -41,6 +44,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     named = next((word for word in words if not word.startswith("-")), "")
+    try:
+        return _main(words, named)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in GATEWAY:
+            raise
+        command = f"thoughtline {named}".rstrip()
+        print(f"{command}: this needs the gateway: pip install 'thoughtline[gateway]'", file=sys.stderr)
+        return 2
+
+
+def _main(words: list[str], named: str) -> int:
     words, behind = _parted(words) if named == "run" else (words, [])
     root = parser(only=named)
     chosen = root.parse_args(words)

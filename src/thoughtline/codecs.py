@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -28,6 +28,7 @@ from thoughtline.formats.json_text import (
     encode,
     is_array,
     is_given,
+    json_given,
     members,
     object_of,
     set_members,
@@ -50,7 +51,9 @@ from thoughtline.values.items import (
 )
 from thoughtline.values.turns import FormatName, Transcript, Turn
 
-Json: TypeAlias = bytes | dict[str, Any] | list[Any]
+Json: TypeAlias = bytes | str | dict[str, Any] | list[Any]
+Message = TypeVar("Message", bytes, dict[str, Any], list[Any])
+"""JSON as it is on the wire, or as Python reads it; what is given back is of the same kind."""
 Thought: TypeAlias = Reasoning | Unknown
 
 EMPTY_DETAILS = Unknown("reasoning_details", Raw(b"[]"))
@@ -64,15 +67,20 @@ class ReasoningCodec(Protocol):
 
     def parse_response(self, raw: Json) -> tuple[Thought, ...]: ...
 
-    def write_assistant(self, message: bytes, items: Sequence[Thought]) -> bytes: ...
+    def write_assistant(self, message: Message, items: Sequence[Thought]) -> Message: ...
 
 
 _object_decoder = msgspec.json.Decoder(dict[str, Raw])
 
 
 def _json_text(raw: Json) -> bytes:
-    """JSON text, also from parsed values."""
-    return raw.strip() if isinstance(raw, bytes) else json.dumps(raw).encode()
+    """The JSON of what may have been parsed already."""
+    return json_given(raw).strip()
+
+
+def _as_given(message: Message, written: bytes) -> Message:
+    """What was written, in the form of what was given."""
+    return written if isinstance(message, bytes) else json.loads(written)  # type: ignore[no-any-return]  # JSON
 
 
 def _answer(text: bytes, wire: Wire) -> bytes:
@@ -104,12 +112,13 @@ class OpenRouterReasoningCodec(Struct, frozen=True):
         text = _answer(_json_text(raw), USUAL)
         return _details_of(decode_list(text)) if is_array(text) else _details_in(text)
 
-    def write_assistant(self, message: bytes, items: Sequence[Thought]) -> bytes:
-        """The message with these entries; without entries, unchanged."""
-        if _details_in(message) == tuple(items) or not items:
+    def write_assistant(self, message: Message, items: Sequence[Thought]) -> Message:
+        """The message with these entries; with none to write, as it is."""
+        text = json_given(message)
+        if _details_in(text) == tuple(items) or not items:
             return message
         entries = [encode_detail(item) for item in items if item != EMPTY_DETAILS]
-        return set_members(message, [("reasoning_details", array(entries))])
+        return _as_given(message, set_members(text, [("reasoning_details", array(entries))]))
 
 
 def _details_in(message: bytes) -> tuple[Thought, ...]:
@@ -146,9 +155,9 @@ class FormatReasoningCodec(Struct, frozen=True):
         turns = self._alone(text).turns  # more than one only after a compaction, which returns the user's too
         return tuple(self._thoughts([item for turn in turns if turn.role == "assistant" for item in turn.items]))
 
-    def write_assistant(self, message: bytes, items: Sequence[Thought]) -> bytes:
-        """The message with this reasoning in place of its own; without reasoning, unchanged."""
-        transcript = self._alone(message)
+    def write_assistant(self, message: Message, items: Sequence[Thought]) -> Message:
+        """The message with this reasoning in the place of what it has; with none to write, as it is."""
+        transcript = self._alone(json_given(message))
         own = _items_of(transcript)
         if not items or tuple(self._thoughts(own)) == tuple(items):
             return message
@@ -156,14 +165,14 @@ class FormatReasoningCodec(Struct, frozen=True):
         visible = [item for item in visible if not is_strange_reasoning(item)]
         if self._lifts_seals:
             visible = [_sealed(item, None) for item in visible]
-        standing = self._put_seals(visible, items) if self._lifts_seals else list(items)
+        standing: list[Thought] = self._put_seals(visible, items) if self._lifts_seals else list(items)
         has_content = bool(self._wire.message.content)
         written = tuple(_woven(visible, standing) if self._is_in_order else [*standing, *visible])
         if has_content and self._is_in_order:
             written = tuple(map(_without_position, written))
         edited = transcript.with_items(0, written) if transcript.turns else _only(transcript, written)
         history = members(self._wire.bodies.encode_request(edited, self.dialect))[self._wire.list_member]
-        return bytes(decode_list(history)[0] if has_content else history)
+        return _as_given(message, bytes(decode_list(history)[0] if has_content else history))
 
     @property
     def _wire(self) -> Wire:

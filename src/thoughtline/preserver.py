@@ -2,8 +2,8 @@
 
     response ── extract_… ──> ReasoningDetails ── attach_to_tool_calls ──> calls ── build_… ──> message to send
 
-They accept and return JSON as Python values, and don't modify their arguments. `preserve_reasoning_content` works on
-the bytes of a whole chat request instead, and changes only the bytes of the messages it edits.
+All of them take and give JSON as Python reads it, and leave what they are given as it was. `preserve_reasoning_content`
+also takes the bytes of a chat request, and changes no byte but those of the messages it changes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
-from typing import Any, TypeAlias, TypedDict, overload
+from typing import Any, TypeAlias, TypedDict, cast, overload
 
 from msgspec import Raw
 
-from thoughtline.formats.json_text import element_spans, encode, members, set_members, span_at
+from thoughtline.formats.json_text import element_spans, encode, json_given, members, set_members, span_at
 from thoughtline.formats.openai_chat.bodies import decode_request
 from thoughtline.formats.reasoning_details import DetailsMerger
 from thoughtline.providers import host_named, is_wanted_back
@@ -42,16 +42,28 @@ def preserve_reasoning_content(request: bytes) -> bytes: ...
 
 
 @overload
+def preserve_reasoning_content(request: JsonObject) -> JsonObject: ...
+
+
+@overload
 def preserve_reasoning_content(request: None) -> None: ...
 
 
-def preserve_reasoning_content(request: bytes | None) -> bytes | None:
-    """A chat request whose messages with tool calls have `reasoning_content`, as far as its history has any.
+def preserve_reasoning_content(request: bytes | JsonObject | None) -> bytes | JsonObject | None:
+    """A chat request whose messages with tool calls have `reasoning_content`, as far as its history has any to give.
 
     A request that can't be decoded is returned unchanged: its upstream will report the problem.
     """
     if not request:
         return request
+    if isinstance(request, bytes):
+        return _preserved(request)
+    text = json_given(request)
+    kept = _preserved(text)
+    return request if kept == text else cast(JsonObject, json.loads(kept))
+
+
+def _preserved(request: bytes) -> bytes:
     try:
         turns = decode_request(request).turns
     except DecodeError:

@@ -1,156 +1,133 @@
-"""Every name that `import thoughtline` offers."""
+"""What `import thoughtline` offers, and where the names of before have moved to."""
 
-from thoughtline.auditing import audit
-from thoughtline.codecs import OpenRouterReasoningCodec, ReasoningCodec, codec_for
-from thoughtline.contract_book import ContractBook
-from thoughtline.credentials import account_of, tenant_of
-from thoughtline.formats import FORMATS, Wire
-from thoughtline.lessons import Lessons
-from thoughtline.line import AsyncExchange, Line, LineReport, SyncExchange, remember
-from thoughtline.outgoing import AskedAddress, provider_of, read_address
-from thoughtline.prepared import Prepared
-from thoughtline.preserver import (
-    ReasoningDetails,
-    attach_to_tool_calls,
-    build_assistant_message_with_reasoning,
-    build_google_model_message_with_thinking,
-    extract_from_response,
-    extract_from_stream_chunk,
-    extract_from_tool_calls,
-    extract_thought_signature_from_part,
-    merge_stream_details,
-    preserve_reasoning_content,
-    reasoning_request_params,
-    requires_reasoning_preservation,
-)
-from thoughtline.providers import Contract, Dialect
-from thoughtline.replay.detection import resolve
-from thoughtline.replay.findings import Finding
-from thoughtline.replay.planner import Needs, Plan, Policy, needs, plan
-from thoughtline.replay.refusals import Correction, Refusal, classify, learn
-from thoughtline.replay.turn_audit import (
-    ReplayAudit,
-    ReplayContract,
-    ReplayViolation,
-    audit_replay,
-    replay_contract_of,
-)
-from thoughtline.replayer import Replayer
-from thoughtline.sessions import session_of
-from thoughtline.stores import StoreSettings, open_store
-from thoughtline.values.destination import Destination
-from thoughtline.values.errors import DecodeError, EncodeError, Fault, ForeignSeal, LimitExceeded, ThoughtlineError
-from thoughtline.values.events import fold
-from thoughtline.values.identity import Identity
-from thoughtline.values.items import (
-    Item,
-    Reasoning,
-    ReasoningEncrypted,
-    ReasoningFormat,
-    ReasoningServerToolCall,
-    ReasoningSummary,
-    ReasoningText,
-    Seal,
-    Text,
-    ToolCall,
-    ToolResult,
-    Unknown,
-)
-from thoughtline.values.records import Key, Record
-from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn, Usage
-from thoughtline.watching import StreamWatch, Watch, capture
+from __future__ import annotations
 
-ReasoningItem = Reasoning
-Issuer = Target = Destination  # its former names
+import warnings
+from importlib import import_module
+from typing import Any
 
-__all__ = [
-    "FORMATS",
-    "AskedAddress",
-    "AsyncExchange",
-    "Candidate",
-    "Contract",
-    "ContractBook",
-    "Correction",
-    "DecodeError",
-    "Destination",
-    "Dialect",
-    "EncodeError",
-    "Fault",
-    "Finding",
-    "Finish",
-    "ForeignSeal",
-    "Identity",
-    "Issuer",
-    "Item",
-    "Key",
-    "Lessons",
-    "LimitExceeded",
-    "Line",
-    "LineReport",
-    "Needs",
-    "OpenRouterReasoningCodec",
-    "Plan",
-    "Policy",
-    "Prepared",
-    "Provenance",
-    "Reasoning",
-    "ReasoningCodec",
-    "ReasoningDetails",
-    "ReasoningEncrypted",
-    "ReasoningFormat",
-    "ReasoningItem",
-    "ReasoningServerToolCall",
-    "ReasoningSummary",
-    "ReasoningText",
-    "Record",
-    "Refusal",
-    "ReplayAudit",
-    "ReplayContract",
-    "ReplayViolation",
-    "Replayer",
-    "Reply",
-    "Seal",
-    "StoreSettings",
-    "StreamWatch",
-    "SyncExchange",
-    "Target",
-    "Text",
-    "ThoughtlineError",
-    "ToolCall",
-    "ToolResult",
-    "Transcript",
-    "Turn",
-    "Unknown",
-    "Usage",
-    "Watch",
-    "Wire",
-    "account_of",
-    "attach_to_tool_calls",
-    "audit",
-    "audit_replay",
-    "build_assistant_message_with_reasoning",
-    "build_google_model_message_with_thinking",
-    "capture",
-    "classify",
-    "codec_for",
-    "extract_from_response",
-    "extract_from_stream_chunk",
-    "extract_from_tool_calls",
-    "extract_thought_signature_from_part",
-    "fold",
-    "learn",
-    "merge_stream_details",
-    "needs",
-    "open_store",
-    "plan",
-    "preserve_reasoning_content",
-    "provider_of",
-    "read_address",
-    "reasoning_request_params",
-    "remember",
-    "replay_contract_of",
-    "requires_reasoning_preservation",
-    "resolve",
-    "session_of",
-    "tenant_of",
-]
+from thoughtline.auditing import audit as audit
+from thoughtline.line import Line as Line
+from thoughtline.line import install as install
+from thoughtline.line import last as last
+from thoughtline.line import remember as remember
+from thoughtline.line import uninstall as uninstall
+from thoughtline.values.errors import DecodeError as DecodeError
+from thoughtline.values.errors import EncodeError as EncodeError
+from thoughtline.values.errors import LimitExceeded as LimitExceeded
+from thoughtline.values.errors import SettingsError as SettingsError
+from thoughtline.values.errors import StoreError as StoreError
+from thoughtline.values.errors import ThoughtlineError as ThoughtlineError
+
+MOVED = {
+    "thoughtline.codecs": (
+        "OpenRouterReasoningCodec",
+        "ReasoningCodec",
+        "codec_for",
+    ),
+    "thoughtline.core": (
+        "FORMATS",
+        "Contract",
+        "Correction",
+        "Destination",
+        "Dialect",
+        "Finding",
+        "Identity",
+        "Issuer",
+        "Needs",
+        "Plan",
+        "Policy",
+        "Refusal",
+        "ReplayAudit",
+        "ReplayContract",
+        "ReplayViolation",
+        "Target",
+        "Wire",
+        "audit_replay",
+        "capture",
+        "classify",
+        "learn",
+        "needs",
+        "plan",
+        "replay_contract_of",
+        "resolve",
+    ),
+    "thoughtline.engine": (
+        "AskedAddress",
+        "ContractBook",
+        "Lessons",
+        "Prepared",
+        "Replayer",
+        "StoreSettings",
+        "StreamWatch",
+        "Watch",
+        "account_of",
+        "open_store",
+        "provider_of",
+        "read_address",
+        "session_of",
+        "tenant_of",
+    ),
+    "thoughtline.errors": (
+        "Fault",
+        "ForeignSeal",
+    ),
+    "thoughtline.items": (
+        "Candidate",
+        "Finish",
+        "Item",
+        "Key",
+        "Provenance",
+        "Reasoning",
+        "ReasoningEncrypted",
+        "ReasoningFormat",
+        "ReasoningItem",
+        "ReasoningServerToolCall",
+        "ReasoningSummary",
+        "ReasoningText",
+        "Record",
+        "Reply",
+        "Seal",
+        "Text",
+        "ToolCall",
+        "ToolResult",
+        "Transcript",
+        "Turn",
+        "Unknown",
+        "Usage",
+        "fold",
+    ),
+    "thoughtline.line": (
+        "AsyncExchange",
+        "LineReport",
+        "SyncExchange",
+    ),
+    "thoughtline.preserver": (
+        "ReasoningDetails",
+        "attach_to_tool_calls",
+        "build_assistant_message_with_reasoning",
+        "build_google_model_message_with_thinking",
+        "extract_from_response",
+        "extract_from_stream_chunk",
+        "extract_from_tool_calls",
+        "extract_thought_signature_from_part",
+        "merge_stream_details",
+        "preserve_reasoning_content",
+        "reasoning_request_params",
+        "requires_reasoning_preservation",
+    ),
+}
+"""Names that stood at the top up to version 0.1: they work for one more release, with a warning."""
+
+_NOW_CALLED = {"Issuer": "Destination", "Target": "Destination"}
+
+
+def moved(name: str) -> Any:
+    """What a name of before stands for. Raises `AttributeError` for any other name."""
+    home = next((module for module, names in MOVED.items() if name in names), None)
+    if home is None:
+        raise AttributeError(f"module 'thoughtline' has no attribute {name!r}")
+    now = _NOW_CALLED.get(name, name)
+    advice = f"from {home} import {now}" + (f" as {name}" if now != name else "")
+    warnings.warn(f"thoughtline.{name} moves: write `{advice}`", DeprecationWarning, stacklevel=3)
+    return getattr(import_module(home), now)

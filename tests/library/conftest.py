@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,3 +18,15 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else its logger
 def line(tmp_path: Path) -> Iterator[Line]:
     with Line(f"sqlite:///{tmp_path / 'thoughts.db'}") as opened:
         yield opened
+
+
+@pytest.fixture(autouse=True)
+def no_callbacks() -> Iterator[None]:
+    """LiteLLM copies its callbacks into several lists: what one test has set, the next one does not find."""
+    yield
+    litellm = sys.modules.get("litellm")
+    if litellm is not None:
+        for name in ("callbacks", "input_callback", "success_callback", "failure_callback"):
+            for one in (name, f"_async_{name}"):
+                if hasattr(litellm, one):
+                    setattr(litellm, one, [])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import importlib
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
 from tests.clients.upstreams import Upstream
-from tests.examples import blocks, example
+from tests.examples import APPLICATIONS, blocks, example
 from tests.library.ten_turns import ANSWER, KEY, MODEL, OPENING, RESULT, TOOL, TURNS, check_whole, deepseek
 from tests.library.test_langchain import converse
 from thoughtline import Line
@@ -80,4 +82,28 @@ def test_litellm(upstream: Upstream, tmp_path: Path) -> None:
     answer = litellm.completion(model=f"deepseek/{MODEL}", messages=[asked], tools=[TOOL])
     assert answer.choices[0].message.tool_calls
     assert made.line.report.saved == 1
-    litellm.callbacks = []
+
+
+async def test_a_server_with_many_users(upstream: Upstream) -> None:
+    """Two users who say the same at the same time: each conversation is whole, and each has its own thoughts."""
+    pytest.importorskip("fastapi")
+    made = example("A server with many users", APPLICATIONS)
+    transport = httpx.ASGITransport(app=made["app"])
+
+    async def talk(user: str) -> str:
+        history: list[Any] = [{"role": "user", "content": OPENING}]
+        async with httpx.AsyncClient(transport=transport, base_url="http://app") as client:
+            for _ in range(TURNS):
+                asked = {"user": user, "chat": "1"}
+                said = (await client.post("/ask", params=asked, json={"messages": history, "tools": [TOOL]})).json()
+                if not said["tool_calls"]:
+                    return str(said["content"])
+                history.append({"role": "assistant", **said})
+                history += [
+                    {"role": "tool", "tool_call_id": call["id"], "content": RESULT} for call in said["tool_calls"]
+                ]
+        raise AssertionError("the model never answered")
+
+    assert await asyncio.gather(*map(talk, ("u1", "u2"))) == [ANSWER] * 2
+    assert upstream.refusals() == []
+    assert made["line"].report.restored == 2 * sum(range(TURNS))

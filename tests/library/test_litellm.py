@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import pytest
@@ -20,14 +19,10 @@ both_names = pytest.mark.parametrize("prefix", ["openai", "deepseek"])
 
 
 @pytest.fixture
-def callback(line: Line) -> Iterator[Any]:
+def callback(line: Line) -> Any:
     made = thoughtline_litellm.Callback(line)
     litellm.callbacks = [made]
-    yield made
-    for name in ("callbacks", "input_callback", "success_callback", "failure_callback"):
-        setattr(litellm, name, [])
-    litellm._async_success_callback = []
-    litellm._async_failure_callback = []
+    return made
 
 
 async def converse(prefix: str, url: str, kind: CallKind) -> str:

@@ -78,14 +78,10 @@ def url(thinking: Upstream) -> Iterator[str]:
 
 
 @pytest.fixture
-def callback(line: Line) -> Iterator[Any]:
+def callback(line: Line) -> Any:
     made = thoughtline_litellm.Callback(line)
     litellm.callbacks = [made]
-    yield made
-    for name in ("callbacks", "input_callback", "success_callback", "failure_callback"):
-        setattr(litellm, name, [])
-    litellm._async_success_callback = []
-    litellm._async_failure_callback = []
+    return made
 
 
 def _settings(url: str, body: Json, key: str) -> Json:

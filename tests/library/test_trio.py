@@ -9,7 +9,8 @@ import pytest
 
 from tests.library.ten_turns import KEY, MODEL, OPENING, RESULT, TOOL, TURNS, check_whole, deepseek
 from tests.line.chats import Answer, Told, events
-from thoughtline import Line, open_store
+from thoughtline import Line
+from thoughtline.engine import open_store
 from thoughtline.stores import Filter
 
 trio = pytest.importorskip("trio")

@@ -7,7 +7,9 @@ import json
 import pytest
 
 from tests.line.chats import CHUNKS, HEADERS, NEXT, PATH, THOUGHT, events, request, restored, whole
-from thoughtline import AsyncExchange, Line, SyncExchange, ThoughtlineError, open_store
+from thoughtline import Line, ThoughtlineError
+from thoughtline.engine import open_store
+from thoughtline.line import AsyncExchange, SyncExchange
 from thoughtline.stores import Filter
 
 URL = f"https://api.deepseek.com{PATH}"

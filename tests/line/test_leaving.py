@@ -15,7 +15,9 @@ import openai
 import pytest
 
 from tests.line.chats import HEADERS, PATH, Answer, Told, events, request, streamed
-from thoughtline import AsyncExchange, Line, SyncExchange, open_store
+from thoughtline import Line
+from thoughtline.engine import open_store
+from thoughtline.line import AsyncExchange, SyncExchange
 from thoughtline.line.background import run
 from thoughtline.stores import Filter
 
@@ -42,7 +44,7 @@ def check_cut(line: Line, client: Any, store_url: str) -> None:
     gc.collect()
     left = [thing for thing in gc.get_objects() if isinstance(thing, (SyncExchange, AsyncExchange))]
     assert left == []
-    assert [one for one in client._transport._inner._pool.connections if not one.is_idle()] == []
+    assert [one for one in client._transport._pool.connections if not one.is_idle()] == []
     tasks = run(_others()).result()
     line.close()
     assert not [task for task in tasks if "Engine" in task.get_coro().__qualname__]

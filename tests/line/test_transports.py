@@ -30,7 +30,8 @@ from tests.line.chats import (
     streamed,
     whole,
 )
-from thoughtline import Line, Replayer, Watch
+from thoughtline import Line
+from thoughtline.engine import Replayer, Watch
 from thoughtline.line.door import ReplayLine
 from thoughtline.line.exchange import ExchangeState
 
@@ -163,7 +164,7 @@ def test_what_a_client_was_made_with_stays(line: Line) -> None:
     inner = client._transport_for_url(httpx2.URL("https://api.deepseek.com/"))
     line.remember(client)
     around: Any = client._transport_for_url(httpx2.URL("https://api.deepseek.com/"))
-    assert around._inner is inner
+    assert around.inner is inner
     line.remember(client)
     assert client._transport_for_url(httpx2.URL("https://api.deepseek.com/")) is around
     assert client.timeout == httpx2.Timeout(7)

@@ -6,6 +6,7 @@ element is found by adding up lengths, without decoding its content.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Container, Iterable, Sequence
 from functools import lru_cache, wraps
@@ -86,6 +87,17 @@ def encode(value: object) -> bytes:
     """A value as JSON text on a single line for every reader."""
     text = _text_of(value)
     return text if text.isascii() else escape_line_breaks(text)
+
+
+def json_given(value: object) -> bytes:
+    """The JSON of what a program passes: bytes as they are, text, or what Python reads JSON as."""
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, str | bytearray | memoryview):
+        return value.encode() if isinstance(value, str) else bytes(value)
+    if not isinstance(value, dict | list):
+        raise TypeError(f"JSON is bytes, text, a dictionary or a list, not {type(value).__name__}")
+    return json.dumps(value).encode()
 
 
 def escape_line_breaks(text: bytes) -> bytes:

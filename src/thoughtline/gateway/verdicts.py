@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from thoughtline.failover.failures import TargetFailure
 from thoughtline.formats.errors import is_page
 from thoughtline.gateway.connecting import Cause, ConnectFailed
-from thoughtline.providers.refusals import Remedy, Rule
+from thoughtline.replay.refusal_words import REMEDIES, RULES
 from thoughtline.replay.refusals import Refusal
 from thoughtline.values.errors import Declined, Fault
 
@@ -119,51 +119,6 @@ def broken_off(provider: str) -> Declined:
         f"{provider} closed the connection before it answered.",
         f"Send the request again; if it always does, is [providers.{provider}] base_url https:// or http://?",
     )
-
-
-# --- what a refusal about reasoning means, and what helps -------------------------------------------------------------
-
-RULES: dict[Rule, str] = {
-    "missing": "a turn lacks the reasoning that it must carry",
-    "misplaced": "reasoning is where it must not be",
-    "reordered": "the reasoning of a turn is not in the order in which the model gave it",
-    "altered": "reasoning came back changed",
-    "foreign": "a signature or ciphertext that this provider, account or model did not make",
-    "truncated": "a signature that is cut short",
-    "unpaired": "an item without the one it belongs to",
-    "duplicated": "the same reasoning twice",
-    "forbidden": "a member that this provider does not accept",
-    "stale-id": "an id that the provider no longer keeps",
-    "bound-prefix-changed": "something before a thinking block was changed",
-    "dropped": "the provider did not read this reasoning, and answered all the same",
-    "withheld": "the model has thought, and its response shows nothing of it",
-    "thinking-off": "thinking is off, and the last turn has thinking",
-    "thinking-last": "a turn ends with thinking",
-    "thinking-conflict": "another parameter excludes thinking",
-    "thinking-mode": "this model does not accept that mode of thinking",
-    "thinking-unsupported": "this model never thinks",
-    "setting": "a setting that this model does not accept",
-    "door": "this endpoint does not serve such a request",
-}
-
-REMEDIES: dict[Remedy, str] = {
-    "restore": "put back what was lost",
-    "restore_exact": "send the blocks as the model gave them",
-    "strip_field": "leave the member out",
-    "drop_member": "leave the member out",
-    "strip_seal": "leave the signature out",
-    "unpair": "leave the ids of items out",
-    "drop_item": "leave the item out",
-    "drop_block": "leave the thinking block out",
-    "bare_loop": "leave out the thinking of the turn that is continued",
-    "add_filler_text": "add the least text that is accepted",
-    "pause_thinking": "switch thinking off for this request",
-    "stop_asking": "don't ask for thinking",
-    "adapt_thinking": "use the model's own thinking mode",
-    "change_setting": "change the setting",
-    "change_door": "ask the other endpoint",
-    "pass_on": "only the client can fix it",
-}
 
 
 # --- a provider that answered with an error ---------------------------------------------------------------------------

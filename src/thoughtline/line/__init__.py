@@ -3,7 +3,10 @@
     Line ── begin ──▶ AsyncExchange, SyncExchange    one request and its answer: body, heal, feed, save
      │                   │
      │                Engine    the store, the replayer and the lessons, on a loop of their own (background)
-     └─ http_client, anthropic, google, langchain, remember: doors, each an exchange around somebody else's request
+     ├─ http_client, anthropic, google, langchain, remember: doors, each an exchange around somebody else's request
+     └─ install: the door of every client of the process
+
+Each exchange becomes an `ExchangeReport`, which `last`, `Line.exchanges` and `Line.on_exchange` give.
 
 No HTTP library is imported here: `transports` makes what it needs of the one that a client is made of.
 """
@@ -11,7 +14,22 @@ No HTTP library is imported here: `transports` makes what it needs of the one th
 from thoughtline.line.door import ReplayLine, remember
 from thoughtline.line.engine import LineReport
 from thoughtline.line.exchange import AsyncExchange, SyncExchange
+from thoughtline.line.explaining import ExchangeReport, TurnReport
+from thoughtline.line.installing import Installation, install, uninstall
+from thoughtline.line.telling import last
 
 Line = ReplayLine  # the gateway has lines of another kind, in its journal
 
-__all__ = ["AsyncExchange", "Line", "LineReport", "SyncExchange", "remember"]
+__all__ = [
+    "AsyncExchange",
+    "ExchangeReport",
+    "Installation",
+    "Line",
+    "LineReport",
+    "SyncExchange",
+    "TurnReport",
+    "install",
+    "last",
+    "remember",
+    "uninstall",
+]

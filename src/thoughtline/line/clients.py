@@ -21,7 +21,10 @@ def http_clients(thing: object) -> list[Any]:
     """Those of httpx and httpx2 that an object asks with. Raises where there is none."""
     found = {id(client): client for client in _search(thing, _DEPTH)}
     if not found:
-        raise TypeError(f"this {type(thing).__name__} has no httpx or httpx2 client")
+        raise TypeError(
+            f"this {type(thing).__name__} has no httpx or httpx2 client; "
+            "thoughtline.install() has every such client of the process remember, whoever makes it"
+        )
     return list(found.values())
 
 

@@ -6,23 +6,29 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
+from inspect import iscoroutinefunction
+from os import PathLike
 from types import ModuleType
 from typing import Any, NamedTuple, TypeAlias, TypeVar
+from urllib.parse import quote
 
 from thoughtline.credentials import account_of, credentials_of, is_signed, tenant_of
+from thoughtline.formats.json_text import json_given
 from thoughtline.formats.weighing import check_weight
 from thoughtline.line.background import leave_behind, lock, run, wait_for
 from thoughtline.line.clients import http_clients
+from thoughtline.line.configuring import settings_of
 from thoughtline.line.engine import Engine, LineReport
 from thoughtline.line.exchange import AsyncExchange, SyncExchange
+from thoughtline.line.explaining import ExchangeReport
 from thoughtline.line.history import body_of, destination_of
 from thoughtline.line.middleware import middleware_of
 from thoughtline.line.shared_loop import Running
-from thoughtline.line.transports import loaded_library, wrap
+from thoughtline.line.telling import Listener, Listeners
+from thoughtline.line.transports import loaded_library, wrap, wrapped_by
 from thoughtline.outgoing import AskedAddress, Server, read_address, server_of
-from thoughtline.sessions import first_model, who_asks
-from thoughtline.settings import Flags, home_folder, load_settings
+from thoughtline.sessions import first_model, session_of, who_asks
+from thoughtline.settings import Settings
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.identity import Identity
@@ -30,11 +36,14 @@ from thoughtline.values.turns import FormatName
 from thoughtline.watching import log_problem
 
 Headers: TypeAlias = Mapping[str, str] | Mapping[bytes, bytes] | Iterable[tuple[bytes, bytes]]
+Body: TypeAlias = bytes | str | dict[str, Any]
 Client = TypeVar("Client")
+OnExchange = TypeVar("OnExchange", bound=Listener)
 
 _MOST_SERVERS = 1024
 
 _session: ContextVar[str] = ContextVar("thoughtline_session", default="")
+_user: ContextVar[str] = ContextVar("thoughtline_user", default="")
 
 
 class _Request(NamedTuple):
@@ -49,17 +58,50 @@ class ReplayLine:
     """Remembers what models thought in `store`: the gateway's own, unless another is named.
 
     Without a `tenant`, turns are kept for whoever holds the credential that a request shows. Settings are those of the
-    gateway: the file of `config`, or the usual one, and the environment.
+    gateway: the file of `config`, or the usual one, and the environment; or `config` is `Settings` that were read.
     """
 
-    def __init__(self, store: str | None = None, *, tenant: str = "", config: Path | None = None) -> None:
-        self._settings = load_settings(config, os.environ, Flags(store=store), home_folder())
+    def __init__(
+        self,
+        store: str | PathLike[str] | None = None,
+        *,
+        tenant: str = "",
+        config: str | PathLike[str] | Settings | None = None,
+    ) -> None:
+        if not isinstance(tenant, str):
+            raise TypeError(f"tenant is text, not {type(tenant).__name__}")
+        self._settings = settings_of(store, config)
+        self._listeners = Listeners()
         configured = self._settings.configured
         rows = self._settings.providers.items()
         self._providers = [row for _, row in sorted(rows, key=lambda pair: pair[0] not in configured)]
         self._tenant = tenant
         self._servers: dict[AskedAddress, Server] = {}
         self._made: tuple[int, Engine] | None = None
+        self.is_closed = False
+        """A line that is used again opens itself again; until then, another line may have its clients."""
+
+    def __repr__(self) -> str:
+        url = self._settings.store_url.partition("?")[0]
+        scheme, _, place = url.partition("://")
+        shown = f"{scheme}://{place.rpartition('@')[2]}"  # without the password of a server
+        return f"Line({shown!r}" + (f", tenant={self._tenant!r})" if self._tenant else ")")
+
+    @classmethod
+    def of(cls, client: object) -> ReplayLine:
+        """The line that a client remembers in. Raises `LookupError` if it remembers nothing."""
+        for inner in http_clients(client):
+            if (found := wrapped_by(inner)) is not None:
+                return found.line
+        raise LookupError(f"this {type(client).__name__} remembers nothing yet")
+
+    @staticmethod
+    def default() -> ReplayLine:
+        """The line of `remember` and `install` where none is named: in the store that is the gateway's own."""
+        with lock():
+            if not _default:
+                _default.append(ReplayLine())
+            return _default[0]
 
     @property
     def _engine(self) -> Engine:
@@ -69,19 +111,20 @@ class ReplayLine:
             with lock():
                 if self._made is None or self._made[0] != os.getpid():
                     leave_behind(self._made)
-                    self._made = os.getpid(), Engine(self._settings)
+                    self._made = os.getpid(), Engine(self._settings, self._listeners)
+                    self.is_closed = False
                 made = self._made
         return made[1]
 
     # --- for authors of frameworks ------------------------------------------------------------------------------------
 
-    async def begin(self, method: str, url: str, headers: Headers, body: bytes) -> AsyncExchange:
+    async def begin(self, method: str, url: str, headers: Headers, body: Body) -> AsyncExchange:
         """A request that is about to be sent. What is no request of a known format goes out as it came."""
-        return await self.begin_at(_address_of(method, url), url, headers=headers, body=body)
+        return await self.begin_at(_address_of(method, url), url, headers=headers, body=json_given(body))
 
-    def begin_sync(self, method: str, url: str, headers: Headers, body: bytes) -> SyncExchange:
+    def begin_sync(self, method: str, url: str, headers: Headers, body: Body) -> SyncExchange:
         """The same for code without a loop."""
-        return self.begin_at_sync(_address_of(method, url), url, headers=headers, body=body)
+        return self.begin_at_sync(_address_of(method, url), url, headers=headers, body=json_given(body))
 
     async def begin_at(self, address: AskedAddress | None, url: str, *, headers: Headers, body: bytes) -> AsyncExchange:
         """A request whose address was read already."""
@@ -130,9 +173,9 @@ class ReplayLine:
             if b"content-encoding" in given or is_signed(given):
                 return None
             shown = credentials_of(given, url.partition("?")[2])
-            tenant = self._tenant or tenant_of("\0".join(shown))
+            tenant = _tenant_for(self._tenant or tenant_of("\0".join(shown)))
             if session := _session.get():
-                given[b"x-thoughtline-session"] = session.encode("latin-1", "replace")
+                given[b"x-thoughtline-session"] = session.encode()
             try:
                 check_weight(body)
                 identity, model = who_asks(tenant, given, body)
@@ -185,11 +228,19 @@ class ReplayLine:
     @contextmanager
     def session(self, name: str) -> Iterator[None]:
         """What is asked in this block belongs to one session."""
-        token = _session.set(name)
+        with self.conversation(session=name):
+            yield
+
+    @contextmanager
+    def conversation(self, *, user: str = "", session: str = "") -> Iterator[None]:
+        """What is asked in this block is asked for one end user, in one of their sessions: in this thread or task, and
+        in tasks that it starts. End users never share a turn."""
+        before = [(_user, _user.set(user or _user.get())), (_session, _session.set(session or _session.get()))]
         try:
             yield
         finally:
-            _session.reset(token)
+            for variable, token in before:
+                variable.reset(token)
 
     def translate_history(
         self, messages: Sequence[Any], *, to: str, format: FormatName | None = None, key: str = ""
@@ -211,7 +262,8 @@ class ReplayLine:
         self, messages: Sequence[Any], to: str, *, format: FormatName | None, key: str
     ) -> Running[dict[str, Any]]:
         destination = destination_of(to, self._settings.providers, format)
-        who = Identity(self._tenant or tenant_of(key), _session.get() or None)
+        headers = {b"x-thoughtline-session": _session.get().encode()}
+        who = Identity(_tenant_for(self._tenant or tenant_of(key)), session_of(headers, b""))
         return run(self._engine.translate(body_of(messages), destination, who))
 
     # --- its life -----------------------------------------------------------------------------------------------------
@@ -220,6 +272,25 @@ class ReplayLine:
     def report(self) -> LineReport:
         """What this process has done through the line."""
         return self._engine.report
+
+    @property
+    def exchanges(self) -> tuple[ExchangeReport, ...]:
+        """What was done for the last hundred calls, the newest at the end."""
+        return tuple(self._listeners.exchanges)
+
+    def explain(self, calls: int = 1) -> str:
+        """What was done for the last calls, turn by turn, as `thoughtline explain` says it."""
+        if calls < 1:
+            raise ValueError("explain at least one call")
+        return "\n".join(map(str, self.exchanges[-calls:])) or "nothing was asked through this line yet"
+
+    def on_exchange(self, function: OnExchange) -> OnExchange:
+        """Call this function after each call, with what was done: in the thread that made the call, so it should be
+        short. An error of its own is logged. Also a decorator."""
+        if not callable(function) or iscoroutinefunction(function):
+            raise TypeError("on_exchange takes a function that is not async")
+        self._listeners.functions = (*self._listeners.functions, function)
+        return function
 
     def close(self) -> None:
         """Wait for what is being saved, and close the store. A line that is used again opens it again."""
@@ -233,18 +304,32 @@ class ReplayLine:
     def _closing(self) -> Running[None] | None:
         with lock():
             made, self._made = self._made, None
+            self.is_closed = True
         return run(made[1].close()) if made is not None and made[0] == os.getpid() else None
 
+    def _abandon(self) -> None:
+        """What could not be opened: the next request begins with another."""
+        with lock():
+            self._made, self.is_closed = None, True
+
     def __enter__(self) -> ReplayLine:
-        """Raises if the store can't be opened."""
-        run(self._engine.open()).result()
+        """Raises `StoreError` if the store can't be opened."""
+        try:
+            run(self._engine.open_whole()).result()
+        except BaseException:
+            self._abandon()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     async def __aenter__(self) -> ReplayLine:
-        await wait_for(run(self._engine.open()))
+        try:
+            await wait_for(run(self._engine.open_whole()))
+        except BaseException:
+            self._abandon()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -256,12 +341,13 @@ _default: list[ReplayLine] = []
 
 def remember(client: Client, line: ReplayLine | None = None) -> Client:
     """The same client, which remembers from now on: in this line, or in the store that is the gateway's own."""
-    if line is None:
-        with lock():
-            if not _default:
-                _default.append(ReplayLine())
-            line = _default[0]
-    return line.remember(client)
+    return (line or ReplayLine.default()).remember(client)
+
+
+def _tenant_for(tenant: str) -> str:
+    """The tenant of the end user that this is asked for. A slash in a user's name can't lead to another's turns."""
+    user = _user.get()
+    return f"{tenant}/{quote(user, safe='')}" if user else tenant
 
 
 def _address_of(method: str, url: str) -> AskedAddress | None:

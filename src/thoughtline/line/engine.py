@@ -14,13 +14,15 @@ from msgspec.structs import replace
 
 from thoughtline.lessons import Lessons
 from thoughtline.line.history import translated
+from thoughtline.line.telling import Listeners
 from thoughtline.opening import contract_book
 from thoughtline.prepared import Prepared
+from thoughtline.replay.refusals import Refusal
 from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
 from thoughtline.stores import LayeredStore, Store, open_store
 from thoughtline.values.destination import Destination
-from thoughtline.values.errors import StoreError
+from thoughtline.values.errors import StoreError, StoreUnavailable
 from thoughtline.values.identity import Identity
 from thoughtline.values.outcome import COUNTED, Counts, counts_of
 from thoughtline.values.records import Record
@@ -36,8 +38,8 @@ REFRESH_SECONDS = 30.0
 class LineReport(Counts, frozen=True, kw_only=True):
     """What a line has done since it was made: requests, turns saved, and the counts of `x-thoughtline-replay` summed.
 
-    `late` are turns whose end did not wait for their record any longer. `store` is `ok`, `degraded`, or `memory` where
-    the store could not be opened, for the reason in `problem`.
+    `late` are turns whose end did not wait for their record any longer. `store` is `ok`; `degraded` while turns are
+    kept in memory until it works again; or `memory` where it could not be opened. `problem` says why.
     """
 
     requests: int = 0
@@ -58,8 +60,9 @@ class _Open(Struct):
 class Engine:
     """One for each line and process."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, listeners: Listeners) -> None:
         self.settings = settings
+        self.listeners = listeners
         self.hold_seconds = settings.replay.hold_ms / 1000
         self._opening: asyncio.Task[_Open] | None = None
         self._opened: _Open | None = None
@@ -75,13 +78,29 @@ class Engine:
     @property
     def report(self) -> LineReport:
         done = LineReport(*self._counts, requests=self._requests, saved=self._saved, late=self._late)
-        return replace(done, healed=self._healed, store=self.store_word, problem=self._problem)
+        return replace(done, healed=self._healed, store=self.store_word, problem=self._problem or self._failure)
 
     @property
     def store_word(self) -> str:
         if self._problem:
             return "memory"
-        return "degraded" if isinstance(self._store, LayeredStore) and not self._store.is_settled else "ok"
+        return "degraded" if self._failure else "ok"
+
+    @property
+    def _failure(self) -> str:
+        """Why the store is degraded."""
+        store = self._store
+        if not isinstance(store, LayeredStore) or store.is_settled:
+            return ""
+        return store.last_failure or "turns wait to be written"
+
+    async def open_whole(self) -> None:
+        """Raises where the store does not work, even if it might work again later."""
+        await self.open()
+        if self._failure:
+            failure = self._failure
+            await self.close()
+            raise StoreUnavailable(failure)
 
     async def open(self) -> _Open:
         """Raises what the store says, if it can't be opened."""
@@ -134,10 +153,11 @@ class Engine:
             self._counts = list(map(add, self._counts, counts_of(prepared.plan.counts)))
         return prepared
 
-    async def heal(self, prepared: Prepared, status: int, answer: bytes) -> Prepared | None:
-        if not self.settings.replay.heal:
-            return None
-        return await (await self._ready()).heal(prepared, status, answer)
+    async def heal(self, prepared: Prepared, status: int, answer: bytes) -> tuple[Refusal | None, Prepared | None]:
+        """What a refusal is about, if it is about reasoning, and the corrected request."""
+        replayer = await self._ready()
+        refusal = replayer.read_refusal(prepared, status, answer)
+        return refusal, await replayer.heal(prepared, status, answer) if self.settings.replay.heal else None
 
     async def accept(self, prepared: Prepared) -> None:
         """A healed request went through."""

@@ -21,8 +21,10 @@ from msgspec.structs import replace
 
 from thoughtline.line.background import is_done, run, tell, wait_for
 from thoughtline.line.engine import Engine
+from thoughtline.line.explaining import ExchangeReport
 from thoughtline.line.reading import AnswerReader
 from thoughtline.line.shared_loop import Running
+from thoughtline.line.telling import Teller
 from thoughtline.outgoing import AskedAddress
 from thoughtline.prepared import Prepared
 from thoughtline.values.errors import LimitExceeded
@@ -52,7 +54,7 @@ class ExchangeState:
         self._reader: AnswerReader | None = None
         self._has_ended = False
         self._is_unread = prepared is not None and isinstance(prepared.problem, LimitExceeded)
-        self._is_ours = prepared is not None
+        self._teller = Teller(engine.listeners, prepared, lambda: self.outcome) if prepared is not None else None
         self.is_whole = False
         """Whether the answer is one body: it is read when all of it is there, so its last piece waits for that."""
 
@@ -71,7 +73,7 @@ class ExchangeState:
     @property
     def headers(self) -> dict[str, str]:
         """What an answer says of it: `x-thoughtline-replay`, and `x-thoughtline-findings` where there are any."""
-        if not self._is_ours:
+        if self._teller is None:
             return {}
         words = replay_words(counts_of(self.outcome), self._engine.store_word, self._is_unread)
         headers = {REPLAY_HEADER: words.decode()}
@@ -87,12 +89,18 @@ class ExchangeState:
     def answer(self, status: int, headers: Mapping[str, str]) -> bool:
         """The head of the answer has come; whether its body is worth reading. `headers` are found by lower case."""
         prepared = self._prepared
+        if self._teller is not None:
+            self._teller.status = status
         if status != 200 or prepared is None or prepared.transcript is None:
+            self._over()
             return False
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         is_asked = prepared.transcript.is_streaming or (self._address is not None and self._address.is_streaming)
         streams = is_stream(kind, prepared.destination.format, is_asked=is_asked)
-        return self._listen(is_stream=streams, encoding=headers.get("content-encoding", "").lower()) is not None
+        if self._listen(is_stream=streams, encoding=headers.get("content-encoding", "").lower()) is None:
+            self._over()
+            return False
+        return True
 
     def read(self, data: bytes) -> bool:
         """A whole answer."""
@@ -113,9 +121,20 @@ class ExchangeState:
         return reader is not None and reader.hear(chunk)
 
     def cut(self) -> None:
-        """Whoever the answer is for has left: what came is kept as a turn cut short. Nobody waits for that."""
-        if self._reader is not None and not self._has_ended and (records := self._last(is_cut=True)):
+        """The caller has left, or there is no answer: what came is kept as a turn cut short. Nothing waits for that."""
+        if records := self._last(is_cut=True):
             _in_background(self._engine.save(records))
+        self._over(is_cut=True)
+
+    @property
+    def report(self) -> ExchangeReport | None:
+        """What was done, in words; None for a request that is not to a provider."""
+        return self._teller.report() if self._teller is not None else None
+
+    def _over(self, *, is_cut: bool = False) -> None:
+        """Once: it is known what was done."""
+        if self._teller is not None:
+            self._teller.tell(is_cut=is_cut)
 
     def _listen(self, *, is_stream: bool, encoding: str = "") -> AnswerReader | None:
         """Once. The request is let go of then: it may be long, and is sent. What there is to tell of it stays."""
@@ -124,6 +143,8 @@ class ExchangeState:
             return None
         try:
             self._reader = AnswerReader(prepared, is_stream=is_stream, encoding=encoding)
+            if self._teller is not None and self._teller.status is None:
+                self._teller.status = 200
             self.is_whole = not is_stream
         except Exception as problem:
             log_problem("a response could not be read", problem)
@@ -134,7 +155,12 @@ class ExchangeState:
         return self._reader
 
     def _taken(self) -> tuple[Record, ...]:
-        return self._reader.take(time.time(), self.outcome) if self._reader is not None else ()
+        return self._count(self._reader.take(time.time(), self.outcome)) if self._reader is not None else ()
+
+    def _count(self, records: tuple[Record, ...]) -> tuple[Record, ...]:
+        if self._teller is not None:
+            self._teller.saved += len(records)
+        return records
 
     def _last(self, *, is_cut: bool = False) -> tuple[Record, ...]:
         reader = self._reader
@@ -142,15 +168,17 @@ class ExchangeState:
             return ()
         self._has_ended = True
         reader.end(is_cut=is_cut)
-        return reader.take(time.time(), self.outcome)
+        return self._count(reader.take(time.time(), self.outcome))
 
     async def _heal(self, status: int, answer: bytes) -> bool:
         """On the background loop."""
         prepared = self._prepared
         if prepared is None or prepared.transcript is None:
             return False
-        healed = await self._engine.heal(prepared, status, answer)
+        refusal, healed = await self._engine.heal(prepared, status, answer)
         self._prepared, self._outcome = healed or replace(prepared, healings=0), None
+        if self._teller is not None:
+            self._teller.healed(self._prepared, refusal)
         return healed is not None
 
 
@@ -171,6 +199,7 @@ class AsyncExchange(ExchangeState):
     async def end(self) -> None:
         """The answer is over: save what is left of it."""
         await self._save(self._last())
+        self._over()
 
     async def _save(self, records: tuple[Record, ...]) -> None:
         if records and not await is_done(run(self._engine.save(records)), self._engine.hold_seconds):
@@ -191,6 +220,7 @@ class SyncExchange(ExchangeState):
 
     def end(self) -> None:
         self._save(self._last())
+        self._over()
 
     def _save(self, records: tuple[Record, ...]) -> None:
         if not records:

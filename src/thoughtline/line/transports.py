@@ -7,14 +7,14 @@ SDK, sends a healed request again before the caller has seen a byte, and reads t
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from thoughtline.encodings import unpacked
 from thoughtline.line.exchange import AsyncExchange, ExchangeState, SyncExchange
-from thoughtline.outgoing import read_address
+from thoughtline.outgoing import AskedAddress, read_address
 from thoughtline.values.errors import ThoughtlineError
 from thoughtline.watching import log_problem
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from thoughtline.line.door import ReplayLine
 
 LIBRARIES = ("httpx2", "httpx")
+Serves: TypeAlias = Callable[[str], bool]
+"""Whether requests to a host are remembered."""
 MAX_REFUSAL_BYTES = 4 * 2**20
 """An error that is looked at: some providers repeat the refused input in it. A longer one is passed on unread."""
 
@@ -63,29 +65,76 @@ def transports(library: ModuleType) -> Transports:
     )
 
 
-def wrap(client: Any, line: ReplayLine) -> None:
-    """Have a client of either library remember; one that does already stays as it is."""
+def wrap(client: Any, line: ReplayLine, *, serves: Serves | None = None) -> None:
+    """Have a client of either library remember. With `serves` only requests that it allows, and only if nothing else
+    remembers them: `install` does that, and a line that is named for the client takes its place."""
     library = library_of(client)
     assert library is not None
+    check_library(library)
+    found = wrapped_by(client)
+    if found is not None:
+        if serves is not None or (found.line is line and found.serves is None):
+            return
+        if found.serves is None and not found.line.is_closed:
+            raise ValueError(f"this client of {library.__name__} remembers in {found.line}, not in {line}")
+        unwrap(client)
     made = transports(library)
     kind = made.asynchronous if isinstance(client, library.AsyncClient) else made.sync
-    client._transport = _wrapped(client._transport, kind, line)
-    client._mounts = {at: _wrapped(inner, kind, line) for at, inner in client._mounts.items()}
+    client._mounts = {at: inner if inner is None else kind(inner, line, serves) for at, inner in client._mounts.items()}
+    client._transport = kind(client._transport, line, serves)
 
 
-def _wrapped(inner: Any, kind: type[Any], line: ReplayLine) -> Any:
-    return inner if inner is None or isinstance(inner, _Transport) else kind(inner, line)
+def wrapped_by(client: Any) -> RememberingTransport | None:
+    """What has a client remember, if anything does."""
+    outer = client._transport
+    return outer if isinstance(outer, RememberingTransport) else None
 
 
-class _Transport:
+def unwrap(client: Any) -> None:
+    """Have a client forget that it was wrapped. What it is doing goes on as it began."""
+    client._mounts = {at: _unwrapped(inner) for at, inner in client._mounts.items()}
+    client._transport = _unwrapped(client._transport)
+
+
+def _unwrapped(inner: Any) -> Any:
+    return inner.inner if isinstance(inner, RememberingTransport) else inner
+
+
+@cache
+def check_library(library: ModuleType) -> None:
+    """Raise where a release keeps its transports elsewhere: better than to wrap nothing."""
+    client = library.Client(transport=library.BaseTransport(), trust_env=False)
+    if not {"_transport", "_mounts"} <= vars(client).keys():
+        version = getattr(library, "__version__", "")
+        raise RuntimeError(
+            f"{library.__name__} {version} is newer than this version of thoughtline: update thoughtline"
+        )
+
+
+class RememberingTransport:
     """What both kinds have."""
 
     library: Any
     stream: type[Any]
 
-    def __init__(self, inner: Any, line: ReplayLine) -> None:
-        self._inner = inner
-        self._line = line
+    def __init__(self, inner: Any, line: ReplayLine, serves: Serves | None = None) -> None:
+        self.inner = inner
+        self.line = line
+        self.serves = serves
+
+    def __getattr__(self, name: str) -> Any:
+        """What a client's owner looks for on the transport that it made."""
+        if name == "inner":  # not there yet: this is being copied
+            raise AttributeError(name)
+        return getattr(self.inner, name)
+
+    def _address(self, request: Any) -> tuple[AskedAddress | None, str]:
+        """What a request asks for; None where it is none of ours."""
+        url = str(request.url)
+        address = read_address(request.method, url)
+        if address is not None and self.serves is not None and not self.serves(request.url.host):
+            return None, url
+        return address, url
 
     def _with_body(self, request: Any, body: bytes) -> Any:
         """The request as it goes out: the caller's own where there is nothing to change."""
@@ -149,17 +198,20 @@ class _Refusal:
             return b""
 
 
-class _SyncTransport(_Transport):
+class _SyncTransport(RememberingTransport):
     def handle_request(self, request: Any) -> Any:
-        url = str(request.url)
-        address = read_address(request.method, url)
+        address, url = self._address(request)
         if address is None:
-            return self._inner.handle_request(request)
+            return self.inner.handle_request(request)
         body = request.read()
-        exchange = self._line.begin_at_sync(address, url, headers=request.headers.raw, body=body)
-        response = self._inner.handle_request(self._with_body(request, exchange.body))
-        if response.status_code >= 400 and exchange.is_healable:
-            response = self._healed(request, exchange, response)
+        exchange = self.line.begin_at_sync(address, url, headers=request.headers.raw, body=body)
+        try:
+            response = self.inner.handle_request(self._with_body(request, exchange.body))
+            if response.status_code >= 400 and exchange.is_healable:
+                response = self._healed(request, exchange, response)
+        except BaseException:
+            exchange.cut()
+            raise
         if self._listen(exchange, response):
             exchange.end()
         return response
@@ -174,7 +226,7 @@ class _SyncTransport(_Transport):
             if not refusal.body or not exchange.heal(response.status_code, refusal.body):
                 first.response.stream = self.stream(_Read(first), None)
                 return first.response
-            response = self._inner.handle_request(self._with_body(request, exchange.body))
+            response = self.inner.handle_request(self._with_body(request, exchange.body))
         return response
 
     def _read(self, response: Any) -> _Refusal:
@@ -187,20 +239,30 @@ class _SyncTransport(_Transport):
         return refusal
 
     def close(self) -> None:
-        self._inner.close()
+        self.inner.close()
+
+    def __enter__(self) -> Any:
+        self.inner.__enter__()
+        return self
+
+    def __exit__(self, *problem: Any) -> None:
+        self.inner.__exit__(*problem)
 
 
-class _AsyncTransport(_Transport):
+class _AsyncTransport(RememberingTransport):
     async def handle_async_request(self, request: Any) -> Any:
-        url = str(request.url)
-        address = read_address(request.method, url)
+        address, url = self._address(request)
         if address is None:
-            return await self._inner.handle_async_request(request)
+            return await self.inner.handle_async_request(request)
         body = await request.aread()
-        exchange = await self._line.begin_at(address, url, headers=request.headers.raw, body=body)
-        response = await self._inner.handle_async_request(self._with_body(request, exchange.body))
-        if response.status_code >= 400 and exchange.is_healable:
-            response = await self._healed(request, exchange, response)
+        exchange = await self.line.begin_at(address, url, headers=request.headers.raw, body=body)
+        try:
+            response = await self.inner.handle_async_request(self._with_body(request, exchange.body))
+            if response.status_code >= 400 and exchange.is_healable:
+                response = await self._healed(request, exchange, response)
+        except BaseException:
+            exchange.cut()
+            raise
         if self._listen(exchange, response):
             await exchange.end()
         return response
@@ -214,7 +276,7 @@ class _AsyncTransport(_Transport):
             if not refusal.body or not await exchange.heal(response.status_code, refusal.body):
                 first.response.stream = self.stream(_AsyncRead(first), None)
                 return first.response
-            response = await self._inner.handle_async_request(self._with_body(request, exchange.body))
+            response = await self.inner.handle_async_request(self._with_body(request, exchange.body))
         return response
 
     async def _read(self, response: Any) -> _Refusal:
@@ -227,7 +289,14 @@ class _AsyncTransport(_Transport):
         return refusal
 
     async def aclose(self) -> None:
-        await self._inner.aclose()
+        await self.inner.aclose()
+
+    async def __aenter__(self) -> Any:
+        await self.inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *problem: Any) -> None:
+        await self.inner.__aexit__(*problem)
 
 
 class _Read:

@@ -17,8 +17,8 @@ SHORT: dict[str, KeyPath] = {
 """Short names of environment variables for the most common settings."""
 
 
-_OTHERS = ("THOUGHTLINE_CONFIG", "THOUGHTLINE_KEY", "THOUGHTLINE_API_KEY")
-"""The file, and keys that clients send: `clients` names those."""
+_OTHERS = ("THOUGHTLINE_CONFIG", "THOUGHTLINE_KEY", "THOUGHTLINE_API_KEY", "THOUGHTLINE_INSTALL")
+"""The file; keys that clients show: `clients` names those; and what `thoughtline.run` sets."""
 
 
 def variable(table: str, name: str) -> str:

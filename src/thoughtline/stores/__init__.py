@@ -141,5 +141,6 @@ def _named(engine: DurableEngine, name: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != engine.driver:
             raise
-        needed = f"{engine.module} needs its driver: pip install 'thoughtline[{engine.module}]'"
-        raise StoreRefused(needed) from None
+        extra = f"needs its driver: pip install 'thoughtline[{engine.module}]'"
+        why = extra if engine.driver != "sqlite3" else "is not part of this Python: use one that has sqlite3"
+        raise StoreRefused(f"{engine.module} {why}") from None

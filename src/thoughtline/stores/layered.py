@@ -122,7 +122,8 @@ class LayeredStore:
         self._waiting_notes: dict[tuple[str, str], Note] = {}
         self._can_read = self._can_write = True
         self._failures = 0
-        self._last_failure: str | None = None
+        self.last_failure: str | None = None
+        """What the durable store said last; it may work again."""
         self._retry_seconds = FIRST_RETRY_SECONDS
         self._batch = BATCH
         self.is_settled = True
@@ -256,7 +257,7 @@ class LayeredStore:
             failures=self._failures,
             waiting=len(self._waiting),
             lost=self._waiting.lost,
-            last_failure=self._last_failure,
+            last_failure=self.last_failure,
         )
 
     async def clean(self) -> int:
@@ -402,10 +403,10 @@ class LayeredStore:
 
     def _fail(self, error: StoreError) -> None:
         self._failures += 1
-        self._last_failure = str(error)  # whoever keeps lines of the log keeps no frames with them
+        self.last_failure = str(error)  # whoever keeps lines of the log keeps no frames with them
         self.is_damaged = isinstance(error, StoreDamaged)
         if self.is_settled:
-            log.warning("turns are kept in memory only until the store works again: %s", self._last_failure)
+            log.warning("turns are kept in memory only until the store works again: %s", self.last_failure)
             self._acknowledged.doubt(monotonic())
         self.is_settled = False
         self._retrier.wake()
@@ -422,7 +423,7 @@ class LayeredStore:
             await self._write_waiting()
         except StoreError as error:
             self._failures += 1
-            self._last_failure = str(error)
+            self.last_failure = str(error)
             self._retry_seconds = min(self._retry_seconds * 2, LAST_RETRY_SECONDS)
             return
         if not self.is_settled:
