@@ -25,6 +25,7 @@ from thoughtline_sim.simulators import SIMULATORS
 
 METHODS = ("match", "search", "fullmatch", "sub", "findall", "finditer", "split")
 _EVERY_METHOD = ("match", "search", "fullmatch", "sub")
+_OPTIONS = "thoughtline.translation.translated_options"
 _MOST_STARTS, _MOST_PUMPS = 4, 24
 ELSEWHERE = {"thoughtline.litellm"}
 """Needs a package that is not installed for the tests, and has no expression."""
@@ -139,20 +140,20 @@ def _tables() -> dict[tuple[str, str], list[str]]:
         ("thoughtline.preserver", "models"): [models for row in rows for models, _ in row.asks],
         ("thoughtline.providers.row", "row.models"): [one.models for row in rows for one in row.rows],
         ("thoughtline.clients", "contract.thinks_if_asked"): [one.thinks_if_asked for one in contracts],
-        ("thoughtline.translation.asking", "rules.never"): [one.sampling.never for one in contracts],
-        ("thoughtline.translation.asking", "rules.takes_both"): [one.sampling.takes_both for one in contracts],
+        (_OPTIONS, "rules.never"): [one.sampling.never for one in contracts],
+        (_OPTIONS, "rules.takes_both"): [one.sampling.takes_both for one in contracts],
         ("thoughtline.providers.knobs", "self.models"): [knob.models for one in contracts for knob in one.knobs],
         ("thoughtline.gateway.model_lists", "wire.models.path"): [wire.models.path for wire in FORMATS.values()],
         ("thoughtline.healing", "sent.contract.forces_any"): [one.forces_any for one in contracts],
         ("thoughtline.verify.checks", "contract.forces_any"): [one.forces_any for one in contracts],
         ("thoughtline.verify.checks", "sampling.never"): [one.sampling.never for one in contracts],
         ("thoughtline.replay.settling", "contract.forces_any"): [one.forces_any for one in contracts],
-        ("thoughtline.translation.asking", "contract.forces_any"): [one.forces_any for one in contracts],
+        (_OPTIONS, "contract.forces_any"): [one.forces_any for one in contracts],
         ("thoughtline.replay.settling", "sampling.never"): [one.sampling.never for one in contracts],
         ("thoughtline.providers.row", "self.models"): [door.models for row in rows for door in row.doors],
         ("thoughtline.providers.row", "self.but"): [door.but for row in rows for door in row.doors],
         ("thoughtline.replay.rules", "contract.forces_any"): [one.forces_any for one in contracts],
-        ("thoughtline.translation.asking", "contract.thinks_if_asked"): [one.thinks_if_asked for one in contracts],
+        (_OPTIONS, "contract.thinks_if_asked"): [one.thinks_if_asked for one in contracts],
         ("thoughtline.replay.plans", "contract.unread"): [one.unread for one in contracts],
         ("thoughtline.replay.rules", "case.contract.accounts_differ"): [one.accounts_differ for one in contracts],
         ("thoughtline.translation.cache_marks", "contract.cache.needs_marks"): [

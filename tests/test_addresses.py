@@ -353,7 +353,7 @@ QUERIES: list[tuple[str, str]] = [
 
 @pytest.mark.parametrize(("query", "expected"), QUERIES)
 def test_queries_are_kept_without_keys(query: str, expected: str) -> None:
-    """The client's query goes up; a credential in it does not, where nobody reads it there."""
+    """The client's query is forwarded, without a credential if the provider does not read one there."""
     assert address_of(at("http://h/v1"), "openai_chat", query=query) == f"http://h/v1/chat/completions{expected}"
     assert passthrough_address(at("http://h/v1"), "/files", query) == f"http://h/v1/files{expected}"
 
@@ -466,7 +466,7 @@ def test_what_is_of_this_machine_or_its_network(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", FAR.split())
-def test_what_anybody_reaches(host: str) -> None:
+def test_a_gateway_that_anyone_can_reach(host: str) -> None:
     """What only begins or ends like it is not."""
     assert not is_private(host)
 

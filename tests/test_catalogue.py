@@ -31,7 +31,7 @@ def test_every_provider_is_built_in() -> None:
 
 @pytest.mark.parametrize("row", PUBLIC, ids=lambda row: row.name)
 def test_a_public_provider_is_known_by_its_host_too(row: Provider) -> None:
-    """An address of a row, under a name nobody knows, is detected as that row: rows and detection agree."""
+    """A row's URL under an unknown name is detected as that row: rows and detection agree."""
     for base in (row.base_url, *row.bases.values()):
         assert host_of(Destination("", base, "", "openai_chat")).name == row.name
 
@@ -71,7 +71,7 @@ def test_aliases(alias: str, name: str) -> None:
     assert name in PROVIDERS
 
 
-def test_a_name_nobody_knows_stays() -> None:
+def test_an_unknown_name_stays() -> None:
     """Providers that settings add keep their names."""
     assert canonical_name("my-vllm") == "my-vllm"
 

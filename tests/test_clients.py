@@ -59,7 +59,7 @@ def test_lines_are_what_they_are_said_to_be(client: Client, step: SetupStep) -> 
 
 
 def test_what_to_know_of_lists_in_content() -> None:
-    """Told to chat clients of a provider that answers in lists, by either kind of address; to nobody else."""
+    """A note for chat clients of a provider that answers in lists, with either kind of URL; for no other client."""
     chat, messages = find("openai"), find("claude-code")
     assert chat
     assert messages

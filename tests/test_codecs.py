@@ -35,7 +35,7 @@ NO_MESSAGE = [b"", b"{", b"\xff", b"5", b"null", b'{"role":"assistant"} x']
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("raw", [*NO_MESSAGE, {"choices": 5, "candidates": 5, "output": 5, "content": 5}, [5]])
 def test_what_is_no_message_is_refused_by_name(codec: ReasoningCodec, raw: Any) -> None:
-    """Never with an error of somebody else's."""
+    """Never with another library's error."""
     with pytest.raises(DecodeError):
         codec.parse_response(raw)
 
@@ -229,7 +229,7 @@ def test_a_step_of_responses_is_a_list() -> None:
     assert codec.parse_response({"output": []}) == codec.parse_response([]) == codec.parse_response({"output": None})
 
 
-def test_reasoning_beside_elements_of_the_user_is_read() -> None:
+def test_reasoning_next_to_elements_of_the_user_is_decoded() -> None:
     """A compaction gives them back among the model's."""
     user = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
     element = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA"}
@@ -247,7 +247,7 @@ def test_reasoning_beside_elements_of_the_user_is_read() -> None:
     ],
 )
 def test_reasoning_is_never_written_on_what_a_user_said(provider: str, message: Any) -> None:
-    """Nobody's but the model's."""
+    """Only the model's."""
     with pytest.raises(DecodeError):
         codec_for(provider).write_assistant(json.dumps(message).encode(), [ReasoningText("why")])
 
@@ -329,7 +329,7 @@ def test_the_gateway_and_the_codec_agree(row: ProviderRow) -> None:
 
 
 def test_openrouter_has_its_own_codec() -> None:
-    """Whoever made the model."""
+    """For every maker of the model."""
     assert codec_for("OpenRouter", "anthropic/claude-opus-5-5") == OPENROUTER
 
 

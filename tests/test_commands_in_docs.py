@@ -157,7 +157,7 @@ def test_it_works_as_printed(line: Line, world: World) -> None:
     if line.words[:2][-1] in BEGINS:
         return check_server(line, world)
     text = line.text.replace("127.0.0.1:8642", f"127.0.0.1:{world.port}").replace("5f0c2c", "last")
-    text = text.replace("keys clear", "keys clear --yes")  # it asks only whoever sits at a terminal
+    text = text.replace("keys clear", "keys clear --yes")  # it asks only on a terminal
     if "--follow" in text:
         text = f"timeout --preserve-status -s INT 3 {text} || [ $? -eq 130 ]"
     done = subprocess.run(

@@ -50,7 +50,7 @@ def test_an_override_holds_for_a_contract_that_settings_name() -> None:
 
 
 def test_a_dialect_that_settings_name_is_where_chat_keeps_reasoning() -> None:
-    """With a contract beside it or without, and only in chat: the other formats have one place."""
+    """With or without a contract, and only in chat: the other formats have one place."""
     book = ContractBook(LESSONS, dialects={"mine": dialects.REASONING})
     assert book.contract_for(target("mine", "kimi-k3")) == replace(CONTRACTS["kimi"], dialect=dialects.REASONING)
     messages = target("mine", "kimi-k3", "anthropic_messages")

@@ -152,7 +152,7 @@ def test_a_user_without_a_home(tmp_path: Path) -> None:
 
 @contextlib.contextmanager
 def nginx(folder: Path, gateway: str) -> Iterator[str]:
-    """The configuration as it stands, but for its port, its certificate and the gateway's address."""
+    """The configuration unchanged, except for its port, its certificate and the gateway's address."""
     certify(folder)
     port = free_port()
     text = (DEPLOY / "nginx.conf").read_text()

@@ -16,7 +16,7 @@ from thoughtline_sim.simulators import SIMULATORS
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]
-DECISIONS = sorted((ROOT / "docs" / "decisions").iterdir())
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*"))
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 
@@ -28,7 +28,7 @@ SPOKEN = {
 }
 
 MACHINE = re.compile(r"(?<![\w.])/(work|root|home/\w+)/|artifactory|\bnexus\b|index-url")
-"""Paths and registries of whoever wrote a page: nobody else has them."""
+"""Paths and registries of a page's author, which no reader has."""
 
 
 def without_code(text: str) -> str:
@@ -100,7 +100,7 @@ def test_every_page_can_be_found_from_the_readme() -> None:
 
 
 def test_every_error_of_the_gateway_is_listed() -> None:
-    """By its code; `address_in_use` is said at the start, to whoever starts it."""
+    """By its code; `address_in_use` is reported at the start, on the terminal."""
     sources = (path.read_text() for path in (ROOT / "src" / "thoughtline" / "gateway").glob("*.py"))
     codes = {code for text in sources for code in re.findall(r'Declined\(\s*\d{3},\s*"(\w+)"', text)}
     told = (ROOT / "docs" / "gateway.md").read_text()
@@ -108,13 +108,21 @@ def test_every_error_of_the_gateway_is_listed() -> None:
 
 
 def test_decisions_are_numbered_and_dated() -> None:
-    """Without gaps and duplicates; name, title and number agree."""
+    """Without gaps and duplicates; name, title and number agree; the status says whether the decision is in force."""
     assert [path.name[:4] for path in DECISIONS] == [f"{number:04}" for number in range(1, len(DECISIONS) + 1)]
     for number, path in enumerate(DECISIONS, start=1):
         title, blank, date, *_ = path.read_text().splitlines()
         assert title.startswith(f"# {number}. ")
         assert blank == ""
-        assert re.fullmatch(r"\*\*Decided\*\* \d{4}-\d\d-\d\d\.", date), path.name
+        status = r"\*\*Status\*\*: (in force\b.*|replaced by \[\d+\]\(.*\))\."
+        assert re.fullmatch(rf"\*\*Decided\*\* \d{{4}}-\d\d-\d\d\. {status}", date), path.name
+
+
+def test_the_index_lists_every_decision_once() -> None:
+    """By module, under its own title."""
+    index = (ROOT / "docs" / "decisions" / "README.md").read_text()
+    listed = sorted(re.findall(r"^- \[(.*)\]\((.*)\)$", index, re.MULTILINE), key=lambda entry: entry[1])
+    assert listed == [(path.read_text().splitlines()[0].removeprefix("# "), path.name) for path in DECISIONS]
 
 
 def test_every_dependency_has_its_reason() -> None:

@@ -65,7 +65,7 @@ def test_what_is_not_packed_is_refused(encoding: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["compress", "gzip, gzip, gzip, gzip", "aes128gcm"])
-def test_an_encoding_that_nobody_knows_is_refused(encoding: str) -> None:
+def test_an_unknown_encoding_is_rejected(encoding: str) -> None:
     """Unknown encodings, and towers of known ones."""
     with pytest.raises(DecodeError):
         Decompressor(encoding, LIMIT)

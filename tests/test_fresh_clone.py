@@ -139,9 +139,8 @@ def up(clone: Clone, **variables: str) -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("proxies", [{}, PROXIES], ids=["", "behind proxies that don't answer"])
 def test_every_line_that_make_run_prints_can_be_pasted(clone: Clone, proxies: dict[str, str]) -> None:
-    """The two requests, and the commands for clients; no key is asked for that nobody has.
-
-    Behind a proxy, the gateway reaches its simulator and our own commands reach the gateway. curl needs NO_PROXY.
+    """The two requests, and the commands for clients, without any key. Behind a proxy, the gateway reaches its
+    simulator and our own commands reach the gateway. curl needs NO_PROXY.
     """
     with up(clone, **proxies) as said:
         text = "\n".join(said)

@@ -1,4 +1,4 @@
-"""What refusals taught: kept for everybody, and bounded whoever teaches."""
+"""Corrections learned from errors: shared by all replicas, and bounded."""
 
 from __future__ import annotations
 

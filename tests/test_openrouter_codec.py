@@ -83,7 +83,7 @@ def message_with(details: str) -> bytes:
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_an_entry_is_read_and_comes_back_as_it_was(name: str) -> None:
-    """Whatever it lacks and whoever made it: what is written is the entry, byte for byte."""
+    """Whatever it lacks and whatever its provider: it is written unchanged, byte for byte."""
     text, expected = ENTRIES[name]
     items = OPENROUTER.parse_response(message_with(f"[{text}]"))
     assert [replace(item, raw=expected.raw) for item in items] == [expected]

@@ -60,7 +60,7 @@ def test_every_place_on_vertex_is_one_endpoint() -> None:
     assert server_of(found) == Server("vertex", PROVIDERS["vertex"].base_url)
 
 
-def test_a_host_that_nobody_lists() -> None:
+def test_an_unlisted_host() -> None:
     """It is called as the gateway calls it, with the base as its endpoint."""
     found = read_address("POST", "https://llm.example/v1/chat/completions")
     assert found is not None

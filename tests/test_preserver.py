@@ -293,7 +293,7 @@ def test_details_stand_on_each_call_and_on_the_message() -> None:
     }
 
 
-def test_text_stands_on_the_message_alone() -> None:
+def test_text_is_only_on_the_message() -> None:
     """Where DeepSeek and its like look for it; a call with a member they don't know would be refused."""
     calls = attach_to_tool_calls([call("a"), call("b")], {"reasoning_content": "why"})
     message = build_assistant_message_with_reasoning(calls)

@@ -54,7 +54,7 @@ def test_what_is_at_the_top_does_not_warn() -> None:
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
-def test_the_import_loads_nothing_that_is_not_asked_for() -> None:
+def test_the_import_loads_nothing_that_is_not_used() -> None:
     """No module but the package itself, so no HTTP library, server or terminal; names come when they are used."""
     code = "import sys; before = {*sys.modules}; import thoughtline; print(*({*sys.modules} - before))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -64,7 +64,7 @@ def test_the_import_loads_nothing_that_is_not_asked_for() -> None:
 
 
 def test_a_line_loads_no_http_library_and_no_server() -> None:
-    """Whoever remembers brings an HTTP library; thoughtline brings none."""
+    """The application brings an HTTP library; thoughtline brings none."""
     code = "import sys, thoughtline; thoughtline.Line('memory://'); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stdout.split()}

@@ -114,7 +114,7 @@ FIELDS = ("reasoning_effort", "effort_level", "thinking_effort", "reasoningEffor
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_other_fields(field: str) -> None:
-    """A member that nobody has heard of is read as the known one is."""
+    """A made-up member is recognized like the known one."""
     rows = [
         row
         for row in EVERY.values()

@@ -66,7 +66,7 @@ def test_a_body_that_can_not_be_read_names_none(body: bytes) -> None:
     assert who_asks("t", {}, body)[0] == Identity("t", None, None)
 
 
-def test_a_long_name_is_told_by_its_digest() -> None:
+def test_a_long_name_is_replaced_by_its_digest() -> None:
     """Names are bounded, and two long ones stay apart."""
     one, other = (who_asks("t", {b"x-session-id": (b"x" * 10_000) + end}, b"{}")[0].session for end in (b"1", b"2"))
     assert one is not None
@@ -80,7 +80,7 @@ def _transcript(*messages: tuple[str, str]) -> Transcript:
     return chat.bodies.decode_request(body, chat.dialect)
 
 
-def test_a_conversation_without_a_name_is_told_by_how_it_began() -> None:
+def test_an_unnamed_conversation_is_identified_by_its_beginning() -> None:
     """The same opening has the same name, whatever was said since and whatever the system prompt is."""
     began = unnamed_session(_transcript(("user", "hello ")))
     went_on = unnamed_session(_transcript(("system", "x"), ("user", "hello"), ("assistant", "hi"), ("user", "more")))
@@ -109,6 +109,6 @@ def test_a_name_of_ours_is_never_taken_for_the_clients() -> None:
         (b"no body", ""),
     ],
 )
-def test_the_model_is_found_wherever_it_stands(headers: dict[bytes, bytes], body: bytes, expected: str) -> None:
+def test_the_model_is_found_at_any_position(headers: dict[bytes, bytes], body: bytes, expected: str) -> None:
     """SDKs that sort their members write it behind the conversation."""
     assert who_asks("t", headers, body)[1] == expected

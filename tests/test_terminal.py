@@ -38,7 +38,7 @@ class _Screen(io.StringIO):
     ],
 )
 def test_colours(stream: io.StringIO, environment: dict[str, str], expected: bool) -> None:
-    """On a terminal, unless somebody does not want them."""
+    """On a terminal, unless they are not wanted."""
     assert is_coloured(stream, environment) is expected
 
 

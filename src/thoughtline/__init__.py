@@ -1,4 +1,4 @@
-"""thoughtline remembers what a model thought, and puts it back where the provider wants it.
+"""thoughtline remembers a model's reasoning, and restores it where the provider expects it.
 
     remember   makes the client of an SDK remember; install every client of the process
     Line       says where, and has a door for each SDK; `last` what it did for the last call

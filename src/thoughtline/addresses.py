@@ -1,8 +1,8 @@
-"""Where a request goes: a provider's row, a format and a model give one address, and the client never chooses the host.
+"""Builds a request's URL from a provider's row, a format and a model; the client never chooses the host.
 
-A base is what the provider's own SDK takes; the format's path is appended, and no version (`/v1`) is doubled. What a
-client may say of the path is a model's name, which is quoted, or a passed-through path, which is refused if it could
-lead anywhere but below the base.
+A base is the one that the provider's own SDK expects; the format's path is appended, and no version (`/v1`) is doubled.
+A client only contributes a model's name, which is quoted, or a passed-through path, which is rejected if it could lead
+out of the base.
 """
 
 from __future__ import annotations
@@ -22,21 +22,23 @@ from thoughtline.values.errors import AddressError, AddressRefused
 from thoughtline.values.turns import FormatName
 
 MAX_DECODINGS = 4
-"""How often a path may be percent-encoded over; nobody means more, and each server may undo one."""
+"""How many times a path may be percent-encoded; no client means more, and each server may decode once."""
 
 _CLIENT_VERSIONS = frozenset({"v1", "v1beta", "v1alpha"})
-"""What clients put in front of a path by themselves: OpenAI's, Anthropic's and Google's SDKs."""
+"""Versions that clients put in front of a path: OpenAI's, Anthropic's and Google's SDKs."""
 
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _DOTS = re.compile(r"\.{1,2}(;.*)?$")
-"""A segment that names this or the outer folder; some servers cut what follows a semicolon off before they look."""
+"""A segment that names this or the parent folder; some servers first remove everything after a semicolon."""
 
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]{2,45})\]|([A-Za-z0-9_.-]{1,255}))(?::[0-9]{0,5})?")
-"""RFC 3986, 3.2.2 and 3.2.3, as far as names of hosts in use go."""
+"""RFC 3986, 3.2.2 and 3.2.3, limited to names of hosts in use."""
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _PRIVATE_SUFFIXES = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".intranet", ".corp", ".home")
-"""RFC 6761, RFC 6762, RFC 8375, what ICANN keeps for private use, and what routers and companies make up."""
+"""RFC 6761, RFC 6762, RFC 8375, names that ICANN reserves for private use, and those that routers
+and companies invent.
+"""
 
 _LOCATION = re.compile(r"[a-z0-9-]{1,63}")
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
@@ -44,19 +46,19 @@ _QUERY_SAFE = "/%:@!$&'()*+,;=~-._?[]|{}"
 
 
 def server_url(host: str, port: int) -> str:
-    """The address of a server that listens there; IPv6 hosts stand in brackets."""
+    """The URL of a server that listens there; IPv6 hosts are in brackets."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def own_url(host: str, port: int) -> str:
-    """The same as a program of that machine calls it: nothing is at the address that means all of them."""
+    """The same for a program on that machine: a wildcard address can't be called."""
     return server_url({"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), port)
 
 
 def host_name(authority: str) -> str | None:
-    """The host of a `Host` header, an origin or a setting, as it is compared; None if there is none in it.
+    """The host of a `Host` header, an origin or a setting, normalized; None if it has none.
 
-    Case, a port and the root's dot don't count, nor how an IPv6 address is spelled.
+    Case, port, the root's dot and the spelling of an IPv6 address don't matter.
     """
     found = _HOST.fullmatch(authority)
     if found is None:
@@ -73,9 +75,9 @@ def host_name(authority: str) -> str | None:
 
 
 def is_private(host: str) -> bool:
-    """Whether a host is of this machine or of its network, as far as its name tells: no stranger reaches it directly.
+    """Whether a host is on this machine or its network, judged by its name: strangers can't reach it directly.
 
-    A name without a dot is one of the network's own (`ollama` of a compose file), and no other can be told by itself.
+    A name without a dot belongs to the network (`ollama` of a compose file); other names can't be judged.
     """
     name = host_name(f"[{host}]" if ":" in host and "[" not in host else host)
     if name is None:
@@ -86,9 +88,9 @@ def is_private(host: str) -> bool:
 
 
 def is_private_address(text: str) -> bool | None:
-    """Whether an address is of this machine or of its network; None if it is no address.
+    """Whether an address is of this machine or its network; None if it is no address.
 
-    Loopback, private, link-local, unique local, shared by carriers; also where IPv6 only wraps an IPv4 address.
+    Loopback, private, link-local, unique local, carrier-grade NAT; also an IPv4 address wrapped in IPv6.
     """
     try:
         found = ipaddress.ip_address(text.partition("%")[0])
@@ -100,7 +102,7 @@ def is_private_address(text: str) -> bool | None:
 
 
 def is_this_machine(peer: str) -> bool:
-    """Whether an address is of the loopback interface; none at all is that of a socket in the file system."""
+    """Whether an address is of the loopback interface; an empty one, of a Unix socket, counts too."""
     try:
         address = ipaddress.ip_address(peer) if peer else None
     except ValueError:
@@ -111,8 +113,9 @@ def is_this_machine(peer: str) -> bool:
 
 @lru_cache(256)
 def is_loopback_url(url: str) -> bool:
-    """Whether an address is of this machine, as its name says. No forward proxy is a way there: it would look for the
-    server on its own machine, and see the key."""
+    """Whether a URL is of this machine, judged by its name. A forward proxy can't reach it: it would look on its own
+    machine, and see the key.
+    """
     host = (urlsplit(url).hostname or "").removesuffix(".")
     return host == "localhost" or host.endswith(".localhost") or (host != "" and is_this_machine(host))
 
@@ -123,7 +126,7 @@ def _translated(found: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
 
 
 def hosts_of(provider: Provider) -> frozenset[str]:
-    """Every host that a provider is asked at."""
+    """Every host that a provider's requests go to."""
     bases = filter(None, (provider.base_url, *provider.bases.values()))
     return frozenset(urlsplit(base).hostname or "" for base in bases)
 
@@ -138,8 +141,9 @@ def address(
     query: str,
     place: str = "",
 ) -> str:
-    """Where a provider takes a request of a format. `query` is the client's own, without its question mark, `place` the
-    project and location that it names."""
+    """The URL of a provider for requests of a format. `query` is the client's own, without its question mark, `place`
+    its project and location.
+    """
     if format not in provider.formats:
         raise AddressError(f"{provider.name} does not speak {format}: add it to formats in [providers.{provider.name}]")
     base = _base(provider, provider.bases.get(format, provider.base_url))
@@ -167,8 +171,9 @@ def _located(base: str, place: str) -> str:
 
 
 def _host_at(base: str, segments: list[str]) -> str:
-    """The host of a path on Vertex, which follows from its location, if that is a plain word: else the path would
-    choose who gets a token. One of settings stays."""
+    """The host of a path on Vertex, derived from its location if that is a plain word: else the path could choose the
+    receiver of a token. A host from settings stays.
+    """
     parts = urlsplit(base)
     named = segments[segments.index("locations") + 1 :] if "locations" in segments else []
     location = named[0] if named else "global"
@@ -178,7 +183,7 @@ def _host_at(base: str, segments: list[str]) -> str:
 
 
 def passthrough_address(provider: Provider, path: str, query: str) -> str:
-    """Where any other path of a provider is. `path` is as the client wrote it, escapes and all."""
+    """The URL of any other path of a provider. `path` is as the client wrote it, escapes included."""
     base = _base(provider, provider.base_url)
     segments = _checked_segments(path)
     if provider.is_located:
@@ -192,7 +197,7 @@ def passthrough_address(provider: Provider, path: str, query: str) -> str:
 
 
 def models_address(provider: Provider) -> str:
-    """Where a provider lists its models, if it does."""
+    """The URL of a provider's list of models, if it has one."""
     base = _base(provider, provider.base_url)
     if USUAL.name in provider.paths or _has_version(provider, base):
         return f"{base}/models"
@@ -200,21 +205,22 @@ def models_address(provider: Provider) -> str:
 
 
 def with_query_key(url: str, key: str) -> str:
-    """An address with a key in it, as `auth = "query"` shows one."""
+    """A URL with a key in it, for `auth = "query"`."""
     return f"{url}{'&' if '?' in url else '?'}key={quote(key, safe='')}"
 
 
 def without_query_key(url: str) -> str:
-    """An address without a key in it, however that is written."""
+    """A URL without its key, however that is written."""
     base, _, query = url.partition("?")
     parts = [part for part in query.split("&") if part and unquote(part.partition("=")[0]) != "key"]
     return f"{base}?{'&'.join(parts)}" if parts else base
 
 
 def rebased(provider: Provider, base_url: str) -> dict[FormatName, str]:
-    """The other bases of a provider that has moved: each stands beside the new base as it stood beside the old one.
+    """The other bases of a provider that has moved: each has the same position relative to the new base as to the old
+    one.
 
-    On the same host they stay. There are none where the new base has a path in which the old one can't be told.
+    Those on the same host stay. There are none if the new base has a path in which the old one can't be recognized.
     """
     old, new = urlsplit(provider.base_url), urlsplit(base_url)
     if new.netloc == old.netloc:
@@ -240,7 +246,7 @@ def _checked_model(model: str) -> str:
 
 
 def _checked_segments(path: str) -> list[str]:
-    """The segments of a path that stays where it is, however often it is decoded on its way."""
+    """The segments of a path that stays below its base, however often it is decoded."""
     if _BROKEN_ESCAPE.search(path):
         raise AddressRefused("the path has a stray percent sign: write it as %25")
     segments = path.removeprefix("/").split("/")
@@ -252,7 +258,7 @@ def _checked_segments(path: str) -> list[str]:
 
 
 def _check_segment(segment: str) -> None:
-    """Slashes may stand in it escaped (an ARN of AWS), if whoever decodes them finds plain names between them."""
+    """It may contain escaped slashes (an ARN of AWS), if the decoded parts are plain names."""
     for _ in range(MAX_DECODINGS):
         names = segment.split("/")
         is_plain = not any(_DOTS.match(name) for name in names) and (len(names) == 1 or all(names))
@@ -260,7 +266,7 @@ def _check_segment(segment: str) -> None:
             raise AddressRefused(
                 "the path could lead out of its provider: dots, backslashes or control characters in disguise"
             )
-        decoded = unquote(segment, errors="surrogateescape")  # what is no UTF-8 is not printable either
+        decoded = unquote(segment, errors="surrogateescape")  # invalid UTF-8 is not printable either
         if decoded == segment:
             return
         segment = decoded
@@ -268,19 +274,21 @@ def _check_segment(segment: str) -> None:
 
 
 def _has_version(provider: Provider, base: str) -> bool:
-    """Whether a base says which version it is of; one of OpenAI's does with any path, whatever that is called."""
+    """Whether a base includes its version; OpenAI's includes it in any path."""
     is_any = "any_path_is_a_version" in FORMATS[provider.formats[0]].quirks
     return ends_in_version(base) or (is_any and urlsplit(base).path != "")
 
 
 def _with_version_once(segments: list[str], *, has_version: bool) -> list[str]:
-    """A path whose leading versions are said by its base, or once by itself."""
+    """A path without leading versions if its base has one, else with exactly one."""
     versions = len(list(takewhile(_CLIENT_VERSIONS.__contains__, segments)))
     return segments[versions if has_version else max(versions - 1, 0) :]
 
 
 def _query(provider: Provider, format: FormatName, query: str) -> str:
-    """The client's query, quoted. A key in it goes only to who reads one there, and not beside one of ours."""
+    """The client's query, quoted. A key in it only goes to providers that read one there, and not
+    together with ours.
+    """
     takes_key = (provider.auth == "query" or "key_in_query" in FORMATS[format].quirks) and not provider.api_keys
     parts = [part for part in query.split("&") if part and (takes_key or unquote(part.partition("=")[0]) != "key")]
     return f"?{quote('&'.join(parts), safe=_QUERY_SAFE)}" if parts else ""

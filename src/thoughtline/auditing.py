@@ -1,4 +1,4 @@
-"""Auditing a request: what a provider would refuse in it, where, and what to do."""
+"""Audits a request: what a provider would reject in it, where, and what to do."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def audit(
     records: Iterable[Record] = (),
     issuer: Destination | None = None,
 ) -> list[Finding]:
-    """What is wrong with the reasoning of a request. Records of its turns also tell what was altered or is foreign.
+    """The problems with a request's reasoning. With records of its turns also what was altered or is foreign.
 
-    Without `format` the body's own members tell it; without `model`, the body's.
+    Without `format` it is guessed from the body's members; without `model`, the body's.
     """
     body = json_given(request)
     row = FORMATS[format or guess_format(body, provider)]
@@ -54,7 +54,7 @@ def audit(
 
 
 def guess_format(request: bytes, provider: str = "") -> FormatName:
-    """The format of a body: by what only one format has, else the provider's if it speaks one only."""
+    """The format of a body: by its distinctive members, else the provider's if it speaks only one."""
     try:
         names = msgspec.json.decode(request, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -68,7 +68,7 @@ def guess_format(request: bytes, provider: str = "") -> FormatName:
 
 
 def _telling(wire: Wire, names: dict[str, msgspec.Raw]) -> int:
-    """How much of a body is this format's own."""
+    """How many of a body's members are distinctive for this format."""
     listed = bytes(names.get(wire.list_member, b""))
     own = [member in names for member in wire.telling_members]
     return sum([*own, *(word in listed for word in wire.telling_words)])

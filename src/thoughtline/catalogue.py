@@ -1,4 +1,4 @@
-"""The providers that can be asked: those of `providers` as they are built in, and as settings change them."""
+"""The available providers: the built-in ones of `providers`, and the changes from settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thoughtline.values.turns import FormatName
 
 ContinuityMode = Literal["handoff", "always"]
 CompactedBy = Literal["agent", "session"]
-"""What a client must name so that its last thoughts are quoted after a summary; a session in either case."""
+"""What a client must name so that its last reasoning is quoted after a summary; a session in either case."""
 
 ContinuityWord = Literal["off", ContinuityMode]
 TagMode = Literal["off", "markers", "lift"]
@@ -35,7 +35,9 @@ _RANDOM = re.compile(r"[A-Za-z0-9+/_=]{24,}")
 
 
 def looks_secret(name: str, value: str) -> bool:
-    """Whether a header holds a credential: by its name, by how credentials of providers begin, or by looking random."""
+    """Whether a header holds a credential: by its name, by the usual beginnings of providers' credentials, or by
+    looking random.
+    """
     if not value.strip():
         return False
     if _SECRET_NAMES.search(name) or _SECRET_VALUES.match(value.strip()):
@@ -45,7 +47,9 @@ def looks_secret(name: str, value: str) -> bool:
 
 
 class Timeouts(Struct, frozen=True):
-    """In seconds. `first_byte` is until the status line, `read` between two pieces of a body, `total` for all of it."""
+    """In seconds. `first_byte` is until the status line, `read` between two pieces of a body, `total` for the whole
+    request.
+    """
 
     connect: float = 10.0
     first_byte: float = 600.0
@@ -54,16 +58,16 @@ class Timeouts(Struct, frozen=True):
 
 
 class Provider(Struct, frozen=True):
-    """A provider as it is asked.
+    """A provider as requests use it.
 
-    `base_url` is what the provider's own SDK takes, empty where only settings can know it; `bases` are the addresses of
-    formats that live elsewhere, `paths` what is appended where it is not the format's own path. Without `api_keys` the
-    caller's own credential goes up. `contract` names one of `providers.CONTRACTS` that holds whatever the model,
-    `dialect` one of `providers.DIALECTS`; both are None where detection decides. `continuity`, `tags`, `content`
-    and `replay` stand over what is set for all. `is_located`: its addresses name a project and a location. `keeps` is
-    what it holds of a conversation for clients that send only what is new, `counts` the formats in which it counts
-    tokens. `door` is the one format that it is asked in, whatever a request needs; None where `doors`, as its row has
-    them, and its refusals decide. `template_at`: where a server of one's own can be asked for its chat template.
+    `base_url` is the one that the provider's own SDK expects, empty if only settings can know it; `bases` are the URLs
+    of formats on other hosts or paths, `paths` the path to append if it is not the format's own. Without `api_keys` the
+    caller's own credential is forwarded. `contract` names one of `providers.CONTRACTS` that applies whatever the model
+    is, `dialect` one of `providers.DIALECTS`; both are None if detection decides. `continuity`, `tags`, `content` and
+    `replay` override the general settings. `is_located`: its URLs name a project and a location. `keeps` is what it
+    stores of a conversation for clients that send only new turns, `counts` the formats in which it counts tokens.
+    `door` is the only format to use, whatever a request needs; None if `doors`, from its row, and its errors decide.
+    `template_at`: where a self-hosted server shows its chat template.
     """
 
     name: str
@@ -92,14 +96,14 @@ class Provider(Struct, frozen=True):
 
     @property
     def has_secrets(self) -> bool:
-        """Whether whoever may ask it spends a credential of the gateway's own."""
+        """Whether requests to it use a credential of the gateway."""
         if self.api_keys or not self.headers:
             return bool(self.api_keys)
         return any(looks_secret(name, value) for name, value in self.headers.items())
 
     @property
     def needs_callers_key(self) -> bool:
-        """Whether it can be asked only with a key that a caller brings: the gateway has none for it."""
+        """Whether it needs a key from the caller, because the gateway has none for it."""
         return self.auth != "none" and not self.has_secrets
 
     def __repr__(self) -> str:
@@ -108,7 +112,7 @@ class Provider(Struct, frozen=True):
 
 
 def built_in(row: ProviderRow) -> Provider:
-    """A provider as its row has it, with no key of ours."""
+    """A provider from its row, without keys of ours."""
     where = {"bases": row.bases, "paths": row.paths, "auth": row.auth, "keeps": row.holds, "is_located": row.is_located}
     made = Provider(row.name, row.base_url, row.formats)
     return replace(
@@ -126,11 +130,11 @@ PROVIDERS: dict[str, Provider] = _listed_in(providers.BUILT_IN)
 
 
 def listed() -> dict[str, Provider]:
-    """The providers of the table of facts in use."""
+    """The providers of the current table of facts."""
     return _listed_in(providers.facts())
 
 
 def auth_for(provider: Provider, format: FormatName) -> AuthStyle:
-    """How a provider wants to be shown its key in a format: the OpenAI APIs of Google take a bearer token."""
+    """How a provider expects its key in a format: the OpenAI APIs of Google expect a bearer token."""
     takes_bearer = "bearer_key" in FORMATS[format].quirks and provider.auth in ("x-goog-api-key", "x-api-key")
     return "bearer" if takes_bearer else provider.auth

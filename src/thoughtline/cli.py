@@ -1,4 +1,4 @@
-"""The command line: the words of it, given to the command that they name, and what becomes of its errors."""
+"""The command line: parses it, runs the command, and reports its errors."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ GATEWAY = frozenset({"httptools", "prometheus_client", "rich", "uvicorn", "uvloo
 """The modules that the extra of this name brings: the library is installed without."""
 
 INTERRUPTED, UNREAD = 128 + 2, 128 + 13
-"""What a shell gives for a program that SIGINT or SIGPIPE has ended."""
+"""A shell's exit status for a program that SIGINT or SIGPIPE has ended."""
 
 _STARTS_A_CLIENT = ("run", "record")
 """Commands whose words behind `--` are another program's."""
 
 
 def program() -> NoReturn:
-    """Entry point of the console script: `main`, and an end that native threads can't spoil.
+    """Entry point of the console script: `main`, then an exit that native threads can't break.
 
-    The HTTP client's threads let go of Python objects whenever they get to it. Should that be while the interpreter
-    takes itself apart, CPython before 3.14 aborts ("PyGILState_Release: thread state must be current"), and a command
-    that did its work would end by SIGABRT. Every command has closed what it opened when it returns.
+    The HTTP client's threads release Python objects at any time. If that happens during the interpreter's shutdown,
+    CPython before 3.14 aborts ("PyGILState_Release: thread state must be current"), and a successful command would end
+    by SIGABRT. Every command has closed its resources when it returns.
     """
     _replace_what_can_not_be_shown()
     status = main()
@@ -37,14 +37,14 @@ def program() -> NoReturn:
 
 
 def _replace_what_can_not_be_shown() -> None:
-    """On Windows a pipe takes the characters of a code page only: an arrow in a report must not end the command."""
+    """On Windows a pipe only accepts characters of a code page: an arrow in a report must not end the command."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="replace")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what the words of a command line say; gives the exit status."""
+    """Run a command line; returns the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     named = next((word for word in words if not word.startswith("-")), "")
     try:
@@ -71,32 +71,34 @@ def _main(words: list[str], named: str) -> int:
 
 
 def _parted(words: list[str]) -> tuple[list[str], list[str]]:
-    """What stands before `--` and behind it, which argparse can't take where options may stand between."""
+    """The words before `--` and after it: argparse can't handle it if options may come in between."""
     at = words.index("--") if "--" in words else len(words)
     return words[:at], words[at + 1 :]
 
 
 def _run(command: Command, chosen: argparse.Namespace) -> int:
-    """The command's exit status, also where a person stops it, or stops reading what it says."""
+    """The command's exit status, also if the user interrupts it or closes its output."""
     if hasattr(chosen, "config"):
         _warn_of_settings(chosen)
     try:
         status: int = command.load().run(chosen)
         sys.stdout.flush()
     except ThoughtlineError as error:
-        from thoughtline.commands.telling import tell
+        from thoughtline.commands.output import tell
 
         return tell(command.name, error)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # it is flushed once more at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # it is flushed once more at exit
         return UNREAD
     return status
 
 
 def _warn_of_settings(chosen: argparse.Namespace) -> None:
-    """Of variables that set nothing, and of a file in the working directory, which is read only if it is named."""
+    """Warn about environment variables without effect, and about a file in the working directory, which is only read if
+    named.
+    """
     from thoughtline.settings import home_folder, overlooked_file, strange_variables
 
     for name, remedy in strange_variables(os.environ).items():

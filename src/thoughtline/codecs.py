@@ -1,12 +1,12 @@
-"""The reasoning of one assistant message, out of a response and into the next request, for any provider.
+"""Reads the reasoning of one assistant message from a response and writes it to the next request, for any provider.
 
     codec = codec_for("openrouter")
-    items = codec.parse_response(response)             a message, or the whole body that it came in
-    message = codec.write_assistant(message, items)    every byte that is not reasoning stays
+    items = codec.parse_response(response)             a message, or the whole body with it
+    message = codec.write_assistant(message, items)    all bytes except reasoning stay
 
-A codec is a wire format and a dialect of it: all that is known of how reasoning looks is in `thoughtline.formats`.
-Items are a flat list here. `index` says where an item stood in its message, so that thinking between two calls goes
-back between them; a signature on a call is an encrypted item with the call's id, as OpenRouter has it.
+A codec is a wire format with a dialect: everything about the shape of reasoning is in `thoughtline.formats`. Items are
+a flat list here. `index` is an item's position in its message, so that thinking between two calls is written back
+between them; a signature on a call is an encrypted item with the call's id, as in OpenRouter's format.
 """
 
 from __future__ import annotations
@@ -57,12 +57,13 @@ Message = TypeVar("Message", bytes, dict[str, Any], list[Any])
 Thought: TypeAlias = Reasoning | Unknown
 
 EMPTY_DETAILS = Unknown("reasoning_details", Raw(b"[]"))
-"""A message whose `reasoning_details` has no entries, which is not the same as a message without: OpenRouter's AI SDK
-provider sends it back on purpose, for DeepSeek (ai-sdk-provider, read 2026-11)."""
+"""A message whose `reasoning_details` has no entries, as opposed to a message without that member: OpenRouter's AI SDK
+provider sends it back on purpose, for DeepSeek (ai-sdk-provider, read 2026-11).
+"""
 
 
 class ReasoningCodec(Protocol):
-    """Reads the reasoning of an answer, and writes it on the assistant message that stands for it."""
+    """Reads the reasoning of an answer, and writes it to the assistant message for it."""
 
     def parse_response(self, raw: Json) -> tuple[Thought, ...]: ...
 
@@ -83,7 +84,7 @@ def _as_given(message: Message, written: bytes) -> Message:
 
 
 def _answer(text: bytes, wire: Wire) -> bytes:
-    """The message in a response; what is no response is the message itself."""
+    """The message in a response; any other value is the message itself."""
     if is_array(text):
         return text
     for depth, step in enumerate(wire.message.path):
@@ -101,13 +102,13 @@ def _answer(text: bytes, wire: Wire) -> bytes:
 
 
 class OpenRouterReasoningCodec(Struct, frozen=True):
-    """`reasoning_details`, OpenRouter's one shape for the reasoning of every maker it routes to.
+    """`reasoning_details`, OpenRouter's one shape for the reasoning of all its upstreams.
 
-    Every entry comes back as it was, whatever it lacks and whoever made it. A bare list is read as its entries.
+    Every entry is returned unchanged, whatever it lacks and whatever its provider. A bare list is read as its entries.
     """
 
     def parse_response(self, raw: Json) -> tuple[Thought, ...]:
-        """The entries of a message, in order; `EMPTY_DETAILS` for a list that is there and empty."""
+        """The entries of a message, in order; `EMPTY_DETAILS` for an empty list."""
         text = _answer(_json_text(raw), USUAL)
         return _details_of(decode_list(text)) if is_array(text) else _details_in(text)
 
@@ -131,11 +132,11 @@ def _details_of(entries: Sequence[Raw]) -> tuple[Thought, ...]:
     return tuple(decode_detail(entry.copy(), f"/reasoning_details/{at}") for at, entry in enumerate(entries))
 
 
-# --- every other shape -----------------------------------------------------------------------------------------------
+# --- all other shapes -------------------------------------------------------------------------------------------------
 
 
 class FormatReasoningCodec(Struct, frozen=True):
-    """Reasoning as a wire format has it, in one of its dialects.
+    """Reasoning in a wire format, in one of its dialects.
 
     For Responses, which has no messages of several items, a message is the array of a model step's elements.
     """
@@ -151,7 +152,7 @@ class FormatReasoningCodec(Struct, frozen=True):
             text = object_of([(content, text)])
         elif not content and not is_array(text):
             text = array([text])
-        turns = self._alone(text).turns  # more than one only after a compaction, which gives back the user's too
+        turns = self._alone(text).turns  # more than one only after a compaction, which returns the user's too
         return tuple(self._thoughts([item for turn in turns if turn.role == "assistant" for item in turn.items]))
 
     def write_assistant(self, message: Message, items: Sequence[Thought]) -> Message:
@@ -179,12 +180,12 @@ class FormatReasoningCodec(Struct, frozen=True):
 
     @property
     def _is_in_order(self) -> bool:
-        """Whether reasoning stands between what is visible."""
+        """Whether reasoning has positions among the visible items."""
         return "one_text" not in self._wire.quirks
 
     @property
     def _lifts_seals(self) -> bool:
-        """Whether reasoning is attached to calls and text here."""
+        """Whether reasoning is attached to calls and text in this format."""
         return "seals_on_items" in self._wire.quirks or self.dialect.carrier == "google_extra"
 
     def _alone(self, message: bytes) -> Transcript:
@@ -198,7 +199,7 @@ class FormatReasoningCodec(Struct, frozen=True):
         return self._wire.bodies.decode_request(object_of([(self._wire.list_member, message)]), self.dialect)
 
     def _thoughts(self, items: Sequence[Item]) -> Iterator[Thought]:
-        at = 0  # among what is visible
+        at = 0  # position among visible items
         for position, item in enumerate(items):
             if isinstance(item, REASONING_KINDS):
                 yield replace(item, index=position) if self._is_in_order and item.index is None else item
@@ -211,7 +212,7 @@ class FormatReasoningCodec(Struct, frozen=True):
                 at += 1
 
     def _put_seals(self, visible: list[Item], items: Sequence[Thought]) -> list[Thought]:
-        """Set each seal on what it was taken from; gives the items that stand by themselves."""
+        """Set each seal on the item it was taken from; returns the remaining items."""
         standing: list[Thought] = []
         for item in items:
             target = _target(visible, item) if isinstance(item, ReasoningEncrypted) else None
@@ -227,7 +228,7 @@ def _sealed(item: Item, seal: Seal | None) -> Item:
 
 
 def _target(visible: Sequence[Item], item: ReasoningEncrypted) -> int | None:
-    """What a seal belongs to: the call it names, or, if it names none, what stands where it stood."""
+    """The item a seal belongs to: the call it names, else the item at its position."""
     for position, candidate in enumerate(visible):
         if item.id is not None and isinstance(candidate, ToolCall) and candidate.id == item.id:
             return position
@@ -236,7 +237,7 @@ def _target(visible: Sequence[Item], item: ReasoningEncrypted) -> int | None:
 
 
 def _woven(visible: Sequence[Item], standing: Sequence[Thought]) -> list[Item]:
-    """Reasoning among what is visible, each where its `index` says; items that share one stand together."""
+    """Reasoning among visible items, each at its `index`; items with the same index stay together."""
     woven: list[Item] = [item for item in standing if _position(item) is None]
     placed = sorted((item for item in standing if _position(item) is not None), key=lambda item: _position(item) or 0)
     rest = list(visible)
@@ -274,7 +275,7 @@ def _only(transcript: Transcript, items: tuple[Item, ...]) -> Transcript:
 
 
 def codec_for(provider: str, model: str = "") -> ReasoningCodec:
-    """The codec of a provider, by its row. One that nobody lists speaks chat, and its model's maker says the rest."""
+    """The codec of a provider, by its row. An unlisted provider speaks chat, and the model's maker decides the rest."""
     row = host_named(provider)
     format_name = _format_of(row, model)
     contract = resolve(Destination(provider, "", model or provider, format_name))
@@ -284,7 +285,9 @@ def codec_for(provider: str, model: str = "") -> ReasoningCodec:
 
 
 def _format_of(row: ProviderRow | None, model: str) -> FormatName:
-    """The format that a provider is asked in first; that of a guest's maker where it has one for guests."""
+    """The format to use first for a provider; for a guest model the format of its maker, if the provider has one for
+    guests.
+    """
     maker = maker_of(model)
     if row is None or not row.formats:
         return USUAL.name

@@ -1,4 +1,4 @@
-"""Which contract holds where."""
+"""Decides which contract applies to a destination."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_RESOLVED = 4096
 
 
 class ContractBook:
-    """Which contract holds where: built-in rows, what settings change of them, and what was learned."""
+    """Contracts by destination: built-in rows, changes from settings, and learned corrections."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class ContractBook:
         return self._lessons.apply(found, target) if self._lessons.by_target else found
 
     def _resolve(self, target: Destination) -> Contract:
-        """A contract that settings give a provider is of one format; in its others detection decides."""
+        """A provider's contract from settings is for one format; for its others detection decides."""
         fixed = self._fixed.get(target.provider)
         found = resolve(target)
         if fixed is not None and fixed.format == target.format:
@@ -57,7 +57,7 @@ class ContractBook:
         dialect = self._dialects.get(target.provider)
         if dialect is None or "dialects" not in FORMATS[target.format].quirks:
             return found
-        may_seal = found.name == UNKNOWN.name  # where a person says which member it is, nothing else is guessed
+        may_seal = found.name == UNKNOWN.name  # if the user says which member it is, nothing else is guessed
         return replace(found, dialect=dialect, follows_answers=False, may_seal=may_seal)
 
     def policy_for(self, contract: Contract, account: str) -> Policy:
@@ -68,7 +68,7 @@ class ContractBook:
 
 
 def _changed(found: Contract, override: Contract | None) -> Contract:
-    """What settings change of a row, and nothing else: detection has made the row fit its host."""
+    """Only the changes from settings: detection has adapted the row to its host."""
     if override is None:
         return found
     row = facts().contracts[found.name]

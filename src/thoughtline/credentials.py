@@ -1,4 +1,4 @@
-"""Whose request it is, by the credential that it shows: the tenant that its turns are kept for, and the account."""
+"""Identifies callers by their credentials: the tenant whose turns are stored, and the account."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ _SIGNED_HEADERS = re.compile(rb"\bSignedHeaders=([^,\s]*)")
 
 
 def is_signed(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether a request has a signature of AWS: it holds for these very bytes, and is another one each time."""
+    """Whether a request has a signature of AWS: it covers these exact bytes and differs each time."""
     return headers.get(b"authorization", b"").lstrip().startswith(b"AWS4-")
 
 
 def signed_headers(headers: Mapping[bytes, bytes]) -> frozenset[bytes]:
-    """The headers that a signature is over."""
+    """The headers that a signature covers."""
     found = _SIGNED_HEADERS.search(headers.get(b"authorization", b"")) if is_signed(headers) else None
     return frozenset(found[1].lower().split(b";")) if found else frozenset()
 
 
 def credential_of(headers: Mapping[bytes, bytes], query: str = "") -> str:
-    """Whatever a client shows who it is with; empty if nothing."""
+    """The client's credential, or ""."""
     return next(iter(credentials_of(headers, query)), "")
 
 
 def credentials_of(headers: Mapping[bytes, bytes], query: str) -> list[str]:
-    """All that a client shows who it is with. Some send a placeholder beside their key.
+    """All credentials of a client. Some send a placeholder next to their key.
 
-    Of a signature of AWS, the id of its key.
+    For a signature of AWS, the id of its key.
     """
     shown = [headers[name].decode("latin-1").strip() for name in CREDENTIALS if name in headers]
     if b"authorization" in headers:
@@ -48,30 +48,33 @@ def credentials_of(headers: Mapping[bytes, bytes], query: str) -> list[str]:
 
 
 def query_keys(query: str) -> list[str]:
-    """The keys that stand in a query, as Google's clients show them."""
+    """The keys in a query, as Google's clients send them."""
     pairs = (part.partition("=") for part in query.split("&")) if query else ()
     return [unquote(value) for name, _, value in pairs if unquote(name) == "key"]
 
 
 def tenant_of(credential: str, peer: str = "") -> str:
-    """A name for whoever holds a credential. Without one, callers of this machine are one, others are their address."""
+    """The tenant of a credential. Without one, all callers on this machine are one tenant, others are identified by
+    address.
+    """
     if credential:
         return "t-" + _hashed(b"tenant", credential)
     return "local" if is_this_machine(peer) else "a-" + _hashed(b"address", peer)
 
 
 def signed_tenant(shown: list[str], peer: str) -> str:
-    """A name for whoever signs with a key of AWS from an address. The key's id is no secret, and nobody here can check
-    a signature: whoever claims another's id from elsewhere is somebody else."""
+    """The tenant of a client that signs with an AWS key from an address. The key's id is no secret, and signatures
+    can't be checked here: the same id from another address is another tenant.
+    """
     where = "local" if is_this_machine(peer) else peer
     return "s-" + _hashed(b"signed", "\0".join((*shown, where)))
 
 
 def account_of(credential: str) -> str:
-    """A name for the account that a credential belongs to, as the provider sees it."""
+    """The account of a credential, as the provider sees it."""
     return _hashed(b"account", credential)
 
 
 def _hashed(purpose: bytes, value: str) -> str:
-    # Keys of providers are long and random, so a plain digest can't be undone by guessing.
+    # Keys of providers are long and random, so a plain digest can't be reversed by guessing.
     return named_digest(value, purpose).hex()

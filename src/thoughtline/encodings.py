@@ -1,4 +1,4 @@
-"""Compressed bodies: gzip, deflate, br and zstd, whole or piece by piece, with a bound against bombs."""
+"""Compressed bodies: gzip, deflate, br and zstd, whole or in pieces, with a limit against decompression bombs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from thoughtline.values.errors import DecodeError, LimitExceeded
 
 ACCEPTED = frozenset({"gzip", "deflate", "br", "zstd", "identity"})
 MAX_RATIO = 100
-"""How many times larger a body may become. JSON and text become four to twenty times smaller, logs up to fifty."""
+"""The maximum expansion of a body. JSON and text shrink four to twenty times, logs up to fifty."""
 ALWAYS_UNPACKED_BYTES = 2**20
 _PIECE = 64 * 2**10
 _MOST_MEMBERS = 4096
-"""Of one gzip body: with a few bytes each, unpacking them takes long and gives nothing."""
+"""Of one gzip body: with a few bytes each, decompressing them takes long and yields nothing."""
 
 
 class _Layer(ABC):
-    """Compressed bytes cut anywhere in, plain bytes out, `limit` at most."""
+    """Decompresses bytes split anywhere, `limit` at most."""
 
     def __init__(self, limit: int) -> None:
         self._left = limit
@@ -57,7 +57,7 @@ class _Zlib(_Layer):
                 self._window = -zlib.MAX_WBITS  # raw deflate, as some servers send it
                 self._zlib = zlib.decompressobj(self._window)
         out: list[bytes] = []
-        for start in range(0, len(data), _PIECE):  # what follows a member is copied, so not all of it at once
+        for start in range(0, len(data), _PIECE):  # the data after a member is copied, so not all of it at once
             self._unpack(data[start : start + _PIECE], out)
         return b"".join(out)
 
@@ -101,7 +101,7 @@ class _Zstandard(_Layer):
         self._zstd = zstandard.ZstdDecompressor(max_window_size=2**27).decompressobj(write_size=_PIECE)
 
     def feed(self, data: bytes) -> bytes:
-        starts = range(0, len(data), 1024)  # so that a bomb is seen before all of it is unpacked
+        starts = range(0, len(data), 1024)  # to detect a bomb before all of it is decompressed
         return b"".join(self._counted(self._zstd.decompress(data[start : start + 1024])) for start in starts)
 
 
@@ -135,5 +135,5 @@ class Decompressor:
 
 
 def unpacked(body: bytes, encoding: str, limit: int) -> bytes:
-    """A whole body without its `content-encoding`. Few bytes don't become very many."""
+    """A whole body without its `content-encoding`. A few bytes can't expand to very many."""
     return Decompressor(encoding, min(limit, max(ALWAYS_UNPACKED_BYTES, MAX_RATIO * len(body)))).feed(body)

@@ -1,7 +1,7 @@
-"""What a refusal changes about the request that was refused: the contract it is planned by, and the policy.
+"""What a provider's error changes for the rejected request: its contract and its policy.
 
-A refusal is about what it names. A member that a provider does not know is left out, and nothing else; a seal that it
-can't read likewise. Only a refusal of reasoning as such changes what is done about reasoning. A refusal of settings
+An error applies to what it names. A member that a provider does not know is removed, and nothing else; likewise a seal
+that it can't read. Only an error about reasoning in general changes how reasoning is handled. An error about settings
 changes those that it names (`replay/setting_refusals.py`).
 """
 
@@ -42,13 +42,14 @@ from thoughtline.values.items import seal_of
 from thoughtline.values.records import Key
 
 _MOST_PLACES = 1024
-"""Elements that are looked at for a member whose place counts in a request that a relay wrote."""
+"""How many elements are searched for a member, if its position is that of a request rewritten by a relay."""
 
 
 class Sent(NamedTuple):
-    """A request as it was refused. `filler` is the least that stood for reasoning in it, if anything did.
+    """A request as it was rejected. `filler` is the minimal placeholder for reasoning in it, if any.
 
-    `said_off` are members that tell the model not to think; `says_thinking`: one tells it to, and `thinks`: it does.
+    `said_off` are members that switch thinking off; `says_thinking`: a member switches it on; `thinks`: the model
+    thinks.
     """
 
     body: bytes
@@ -62,7 +63,7 @@ class Sent(NamedTuple):
 
 
 class Healed(NamedTuple):
-    """What to plan it by instead, and what is worth knowing if that helps. `is_setting`: only settings change."""
+    """The new contract and policy, and the corrections to keep if they help. `is_setting`: only settings change."""
 
     contract: Contract
     policy: Policy
@@ -71,7 +72,7 @@ class Healed(NamedTuple):
 
 
 def heal(status: int, answer: bytes, sent: Sent, now: float) -> Healed | None:
-    """What a refusal teaches; None if it is not ours to heal."""
+    """The changes for an error; None if we can't heal it."""
     refusal = classify(status, answer)
     if refusal is None:
         fix = fix_for(status, answer, sent)
@@ -91,7 +92,7 @@ def heal(status: int, answer: bytes, sent: Sent, now: float) -> Healed | None:
 
 
 def read_refusal(status: int, answer: bytes, sent: Sent) -> Refusal | None:
-    """What an error is about, for people; None if it is about neither reasoning nor settings."""
+    """What an error is about, for display; None if it is about neither reasoning nor settings."""
     refusal = classify(status, answer)
     fix = fix_for(status, answer, sent) if refusal is None else None
     if fix is None:
@@ -108,19 +109,19 @@ def _refusal(rule: Rule, remedy: Remedy, field: str, *, evidence: Evidence, plac
 
 
 def doors_named(status: int, answer: bytes, sent: Sent) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Endpoints that a refusal offers, and those that it closes; None if it is about none."""
+    """Endpoints that an error offers, and those that it rules out; None if it is not about endpoints."""
     fix = fix_for(status, answer, sent) if classify(status, answer) is None else None
     return (fix.doors, fix.closed) if fix is not None and (fix.doors or fix.closed) else None
 
 
 def fix_for(status: int, answer: bytes, sent: Sent) -> SettingFix | None:
-    """What helps against a refusal of settings."""
+    """The fix for an error about settings."""
     inside = FORMATS[sent.target.format].inside
     try:
         body = bytes(members(sent.body).get(inside, NULL)) if inside else sent.body
         members(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None  # no JSON: there are no settings to change
+        return None  # not JSON: there are no settings to change
     can_force_any = re.search(sent.contract.forces_any, sent.target.model.lower()) is not None
     style = knob_for(sent.contract, sent.target.model).style
     refused = Refused(
@@ -135,7 +136,7 @@ def fix_for(status: int, answer: bytes, sent: Sent) -> SettingFix | None:
 
 
 def _with_fix(fix: SettingFix, status: int, sent: Sent, now: float) -> Healed:
-    """The settings as the refusal wants them. Each rule is learned by itself."""
+    """The settings as the error demands. Each rule is learned separately."""
     evidence = Evidence(status, "", fingerprint_of(fix.sentence), fix.is_wrapped)
     if fix.mode:
         refusal = _refusal("thinking-mode", "adapt_thinking", fix.mode, evidence=evidence)
@@ -180,14 +181,16 @@ def _lesson(
 
 
 def _ignoring(evidence: Evidence, sent: Sent, now: float) -> tuple[Correction, ...]:
-    """A model that wants its thoughts back has thought: what told it not to was not read here."""
+    """A model that demands its reasoning back has been thinking: the member that should have switched it off has no
+    effect.
+    """
     return tuple(_lesson(sent, evidence, now, change="ignores", field=name) for name in sent.said_off)
 
 
 def _taught(refusal: Refusal, sent: Sent, now: float) -> tuple[Contract, tuple[Correction, ...]]:
-    """The contract with what the refusal says of this target, and the lesson if it says anything new.
+    """The contract with the error's information about this target, and the correction if it is new.
 
-    Where it is known already which turns must have reasoning, it was the filler that did not pass.
+    If the contract already knew which turns must have reasoning, the filler was rejected.
     """
     target = sent.target
     account = target.account if refusal.rule == "bound-prefix-changed" else ""
@@ -201,7 +204,7 @@ def _taught(refusal: Refusal, sent: Sent, now: float) -> tuple[Contract, tuple[C
 
 
 def _insisting(refusal: Refusal, sent: Sent, now: float) -> tuple[Contract, tuple[Correction, ...]]:
-    """A demand that was known, and met as far as we believed: it holds for turns that we took to be free of it."""
+    """A known demand, met as we understood it: it also applies to turns that we thought were exempt."""
     lesson = _learned(refusal, sent.target, now)
     if lesson is None or lesson.change != "requires" or sent.contract.insists:
         return sent.contract, ()
@@ -222,7 +225,7 @@ def _learned(refusal: Refusal, target: Destination, now: float, filler: str | No
 
 
 def _wants_error(body: bytes) -> bool:
-    """Whether a request says that it wants blocks of another conversation to be refused."""
+    """Whether a request asks to reject blocks of another conversation."""
     return binding_of(body) == "error"
 
 
@@ -243,7 +246,7 @@ def _policy(refusal: Refusal, sent: Sent) -> Policy:
 
 
 def _without_named(refusals: tuple[Refusal, ...], sent: Sent, now: float) -> Healed:
-    """Without the members that are named, each of them learned unless it is only one too many of two."""
+    """Without the named members, each of them learned unless it only conflicts with another one."""
     lessons: tuple[Correction, ...] = ()
     for refusal in refusals:
         if refusal.remedy == "drop_member":
@@ -260,7 +263,9 @@ def _without_named(refusals: tuple[Refusal, ...], sent: Sent, now: float) -> Hea
 
 
 def _pattern(refusal: Refusal, body: bytes) -> str | None:
-    """The pattern of the member that a refusal names, if it was sent. A relay's places are those of its own request."""
+    """The pattern of the member that an error names, if it was sent. A relay's positions are those of
+    its own request.
+    """
     if refusal.member:
         return refusal.member
     place = refusal.place if refusal.place != f"/{refusal.field}" else ""
@@ -274,8 +279,9 @@ def _pattern(refusal: Refusal, body: bytes) -> str | None:
 
 
 def _seals_at(sent: Sent, refusal: Refusal, *, and_later: bool = False) -> frozenset[Key]:
-    """The seals that a refusal is about: those of the element it names, else all that were sent. `and_later`: and all
-    that stand behind it."""
+    """The seals that an error is about: those of the element it names, else all that were sent. `and_later`: also those
+    after it.
+    """
     request = FORMATS[sent.target.format].bodies.decode_request(sent.body, sent.contract.dialect)
     place = "" if refusal.evidence.is_wrapped else refusal.place
     steps = place.strip("/").split("/")

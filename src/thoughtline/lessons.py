@@ -1,9 +1,9 @@
-"""What refusals taught, kept in the store so that every replica and the next start know it.
+"""Corrections learned from errors, stored for every replica and the next start.
 
     Correction   a contract differs from what we believed, for one provider, endpoint and model
-    refused seal a signature or ciphertext that its provider would not take from an account: not sent again for it
+    refused seal a signature or ciphertext that its provider rejected for an account: not sent again for it
 
-Both are free of content: a digest stands for a seal. Reading them never asks the store; `refresh` does, now and then.
+Neither has content: seals are stored as digests. Reads never query the store; `refresh` does, periodically.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from thoughtline.values.records import Key, digest
 CONTRACTS = "learned-contracts"
 SEALS = "refused-seals"
 TTL_SECONDS = 7 * 86400.0
-"""As long as a record: providers change their rules by the week, not by the hour."""
+"""Same as a record: providers change their rules by the week, not by the hour."""
 
 MOST_CORRECTIONS = 1000
 MOST_SEALS = 10_000
-"""Callers choose models' names, and can make up seals: what they teach is kept in memory, by every replica."""
+"""Callers choose models' names and can invent seals, and every replica keeps these in memory."""
 
 _decoder = msgspec.json.Decoder(Correction)
 
 
 class Lessons:
-    """Corrections by target, and refused seals."""
+    """Corrections by target, and rejected seals."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
@@ -48,12 +48,12 @@ class Lessons:
         return tuple(one for some in self.by_target.values() for one in some)
 
     def apply(self, contract: Contract, target: Destination) -> Contract:
-        """The contract as far as experience with this very target corrects it."""
+        """The contract with the corrections learned for this target."""
         known = self.by_target.get((target.provider, target.endpoint, target.model))
         return corrected(contract, known, target, self._clock()) if known else contract
 
     def refused_for(self, account: str) -> frozenset[Key]:
-        """The seals that were refused to an account: another one may be the one that they were made for."""
+        """The seals that were rejected for an account: they may have been made for another one."""
         if not self.refused:
             return self.refused
         found = self._by_account.get(account)
@@ -64,29 +64,29 @@ class Lessons:
         return found
 
     async def refresh(self) -> None:
-        """Learn what other replicas have learned, and forget what has expired or was reset.
+        """Load what other replicas have learned, and drop expired or reset corrections.
 
-        A store that can't say leaves us with what we know.
+        If the store fails, the current state stays.
         """
         try:
             notes = await self._store.notes(CONTRACTS)
             seals = await self._store.notes(SEALS)
         except StoreError:
             return
-        # A note of another version that we can't read teaches us nothing.
+        # An unreadable note, of another version, is ignored.
         corrections = {key_of(one): one for note in notes if (one := read_or_none(_decoder, note.value)) is not None}
         refused = frozenset(Key(note.key) for note in seals)
         if isinstance(self._store, LayeredStore) and not self._store.is_settled:
-            # Memory alone has answered: it knows what was learned here, and nothing of what was reset.
+            # Only memory has answered: it has what was learned here, but not what was reset.
             corrections = {key_of(one): one for one in self.corrections} | corrections
             refused |= self.refused
         self.by_target = _by_target(corrections.values())
         self.refused, self._by_account = refused, {}
 
     async def keep(self, corrections: tuple[Correction, ...], refused: frozenset[Key]) -> None:
-        """Believe these from now on. A store that fails costs the others the knowledge, not us.
+        """Apply these from now on. If the store fails, only the other replicas miss them.
 
-        Beyond the bounds nothing more is learned until something expires: each refusal is healed by itself.
+        At the limit nothing more is learned until something expires: each request is healed separately.
         """
         known = self.corrections
         corrections = corrections if len(known) < MOST_CORRECTIONS else ()
@@ -101,10 +101,10 @@ class Lessons:
             for seal in refused:
                 await self._store.put_note(Note(SEALS, seal, b"", expires))
         except StoreError:
-            pass  # counted and shown by the store itself; the next refusal teaches it again
+            pass  # the store counts and reports it; the next error teaches it again
 
     async def forget(self, key: str | None = None) -> int:
-        """Reset one correction, or everything."""
+        """Reset one correction, or all."""
         gone = await self._store.delete_notes(CONTRACTS, key)
         if key is None:
             gone += await self._store.delete_notes(SEALS)
@@ -113,7 +113,7 @@ class Lessons:
 
 
 def key_of(one: Correction) -> str:
-    """The name by which a correction can be reset."""
+    """The name for resetting a correction."""
     parts = [one.provider, one.endpoint, one.model, one.change, one.field, one.scope, one.filler or ""]
     if one.rule is not None:
         parts += [one.rule.path, one.rule.do, one.rule.when]

@@ -1,4 +1,4 @@
-"""What settings make of the contracts, for whoever opens a replayer."""
+"""Builds the contracts from settings, for code that opens a replayer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from thoughtline.settings import Settings
 
 
 def contract_book(settings: Settings, lessons: Lessons) -> ContractBook:
-    """The contracts as the settings have them. From now on the process goes by their table of facts."""
+    """The contracts with the changes from settings. The process uses their table of facts from now on."""
     go_by(settings)
     fixed = {name: found for name, row in settings.providers.items() if (found := _fixed(row)) is not None}
     kept_in = {name: facts().dialects[row.dialect] for name, row in settings.providers.items() if row.dialect}
@@ -19,7 +19,7 @@ def contract_book(settings: Settings, lessons: Lessons) -> ContractBook:
 
 
 def go_by(settings: Settings) -> None:
-    """Have the process go by the facts of its settings."""
+    """Make the process use its settings' table of facts."""
     use(settings.table or BUILT_IN)
 
 

@@ -1,6 +1,6 @@
-"""A request on its way to a provider, recognised by its address: which format and model it asks for, and of whom.
+"""Recognizes a request on its way to a provider by its URL: its format, model and provider.
 
-What the gateway calls a provider and an endpoint is called the same here, so that both find each other's turns.
+Providers and endpoints have the same names here as in the gateway, so that both find each other's turns.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from thoughtline.providers import host_at
 from thoughtline.values.turns import FormatName
 
 UNLISTED = "upstream"
-"""What a provider is called of whom only the address is known, as the gateway calls it."""
+"""The name of a provider that is known only by its URL, same as in the gateway."""
 
 
 class AskedAddress(NamedTuple):
-    """What an address asks for. `base` is what an SDK was given, `model` empty where only the body names it."""
+    """The format and model in a URL. `base` is the one that an SDK was given, `model` empty if only the
+    body names it.
+    """
 
     format: FormatName
     base: str
@@ -31,20 +33,20 @@ class AskedAddress(NamedTuple):
 
 
 class Server(NamedTuple):
-    """Who is asked: a provider's name, and its endpoint as records have it."""
+    """The provider's name, and its endpoint as records have it."""
 
     provider: str
     endpoint: str
 
 
 def read_address(method: str, url: str) -> AskedAddress | None:
-    """The format and the model that an address asks for; None if it is no format's."""
+    """The format and the model in a URL; None if it is of no format."""
     return _read_path(url.partition("?")[0]) if method == "POST" else None
 
 
 @lru_cache(256)
 def _read_path(url: str) -> AskedAddress | None:
-    """An application asks the same few addresses again and again. Queries are left out: some hold a key."""
+    """An application uses the same few URLs again and again. Queries are left out: some hold a key."""
     parts = urlsplit(url)
     segments = parts.path.split("/")[1:]
     for wire in FORMATS.values():
@@ -53,20 +55,20 @@ def _read_path(url: str) -> AskedAddress | None:
             continue
         lead = list(found.lead)
         if "any_path_is_a_version" not in wire.quirks and lead and is_version(lead[-1]):
-            lead.pop()  # such an SDK writes the version itself
+            lead.pop()  # such an SDK adds the version itself
         base = "/".join((f"{parts.scheme}://{parts.netloc}", *lead))
         return AskedAddress(wire.name, base, unquote(found.model), found.is_streaming, found.action)
     return None
 
 
 def provider_of(url: str) -> str:
-    """The name of the provider that is at an address."""
+    """The name of the provider at a URL."""
     found = host_at(url)
     return found.name if found is not None else UNLISTED
 
 
 def server_of(address: AskedAddress, providers: Iterable[Provider] | None = None) -> Server:
-    """The provider that has this base for this format; else whoever is at the host, with the base as its endpoint."""
+    """The provider with this base for this format; else the one at this host, with the base as its endpoint."""
     base = _compared(address.base)
     for provider in listed().values() if providers is None else providers:
         endpoint = provider.bases.get(address.format, provider.base_url)
@@ -74,12 +76,12 @@ def server_of(address: AskedAddress, providers: Iterable[Provider] | None = None
             return Server(provider.name, endpoint)
     name = provider_of(address.base)
     known = listed().get(name)
-    # All places of a located provider are one endpoint, as the gateway has it.
+    # All locations of a provider are one endpoint, same as in the gateway.
     return Server(name, known.base_url if known is not None and known.is_located else address.base)
 
 
 def _compared(base: str) -> tuple[str, str]:
-    """A base without what SDKs write and leave out: the version, and a slash at its end."""
+    """A base without the version and the trailing slash, which SDKs may add or omit."""
     parts = urlsplit(base)
     segments = parts.path.rstrip("/").split("/")
     while is_version(segments[-1]):

@@ -1,4 +1,4 @@
-"""Small helpers for a program that calls models itself: keep the reasoning of a turn, and send it back with the turn.
+"""Helpers for a program that calls models itself: keep the reasoning of a turn, and send it back with the turn.
 
     response ── extract_… ──> ReasoningDetails ── attach_to_tool_calls ──> calls ── build_… ──> message to send
 
@@ -27,7 +27,7 @@ JsonObject: TypeAlias = dict[str, Any]
 
 
 class ReasoningDetails(TypedDict, total=False):
-    """What is kept of the reasoning of a turn, by the names it has on the wire."""
+    """The reasoning of a turn, by its names on the wire."""
 
     reasoning_details: list[Any]
     thought_signature: str
@@ -52,7 +52,7 @@ def preserve_reasoning_content(request: None) -> None: ...
 def preserve_reasoning_content(request: bytes | JsonObject | None) -> bytes | JsonObject | None:
     """A chat request whose messages with tool calls have `reasoning_content`, as far as its history has any to give.
 
-    A request that can't be read comes back as it is: its upstream will say what is wrong with it.
+    A request that can't be decoded is returned unchanged: its upstream will report the problem.
     """
     if not request:
         return request
@@ -80,7 +80,7 @@ def _preserved(request: bytes) -> bytes:
 
 
 def _is_null(message: bytes, name: str) -> bool:
-    """Whether a message has this member and it says null."""
+    """Whether a message has this member with the value null."""
     return bytes(members(message).get(name, Raw(b""))) == b"null"
 
 
@@ -88,9 +88,9 @@ def _is_null(message: bytes, name: str) -> bool:
 
 
 def requires_reasoning_preservation(model: str, provider: str) -> bool:
-    """Whether this model, asked here, wants the reasoning of its tool calls back.
+    """Whether this model, at this provider, requires the reasoning of its tool calls back.
 
-    A provider that makes its models answers for all of them; elsewhere the model decides.
+    A provider that makes its own models decides for all of them; elsewhere the model decides.
     """
     row = host_named(provider)
     if row is None or row.wants_back == "by model":
@@ -102,7 +102,7 @@ def requires_reasoning_preservation(model: str, provider: str) -> bool:
 
 
 def reasoning_request_params(model: str, provider: str, has_tools: bool) -> JsonObject:
-    """What to add to a request with tools so that its answer brings reasoning that can be sent back."""
+    """Members to add to a request with tools so that its answer has reasoning that can be sent back."""
     row = host_named(provider)
     if row is None or not has_tools or not requires_reasoning_preservation(model, provider):
         return {}
@@ -113,9 +113,9 @@ def reasoning_request_params(model: str, provider: str, has_tools: bool) -> Json
 
 
 def extract_from_stream_chunk(parsed: JsonObject | None, choice: int = 0) -> list[Any] | None:
-    """The `reasoning_details` entries that one chunk brings for one answer; None if it has no such list.
+    """The `reasoning_details` entries of one answer in one chunk; None if it has no such list.
 
-    Pieces of one entry come in several chunks: keep every list, and put them together with `merge_stream_details`.
+    Pieces of one entry come in several chunks: keep every list, and join them with `merge_stream_details`.
     """
     parsed = parsed or {}
     places = [parsed]
@@ -127,7 +127,7 @@ def extract_from_stream_chunk(parsed: JsonObject | None, choice: int = 0) -> lis
 
 
 def merge_stream_details(lists: Iterable[Sequence[Any] | None]) -> list[Any]:
-    """The entries that a stream's lists amount to: text joined, data never, in the order in which they began."""
+    """The entries of a stream's lists: text joined, data never, in the order in which they began."""
     merger = DetailsMerger()
     for entries in lists:
         for entry in entries or ():
@@ -136,13 +136,13 @@ def merge_stream_details(lists: Iterable[Sequence[Any] | None]) -> list[Any]:
 
 
 def extract_from_response(choice: JsonObject | None) -> ReasoningDetails | None:
-    """The reasoning of one whole answer, in every member that has some. An empty list says something; it is kept."""
+    """The reasoning of one whole answer, in every member that has some. An empty list has a meaning; it is kept."""
     message = (choice or {}).get("message")
     return _reasoning_in(message) if isinstance(message, dict) else None
 
 
 def extract_thought_signature_from_part(part: JsonObject | None) -> str | None:
-    """The signature of a Gemini part, in either spelling. An empty one is none."""
+    """The signature of a Gemini part, in either spelling. An empty one counts as none."""
     part = part or {}
     found = [part.get("thoughtSignature"), part.get("thought_signature")]
     return next((value for value in found if isinstance(value, str) and value), None)
@@ -162,13 +162,13 @@ def _reasoning_in(holder: JsonObject) -> ReasoningDetails | None:
 
 
 def _signature_in(holder: JsonObject) -> str | None:
-    """A signature beside the payload, or where Google's compatible endpoint has it."""
+    """A signature next to the payload, or where Google's compatible endpoint has it."""
     places = [holder, *_objects(inner.get("google") for inner in _objects([holder.get("extra_content")]))]
     return next(filter(None, map(extract_thought_signature_from_part, places)), None)
 
 
 def _objects(values: object) -> Iterator[JsonObject]:
-    """Those of some values that are objects; what is no list has none."""
+    """The objects among some values; none if it is no list."""
     if isinstance(values, Iterable):
         yield from (value for value in values if isinstance(value, dict))
 
@@ -187,10 +187,10 @@ def _without_repeats(lists: Iterable[list[Any]]) -> list[Any]:
 def attach_to_tool_calls(
     tool_calls: Sequence[JsonObject] | None, reasoning: ReasoningDetails | None
 ) -> list[JsonObject]:
-    """New calls that carry the reasoning of their turn through whatever runs them.
+    """New calls that carry the reasoning of their turn through other code.
 
-    Details and text are the turn's, so that any call that comes back brings them. A signature is the first call's
-    alone. What a call has of its own it keeps.
+    Details and text belong to the turn, so every call has them. Only the first call gets the signature. A call keeps
+    its own members.
     """
     attached = [deepcopy(call) for call in tool_calls or ()]
     for position, call in enumerate(attached):
@@ -206,7 +206,7 @@ def attach_to_tool_calls(
 
 
 def extract_from_tool_calls(tool_calls: Sequence[JsonObject] | None) -> ReasoningDetails | None:
-    """All the reasoning that some calls carry: entries of every call, the first signature, the first text."""
+    """All the reasoning on some calls: entries of every call, the first signature, the first text."""
     found = [held for call in tool_calls or () if (held := _reasoning_in(call)) is not None]
     lists = [held["reasoning_details"] for held in found if "reasoning_details" in held]
     result: ReasoningDetails = {"reasoning_details": _without_repeats(lists)} if lists else {}
@@ -226,8 +226,8 @@ def build_assistant_message_with_reasoning(
 ) -> JsonObject:
     """The chat message of a turn, with its reasoning where OpenRouter and its upstreams look for it.
 
-    Details stand on each call and on the message; text stands on the message, the only place where a server reads it.
-    `reasoning` is for a turn that called nothing: it has no calls to carry any.
+    Details are on each call and on the message; text is on the message, the only place where a server reads it.
+    `reasoning` is for a turn without calls.
     """
     kept = reasoning or extract_from_tool_calls(tool_calls) or {}
     message: JsonObject = {"role": "assistant", "content": content}
@@ -243,8 +243,7 @@ def build_assistant_message_with_reasoning(
 def build_google_model_message_with_thinking(tool_calls: Sequence[JsonObject] | None) -> JsonObject:
     """The Gemini content of a turn that called tools.
 
-    The first part is the one that Gemini checks. A signature that calls share is written there once; calls that have
-    their own keep them.
+    Gemini checks the first part. A shared signature is written once, there; calls with their own keep them.
     """
     tool_calls = tool_calls or ()
     signatures = [_signature_in(call) for call in tool_calls]
@@ -270,13 +269,13 @@ def _function_of(call: JsonObject) -> JsonObject:
 
 
 def _arguments_of(call: JsonObject) -> Any:
-    """The arguments as the caller has them, wherever: text as it came, an object, or nothing."""
+    """The arguments in the caller's form: unchanged text, an object, or nothing."""
     places = (_function_of(call).get("arguments"), call.get("arguments"), call.get("parameters"))
     return next((value for value in places if value not in (None, "")), None)
 
 
 def _chat_call(call: JsonObject) -> JsonObject:
-    """A call as chat writes it. Members that nobody knows stay."""
+    """A call in chat's form. Unknown members stay."""
     if isinstance(call.get("custom"), dict):
         return {name: value for name, value in call.items() if name != "reasoning_content"}
     arguments = _arguments_of(call)

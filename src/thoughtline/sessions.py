@@ -1,8 +1,8 @@
-"""Which session a request belongs to, by what clients say of it, and which model it names.
+"""Identifies the session of a request, from clients' headers and members, and the model it names.
 
 A session only narrows a search: one id may cover sub-agents, title calls and several conversations, so it is never
-taken for a conversation. Clients that say nothing get a name made of how their conversation began, for people to look
-at; it finds nothing.
+taken for a conversation. If a client names none, a name is made from the beginning of the conversation, for display; it
+finds nothing.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from thoughtline.values.records import digest
 from thoughtline.values.turns import UNNAMED_SESSION, Transcript
 
 MAX_ID_CHARS = 256
-"""As many as OpenRouter takes for its `session_id`; what is longer is told by its digest."""
+"""The length that OpenRouter accepts for its `session_id`; a longer id is replaced by its digest."""
 
-# Seen on the wire with the clients of the time, 2026-11. `x-client-request-id` is not among them: most clients give
-# every request its own.
+# Seen on the wire with current clients, 2026-11. `x-client-request-id` is not among them: most clients give every
+# request its own.
 _HEADERS = (
     b"x-thoughtline-session",
     b"x-claude-code-session-id",
@@ -53,7 +53,7 @@ _MODEL = re.compile(rb'\A\s*\{\s*"model"\s*:\s*"([^"\\]{1,200})"')
 
 
 class _Members(Struct, gc=False):
-    """The members of a body that may name a session, and the model. Raw: none of them is ours to find fault with."""
+    """The members of a body that may name a session, and the model. Raw: invalid values are not our error to report."""
 
     model: Raw = Raw(b"")
     metadata: Raw = Raw(b"")
@@ -84,7 +84,7 @@ _word = msgspec.json.Decoder(str)
 
 
 def who_asks(tenant: str, headers: Mapping[bytes, bytes], body: bytes) -> tuple[Identity, str]:
-    """Who asks, and for which model: the session is what the headers name, else what the body names."""
+    """The caller and the model: the session is the one in the headers, else the one in the body."""
     shown = headers.get(_AGENT) or headers.get(_CLAUDE_CODES_AGENT)
     agent = _name(shown.decode("latin-1")) if shown else None
     session = None if _KNOWN_HEADERS.isdisjoint(headers) else _in_headers(headers)
@@ -99,18 +99,18 @@ def who_asks(tenant: str, headers: Mapping[bytes, bytes], body: bytes) -> tuple[
 
 
 def first_model(body: bytes) -> str:
-    """The model that a body asks for, if it stands first, as most clients write it."""
+    """The model of a body, if it comes first, as most clients write it."""
     found = _MODEL.match(body, 0, 256)
     return found[1].decode("utf-8", "replace") if found is not None else ""
 
 
 def session_of(headers: Mapping[bytes, bytes], body: bytes) -> str | None:
-    """The session that a request names: in its headers, lower case as HTTP/2 has them, or in its body."""
+    """The session that a request names: in its headers, lower case as in HTTP/2, or in its body."""
     return who_asks("", headers, body)[0].session
 
 
 def unnamed_session(transcript: Transcript) -> str:
-    """A name for a conversation whose client names none: how it began. No client can name one so."""
+    """A name for a conversation without one, made from its beginning. No client's own name looks like it."""
     words = ""
     for turn in transcript.turns:
         if turn.role == "user":
@@ -154,14 +154,15 @@ def _first_named(members: _Members) -> str | None:
 
 
 def _in_request(members: _Members) -> tuple[str, ...]:
-    """In Code Assist's envelope. Gemini CLI counts its prompts behind its session's id, Antigravity has another
-    spelling."""
+    """In Code Assist's envelope. Gemini CLI appends the number of the prompt to its session's id, Antigravity has
+    another spelling.
+    """
     request = _object(members.request)
     return request.session_id, request.camel_session_id, _string(members.user_prompt_id).partition("########")[0]
 
 
 def _in_user_id(user_id: str) -> str:
-    """Claude Code writes its session into the user's id: as JSON, in older versions behind `_session_`."""
+    """Claude Code writes its session into the user's id: as JSON, in older versions after `_session_`."""
     if user_id.startswith("{"):
         return _object(Raw(user_id.encode("utf-8", "replace"))).session_id
     found = _IN_USER_ID.search(user_id)

@@ -1,4 +1,4 @@
-"""Lines of a log for people: the columns and colours that the gateway and the simulators share."""
+"""Log lines for people: the columns and colours that the gateway and the simulators share."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Level = Literal["quiet", "normal", "verbose"]
 
 BOLD, DIM, RED, GREEN, YELLOW = "1", "2", "31", "32", "33"
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
-"""What would move the cursor, change the colours or turn the direction of writing."""
+"""Characters that would move the cursor, change the colours or turn the direction of writing."""
 
 
 def program() -> str:
-    """How a shell in this folder starts this program: by its name where the PATH leads to it, else by its path."""
+    """How a shell in this folder starts this program: by its name if the PATH finds it, else by its path."""
     own, found = Path(sys.argv[0]), shutil.which("thoughtline")
     if own.stem != "thoughtline" or not own.is_file():
         return "thoughtline" if found else f"{shlex.quote(sys.executable)} -m thoughtline.cli"
@@ -32,7 +32,7 @@ def program() -> str:
 
 
 class LogOptions(NamedTuple):
-    """How a command was asked to log. It is decided once, and told to all workers."""
+    """The log options of a command. They are decided once and passed to all workers."""
 
     format: LogFormat = "json"
     level: Level = "normal"
@@ -40,12 +40,12 @@ class LogOptions(NamedTuple):
 
 
 def is_coloured(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Whether colours can be seen there and are wanted (https://no-color.org)."""
+    """Whether the stream shows colours and they are wanted (https://no-color.org)."""
     return stream.isatty() and not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
 
 
 def printable(text: str) -> str:
-    """A text that somebody else wrote, on one line and without a hold on the terminal."""
+    """Untrusted text on one line, without control over the terminal."""
     return _UNPRINTABLE.sub(" ", text).strip()
 
 
@@ -53,7 +53,7 @@ _LINK = re.compile(r"\[([^\[\]]+)\]\((?!https?:)([^()\s]+)\)")
 
 
 def unlinked(text: str) -> str:
-    """A text without links of Markdown, which no terminal shows: `what to set (docs/gateway.md#bedrock)`."""
+    """A text without Markdown links, which no terminal shows: `what to set (docs/gateway.md#bedrock)`."""
     return _LINK.sub(r"\1 (docs/\2)", text)
 
 
@@ -62,7 +62,7 @@ def painted(text: str, colour: str, options: LogOptions) -> str:
 
 
 class LogRow(NamedTuple):
-    """What a line says of a request. One without a `status` got no answer."""
+    """The log line of a request. One without a `status` got no answer."""
 
     at: float
     status: int
@@ -76,7 +76,7 @@ class LogRow(NamedTuple):
 
 
 def row_text(row: LogRow, options: LogOptions) -> str:
-    """The line: time, status, seconds, whom it went to, format, what was done, id."""
+    """The line: time, status, seconds, target, format, what was done, id."""
     status = "..." if row.has_begun else str(row.status or "---")
     parts = [
         painted(f"{datetime.fromtimestamp(row.at):%H:%M:%S}", DIM, options),
@@ -104,7 +104,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in the two largest units that it has."""
+    """A time in its two largest units."""
     minutes, left = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)

@@ -20,7 +20,7 @@ def chat_api(style: ChatStyle, *rules: Rule, reject: Reject | None = None) -> Ap
 
 
 def messages_api(style: MessagesStyle, *rules: Rule, reject: Reject | None = None) -> tuple[Api, Api]:
-    """The API and its counter of tokens, which looks at the same rules."""
+    """The API and its token counter, which applies the same rules."""
     api = Api(r"/messages$", messages_wire(style), rules, reject=reject)
     return api, api._replace(path=r"/messages/count_tokens$", counts=lambda tokens: {"input_tokens": tokens})
 
@@ -35,7 +35,7 @@ def model_in_path(body: JsonObject, path: str) -> str:
 
 
 def google_api(models: str, api: Api) -> tuple[Api, Api]:
-    """An API of Google's methods, whole and streamed, and its counter of tokens."""
+    """An API of Google's methods, whole and streamed, and its token counter."""
     api = api._replace(
         path=models + r":(?:g|streamG)enerateContent$", is_streaming=lambda body, path: ":stream" in path
     )

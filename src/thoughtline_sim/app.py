@@ -1,4 +1,4 @@
-"""The door: a simulation as an ASGI application, and the command that serves it."""
+"""A simulation as an ASGI application, and the command that serves it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from thoughtline_sim.values import HttpRequest
 from thoughtline_sim.websocket import serve_websocket
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
-"""The largest request that a provider named in contracts.md takes (Anthropic: 32 MB)."""
+"""The largest request of any provider named in contracts.md (Anthropic: 32 MB)."""
 
 KEEP_ALIVE_SECONDS = 75
-"""Longer than the five seconds of many clients: who lets go first must not be a matter of luck."""
+"""Longer than the five seconds of many clients, so that it is always the client that closes first."""
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -37,7 +37,7 @@ def simulator_app(
     now: Callable[[], float] = time.time,
     log: SimLog | None = None,
 ) -> SimulatorApp:
-    """The application of one simulator, for a server or for a test of your own."""
+    """The application of one simulator, for a server or a test."""
     simulator = SIMULATORS[name]
     return SimulatorApp(Simulation(simulator, profile or simulator.profiles[0], seed, now), log)
 
@@ -92,7 +92,7 @@ def _request(scope: Scope, body: bytes) -> HttpRequest:
 
 
 async def _read_body(receive: Receive) -> bytes | None:
-    """The whole body, or `None` if it is too large. What is too large is read to its end and thrown away."""
+    """The whole body, or `None` if it is too large; then it is read to its end and discarded."""
     parts: list[bytes] = []
     size = 0
     while True:
@@ -131,7 +131,7 @@ async def _live(receive: Receive, send: Send) -> None:
 
 
 def sim_server(app: Any) -> uvicorn.Server:
-    """A server of an application. A stream that is cut on purpose is no error worth a line."""
+    """A server for an application. A stream that is cut on purpose logs no error."""
     return uvicorn.Server(
         uvicorn.Config(app, log_level="critical", timeout_keep_alive=KEEP_ALIVE_SECONDS, server_header=False)
     )
@@ -140,7 +140,7 @@ def sim_server(app: Any) -> uvicorn.Server:
 def serve(
     name: str, profile: str | None, host: str, *, port: int, tell: Callable[[str], object], log: SimLog | None = None
 ) -> None:
-    """Serve a simulator until it is interrupted. `tell` gets its address; port 0 lets the system choose one."""
+    """Serve a simulator until it is interrupted. `tell` gets its URL; port 0 lets the system choose one."""
     began = time.monotonic()
     app = simulator_app(name, profile, seed=time.time_ns(), log=log)
     with socket.create_server((host, port), backlog=512) as listener:

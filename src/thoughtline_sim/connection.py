@@ -1,8 +1,8 @@
-"""A WebSocket connection to the Responses API: a frame in, events out, by the rules of the HTTP side.
+"""A WebSocket connection to the Responses API: a frame in, events out, with the rules of the HTTP side.
 
-What a frame leaves to the connection is written out before it is judged: it becomes the request that a client without a
-connection would have had to send. Facts: developers.openai.com, guide "WebSocket mode", and the events' types in
-openai-python, both read on 2026-11-16.
+Content that a frame leaves to the connection is filled in before the rules apply: the frame becomes the request that a
+client without a connection would have sent. Facts: developers.openai.com, guide "WebSocket mode", and the events' types
+in openai-python, both read on 2026-11-16.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ LIFE_OVER = openai_error(
 
 
 class CreateFrame(NamedTuple):
-    """A `response.create` that could be read, and the stream it is for: empty for the one without a name."""
+    """A valid `response.create`, and its stream: empty for the unnamed one."""
 
     body: JsonObject
     stream_id: str
 
 
 class SocketAnswer(NamedTuple):
-    """The events for one frame, and the pause between them. After a cut one the connection is gone."""
+    """The events for one frame, and the pause between them. After a cut-off answer the connection is closed."""
 
     events: list[str]
     delay_ms: int = 0
@@ -48,14 +48,14 @@ class SocketAnswer(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """A response that the connection still knows, with all that stands before it."""
+    """A response that the connection still has, with everything before it."""
 
     id: str
     items: list[Json]
 
 
 def connect(simulation: Simulation, upgrade: HttpRequest) -> SimConnection | HttpResponse:
-    """A connection, or the answer to an upgrade that is refused."""
+    """A connection, or the response to a rejected upgrade."""
     api = simulation.api_at(upgrade.path)
     if api is None or not api.has_websocket:
         return json_response(404, {"error": {"message": f"{simulation.simulator.name} has no websocket here"}})
@@ -65,7 +65,7 @@ def connect(simulation: Simulation, upgrade: HttpRequest) -> SimConnection | Htt
 
 
 class SimConnection:
-    """What a provider keeps for as long as a connection is open: the latest response of each stream."""
+    """What a provider keeps while a connection is open: the latest response of each stream."""
 
     def __init__(self, simulation: Simulation, api: Api, upgrade: HttpRequest) -> None:
         self._simulation = simulation
@@ -75,7 +75,7 @@ class SimConnection:
         self._latest: dict[str, _Held] = {}
 
     def read(self, text: str) -> CreateFrame | SocketAnswer:
-        """The frame, or what is wrong with it."""
+        """The frame, or its error."""
         try:
             body: Json = msgspec.json.decode(text)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -108,7 +108,7 @@ class SimConnection:
         return CreateFrame(body, stream_id)
 
     def answer(self, frame: CreateFrame) -> SocketAnswer:
-        """What the provider says to it. Frames of one stream must come here one after the other."""
+        """The provider's answer. Frames of one stream must be passed in order."""
         name = frame.body.get("previous_response_id")
         held = self._held(string(name)) if name is not None else _Held("", [])
         if held is None:
@@ -121,13 +121,13 @@ class SimConnection:
             body["input"] = [*held.items, *whole]
         response = self._simulation.respond_to(self._api, self._upgrade._replace(body=compact(body)))
         if response.status >= 400:
-            # A turn that fails makes the provider forget the response that it named.
+            # A failed turn makes the provider forget the response that it named.
             self._latest = {stream_id: known for stream_id, known in self._latest.items() if known.id != held.id}
             return SocketAnswer([_error_event(response.status, response.frames[0], frame.stream_id)])
         return self._answered(frame, response, body["input"])
 
     def _held(self, name: str) -> _Held | None:
-        """A response by its id: the latest of any stream, or one that is stored."""
+        """A response by its id: the latest of any stream, or a stored one."""
         latest = next((known for known in self._latest.values() if known.id == name), None)
         if latest is not None:
             return latest
@@ -135,7 +135,7 @@ class SimConnection:
         return _Held(name, [*stored.before, *stored.items]) if stored and stored.is_stored else None
 
     def _answered(self, frame: CreateFrame, response: HttpResponse, before: list[Json]) -> SocketAnswer:
-        """The events of a response as frames. One that ends well is its stream's latest from now on."""
+        """The events of a response as frames. A successful response becomes its stream's latest."""
         events: list[str] = []
         for part in b"".join(response.frames).split(b"\n\n")[:-1]:
             event: JsonObject = msgspec.json.decode(part.partition(b"\ndata: ")[2])
@@ -152,12 +152,12 @@ class SimConnection:
 
 
 def life_over() -> str:
-    """The last event of a connection that is as old as it may become."""
+    """The last event of a connection that has reached its maximum age."""
     return _error_event(LIFE_OVER.status, LIFE_OVER.body, "")
 
 
 def _error_event(status: int, body: bytes, stream_id: str) -> str:
-    """A refusal of the HTTP side, whatever its envelope, in a frame."""
+    """An error of the HTTP side, in any envelope, as a frame."""
     members = as_object(msgspec.json.decode(body))
     error = members.get("error")
     if not isinstance(error, dict):

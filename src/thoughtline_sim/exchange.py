@@ -1,4 +1,4 @@
-"""One request as a provider's rules see it, and the rows that a simulator is made of."""
+"""One request as a provider's rules see it, and the rows that define a simulator."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from thoughtline_sim.tokens import Mint
 from thoughtline_sim.values import HttpRequest, InputMessage, ModelAnswer, Rejection
 
 PLAIN_MODELS = ("gpt-4", "gpt-3", "chatgpt-4", "gpt-5-chat")
-"""Beginnings of models that don't reason."""
+"""Beginnings of the names of models that don't reason."""
 
 
 class SimExchange(NamedTuple):
-    """A request that could be read, with all that its rules and its answer may depend on."""
+    """A decoded request, with everything that its rules and its answer may depend on."""
 
     body: JsonObject
     history: tuple[InputMessage, ...]
@@ -30,22 +30,24 @@ class SimExchange(NamedTuple):
     mint: Mint
     ledger: Ledger
     notes: dict[str, list[JsonObject]]
-    """What rules found that is no error but stands in the answer, such as dropped blocks."""
+    """Observations of rules that are no errors but appear in the answer, such as dropped blocks."""
     unread: dict[str, str]
-    """Reasoning that came back and that the model does not see, by its place: it is not billed."""
+    """Reasoning that came back but that the model does not see, by its position: it is not billed."""
     thinks: bool = True
 
 
 Rule: TypeAlias = Callable[[SimExchange], Iterator[str | Rejection]]
-"""A part of a contract. It yields what is wrong: a sentence for the provider's usual envelope, or a whole rejection.
-Rules run in order; the first thing that is wrong is the answer."""
+"""A part of a contract. It yields errors: a message for the provider's usual envelope, or a whole rejection.
+
+Rules run in order; the first error is the answer.
+"""
 Reject: TypeAlias = Callable[[str], Rejection]
-"""Puts a sentence into a provider's envelope."""
+"""Puts a message into a provider's envelope."""
 IsThinking: TypeAlias = Callable[[SimExchange], bool]
 
 
 class WireFormat(NamedTuple):
-    """How an API reads and writes."""
+    """How an API decodes and encodes."""
 
     format: FormatName
     problem_of: Callable[[JsonObject], str | None]
@@ -54,7 +56,7 @@ class WireFormat(NamedTuple):
     write: Callable[[SimExchange, ModelAnswer], JsonObject]
     frames: Callable[[SimExchange, JsonObject, int], list[bytes]]
     echo: Callable[[JsonObject], JsonObject]
-    """A request that holds nothing but this answer, as a client sends it back."""
+    """A request with only this answer in it, as a client sends it back."""
     stream_type: Callable[[SimExchange], str] = lambda exchange: "text/event-stream"
 
 
@@ -64,10 +66,10 @@ def unless_no_effort(exchange: SimExchange) -> bool:
 
 
 class Api(NamedTuple):
-    """An API of a provider: which paths it answers, how it reads and writes, and what it refuses."""
+    """An API of a provider: its paths, its wire format, and its rules."""
 
     path: str
-    """A pattern: what the path ends with."""
+    """A pattern for the end of the path."""
     wire: WireFormat
     rules: tuple[Rule, ...]
     model_of: Callable[[JsonObject, str], str] = lambda body, path: string(body.get("model"))
@@ -75,21 +77,21 @@ class Api(NamedTuple):
     counts: Callable[[int], JsonObject] | None = None
     """An API that answers with a number of tokens instead of a turn."""
     reject: Reject | None = None
-    """Where it is not the provider's usual envelope."""
+    """If it is not the provider's usual envelope."""
     is_thinking: IsThinking | None = None
-    """Where it is not decided as in the provider's other APIs."""
+    """If it differs from the provider's other APIs."""
     inside: str = ""
-    """The member of a body that the request itself stands in."""
+    """The member of a body that contains the request itself."""
     has_websocket: bool = False
-    """Whether the same address also takes a WebSocket."""
+    """Whether the same URL also accepts a WebSocket."""
 
 
 Aside: TypeAlias = JsonObject | Callable[[HttpRequest, str], JsonObject | Rejection]
-"""What a simulator answers beside its APIs: always the same, or by the request and the profile."""
+"""What a simulator answers outside of its APIs: a constant, or a function of the request and the profile."""
 
 
 class Simulator(NamedTuple):
-    """A row of the table. The first profile is the one that is used if none is named."""
+    """A row of the table. The first profile is the default."""
 
     name: str
     about: str

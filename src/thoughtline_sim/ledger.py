@@ -1,4 +1,4 @@
-"""What a simulator remembers: the turns it said, the responses it stored, and what came back of them. All bounded."""
+"""A simulator's memory: the turns it sent, the responses it stored, and which of them came back. All bounded."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ MAX_CONVERSATIONS = 1_000
 MAX_RESPONSES = 10_000
 MAX_PREFIXES = 2_000
 MAX_SAME_TURNS = 8
-"""How many answers to one turn of one conversation are told apart: a turn asked again, or asked by many at once."""
+"""How many answers to one turn of one conversation are distinguished: a turn may be requested again, or by many at
+once.
+"""
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 class Bounded(OrderedDict[K, V]):
-    """A dictionary that forgets what was set longest ago."""
+    """A dictionary that drops the oldest entries."""
 
     def __init__(self, limit: int) -> None:
         super().__init__()
@@ -37,14 +39,14 @@ class Bounded(OrderedDict[K, V]):
 
 
 class SentTurn(Struct, frozen=True):
-    """A turn as it went out: what is visible of it, and its reasoning."""
+    """A turn as it was sent: its visible part, and its reasoning."""
 
     visible: str
     thoughts: tuple[str, ...]
 
 
 class StoredResponse(Struct, frozen=True):
-    """A Responses answer: its items, all that stood before it, and whether its ids can be looked up later."""
+    """A Responses answer: its items, everything before it, and whether its ids can be looked up later."""
 
     items: tuple[JsonObject, ...]
     before: tuple[JsonObject, ...]
@@ -52,8 +54,9 @@ class StoredResponse(Struct, frozen=True):
 
 
 class PrefixParts(NamedTuple):
-    """The digests that a prefix of Claude's is made of, to name the place that changed: of the system prompt, of the
-    tools, and of the blocks of each message."""
+    """The digests that make up Claude's prefix, to name the part that changed: of the system prompt, of the tools, and
+    of the blocks of each message.
+    """
 
     system: str
     tools: str
@@ -61,7 +64,7 @@ class PrefixParts(NamedTuple):
 
 
 class Conversation(Struct):
-    """What is known of one conversation of one account."""
+    """The state of one conversation of one account."""
 
     id: str
     opening: str
@@ -90,7 +93,7 @@ class Ledger:
         self.prefixes: Bounded[str, PrefixParts] = Bounded(MAX_PREFIXES)
 
     def conversation(self, account: str, history: tuple[InputMessage, ...]) -> Conversation:
-        """The conversation that begins with these words."""
+        """The conversation that begins with these messages."""
         opening = next((message.text for message in history if message.role == "user"), "")
         name = digest(account, opening)
         known = self.conversations.get(name)
@@ -111,21 +114,21 @@ class Ledger:
 
 
 def remember_turn(conversation: Conversation, turn: int, answer: tuple[InputMessage, ...]) -> None:
-    """Keep what was sent at this turn, to know it when it comes back."""
+    """Keep the content of this turn, to recognize it when it comes back."""
     sent = conversation.sent.setdefault(turn, [])
     sent.append(SentTurn(visible_of(answer), thoughts_of(answer)))
     del sent[:-MAX_SAME_TURNS]
 
 
 def cached_chars(conversation: Conversation, prompt: list[str]) -> int:
-    """How much of a prompt is what the latest one began with; the next is compared with this one."""
+    """How much of a prompt equals the beginning of the latest one; the next is compared with this one."""
     same = takewhile(lambda pair: pair[0] == pair[1], zip(prompt, conversation.prompt, strict=False))
     conversation.prompt = prompt
     return sum(len(part) for part, _ in same)
 
 
 def judge(conversation: Conversation, history: tuple[InputMessage, ...]) -> list[Verdict]:
-    """What became of the reasoning of each turn of the model in this request."""
+    """The verdict on the reasoning of each turn of the model in this request."""
     return [_verdict(conversation.sent.get(turn, []), run) for turn, run in enumerate(runs_of(history))]
 
 
@@ -142,12 +145,12 @@ def _verdict(sent: list[SentTurn], run: tuple[InputMessage, ...]) -> Verdict:
 
 
 def runs_of(history: tuple[InputMessage, ...]) -> list[tuple[InputMessage, ...]]:
-    """The model's turns: assistant messages that stand together are one."""
+    """The model's turns: consecutive assistant messages are one."""
     return [tuple(run) for role, run in groupby(history, lambda message: message.role) if role == "assistant"]
 
 
 def visible_of(messages: tuple[InputMessage, ...]) -> str:
-    """What a user sees of a turn, in one string."""
+    """The visible content of a turn, in one string."""
     calls = [call for message in messages for call in message.calls]
     return digest("".join(message.text for message in messages).strip(), *(f"{c.name} {c.arguments}" for c in calls))
 

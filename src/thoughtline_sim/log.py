@@ -1,4 +1,4 @@
-"""What a simulator says of each request: whether it was refused, why, and what came back of earlier reasoning."""
+"""A simulator's log of requests: whether each was rejected, why, and which earlier reasoning came back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MEMBERS = ("at", "method", "path", "model", "status", "is_streaming", "refusal"
 
 
 class SimLog:
-    """A line for each request, and one more where a stream begins; a last one for all of them."""
+    """A line for each request, and one more when a stream begins; a summary at the end."""
 
     def __init__(self, options: LogOptions, out: TextIO | None = None) -> None:
         self._options = options

@@ -1,4 +1,4 @@
-"""The small agent model: plays its script, or without one calls the first tool offered and then answers."""
+"""The small agent model: plays its script; without one it calls the first tool offered and then answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class OfferedTools(msgspec.Struct, frozen=True):
 
 
 def offered(tools: Iterable[tuple[Json, Json]], forced: Json = None, *, may_call: bool = True) -> OfferedTools:
-    """Tools by name and schema, as a request has them: those without a name are left out."""
+    """Tools by name and schema, from a request: those without a name are left out."""
     named = tuple(Tool(string(name), as_object(schema)) for name, schema in tools if string(name))
     return OfferedTools(named, string(forced) or None, may_call)
 
@@ -49,7 +49,7 @@ def play(
 
 
 def _recalled(piece: Piece, private: str) -> Piece:
-    """What a model knows that was told nothing else: a pattern that can't be read finds nothing."""
+    """The text that the model recalls from its private input; an invalid pattern finds nothing."""
     if not isinstance(piece, Say) or not piece.recalls:
         return piece
     try:
@@ -60,7 +60,7 @@ def _recalled(piece: Piece, private: str) -> Piece:
 
 
 def _private(history: tuple[InputMessage, ...], body: JsonObject) -> str:
-    """What a request tells the model beside the visible conversation."""
+    """What a request tells the model outside of the visible conversation."""
     members = (body.get(name) for name in ("system", "instructions", "systemInstruction", "system_instruction"))
     texts = [text for member in members for text in _strings(member)]
     for message in history:
@@ -69,7 +69,7 @@ def _private(history: tuple[InputMessage, ...], body: JsonObject) -> str:
 
 
 def _strings(value: Json) -> Iterator[str]:
-    """The texts of a system prompt, however it is written."""
+    """The texts of a system prompt in any form."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -90,7 +90,7 @@ def _agent(history: tuple[InputMessage, ...], offer: OfferedTools) -> ScriptedTu
 
 
 def sample(schema: JsonObject, depth: int = 0) -> JsonObject:
-    """Arguments that fit a tool's schema well enough: every required property gets a value of its type."""
+    """Arguments that roughly fit a tool's schema: every required property gets a value of its type."""
     required = schema.get("required")
     properties = as_object(schema.get("properties"))
     names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []

@@ -1,4 +1,4 @@
-"""What the model says: the pieces of a turn, as its script has them."""
+"""What the model says: the pieces of a turn, from its script."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FinishWord = Literal["stop", "tool_calls", "length"]
 
 
 class Think(Struct, frozen=True):
-    """Reasoning. Empty text: a block that is signed and shows nothing."""
+    """Reasoning. Empty text: a signed block without visible text."""
 
     text: str
 
@@ -22,7 +22,7 @@ class Redacted(Struct, frozen=True):
 
 
 class Say(Struct, frozen=True):
-    """Text that the user sees. `recalls` is a pattern: what of it the model finds in what it was told in private."""
+    """Text that the user sees. `recalls` is a pattern: its match in the model's private input is the text."""
 
     text: str
     recalls: str = ""
@@ -36,7 +36,7 @@ class CallTool(Struct, frozen=True):
 
 
 class Hosted(Struct, frozen=True):
-    """A tool that the provider runs itself: call and outcome are in the answer where the wire has them."""
+    """A tool that the provider runs: call and result are in the answer if the format has them."""
 
     name: str
     arguments: str
@@ -47,7 +47,7 @@ Piece: TypeAlias = Thought | Say | CallTool | Hosted
 
 
 class ScriptedTurn(Struct, frozen=True):
-    """One turn of the model, and how its stream is cut."""
+    """One turn of the model, and how its stream is cut off."""
 
     pieces: tuple[Piece, ...]
     finish: FinishWord | None = None

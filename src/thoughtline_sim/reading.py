@@ -1,4 +1,4 @@
-"""What simulators share when they read JSON: a request may say anything, so nothing here trusts its shape."""
+"""Shared code of simulators for decoding JSON: a request may contain anything, so no shape is trusted."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ JsonObject: TypeAlias = dict[str, Any]
 
 
 def canonical(value: Json) -> str:
-    """JSON whose key order says nothing: two equal values have one text."""
+    """JSON independent of key order: two equal values have one text."""
     return msgspec.json.encode(value, order="sorted").decode()
 
 
 def call_arguments(arguments: Json) -> str:
-    """The arguments of a call, given as an object or as JSON text, in one spelling."""
+    """The arguments of a call, from an object or JSON text, in one spelling."""
     if isinstance(arguments, str):
         try:
             return canonical(msgspec.json.decode(arguments or "{}"))
@@ -26,7 +26,7 @@ def call_arguments(arguments: Json) -> str:
 
 
 def standard(token: str) -> str:
-    """A token in the standard alphabet of base64, whichever it came in."""
+    """A token in the standard alphabet of base64, whatever its own."""
     return token.translate(str.maketrans("-_", "+/"))
 
 
@@ -35,7 +35,7 @@ def as_object(value: Json) -> JsonObject:
 
 
 def objects(value: Json) -> list[JsonObject]:
-    """The objects of a list; whatever else stands in it is left out."""
+    """The objects of a list; everything else in it is left out."""
     return [element for element in value if isinstance(element, dict)] if isinstance(value, list) else []
 
 
@@ -44,7 +44,7 @@ def string(value: Json) -> str:
 
 
 def text_of(content: Json) -> str:
-    """The words of a `content`: a string, or the text parts of a list."""
+    """The text of a `content`: a string, or the text parts of a list."""
     if isinstance(content, str):
         return content
     return "".join(string(part.get("text")) for part in objects(content))

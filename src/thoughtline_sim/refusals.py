@@ -1,4 +1,4 @@
-"""The envelopes that errors come in: contracts.md, point (d) of each family. Wording stands with the rules."""
+"""The envelopes of errors: contracts.md, point (d) of each family. Messages are in the rules."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from thoughtline_sim.values import Rejection
 from thoughtline_sim.writing import compact
 
 OCTETS = "application/octet-stream"
-"""DeepSeek sends its errors as this (recorded)."""
+"""The content type of DeepSeek's errors (recorded)."""
 _REQUEST_ID = "req_011CSimulatedRequest0000"
 
 
@@ -37,13 +37,13 @@ def typed_error(message: str) -> Rejection:
 
 
 def mimo_error(sentence: str, is_streaming: bool = False) -> Rejection:
-    """The sentence is in `param`, the code a string; a streaming request gets the same JSON behind `data:`."""
+    """The message is in `param`, the code a string; a streaming request gets the same JSON after `data:`."""
     body = compact({"error": {"code": "400", "message": "Param Incorrect", "param": sentence, "type": ""}})
     return Rejection(400, b"data:" + body if is_streaming else body, sentence)
 
 
 def anthropic_error(message: str, code: str = "") -> Rejection:
-    """A code stands in the details."""
+    """A code goes into the details."""
     error: Json = {"type": "invalid_request_error", "message": message}
     if code:
         error["details"] = {"error_code": code}
@@ -83,7 +83,7 @@ def xai_error(message: str, code: str = "invalid-argument") -> Rejection:
 
 
 def mistral_extra_forbidden(places: list[tuple[list[Json], Json]]) -> Rejection:
-    """One detail for each extra key: where it stands, and what it held."""
+    """One detail for each extra key: its position, and its value."""
     sentence = "Extra inputs are not permitted"
     details = [{"type": "extra_forbidden", "loc": place, "msg": sentence, "input": held} for place, held in places]
     return _rejection(sentence, _mistral_body({"detail": details}), 422)
@@ -115,7 +115,7 @@ def plain_error(message: str) -> Rejection:
 
 
 def server_error(message: str, *, is_llama: bool) -> Rejection:
-    """A template that raises: llama.cpp's 500 and vLLM's."""
+    """A template error: llama.cpp's 500 and vLLM's."""
     if is_llama:
         message = f"Jinja Exception: {message}"
         return _rejection(message, {"error": {"code": 500, "message": message, "type": "server_error"}}, 500)

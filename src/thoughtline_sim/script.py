@@ -1,4 +1,4 @@
-"""The script language: what the model is to say, written into the first user message.
+"""The script language: the model's answers, written into the first user message.
 
     Weather, please.
     script:
@@ -8,8 +8,8 @@
     no-think
     say: It is sunny.
 
-Everything after a line `script:` is the script; `---` divides the model's turns. `docs/simulators.md` lists the words.
-A line that is no word of the language goes on with the text of the `think:` or `say:` before it.
+Everything after a line `script:` is the script; `---` separates the model's turns. `docs/simulators.md` lists the
+words. A line without a word of the language continues the text of the `think:` or `say:` before it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from thoughtline_sim.pieces import CallTool, Hosted, Piece, Redacted, Say, Scrip
 MARK = "script:"
 DIVIDER = "---"
 MAX_LONG = 1_000_000
-"""Characters of one `long`: enough for the longest reasoning any provider gives, and small enough to be written."""
+"""Characters of one `long`: enough for the longest reasoning of any provider, and small enough to send."""
 
 _WORDS = "The answer must follow from what is known, so one more fact is weighed against the others. "
 
 
 class _Draft:
-    """A turn while its lines are read."""
+    """A turn under construction."""
 
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
@@ -55,7 +55,7 @@ class _Draft:
 
 
 class Word(NamedTuple):
-    """A row of the language: a piece of the turn, or without one an option of it."""
+    """A row of the language: a piece of the turn, or an option of it."""
 
     name: str
     example: str
@@ -130,13 +130,13 @@ def _read_line(draft: _Draft, line: str) -> None:
             else:
                 draft.pieces.append(word.piece(rest))
             return
-    # A line of no kind belongs to the text above it.
+    # A line without a word belongs to the text above it.
     if draft.pieces and isinstance(draft.pieces[-1], (Think, Say, Redacted)):
         last = draft.pieces[-1]
         draft.pieces[-1] = msgspec.structs.replace(last, text=f"{last.text}\n{line}")
 
 
 def number_in(text: str) -> int:
-    """A number that somebody wrote; 0 for anything else."""
+    """The number in a text; 0 for anything else."""
     digits = text.strip()
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 10 else 0

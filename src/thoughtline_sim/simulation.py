@@ -1,4 +1,4 @@
-"""A simulator at work: requests in, responses out. No sockets, no clock: time and randomness come in as arguments."""
+"""A running simulator: requests in, responses out. No sockets, no clock: time and randomness are arguments."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ MAX_LOG = 200
 CHUNK_CHARS = 24
 MAX_DELAY_MS = 60_000
 MIN_CACHED = 1_024
-"""Tokens: a shorter beginning is not cached (OpenAI)."""
+"""Tokens: a shorter prefix is not cached (OpenAI)."""
 _SHOWN_CHARS = 4_000
 _NOTHING = ScriptedTurn(())
-"""What a warm-up says."""
+"""The answer to a warm-up."""
 _COUNTED = ("opening", "requests", "refusals", "verdicts", "latest")
 
 
 class HttpResponse(NamedTuple):
-    """What goes out: one frame, or those of a stream with the pause between them. A cut one never ends properly."""
+    """A response: one frame, or those of a stream with the pause between them. A stream that is cut off never ends
+    properly.
+    """
 
     status: int
     content_type: str
@@ -57,11 +59,11 @@ class Simulation:
         self._entry: JsonObject | None = None
         self._random = random.Random(seed)
         self._now = now
-        # The key of a simulator is its name: tokens outlive a restart, and no other simulator opens them.
+        # A simulator's key is its name: tokens survive a restart, and other simulators can't open them.
         self.mint = Mint(sha256(b"thoughtline sim " + simulator.name.encode()).digest(), self._random.randbytes)
 
     def respond(self, request: HttpRequest) -> HttpResponse:
-        """The provider's answer to any request at all."""
+        """The provider's answer to any request."""
         api = self.api_at(request.path)
         if request.method == "GET" and request.path.rstrip("/").endswith("/models"):
             return json_response(200, self._models())
@@ -85,17 +87,17 @@ class Simulation:
         return self._answer(api, exchange)
 
     def refuse(self, request: HttpRequest, rejection: Rejection) -> HttpResponse:
-        """A refusal of what is no request of the API, with its line in the log."""
+        """An error for something that is no request of the API, with its log line."""
         self._note(request, rejection)
         return _refused(rejection)
 
     def take_entry(self) -> JsonObject | None:
-        """The line of the log that the latest request made, if it made one and nobody has taken it."""
+        """The log line of the latest request, if there is one that was not returned before."""
         entry, self._entry = self._entry, None
         return entry
 
     def stats(self) -> JsonObject:
-        """What became of the reasoning of every conversation."""
+        """The verdicts on the reasoning of every conversation."""
         rows = [
             {"conversation": one.id, **{name: getattr(one, name) for name in _COUNTED}}
             for one in self.ledger.conversations.values()
@@ -111,7 +113,7 @@ class Simulation:
         return api.reject or self.simulator.reject
 
     def _read(self, api: Api, request: HttpRequest) -> SimExchange | str:
-        """The request, or what is wrong with it."""
+        """The request, or its error."""
         try:
             body: Json = msgspec.json.decode(request.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -176,7 +178,7 @@ class Simulation:
         pieces = tuple(piece for piece in turn.pieces if exchange.thinks or piece not in thoughts)
         has_calls = any(isinstance(piece, CallTool) for piece in pieces)
         thought = sum(len(piece.text) for piece in thoughts) if exchange.thinks else 0
-        again = sum(map(len, exchange.unread.values())) // 4 if thought else 0  # what was lost is thought again
+        again = sum(map(len, exchange.unread.values())) // 4 if thought else 0  # lost reasoning is thought again
         size = sum(len(piece.arguments if isinstance(piece, (CallTool, Hosted)) else piece.text) for piece in pieces)
         return ModelAnswer(
             id=f"{self._random.getrandbits(128):032x}",
@@ -191,7 +193,7 @@ class Simulation:
         )
 
     def _note(self, request: HttpRequest, rejection: Rejection | None, **more: Json) -> None:
-        """A line of the log: the conversation as the provider saw it, and what was wrong with it."""
+        """A log line: the conversation as the provider saw it, and the error."""
         unread = {"model": "", "conversation": "", "is_streaming": False, "verdicts": [], "messages": [], "unread": []}
         self._entry = {
             "at": self._now(),
@@ -220,7 +222,9 @@ def _input_tokens(exchange: SimExchange) -> int:
 
 
 def account_of(request: HttpRequest) -> str:
-    """Whoever holds the key: any key will do. Amazon signs every request anew, so there it is the key's id."""
+    """The holder of the key: any key is accepted. Amazon's signatures differ for each request, so the key's id counts
+    there.
+    """
     headers = request.headers
     key = headers.get("x-api-key") or headers.get("api-key") or headers.get("x-goog-api-key")
     key = key or request.query.get("key") or headers.get("authorization", "")
@@ -264,7 +268,7 @@ def _refused(refusal: Rejection) -> HttpResponse:
 
 
 def _shown(history: tuple[InputMessage, ...], verdicts: list[Verdict]) -> list[JsonObject]:
-    """The messages for people: long texts cut, each turn of the model with its verdict."""
+    """The messages for display: long texts shortened, each turn of the model with its verdict."""
     verdict_of = {
         message.index: verdict for run, verdict in zip(runs_of(history), verdicts, strict=True) for message in run
     }
@@ -289,7 +293,7 @@ _CHOICE = re.compile(r"\(\?:([^()]*)\)")
 
 
 def _readable(pattern: str) -> list[str]:
-    """A pattern of paths as a person writes them: `/models/NAME:generateContent`."""
+    """A pattern of paths in readable form: `/models/NAME:generateContent`."""
     named = _OPTIONAL_END.sub(r"(?:|\1)", _NAME.sub("NAME", pattern))
     plain = _OPTIONAL.sub(r"\1", named).replace("\\", "").strip("^$")
     found = _CHOICE.search(plain)

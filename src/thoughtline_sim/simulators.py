@@ -58,7 +58,7 @@ _SIDE_CALLS: tuple[tuple[str, JsonObject], ...] = (
             "allowedTiers": [],
         },
     ),
-    # Who has no quota for a model of Gemini 3 is thought to have no access to them.
+    # A client without quota for a Gemini 3 model is assumed to have no access to it.
     (
         r"/v1internal:retrieveUserQuota$",
         {"buckets": [{"modelId": name, "remainingFraction": 1} for name in _CODE_ASSIST_MODELS]},
@@ -66,7 +66,7 @@ _SIDE_CALLS: tuple[tuple[str, JsonObject], ...] = (
     (r"/v1internal:fetchAvailableModels$", {"models": {name: {} for name in _CODE_ASSIST_MODELS}}),
     (r"/v1internal:\w+$", {}),
 )
-"""What Gemini CLI and Antigravity ask beside the model: with a tier and a project nobody is taken through a setup."""
+"""Other requests of Gemini CLI and Antigravity: with a tier and a project they skip their setup."""
 
 _CONVERSE_API = Api(
     r"/model/[^/]+/converse(?:-stream)?$",
@@ -119,13 +119,13 @@ _KIMI_RULES = (kimi.thinking_can_be_off, kimi.sampling_fixed, kimi.forced_tool)
 
 
 def _published(publisher: str, api: Api) -> Api:
-    """An API under Vertex's addresses: with a project and a location, or in express mode with neither."""
+    """An API under Vertex's URLs: with a project and a location, or with neither in express mode."""
     place = r"^/v1(?:beta1)?(?:/projects/[^/]+/locations/[a-z0-9-]+)?/publishers/"
     return api._replace(path=place + publisher + api.path)
 
 
 def _raw_predict() -> tuple[Api, Api]:
-    """Claude on Vertex: the address says the model, the body that it streams and whose version it is of."""
+    """Claude on Vertex: the URL has the model, the body the version and whether to stream."""
     wire = messages_wire(anthropic.STYLE._replace(reply_id=lambda digits: f"msg_vrtx_01{digits[:22]}"))
     api = Api(
         r"/models/[^/:]+:(?:r|streamR)awPredict$",

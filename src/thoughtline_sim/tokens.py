@@ -1,9 +1,9 @@
-"""Signatures and sealed reasoning: real authentication over what a provider binds a token to.
+"""Signatures and sealed reasoning: real authentication of everything a provider binds a token to.
 
-A token is `head | nonce | ciphertext | tag`. The ciphertext is the token's claims (what it says about itself) under a
-keystream of HMAC-SHA256; the tag is an HMAC over the bound strings, the nonce and the ciphertext. What is bound must be
-given again to open it: another account, another model or one changed bit, and it does not open. Why not a library for
-AEAD: docs/decisions/0011-simulator-tokens.md.
+A token is `head | nonce | ciphertext | tag`. The ciphertext is the token's claims under a keystream of HMAC-SHA256; the
+tag is an HMAC over the bound strings, the nonce and the ciphertext. To open it, the bound strings must be the same:
+with another account, another model or one changed bit it does not open. Why not a library for AEAD:
+docs/decisions/0011-simulator-tokens.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_TOKEN_CHARS = 4_000_000
 
 
 class Spelling(NamedTuple):
-    """How a family writes its tokens: the bytes in front, the alphabet, the padding."""
+    """How a family writes its tokens: the prefix, the alphabet, the padding."""
 
     head: bytes
     alphabet: Literal["standard", "url"] = "standard"
@@ -41,21 +41,21 @@ XAI = Spelling(b"", "standard", False)
 
 
 class Mint:
-    """Makes tokens and opens them again. `random_bytes` gives nonces; the secret says whose tokens they are."""
+    """Creates and opens tokens. `random_bytes` provides nonces; the secret identifies the issuer."""
 
     def __init__(self, secret: bytes, random_bytes: Callable[[int], bytes]) -> None:
         self._secret = secret
         self._random_bytes = random_bytes
 
     def seal(self, claims: JsonObject, bound: tuple[str, ...], spelling: Spelling) -> str:
-        """A token with these claims, good only where the same things are bound."""
+        """A token with these claims, valid only with the same bound strings."""
         nonce = self._random_bytes(_NONCE_BYTES)
         plain = msgspec.json.encode(claims)
         sealed = _xor(plain, self._keystream(bound, nonce, len(plain)))
         return _spell(spelling.head + nonce + sealed + self._tag(bound, nonce + sealed), spelling)
 
     def open(self, token: str, bound: tuple[str, ...], spelling: Spelling) -> JsonObject | None:
-        """The claims of a token that was sealed here with the same things bound; `None` for any other."""
+        """The claims of a token that was sealed here with the same bound strings; `None` for any other."""
         data = _unspell(token, spelling)
         if data is None or len(data) < _NONCE_BYTES + _TAG_BYTES:
             return None
@@ -90,7 +90,7 @@ def _spell(data: bytes, spelling: Spelling) -> str:
 
 
 def _unspell(token: str, spelling: Spelling) -> bytes | None:
-    """Both alphabets are read, as Gemini does; a token must otherwise be spelled as it was given."""
+    """Both alphabets are accepted, as by Gemini; otherwise a token must have its original spelling."""
     if len(token) > MAX_TOKEN_CHARS:
         return None
     try:
@@ -98,7 +98,7 @@ def _unspell(token: str, spelling: Spelling) -> bytes | None:
         data = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError):
         return None
-    # The last character of base64 has bits that decode to nothing: changing them is a change all the same.
+    # The last character of base64 has bits that decode to nothing: a change of them counts too.
     if base64.b64encode(data).decode().rstrip("=") != text.rstrip("=") or not data.startswith(spelling.head):
         return None
     return data[len(spelling.head) :]

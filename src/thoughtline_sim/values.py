@@ -1,7 +1,7 @@
-"""The nouns of a simulator.
+"""The values of a simulator.
 
-A request is read as a list of `InputMessage`, whichever wire it came by. The model takes a `ScriptedTurn` of pieces;
-the wire writes them as a `ModelAnswer`. A request that breaks the provider's contract gets a `Rejection` instead.
+A request of any format is decoded to a list of `InputMessage`. The model returns a `ScriptedTurn` of pieces; the format
+encodes them as a `ModelAnswer`. A request that breaks the provider's contract gets a `Rejection` instead.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ from thoughtline_sim.reading import JsonObject
 
 Role = Literal["system", "user", "assistant", "tool"]
 Verdict = Literal["whole", "altered", "missing", "invented", "unknown", "none"]
-"""What became of a turn's reasoning: `invented` came where there was none, `unknown` is of a turn not said here."""
+"""The verdict on a turn's reasoning: `invented`: it came where there was none, `unknown`: the turn
+was not sent here.
+"""
 
 
 class HttpRequest(NamedTuple):
-    """An HTTP request that was read whole, or one frame of a WebSocket behind the head of its upgrade. Header names are
-    in lower case; `raw_path` has its escapes."""
+    """An HTTP request, or one frame of a WebSocket with the headers of its upgrade. Header names are in lower case;
+    `raw_path` has its escapes.
+    """
 
     method: str
     path: str
@@ -32,12 +35,12 @@ class HttpRequest(NamedTuple):
 
     @property
     def is_websocket(self) -> bool:
-        """Nothing else that is judged begins with a GET."""
+        """No other request that the rules check is a GET."""
         return self.method == "GET"
 
 
 class InputCall(Struct, frozen=True):
-    """A call as it came back: arguments in one spelling, so that only their meaning counts."""
+    """A call that came back: arguments in one spelling, so that only their meaning counts."""
 
     name: str
     arguments: str
@@ -46,7 +49,7 @@ class InputCall(Struct, frozen=True):
 
 
 class InputMessage(Struct, frozen=True):
-    """One message of a request, as its provider reads it. `thoughts` are the reasoning it carries, token and text."""
+    """One message of a request, as its provider reads it. `thoughts` are the reasoning in it, token and text."""
 
     role: Role
     index: int
@@ -58,7 +61,7 @@ class InputMessage(Struct, frozen=True):
 
     @property
     def is_person(self) -> bool:
-        """Whether somebody speaks here, and not a tool through them."""
+        """Whether a person speaks here, not a tool."""
         return self.role == "user" and not self.results
 
 
@@ -81,7 +84,7 @@ class TokenCounts(Struct, frozen=True):
 
 
 class ModelAnswer(Struct, frozen=True):
-    """What is to be written: the pieces, and the ids and numbers around them."""
+    """The answer to encode: the pieces, and the ids and numbers around them."""
 
     id: str
     model: str
@@ -101,7 +104,7 @@ class ModelAnswer(Struct, frozen=True):
 
     @property
     def thinking(self) -> str:
-        """All reasoning as one text, for the wires that have one field for it."""
+        """All reasoning as one text, for formats with a single field for it."""
         return "\n\n".join(thought.text for thought in self.thoughts)
 
     @property
@@ -110,7 +113,7 @@ class ModelAnswer(Struct, frozen=True):
 
 
 class Rejection(Struct, frozen=True):
-    """An error as the provider sends it. `message` is its sentence, for the log and the page."""
+    """An error as the provider sends it. `message` is its text, for the log and the page."""
 
     status: int
     body: bytes
@@ -120,5 +123,5 @@ class Rejection(Struct, frozen=True):
 
 
 def last_person(history: tuple[InputMessage, ...]) -> int:
-    """Where the last user message that is not a tool result stands in the list; -1 if nobody spoke."""
+    """The index of the last user message that is not a tool result; -1 if there is none."""
     return max((place for place, message in enumerate(history) if message.is_person), default=-1)

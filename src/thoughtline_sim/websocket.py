@@ -1,4 +1,4 @@
-"""The door for WebSockets: one connection over ASGI. Streams run side by side, frames of one in their order."""
+"""WebSockets: one connection over ASGI. Streams run concurrently, frames of one stream in order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from thoughtline_sim.simulation import HttpResponse, Simulation, setting
 from thoughtline_sim.values import HttpRequest
 
 MOST_AT_ONCE = 16
-"""Responses under way on one connection; what is more waits."""
+"""Concurrent responses on one connection; further ones wait."""
 
 LIFE_MS = 3_600_000
 
@@ -25,7 +25,7 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 async def serve_websocket(
     simulation: Simulation, upgrade: HttpRequest, receive: Receive, *, send: Send, log: SimLog | None
 ) -> None:
-    """Answer an upgrade, and everything that comes after it."""
+    """Answer an upgrade and everything that follows."""
     await receive()
     connection = connect(simulation, upgrade)
     if isinstance(connection, HttpResponse):
@@ -44,7 +44,7 @@ async def _refuse_upgrade(response: HttpResponse, send: Send) -> None:
 
 
 class _OpenConnection:
-    """A connection that was accepted, until one side ends it or its life is over."""
+    """An accepted connection, until one side closes it or it reaches its maximum age."""
 
     def __init__(
         self, simulation: Simulation, connection: SimConnection, receive: Receive, *, send: Send, log: SimLog | None
@@ -73,7 +73,7 @@ class _OpenConnection:
                 task.cancel()
 
     async def _read(self) -> None:
-        """Whatever comes is read at once, so that pings are answered while a response is told."""
+        """Messages are read at once, so that pings are answered while a response is sent."""
         while (message := await self._receive())["type"] == "websocket.receive":
             text = message.get("text")
             if text is None:
@@ -105,5 +105,5 @@ class _OpenConnection:
     async def _say(self, event: str) -> None:
         try:
             await self._send({"type": "websocket.send", "text": event})
-        except OSError:  # the client has left
+        except OSError:  # the client disconnected
             self._is_over.set()

@@ -1,4 +1,4 @@
-"""What simulators share when they write JSON, ids and streams."""
+"""Shared code of simulators for writing JSON, ids and streams."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def compact(value: Json) -> bytes:
 
 
 def digest(*parts: str) -> str:
-    """A short name for these strings; where one ends and the next begins matters."""
+    """A short name for these strings; their boundaries matter."""
     framed = b"".join(len(part.encode()).to_bytes(8, "big") + part.encode() for part in parts)
     return sha256(framed).hexdigest()[:24]
 

@@ -34,7 +34,7 @@ def _claude_code_settings(place: Place, task: Task) -> dict[str, str]:
 
 
 def _claude_code_calls(work: Path) -> Calls:
-    """No tool stands twice at one place of a turn: Kimi's call ids repeat, and Claude Code drops a repeated one."""
+    """No tool is called twice at one place of a turn: Kimi's call ids repeat, and Claude Code drops a repeated one."""
     return Calls(
         'Bash {"command": "printf kept > note.txt"}',
         f'Read {{"file_path": "{work}/note.txt"}}',

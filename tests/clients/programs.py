@@ -105,7 +105,7 @@ class Trap:
         threading.Thread(target=self._catch, daemon=True).start()
 
     def strangers(self, program: Program) -> list[str]:
-        """Who was asked beside the hosts that the program is known to ask."""
+        """Hosts that were contacted besides those that the program is known to contact."""
         return [line for line in self.asked if not any(host in line for host in program.elsewhere)]
 
     def _catch(self) -> None:

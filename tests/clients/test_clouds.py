@@ -102,7 +102,7 @@ SDKS: tuple[tuple[str, Cloud, Callable[[Setup], App]], ...] = (
 @pytest.mark.parametrize("way", ["whole", "streamed"])
 @pytest.mark.parametrize(("cloud", "app"), [row[1:] for row in SDKS], ids=[row[0] for row in SDKS])
 def test_an_sdk_that_strips_gets_its_reasoning_back(cloud: Cloud, app: Callable[[Setup], App], way: Way) -> None:
-    """Signed by the SDK with keys of its own where that is Amazon's, and signed anew by the gateway."""
+    """Signed by the SDK with its own keys for Amazon, and signed again by the gateway."""
     upstream = start(cloud.simulator, cloud.profile)
     with _gateway(cloud, upstream) as gateway:
         setup = Setup(f"{gateway.url}/{cloud.simulator}", cloud.model, "strips", way, THINKS)

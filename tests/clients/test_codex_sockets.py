@@ -52,7 +52,7 @@ ROWS = (
 
 
 class Opened:
-    """The WebSockets of a gateway: how many there were, and what each was told."""
+    """The WebSockets of a gateway: how many there were, and what was sent on each."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sockets: list[WebSocket] = []
@@ -113,7 +113,7 @@ def test_ten_turns_and_a_resume(row: Row, place: Place, monkeypatch: pytest.Monk
     assert len({line["session"] for line in lines}) == 1
     is_socket = row.program is not CODEX
     assert len(opened.sockets) == (2 if is_socket else 0)
-    # A prewarm at each start of the program asks nobody.
+    # A prewarm at each start of the program sends no upstream request.
     assert opened.frames.count("response.completed") == (len(lines) + 2 if is_socket else 0)
     assert place.trap.strangers(row.program) == []
 

@@ -1,4 +1,4 @@
-"""Claude Code, the real program, with context management on: Anthropic is told what to clear, others are not."""
+"""Claude Code, the real program, with context management on: Anthropic gets the edits, others don't."""
 
 from __future__ import annotations
 

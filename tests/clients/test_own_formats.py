@@ -109,7 +109,7 @@ def test_a_task_with_tools(row: Row, place: Place) -> None:
 
 
 def test_a_session_of_opencode_goes_on_with_another_provider(place: Place) -> None:
-    """The one that `run` names, whoever the session was begun with."""
+    """The one that `run` names, whichever model the session began with."""
     names = ("deepseek", "kimi", "deepseek")
     sims = {name: start(name, None, "|---|".join([f"think: Hm.|say: This is {name}."] * 3)) for name in set(names)}
     with running({name: sim.url for name, sim in sims.items()}) as gateway:

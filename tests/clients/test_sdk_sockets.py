@@ -36,7 +36,9 @@ ROWS = [
 @pytest.mark.parametrize("store", [True, False], ids=["kept", "not kept"])
 @pytest.mark.parametrize(("simulator", "model", "profile"), ROWS, ids=[row[0] for row in ROWS])
 def test_a_conversation_by_ids(simulator: str, model: str, profile: str | None, store: bool) -> None:
-    """Each frame names the response before it and brings what is new; the provider sees all, reasoning included."""
+    """Each frame names the response before it and has only new items; the provider sees all of them, reasoning
+    included.
+    """
     upstream = start(simulator, profile)
     with running({simulator: upstream.url}) as gateway:
         sdk = openai.OpenAI(base_url=f"{gateway.url}/{simulator}/v1", api_key="a-key", max_retries=0)

@@ -24,7 +24,7 @@ EXTRA: dict[str, dict[str, Any]] = {
 
 
 class Row(NamedTuple):
-    """A simulator, the provider it stands for, and a model of it."""
+    """A simulator, its provider, and a model of it."""
 
     simulator: str
     model: str
@@ -87,7 +87,7 @@ CASES = [
     (row, app)
     for row in ROWS
     for app in APPS
-    # Mistral's own answers hold a list where OpenAI's SDK expects text, whoever asks.
+    # Mistral's own answers hold a list where OpenAI's SDK expects text.
     if (row.simulator, app) != ("mistral", "openai-chat")
 ]
 
@@ -110,5 +110,5 @@ def test_an_application_that_strips_completes_its_task(row: Row, app: str, way: 
 
 
 def _may_miss(row: Row) -> bool:
-    """Where nobody demands reasoning back, or a field would be refused."""
+    """If no reasoning is required back, or a field would be rejected."""
     return row.simulator in ("gemini-2.5", "mistral", "groq", "cerebras", "openai", "azure", "xai", "copilot", "gemini")

@@ -1,4 +1,4 @@
-"""A gateway asked as an administrator: what is sent to it, and what is said where the answer is no."""
+"""The admin API's client: what it sends, and its errors."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def test_events_as_they_come() -> None:
     assert error.value.code == "no_gateway"
 
 
-async def test_nobody_there() -> None:
+async def test_an_unreachable_server() -> None:
     """Which address that is, and what to do."""
     url = f"http://127.0.0.1:{closed_port()}"
     with pytest.raises(Declined) as error:

@@ -115,7 +115,7 @@ def test_a_session_of_codex(audited: Audited) -> None:
     assert (status, [finding["line"] for finding in findings]) == (1, [4])
 
 
-def test_a_prompt_later_the_line_is_told_once(audited: Audited) -> None:
+def test_a_prompt_later_the_line_is_reported_once(audited: Audited) -> None:
     """Each prompt's last request is audited; what both have in them is one finding."""
     text = codex(item("user", "hi"), CALLED, RESULT, item("assistant", "a"), item("user", "more"))
     _, findings = audited.run(text, "--provider", "deepseek")
@@ -166,7 +166,7 @@ def call(id: str, name: str) -> Json:
 
 
 def test_a_session_of_claude_code(audited: Audited) -> None:
-    """Blocks of one turn stand in lines of their own."""
+    """Blocks of one turn are on separate lines."""
     text = claude(
         ("1", None, user("hi")),
         ("2", "1", thinking("m1")),
@@ -246,7 +246,7 @@ def test_without_bodies_it_says_how_to_keep_them(capsys: pytest.CaptureFixture[s
 
 
 def test_what_a_gateway_can_not_give(capsys: pytest.CaptureFixture[str]) -> None:
-    """A request that nobody knows, one that is too long, a wrong token."""
+    """An unknown request, one that is too long, a wrong token."""
     with managed(KEEPS) as gateway:
         long = sent(gateway, "x" * 600_000)
         for name, token, words in [
@@ -260,5 +260,5 @@ def test_what_a_gateway_can_not_give(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_no_gateway(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nobody is there."""
+    """No server answers."""
     assert "No gateway answers" in by_id(ID, "http://127.0.0.1:1", capsys)[1]

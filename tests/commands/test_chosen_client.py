@@ -39,7 +39,7 @@ def chosen(client: str, *words: str) -> ChosenClient:
         ("codex", ["--model", "depseek/v4"], "no provider depseek;", "did you mean deepseek?"),
     ],
 )
-def test_names_that_nobody_knows(client: str, words: list[str], message: str, remedy: str) -> None:
+def test_unknown_names(client: str, words: list[str], message: str, remedy: str) -> None:
     """Each with what may have been meant."""
     with pytest.raises(Declined) as error:
         chosen(client, *words)
@@ -47,7 +47,7 @@ def test_names_that_nobody_knows(client: str, words: list[str], message: str, re
 
 
 def test_another_gateway_may_know_other_providers(capsys: pytest.CaptureFixture[str]) -> None:
-    """A name that looks like a mistake is told, and taken."""
+    """A name that looks like a mistake is reported, and accepted."""
     found = chosen("codex", "--url", "http://there:1/v1/", "--provider", "depseek")
     assert found.gateway == "http://there:1"
     assert "depseek is not built in; did you mean deepseek?" in capsys.readouterr().err

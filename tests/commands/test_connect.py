@@ -97,7 +97,7 @@ def test_any_file_comes_back(
 
 
 def test_a_file_that_was_changed_since_stays(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing of the user's own is lost; written again, what stands there is what comes back."""
+    """None of the user's settings are lost; a second write gives the same content."""
     main(["connect", "codex", "--write"])
     file = home / ".codex" / "config.toml"
     mine = file.read_text() + "\n[mine]\n"

@@ -18,7 +18,7 @@ async def test_directly_the_session_breaks_and_through_the_gateway_it_goes_on() 
 
 
 async def test_both_are_shown_side_by_side() -> None:
-    """A person sees the provider's own sentence beside the session that goes on."""
+    """The user sees the provider's own error next to the session that continues."""
     output = io.StringIO()
     demo.show(Console(file=output, width=200), *await demo.both())
     assert "must be passed back" in output.getvalue()

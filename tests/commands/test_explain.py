@@ -15,7 +15,7 @@ from tests.gateway.test_admin_requests import NOVEL, acme, unseen
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.cli import main
 from thoughtline.commands.explain import DONE, NOT_FOUND, demand_of
-from thoughtline.commands.telling import FAILED
+from thoughtline.commands.output import FAILED
 from thoughtline.gateway.admin.request_answers import ContractUsed
 from thoughtline.providers import CONTRACTS
 from thoughtline.settings import Settings
@@ -46,7 +46,7 @@ def test_a_refusal_is_understood(gateway: Managed, capsys: pytest.CaptureFixture
 
 
 def test_the_last_one_and_one_by_its_id(gateway: Managed, capsys: pytest.CaptureFixture[str]) -> None:
-    """Turns are told one by one, many alike in one line."""
+    """Turns are shown one by one, many equal ones on one line."""
     answers = gateway.ask("list the files", turns=6)
     assert explain(gateway) == DONE
     output = capsys.readouterr().out
@@ -62,7 +62,7 @@ def test_the_last_one_and_one_by_its_id(gateway: Managed, capsys: pytest.Capture
     assert not [one for one in answers if one["reasoning_content"] in output]
 
 
-def test_what_to_do_about_a_turn_that_nobody_has(gateway: Managed, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_to_do_about_a_missing_turn(gateway: Managed, capsys: pytest.CaptureFixture[str]) -> None:
     user = {"role": "user", "content": "hi"}
     gateway.send([user, *followed({"role": "assistant", "content": "never said"})])
     assert explain(gateway) == DONE
@@ -70,7 +70,7 @@ def test_what_to_do_about_a_turn_that_nobody_has(gateway: Managed, capsys: pytes
 
 
 def test_nothing_to_explain(gateway: Managed, capsys: pytest.CaptureFixture[str]) -> None:
-    """No request, none that failed, one that nobody knows, a wrong token, no gateway: each says what it is."""
+    """No request, none that failed, an unknown one, a wrong token, no gateway: each message says which."""
     assert explain(gateway) == NOT_FOUND
     gateway.ask("list the files")
     assert explain(gateway, "last-failed") == NOT_FOUND
@@ -126,7 +126,7 @@ def test_every_contract_has_words() -> None:
 
 
 def test_an_attempt_without_a_response_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    """In words; the code stands beside them."""
+    """In words; the code is next to them."""
     deepseek = replace(PROVIDERS["deepseek"], base_url=f"http://127.0.0.1:{closed_port()}", bases={})
     with managed(Settings(providers={**PROVIDERS, "deepseek": deepseek}), simulators={}) as gateway:
         body = {"model": "deepseek-v4-pro", "messages": [{"role": "user", "content": "Hi"}]}

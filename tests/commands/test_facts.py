@@ -53,7 +53,7 @@ def test_list(tmp_path: Path) -> None:
 
 
 def test_show_a_model(tmp_path: Path) -> None:
-    """What is believed and why, in each format of its maker, or of the provider that is named."""
+    """The facts and their sources, in each format of its maker, or of the named provider."""
     shown = facts(tmp_path, "show", "gpt-6-astra")
     assert "gpt-6-astra at openai, openai_responses" in shown.stdout
     assert "goes up as                   openai_responses if it has tools" in shown.stdout
@@ -81,7 +81,7 @@ def test_update_and_undo(tmp_path: Path) -> None:
     overlay.write_text(KIMI_9)
     asked = facts(tmp_path, "update", str(overlay))
     assert 'contracts.kimi-9.scope: → "all_with_tools"' in asked.stdout
-    assert asked.returncode == 1  # nobody said yes
+    assert asked.returncode == 1  # not confirmed
     assert "every turn with calls" in facts(tmp_path, "show", "kimi-k9", "--format", "openai_chat").stdout
     assert "kill -HUP" in facts(tmp_path, "update", str(overlay), "--yes").stdout
     assert "every turn, if the" in facts(tmp_path, "show", "kimi-k9", "--format", "openai_chat").stdout

@@ -95,7 +95,7 @@ async def test_requests_are_those_of_a_client_that_drops_reasoning() -> None:
 
 
 async def test_only_who_begins_is_asked_to_think() -> None:
-    """What the second one does is what is measured."""
+    """The second target's answer is measured."""
     app = Gateway()
     async with listening(app) as url:
         conversations = decode_conversations(json.dumps(LINE).encode())
@@ -103,7 +103,7 @@ async def test_only_who_begins_is_asked_to_think() -> None:
     assert [body.get("reasoning_effort") for _, body in app.requests] == ["high", None] * 3
 
 
-async def test_a_request_that_fails_is_counted_and_told() -> None:
+async def test_a_failed_request_is_counted_and_reported() -> None:
     """It passes no check, and the others go on."""
     report = await _evaluated(Gateway(503))
     assert [(one.passed, one.failed_requests) for one in report.summaries] == [(0, 1)] * 3
@@ -112,7 +112,7 @@ async def test_a_request_that_fails_is_counted_and_told() -> None:
 
 
 async def test_the_shipped_conversations_are_played_by_simulators() -> None:
-    """In this process, through a gateway: every request is answered, and whoever is told nothing knows nothing."""
+    """In this process, through a gateway: every request is answered, and a model without quotes knows nothing."""
     conversations = decode_conversations(shipped())
     async with simulated("deepseek/deepseek-v4-pro", "openai/gpt-4.1") as place:
         report = await evaluate(place, "deepseek/deepseek-v4-pro", "openai/gpt-4.1", conversations, "run")
@@ -153,7 +153,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("data", BROKEN.values(), ids=list(BROKEN))
-def test_a_file_that_is_none_is_told(data: bytes) -> None:
+def test_an_invalid_file_is_reported(data: bytes) -> None:
     """With the line."""
     with pytest.raises(Unreadable):
         decode_conversations(data)
@@ -174,7 +174,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_a_gateway_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every request fails and is told; the exit status says so."""
+    """Every request fails and is reported; the exit status is 1."""
     report = asyncio.run(
         evaluate(EvalPlace("http://127.0.0.1:9"), "a/x", "b/y", decode_conversations(json.dumps(LINE).encode()), "run")
     )

@@ -25,7 +25,7 @@ def test_it_sets_nothing(tmp_path: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_what_stands_there_can_be_used(tmp_path: Path) -> None:
+def test_the_written_file_can_be_used(tmp_path: Path) -> None:
     """Without the comment sign a line is a setting."""
     file = tmp_path / "thoughtline.toml"
     main(["init", str(file)])

@@ -95,7 +95,7 @@ WARNINGS = [
 
 @pytest.mark.parametrize(("settings", "action", "warning"), WARNINGS)
 def test_what_the_settings_make_of_it(tmp_path: Path, settings: str, action: str, warning: str) -> None:
-    """An open door that the settings keep shut, or that nobody is served through, and a key that nobody needs."""
+    """A gateway that stays closed by settings, one that would serve no caller, and a key that is not needed."""
     file = tmp_path / "settings.toml"
     file.write_text(settings)
     more = ("ann",) if action == "add" else ()
@@ -121,7 +121,7 @@ def test_what_can_t_be_done(tmp_path: Path) -> None:
     [("add",), ("add", " "), ("add", "a\nb"), ("add", "a", "--streams", "0"), ("add", "a", "--expires", "soon"), ()],
 )
 def test_what_can_t_be_meant(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    """A name that can't be printed, a limit of nothing, a time that is none: told before anything is opened."""
+    """An unprintable name, a limit of zero, an invalid time: reported before the store is opened."""
     result = keys(tmp_path, *arguments)
     assert result.returncode == 2
     assert "usage" in result.stderr

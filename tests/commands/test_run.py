@@ -129,7 +129,7 @@ def test_what_is_said_where_it_can_t_start(words: list[str], message: str, tmp_p
     assert remarks.startswith(f"thoughtline run: {message}")
 
 
-def test_a_missing_key_is_told(tmp_path: Path, gateway: str) -> None:
+def test_a_missing_key_is_reported(tmp_path: Path, gateway: str) -> None:
     """It may be right all the same: a simulator takes any."""
     installed(tmp_path, "claude")
     _, remarks = started(tmp_path, "claude", "--provider", "kimi", "--url", gateway).communicate(timeout=60)
@@ -168,7 +168,7 @@ def test_a_session_goes_on_with_the_model_that_is_named(name: str, given: list[s
     assert launch.words(given) == passed
 
 
-def test_what_was_chosen_is_told(tmp_path: Path, gateway: str) -> None:
+def test_the_choices_are_shown(tmp_path: Path, gateway: str) -> None:
     """The provider's own format, thinking, plain content: on stderr, before the client starts."""
     installed(tmp_path, "opencode")
     words = ("opencode", "--url", gateway, "--provider")

@@ -39,7 +39,7 @@ def banner(
     [(Settings(), str(FILE)), (Settings(server=ServerSettings(admin_token=TOKEN)), "your settings")],
     ids=["made", "set"],
 )
-def test_a_log_is_told_where_the_token_is(settings: Settings, expected: str) -> None:
+def test_a_log_shows_where_the_token_is(settings: Settings, expected: str) -> None:
     """In its file, or, where a person has set one, in the settings; never the token itself."""
     text = banner(settings, is_terminal=False)
     assert f"(log in with the token in {expected})" in text
@@ -55,7 +55,7 @@ def test_a_person_gets_a_link() -> None:
 
 
 def test_every_line_says_something() -> None:
-    """The example provider stands in the first one, and none is blank."""
+    """The first one has the example provider, and none is blank."""
     lines = banner(Settings()).splitlines()
     assert "send requests to http://127.0.0.1:8642/PROVIDER, for example /deepseek" in lines[1]
     assert all(line.strip() for line in lines)
@@ -70,7 +70,7 @@ def test_a_gateway_for_all_interfaces_is_used_by_an_address_that_works() -> None
     assert "other machines" not in banner(Settings())
 
 
-def test_no_key_is_asked_for_in_front_of_a_simulator() -> None:
-    """The line for the SDK can be pasted without a variable that nobody has set."""
+def test_no_key_is_required_in_front_of_a_simulator() -> None:
+    """The line for the SDK can be pasted without an unset variable."""
     assert 'api_key="any"' in banner(Settings(), needs_key=False)
     assert 'api_key=os.environ["DEEPSEEK_API_KEY"]' in banner(Settings())

@@ -1,4 +1,4 @@
-"""`thoughtline service`: files that systemd and launchd read, and what is asked of them."""
+"""`thoughtline service`: files that systemd and launchd read, and the commands for them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_installed_looked_at_and_uninstalled(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="systemd is Linux's")
-def test_a_system_that_does_not_do_it_is_told_with_the_command(tmp_path: Path) -> None:
+def test_an_unsupported_system_is_reported_with_the_command(tmp_path: Path) -> None:
     """The file stays, and the line can be run by hand."""
     failed = asked(tmp_path, "install", fails=True)
     assert failed.returncode == 2

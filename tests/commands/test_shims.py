@@ -40,7 +40,7 @@ CALL :find_dp0
 
 @pytest.mark.parametrize("suffix", [".cmd", ".CMD", ".bat"])
 def test_a_script_of_node(tmp_path: Path, suffix: str) -> None:
-    """Node beside the shim is taken first, as the shim does it."""
+    """Node next to the shim is preferred, as by the shim itself."""
     shim = tmp_path / f"codex{suffix}"
     shim.write_text(FOR_NODE)
     script = str(tmp_path / "node_modules/@openai/codex/codex.js")

@@ -81,7 +81,7 @@ class Sent(NamedTuple):
 
 
 class Ticking:
-    """A clock that goes on when somebody answers."""
+    """A clock that advances with each answer."""
 
     def __init__(self) -> None:
         self.now = 1_000_000.0

@@ -1,4 +1,4 @@
-"""Streams of each format that say a text in given pieces, with all that stands around it in real ones."""
+"""Streams of each format with a text in given pieces, and everything around it in real streams."""
 
 from __future__ import annotations
 

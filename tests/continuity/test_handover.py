@@ -1,4 +1,4 @@
-"""Conversations that go from model to model: what is quoted, when, where, and that it stays as it was."""
+"""Conversations that go from model to model: what is quoted, when, where, and that quotes stay the same."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def _next(
 async def test_a_model_that_cannot_take_earlier_reasoning_gets_it_quoted(
     desk: Desk, source: Model, target: Model
 ) -> None:
-    """Every pair of formats: the thoughts of the model before stand in the system prompt of the one after, in order."""
+    """Every pair of formats: the system prompt of the next model has the previous model's reasoning, in order."""
     if source == target:
         target = target._replace(account="account-2")
     history: list[ChatTurn] = []
@@ -197,7 +197,7 @@ async def test_it_stays_as_it_is_after_a_summary(desk: Desk) -> None:
     ],
     ids=str,
 )
-async def test_whose_session_is_not_told_gets_nothing_after_a_summary(desk: Desk, who: dict[str, str]) -> None:
+async def test_an_unnamed_session_gets_nothing_after_a_summary(desk: Desk, who: dict[str, str]) -> None:
     """Not without a session, nor without an agent: title calls and sub-agents share their session's name."""
     for names in ({"session": "s", "agent": "main"}, {}, {"session": "s"}):
         await talk(desk, [], (DEEPSEEK, thinks(1)), **names)
@@ -206,7 +206,7 @@ async def test_whose_session_is_not_told_gets_nothing_after_a_summary(desk: Desk
 
 
 async def test_nothing_after_a_summary_where_it_is_switched_off(desk: Desk) -> None:
-    """`after_compaction = false`; and a turn that is left is enough to go by what stands in the request."""
+    """`after_compaction = false`; and a single remaining turn is enough to decide by the request's content."""
     history: list[ChatTurn] = []
     await talk(desk, history, (DEEPSEEK, thinks(1)), (DEEPSEEK, thinks(2)), session="s", agent="main")
     left = [*history[-2:], ChatTurn("user", "And now?")]
@@ -216,7 +216,7 @@ async def test_nothing_after_a_summary_where_it_is_switched_off(desk: Desk) -> N
 
 
 async def test_too_long_and_deleted_thoughts_after_a_summary(desk: Desk) -> None:
-    """What is too long is left out whole, what was forgotten is not quoted."""
+    """Oversized reasoning is left out entirely, forgotten reasoning is not quoted."""
     desk.terms = Terms(max_chars=20)
     long = ChatTurn("assistant", "Answer 2.", "thought 2" * 10)
     await talk(desk, [], (DEEPSEEK, thinks(1)), (DEEPSEEK, long), (DEEPSEEK, thinks(3)), session="s", agent="main")
@@ -275,7 +275,7 @@ async def test_a_deleted_thought_is_not_quoted_again(desk: Desk) -> None:
     assert b"thought 1" not in body
 
 
-async def test_an_oversize_thought_is_left_out_whole_and_told(desk: Desk) -> None:
+async def test_an_oversize_thought_is_left_out_entirely_and_reported(desk: Desk) -> None:
     """Never cut: the others are quoted, and a finding names the turn that was not."""
     history: list[ChatTurn] = []
     long = ChatTurn("assistant", "Long.", "x" * 64_001)

@@ -186,7 +186,7 @@ def test_no_text_leaves_the_bytes(format: FormatName, before: Json, after: Json)
 
 @pytest.mark.parametrize(("format", "before", "after"), CASES.values(), ids=list(CASES))
 def test_the_conversation_keeps_its_bytes(format: FormatName, before: Json, after: Json) -> None:
-    """Every message the client sent stands in the new body as it wrote it, and so do marks for caching."""
+    """Every message of the client is in the new body unchanged, and so are marks for caching."""
     body = _injected(format, before, TEXT)
     assert json.dumps(USER).encode() in body or b'"Hello"' in body
     if json.dumps(MARKED) in json.dumps(before):

@@ -37,7 +37,7 @@ async def test_the_sessions_used_longest_ago_go_first() -> None:
         assert (await desk.memory.quoted(_line("s2", "1"))).is_known
 
 
-async def test_sessions_that_nobody_uses_any_more_are_not_kept() -> None:
+async def test_unused_sessions_are_not_kept() -> None:
     """Their notes have expired; their names go with the next session that is counted."""
     async with at_desk() as desk:
         for number in range(5):
@@ -84,7 +84,9 @@ async def test_targets_sessions_and_tenants_have_their_own() -> None:
 
 
 async def test_two_replicas_and_a_restart_quote_the_same(shared_url: str) -> None:
-    """One durable store: what one process quoted, the next one quotes again, and so does another beside it."""
+    """One durable store: quotes of one process are repeated by the next one, and by another one running at the same
+    time.
+    """
     history: list[ChatTurn] = []
     async with at_desk(url=shared_url) as desk:
         await talk(desk, history, (DEEPSEEK, thinks(1)), (DEEPSEEK, thinks(2)))
@@ -136,7 +138,7 @@ async def test_an_unreadable_note_says_nothing() -> None:
 
 
 async def test_a_store_that_fails_costs_stability_and_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Checkpoints come from the turns of the request; without notes they are chosen anew."""
+    """Checkpoints come from the turns of the request; without notes they are chosen again."""
 
     async def broken(*_: object) -> None:
         raise StoreUnavailable("down")

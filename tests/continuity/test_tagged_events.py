@@ -45,7 +45,7 @@ def test_markers_go_from_deltas_and_from_the_item(at: int) -> None:
 
 @pytest.mark.parametrize("at", range(len(TEXT) + 1))
 def test_lifted_text_is_an_item_of_reasoning_in_its_place(at: int) -> None:
-    """Text, reasoning, text: three items, each told by its deltas and ended before the next begins."""
+    """Text, reasoning, text: three items, each with its deltas and ended before the next begins."""
     out = _fed("lift", _events_of([TEXT[:at], TEXT[at:]]))
     assert _words(out, ReasoningDelta) == "b"
     done = [(event.position, event.item) for event in out if isinstance(event, ItemDone)]
@@ -54,8 +54,8 @@ def test_lifted_text_is_an_item_of_reasoning_in_its_place(at: int) -> None:
     assert places == sorted(places)
 
 
-def test_items_after_a_lifted_text_are_counted_anew() -> None:
-    """A call that stood at 1 stands behind what the text became."""
+def test_items_after_a_lifted_text_are_counted_again() -> None:
+    """A call that was at 1 comes after the items of the text."""
     call = ToolCall("bash", "{}", "c1")
     text = "<think>b</think>c"
     events: list[Event] = [TextDelta(0, 0, text), ItemDone(0, 0, Text(text)), CallDelta(0, 1, "{}", "c1")]
@@ -108,7 +108,7 @@ def test_a_record_shows_what_its_client_was_shown() -> None:
 @pytest.mark.parametrize("mode", ["markers", "lift"])
 @pytest.mark.parametrize("model", EVERY, ids=lambda model: model.format)
 def test_whole_bodies_of_every_format(model: Model, mode: TagMode) -> None:
-    """Markers go; what is lifted becomes reasoning behind what there was."""
+    """Markers are removed; lifted text becomes reasoning after the existing one."""
     body = encoded(response(model, ChatTurn("assistant", TEXT, "native")))
     row = FORMATS[model.format]
     reply = row.bodies.decode_response(edit_body(model.format, body, mode), row.dialect)

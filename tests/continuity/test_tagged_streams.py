@@ -144,7 +144,7 @@ def test_what_can_not_be_read_passes_as_it_is(sent: bytes) -> None:
 
 
 def test_a_stream_that_is_cut_loses_nothing() -> None:
-    """What was held back comes out at the end, as it came."""
+    """Held-back text comes out at the end, unchanged."""
     sent = b'data: {"choices":[{"delta":{"content":"a<think"}}]}\n\ndata: {"choices":[{"del'
     assert _filtered("openai_chat", [sent]) == sent
 

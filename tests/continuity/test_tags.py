@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from thoughtline.continuity.tags import MOST_TAG_CHARS, Scanner, TagMode, Verdict, visible_text
 
 TEXTS: dict[str, tuple[str, str, str]] = {
-    # text, what is visible without markers, what is visible when lifted
+    # text, visible text without markers, visible text when lifted
     "plain": ("Hello, world", "Hello, world", "Hello, world"),
     "one": ("<think>so</think>Yes.", "soYes.", "Yes."),
     "all names": (
@@ -144,7 +144,7 @@ def test_what_could_become_a_tag_is_held(text: str) -> None:
 
 
 def test_a_tag_that_never_ends_is_let_go() -> None:
-    """After a bound, so that nobody can hold up a stream with an open bracket."""
+    """After a bound, so that an open bracket can't hold up a stream."""
     scanner = Scanner("markers")
     scanner.feed('<think a="')
     runs = scanner.feed("x" * MOST_TAG_CHARS)

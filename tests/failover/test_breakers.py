@@ -1,4 +1,4 @@
-"""Circuit breakers, told as what happened when."""
+"""Circuit breakers, as sequences of events."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_probe_that_is_never_heard_of_again_is_lost() -> None:
     assert breakers.admits("a", 135.0)
 
 
-def test_a_pause_that_is_asked_for_is_kept() -> None:
+def test_a_requested_pause_is_kept() -> None:
     """At once, and for as long as the provider says."""
     breakers = Breakers()
     breakers.failed("a", TargetFailure("busy", 60.0), 0.0)
@@ -90,7 +90,7 @@ def test_targets_are_bounded() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.5, 2.0, 14.0, 15.0, 200.0])
-def test_a_short_pause_that_is_asked_for_is_no_longer(seconds: float) -> None:
+def test_a_short_requested_pause_is_not_extended(seconds: float) -> None:
     """The provider knows when it is ready: after that one request tries it, also after probes that failed."""
     breakers = Breakers()
     for now in (100.0, 1000.0):

@@ -35,14 +35,14 @@ def test_the_target_that_answered_comes_first() -> None:
     assert order("gone", Breakers(), 0.0) == ["a", "b", "c"]
 
 
-def test_open_targets_come_last_and_never_not_at_all() -> None:
-    """The one that opens soonest first: somebody is always asked."""
+def test_open_targets_are_tried_last() -> None:
+    """The one that opens soonest comes first: some target is always tried."""
     assert order(None, _breakers(("a", 0.0)), 0.0) == ["b", "c", "a"]
     assert order(None, _breakers(("a", 5.0), ("b", 0.0), ("c", 2.0)), 5.0) == ["b", "c", "a"]
 
 
 def test_weights_spread_conversations() -> None:
-    """Each target is first as often as its weight says; 0 only if nobody else is left."""
+    """Each target is first as often as its weight says; 0 only if no other is left."""
     first = Counter(ranked(TARGETS, (3, 1, 0), f"conversation {number}")[0] for number in range(4000))
     assert 2850 < first["a"] < 3150
     assert 850 < first["b"] < 1150
@@ -51,7 +51,7 @@ def test_weights_spread_conversations() -> None:
 
 
 def test_one_conversation_draws_the_same_everywhere() -> None:
-    """And whatever else stands beside: taking a target out moves only those who had it."""
+    """Independent of the other targets: removing one moves only its own conversations."""
     for number in range(200):
         drawn = ranked(TARGETS, (1, 1, 1), str(number))
         assert drawn == ranked(TARGETS, (1, 1, 1), str(number))

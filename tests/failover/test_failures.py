@@ -86,7 +86,7 @@ def test_by_what_a_body_says(body: bytes, kind: FailureKind | None, status: int)
     assert failure_of(status, body) == (TargetFailure(kind) if kind else None)
 
 
-def test_a_word_means_the_same_whoever_says_it() -> None:
+def test_a_word_means_the_same_for_every_provider() -> None:
     """Formats and providers each have their own; any of them may pass on another's."""
     known = [wire.errors.failures for wire in FORMATS.values()]
     known += [row.failures for row in (*PROVIDERS, UNLISTED)]
@@ -114,7 +114,7 @@ def test_flagged_input_is_no_fault_of_a_key() -> None:
         ("1" * 400, None),
     ],
 )
-def test_a_pause_that_is_asked_for(retry_after: str, pause: float | None) -> None:
+def test_a_requested_pause(retry_after: str, pause: float | None) -> None:
     """In seconds, within bounds."""
     assert failure_of(429, b"", retry_after) == TargetFailure("busy", pause)
 

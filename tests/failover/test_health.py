@@ -13,7 +13,7 @@ def _order(health: TargetHealth, now: float = 0.0, made_by: str | None = None, c
 
 
 def test_a_conversation_stays_with_who_answered_until_that_fails() -> None:
-    """And then with whoever answers instead, also when the first is well again."""
+    """Then with the one that answers instead, even when the first is well again."""
     health = TargetHealth()
     assert _order(health)[0] == "deepseek/v4"
     health.failed("best", "deepseek/v4", "x", TargetFailure("late"), 0.0)

@@ -37,7 +37,7 @@ def test_a_conversation_stays_with_the_key_that_answered_it() -> None:
     assert ring.order("p", KEYS, "x", REJECTED_SECONDS) == [second, first, third]
 
 
-def test_a_limited_key_waits_as_long_as_it_is_told() -> None:
+def test_a_limited_key_waits_as_long_as_requested() -> None:
     """A short while, or what the provider asks for."""
     ring = KeyRing()
     ring.failed("p", KEYS[0], TargetFailure("busy"), 0.0)
@@ -55,7 +55,7 @@ def test_a_target_that_is_broken_says_nothing_about_its_keys() -> None:
 
 
 def test_with_all_keys_aside_the_soonest_is_asked() -> None:
-    """Somebody is always asked."""
+    """Some key is always tried."""
     ring = KeyRing()
     for number, key in enumerate(KEYS):
         ring.failed("p", key, TargetFailure("key_rejected"), float(10 - number))
@@ -63,14 +63,14 @@ def test_with_all_keys_aside_the_soonest_is_asked() -> None:
 
 
 def test_an_answer_brings_a_key_back() -> None:
-    """Whoever answers is well."""
+    """A target that answers is healthy."""
     ring = KeyRing()
     ring.failed("p", KEYS[0], TargetFailure("key_rejected"), 0.0)
     ring.succeeded("p", KEYS[0], "x")
     assert not ring.is_aside("p", KEYS[0], 1.0)
 
 
-def test_no_key_is_ever_told() -> None:
+def test_no_key_is_ever_shown() -> None:
     """What the ring remembers are digests."""
     ring = KeyRing()
     ring.failed("p", "sk-secret", TargetFailure("busy"), 0.0)

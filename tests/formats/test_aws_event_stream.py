@@ -176,7 +176,7 @@ def test_unreadable_headers_are_refused(name: str) -> None:
         messages_of(framed(UNREADABLE[name]))
 
 
-# --- what is no message ----------------------------------------------------------------------------------------------
+# --- invalid messages -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("at", range(12))

@@ -85,7 +85,7 @@ def test_two_edits() -> None:
 
 
 def test_an_edited_turn_of_several_elements() -> None:
-    """All its elements are replaced, with what stood between them."""
+    """All its elements are replaced, with the bytes between them."""
     edited = decoded(BODY, [2, 1]).with_items(0, (Text("x"), Text("y"), Text("z")))
     assert encoded(edited) == HEAD + b'[ "x","y","z","\\u0063"  ]' + TAIL
 
@@ -129,7 +129,7 @@ SHAPES: dict[str, tuple[tuple[Turn, ...], bytes]] = {
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_reshaped_conversation(name: str) -> None:
-    """Neighbours that still are keep what stood between them; every turn that nobody edited keeps its bytes."""
+    """Turns that are still neighbours keep the bytes between them; every unedited turn keeps its bytes."""
     turns, written = SHAPES[name]
     assert encoded(decoded(BODY).with_turns(turns)) == HEAD + written + TAIL
 
@@ -162,7 +162,7 @@ def test_the_last_of_two_lists_counts() -> None:
 
 
 def test_a_reshaped_turn_of_several_elements_keeps_its_bytes() -> None:
-    """Also what stands between its elements."""
+    """Including the bytes between its elements."""
     first, last = decoded(BODY, [2, 1]).turns
     reshaped = decoded(BODY, [2, 1]).with_turns((last, first))
     assert encoded(reshaped) == HEAD + b'[ "\\u0063","a" ,\n  "b"  ]' + TAIL
@@ -194,7 +194,7 @@ def test_any_new_shape(spelled: list[tuple[bytes, bytes, bytes]], data: st.DataO
     assert written == b'{"x":1.0,"turns": ' + value + b' ,"y":[]}'
 
 
-# --- members beside the list -----------------------------------------------------------------------------------------
+# --- members outside of the list --------------------------------------------------------------------------------------
 
 WITH_SYSTEM = b'{"system" : "s", "turns":[ "a" ]}'
 
@@ -226,13 +226,13 @@ def test_a_system_turn_taken_out_is_gone() -> None:
 
 
 def test_a_system_member_that_was_no_turn_stays() -> None:
-    """Nobody took it out: a new shape of the list leaves it as it is."""
+    """It was not removed: a new shape of the list leaves it unchanged."""
     transcript = decoded(b'{"system" : null, "turns":[ "a" ]}')
     reshaped = transcript.with_turns((*transcript.turns, new_turn("b")))
     assert encoded(reshaped) == b'{"system" : null, "turns":[ "a","b" ]}'
 
 
-def test_a_system_member_set_beside_a_new_shape() -> None:
+def test_a_system_member_set_together_with_a_new_shape() -> None:
     """Both edits are kept."""
     transcript = decoded(b'{"turns":["a"]}').with_turns((new_turn("b"),))
     assert json.loads(encoded(transcript.with_member("system", b'"s"'))) == {"turns": ["b"], "system": "s"}
@@ -301,7 +301,7 @@ TEXTS: dict[str, tuple[Transcript, str, bytes]] = {
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_an_edited_text_stays_a_text(name: str) -> None:
-    """It goes to its member, what stands beside it to the other one, and no list is made."""
+    """It goes to its member, the system prompt to the other one, and no list is created."""
     transcript, others, written = TEXTS[name]
     assert encoded(text_member(transcript, "prompt", others)) == written
 
@@ -327,7 +327,7 @@ def test_what_is_more_than_a_text_is_left_alone(name: str) -> None:
     assert text_member(transcript, "prompt", others) is transcript
 
 
-def test_a_system_turn_beside_the_text() -> None:
+def test_a_system_turn_next_to_the_text() -> None:
     """It is no turn of the text, and its own edit is kept."""
     system = Turn("system", (Text("s"),), SYSTEM_MEMBER).with_items((Text("t"),))
     transcript = prompted(Text("new"), body=b'{"system":"s","prompt":"hi"}')

@@ -91,7 +91,7 @@ def test_results(output: str, expected: ResultContent) -> None:
 
 
 def test_results_are_written_as_text_with_the_name_of_their_tool() -> None:
-    """A picture goes beside it."""
+    """A picture goes next to it."""
     picture = Media("image", "image/png", data="AA==")
     made = options.encode_result(ResultContent(("a", picture)), "c1", "look")
     assert made.item == ToolResult(Raw(b'"a"'), "c1", "look")

@@ -66,6 +66,6 @@ def test_the_session_in_claude_codes_user_id(is_json: bool) -> None:
 
 
 @pytest.mark.parametrize("value", [None, 7, ["ann"], {"id": "ann"}])
-def test_what_is_no_text_names_nobody(value: object) -> None:
+def test_a_value_that_is_no_text_names_no_user(value: object) -> None:
     """It is the provider's to refuse."""
     assert user_in("openai_chat", user=value, metadata=value) == ""

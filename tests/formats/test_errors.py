@@ -79,7 +79,7 @@ def test_every_format_and_status_has_a_row() -> None:
 
 @pytest.mark.parametrize(("name", "status", "word"), ROWS)
 def test_the_provider_s_error_and_ours_are_written_alike(name: FormatName, status: int, word: str) -> None:
-    """The same word for the same status, whoever failed."""
+    """The same word for the same status, for every server."""
     ours = error_body(Declined(status, "some_code", "No."), name, "req_1")
     theirs = translate_error(status, b'{"error":{"message":"No."}}', "openai_chat", name)
     assert theirs[0] == status

@@ -137,7 +137,7 @@ def test_events_after_another_event(name: str) -> None:
 
 
 def test_an_event_is_given_as_soon_as_it_ends() -> None:
-    """Nobody has to wait for the next event, whichever line ends there are."""
+    """No event waits for the next one, whatever the line ends are."""
     for end in (b"\n\n", b"\r\n\r\n", b"\r\r"):
         assert said(ServerSentEvents().feed(b"data: 1" + end)) == [b"1"]
 
@@ -276,7 +276,7 @@ def test_elements_of_an_array_byte_by_byte(name: str) -> None:
 
 
 def test_an_element_is_given_as_soon_as_it_ends() -> None:
-    """Nobody has to wait for the comma."""
+    """No element waits for the comma."""
     assert [said(JsonArray().feed(b'[{"a":1}')), said(JsonArray().feed(b"[[1]"))] == [[b'{"a":1}'], [b"[1]"]]
 
 
@@ -308,7 +308,7 @@ def test_any_array_cut_anywhere(values: list[Any], indent: int | None, cuts: lis
 def test_the_first_byte_says_which_framing_it_is(
     case: tuple[bytes, list[bytes]], white: bytes, cuts: list[int]
 ) -> None:
-    """Whatever white space stands before it, wherever the stream is cut."""
+    """Whatever white space precedes it, wherever the stream is split."""
     data, payloads = case
     assert payloads_of(EventsOrArray(), *cut(white + data, cuts)) == payloads
 
@@ -328,7 +328,7 @@ PARTS: dict[str, tuple[Framing, bytes, bytes]] = {
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_another_payload_leaves_what_stands_around_it(name: str) -> None:
+def test_another_payload_keeps_the_bytes_around_it(name: str) -> None:
     """Byte for byte; only a payload that is spread over lines is written on one."""
     framing, data, changed = PARTS[name]
     frames = frames_of(framing, data)

@@ -189,7 +189,7 @@ def test_content_of_another_kind_has_its_place(content: bytes) -> None:
 
 
 def test_a_list_that_is_none_has_its_place() -> None:
-    """The elements of an array, or an error where it should stand."""
+    """The elements of an array, or an error."""
     assert decode_list(b'[1,"a"]') == [Raw(b"1"), Raw(b'"a"')]
     with pytest.raises(DecodeError) as wrong:
         decode_list(b"{}", "/messages")
@@ -221,7 +221,7 @@ OTHER_TEXTS += ["{'a':1}", "{1:2}", "\ufeff{}", '"\\ud800"', '"abc', "[" * 100_0
 
 @pytest.mark.parametrize("text", JSON_TEXTS)
 def test_texts_that_are_json(text: str) -> None:
-    """Any value counts, and stands as arguments as it is spelled."""
+    """Any value counts, and is kept as it is spelled."""
     assert is_json(text)
     assert arguments_object(text) == text.encode()
 
@@ -278,7 +278,7 @@ def test_containers_of_text_that_is_json_already() -> None:
 
 
 def test_the_element_with_a_problem_is_named() -> None:
-    """Every element is read; what is wrong with one is told with its place."""
+    """Every element is decoded; errors name the element's position."""
 
     def number(raw: Raw) -> int:
         return decode(msgspec.json.Decoder(int), raw)
@@ -294,7 +294,7 @@ ODD = b'{ "a": 1, "\xff\xc3": {"\xfe": "\xff"}, "caf\xc3\xa9": [2],"a" : 3 }'
 
 
 def test_a_name_that_is_no_utf8_is_another_member() -> None:
-    """It hides no other one, its value is as it came, and an edit beside it leaves its bytes."""
+    """It hides no other member, its value stays unchanged, and an edit of another member leaves its bytes."""
     found = members(ODD)
     assert {name: bytes(value) for name, value in found.items()} == {
         "a": b"3",

@@ -1,4 +1,4 @@
-"""JSON as text: where values stand, and edits that touch nothing else."""
+"""JSON as text: positions of values, and edits that change nothing else."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ EDITS: dict[str, tuple[bytes, Changes, bytes]] = {
 
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edit_touches_nothing_else(name: str) -> None:
-    """The exact bytes: what exists is changed in place, what is new comes last, the rest stays."""
+    """The exact bytes: existing members are changed in place, new ones come last, the rest stays."""
     text, changes, edited = EDITS[name]
     assert set_members(text, changes) == edited
     assert set_members(Raw(text), changes) == edited
@@ -209,7 +209,7 @@ def test_any_edit_gives_the_value_of_the_model(spelled: Spelled, changes: dict[s
 @given(spelled=spelled_objects, changes=changes_of_any)
 @example(spelled=Spelled(b"{", [(b"", b'"a"', b":", b"12"), (b"", b'"a"', b":", b"1")], b"}"), changes={})
 def test_bytes_outside_the_changed_members_stay(spelled: Spelled, changes: dict[str, bytes | None]) -> None:
-    """Members that nobody changed keep every byte, and so does what stands before the first and after the last."""
+    """Unchanged members keep every byte, and so do the bytes before the first and after the last."""
     text = spelled.text()
     edited = set_members(text, changes.items())
     assert unchanged(edited, changes) == unchanged(text, changes)
@@ -220,7 +220,7 @@ def test_bytes_outside_the_changed_members_stay(spelled: Spelled, changes: dict[
 @settings(max_examples=150, deadline=None)
 @given(spelled=spelled_objects, value=VALUES)
 def test_replacing_values_keeps_every_other_byte(spelled: Spelled, value: bytes) -> None:
-    """Where no key is double, new values simply stand where the old ones stood."""
+    """Without duplicate keys, new values are simply in place of the old ones."""
     unique = {json.loads(member[1]): member for member in spelled.members}
     before = Spelled(spelled.head, list(unique.values()), spelled.tail)
     after = Spelled(spelled.head, [(*member[:3], value) for member in unique.values()], spelled.tail)

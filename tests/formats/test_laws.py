@@ -49,7 +49,7 @@ def reply_of(case: WireCase) -> tuple[bytes, Reply]:
 
 
 def list_path(case: WireCase, body: bytes) -> tuple[str, ...]:
-    """Where the conversation stands in a body."""
+    """The position of the conversation in a body."""
     member, outer = LIST_MEMBER.get(case.format.name, "messages"), INSIDE.get(case.format.name, "")
     return (outer, member) if outer in json_of(body) else (member,)
 
@@ -62,7 +62,7 @@ def value_at(body: bytes, path: tuple[str, ...]) -> Any:
 
 
 def touched(transcript: Transcript) -> Transcript:
-    """Every turn written anew from its own items."""
+    """Every turn encoded again from its own items."""
     return replace(transcript, turns=tuple(turn.with_items(turn.items) for turn in transcript.turns))
 
 
@@ -93,7 +93,7 @@ def test_unedited_request_keeps_its_bytes(case: WireCase) -> None:
 
 
 @requests
-def test_request_written_anew_is_the_same_value(case: WireCase) -> None:
+def test_an_encoded_request_is_the_same_value(case: WireCase) -> None:
     """Encoding every turn from its items gives the same JSON value with its keys in the same order."""
     body, transcript = request_of(case)
     assert ordered(bodies_of(case).encode_request(touched(transcript), case.dialect)) == ordered(body)
@@ -107,7 +107,7 @@ def test_unedited_response_keeps_its_bytes(case: WireCase) -> None:
 
 
 @responses
-def test_response_written_anew_is_the_same_value(case: WireCase) -> None:
+def test_an_encoded_response_is_the_same_value(case: WireCase) -> None:
     """Encoding every candidate from its items gives the same JSON value with its keys in the same order."""
     body, reply = reply_of(case)
     assert ordered(bodies_of(case).encode_response(touched_reply(reply), case.dialect)) == ordered(body)
@@ -203,7 +203,7 @@ def test_folding_a_stream_gives_the_turn_of_the_whole_response(case: WireCase) -
 
 
 @streams
-def test_a_stream_written_anew_says_the_same(case: WireCase) -> None:
+def test_an_encoded_stream_has_the_same_content(case: WireCase) -> None:
     """What a stream encoder writes of a stream's events folds to the same items."""
     events = events_of(case, case.stream or b"")
     encoder = case.format.stream_encoder(case.dialect)
@@ -222,7 +222,7 @@ def test_a_stream_written_anew_says_the_same(case: WireCase) -> None:
 
 
 def _said(reply: Reply) -> list[Any]:
-    """What was said, but for the ids, indexes and unknown parts that an encoder makes up or has no place for."""
+    """The content, without the ids, indexes and unknown parts that an encoder generates or has no place for."""
     said = []
     for candidate in describe_reply(reply):
         items = []
@@ -243,7 +243,7 @@ STRANGER = {"x_stranger": {"z": [1, {"deep": None}], "a": "é"}}
 
 
 def with_strangers(value: Any, depth: int = 0) -> Any:
-    """The same value with a member nobody knows in every object but tool arguments and results."""
+    """The same value with an unknown member in every object except tool arguments and results."""
     match value:
         case dict() if depth < 6:
             skip = ("arguments", "input", "args", "response", "parameters", "output", "json")
@@ -260,7 +260,7 @@ def with_strangers(value: Any, depth: int = 0) -> Any:
 
 @requests
 def test_strangers_in_a_request_survive(case: WireCase) -> None:
-    """Members that nobody knows are still there when every turn has been written anew."""
+    """Unknown members are still there after every turn has been encoded again."""
     body, _ = request_of(case)
     strange = json.dumps(with_strangers(json_of(body)), ensure_ascii=False).encode()
     codec = bodies_of(case)

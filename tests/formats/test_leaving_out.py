@@ -80,7 +80,7 @@ def test_the_readable_part_of_a_thought_may_go() -> None:
     ],
 )
 def test_the_pattern_of_a_member(place: str, field: str, pattern: str | None) -> None:
-    """For every element of its kind; none for what is not there, or must stay."""
+    """For every element of its kind; none for missing members, or those that must stay."""
     assert pattern_at(BODY, place, field) == pattern
 
 

@@ -95,19 +95,19 @@ def test_spellings(sent: bytes, spelled: bytes) -> None:
     "body", [rb'"\ud83d\ude00"', rb'"\\ud83d"', b'"plain"', rb'"\ud83d \uE03d"', rb'"\udA3d"', b"\\"]
 )
 def test_nothing_to_spell(body: bytes) -> None:
-    """Without a lone surrogate, or where it could not be told again from what is there already."""
+    """Without a lone surrogate, or if the change could not be reversed."""
     assert readable(body) is None
 
 
 def test_lone_surrogates_are_bounded() -> None:
-    """As many as a client would leave are read; a body made of nothing else is not worth anybody's time."""
+    """As many as a client would leave are accepted; a body made of nothing else is rejected."""
     assert readable(b'"' + rb"\ud83d " * (MOST_ESCAPES - 1) + b'"') is not None
     assert readable(b'"' + rb"\ud83d " * MOST_ESCAPES + b'"') is None
 
 
 @given(st.text(st.characters(codec=None, exclude_categories=()), max_size=40), st.booleans())
 def test_there_and_back(text: str, capitals: bool) -> None:
-    """Whatever stands in a body comes back as it was sent, and is as long in between."""
+    """Any body comes back as it was sent, and has the same length in between."""
     body = json.dumps(text).encode()
     if capitals:
         body = re.sub(rb"\\ud[0-9a-f]{3}", lambda escape: b"\\u" + escape[0][2:].upper(), body)
@@ -128,7 +128,7 @@ def test_what_is_broken_otherwise_is_still_refused() -> None:
 
 
 def test_model_and_session_are_found() -> None:
-    """Whoever looks at a body for one member finds it beside a lone surrogate."""
+    """A reader that looks for one member finds it next to a lone surrogate."""
     body = rb'{"messages":[{"role":"user","content":"\ud83d"}],"model":"kimi-k2","session_id":"one"}'
     who, model = who_asks("t", {}, body)
     assert (who.session, model) == ("one", "kimi-k2")

@@ -85,7 +85,7 @@ PIECES: dict[str, tuple[list[Piece], str]] = {
 
 @pytest.mark.parametrize("name", PIECES)
 def test_pieces_amount_to_arguments(name: str) -> None:
-    """Each value stands at its place, in the order in which the places came."""
+    """Each value is at its place, in the order in which the places came."""
     pieces, arguments = PIECES[name]
     assert arguments_of(*pieces) == arguments
 
@@ -137,7 +137,7 @@ def test_an_index_beyond_the_bound_is_refused(index: str) -> None:
 
 
 def test_nesting_without_end_is_refused() -> None:
-    """A path that nobody could write as JSON is a named error, not an overflow of the stack."""
+    """A path that JSON could not express is a named error, not a stack overflow."""
     with pytest.raises(LimitExceeded):
         arguments_of(("$" + ".a" * 50_000, ONE))
 

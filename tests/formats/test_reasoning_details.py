@@ -360,7 +360,7 @@ def minimax(piece: str) -> Entry:
 
 @pytest.mark.parametrize("name", MINIMAX)
 def test_minimax_pieces_are_cumulative_or_not(name: str) -> None:
-    """A piece that begins with all the text before it brings only what is new."""
+    """A piece that begins with all the text before it adds only the rest."""
     pieces, new = MINIMAX[name]
     brought, [entry] = merged([minimax(piece) for piece in pieces])
     assert [piece for piece, _ in brought] == new

@@ -63,7 +63,9 @@ def supported(recording: Recording) -> list[Exchange]:
 
 @recordings
 def test_requests_come_back_as_they_were(recording: Recording) -> None:
-    """Unedited: the same bytes. Every turn written anew from its items: the same JSON value, keys in the same order."""
+    """Unedited: the same bytes. Every turn encoded again from its items: the same JSON value, keys in
+    the same order.
+    """
     for exchange in supported(recording):
         transcript = decode_request(exchange)
         if transcript is None:
@@ -95,7 +97,7 @@ def _is_cut(exchange: Exchange) -> bool:
 
 @recordings
 def test_whole_responses_come_back_as_they_were(recording: Recording) -> None:
-    """A response written anew from its items is the same JSON value."""
+    """A response encoded again from its items is the same JSON value."""
     for exchange in supported(recording):
         bodies = exchange.format.bodies
         if exchange.response is None:
@@ -121,7 +123,7 @@ def kinds(item: Item) -> set[str]:
             named = {"thinking" if item.text else "thinking(empty)", "thinking_chunk", "thought", "reasoningText"}
             named |= {"reasoning", "reasoning_content", "reasoning_text", "inline_think_tag"} if item.text else set()
             named |= {"reasoning_details:reasoning.text.text"} if item.raw else set()
-            named |= {"interaction.thought(empty)"}  # also where a summary came in pieces beside it
+            named |= {"interaction.thought(empty)"}  # even if a summary came in pieces as well
             if item.signature:
                 named |= {"interaction.thought.signature"}
                 named |= {"signature", "reasoningText.signature", "reasoning_details:reasoning.text.signature"}
@@ -175,7 +177,7 @@ def test_streams_agree_with_the_whole_they_end_in(recording: Recording) -> None:
 
 
 def _but_for_ciphertext(reply: Reply) -> list[dict[str, object]]:
-    """OpenAI encrypts anew for the last event: two ciphertexts of one thought, both valid."""
+    """OpenAI encrypts again for the last event: two ciphertexts of one thought, both valid."""
     items = reply.candidates[0].turn.items
     masked = tuple(replace(item, data="…") if isinstance(item, ReasoningEncrypted) else item for item in items)
     return describe_reply(reply.with_items(0, masked))

@@ -1,4 +1,4 @@
-"""Settings of a request are found where they stand, and changed as rules say, without another byte."""
+"""Settings of a request are found at their positions, and changed by rules, without changing another byte."""
 
 from __future__ import annotations
 

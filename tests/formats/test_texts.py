@@ -1,4 +1,4 @@
-"""Where visible text stands: in whole answers of each format, and in the events of a stream."""
+"""Positions of visible text: in whole answers of each format, and in the events of a stream."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _check(reading: Reading, payload: bytes) -> None:
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_the_visible_text_of_a_whole_answer(format: FormatName) -> None:
-    """Found with its place; reasoning, and what is signed, is none."""
+    """Found with its position; reasoning and signed text are not visible text."""
     body = msgspec.json.encode(BODIES[format])
     reading = _texts(format).read_whole(body)
     _check(reading, body)

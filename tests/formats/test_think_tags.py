@@ -1,4 +1,4 @@
-"""Think tags: what is reasoning and what is text, whole and in pieces."""
+"""Think tags: reasoning and text, whole and in pieces."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_only_what_could_be_a_tag_is_held_back(pieces: list[str], parts: list[tu
     [(" <thi", ("", " <thi")), ("<think>a</thi", ("</thi", "")), ("<think>a</think>b", ("", "")), ("", ("", ""))],
 )
 def test_what_was_held_back_comes_at_the_end(text: str, last: tuple[str, str]) -> None:
-    """As reasoning or as text, whichever it stands in."""
+    """As reasoning or as text, depending on where it is."""
     splitter = Splitter()
     splitter.feed(text)
     assert splitter.finish() == last

@@ -42,7 +42,7 @@ def test_what_a_switch_says(members: list[str], said: ThinkingSwitch) -> None:
 
 
 class Asking(NamedTuple):
-    """A request that asks for thinking, and what is left of it when it stops asking."""
+    """A request that asks for thinking, and the same request without that."""
 
     asks: Json
     left: Json
@@ -72,7 +72,7 @@ FORMATS_ASKING: dict[FormatName, Asking] = {
     ),
 }
 FORMATS_ASKING["bedrock_invoke"] = FORMATS_ASKING["anthropic_messages"]
-FORMATS_ASKING["gemini_code_assist"] = FORMATS_ASKING["gemini_generate"]  # what is edited is inside of the envelope
+FORMATS_ASKING["gemini_code_assist"] = FORMATS_ASKING["gemini_generate"]  # the edit is inside of the envelope
 
 
 def unasked(format: FormatName, request: Json) -> Json:
@@ -83,7 +83,7 @@ def unasked(format: FormatName, request: Json) -> Json:
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_request_stops_asking(format: FormatName) -> None:
-    """Whatever asks goes; other settings, those beside it too, stay. One that does not ask stays as it is."""
+    """Every switch is removed; other settings stay, even next to it. A request without a switch stays unchanged."""
     asking = FORMATS_ASKING[format]
     assert unasked(format, asking.asks) == asking.left
     assert unasked(format, asking.left) == asking.left

@@ -1,4 +1,4 @@
-"""How much work a body would be, told without reading it."""
+"""The work that a body takes, estimated without decoding it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_more_values_than_are_read(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("text", ["{}[]," * 500_000, '\\"{' * 500_000, "\\" * 2**20, '"' * 2**20 + "{" * 2**20])
-def test_what_stands_in_strings_does_not_count(text: str) -> None:
+def test_the_content_of_strings_does_not_count(text: str) -> None:
     """Code and logs are full of braces; quotes and backslashes in them end no string, wherever the pieces are cut."""
     for shift in range(4):
         body = json.dumps({"x": "a" * shift, "messages": [{"role": "user", "content": text}]}).encode()

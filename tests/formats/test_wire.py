@@ -1,4 +1,4 @@
-"""One value per format: a new one is routed, addressed, told errors and translated by what it says of itself."""
+"""One value per format: a new one gets routes, URLs, errors and translation from its own facts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _write_error(error: ErrorReply) -> bytes:
 
 @pytest.fixture
 def morse(monkeypatch: pytest.MonkeyPatch) -> Wire:
-    """A format that nobody has heard of: its one value, and its line in the table."""
+    """A made-up format: its one value, and its line in the table."""
     chat = FORMATS["openai_chat"]
     wire = replace(
         chat,
@@ -98,7 +98,9 @@ def test_a_new_format_has_its_own_errors_counts_and_lists() -> None:
 
 @pytest.mark.usefixtures("morse")
 def test_a_new_format_says_where_things_stand() -> None:
-    """Findings point into its list, its system prompt is where it says, and a body is told by its members."""
+    """Findings point into its list, its system prompt is where it says, and its bodies are recognized
+    by their members.
+    """
     assert place_of(NEW, Turn("user", (), 3), 1) == "/signals/3/taps/1"
     assert guess_format(b'{"signals":[]}') == NEW
     asked = FORMATS[NEW].bodies.decode_request(b'{"messages":[{"role":"user","content":"hi"}]}', FORMATS[NEW].dialect)
@@ -107,8 +109,8 @@ def test_a_new_format_says_where_things_stand() -> None:
 
 
 @pytest.mark.parametrize("wire", FORMATS.values(), ids=FORMATS)
-def test_a_system_prompt_stands_in_a_member_that_its_wire_names(wire: Wire) -> None:
-    """Beside the list, or at its head."""
+def test_a_system_prompt_is_in_a_member_that_its_wire_names(wire: Wire) -> None:
+    """Outside of the list, or at its head."""
     turn = Turn("system", (Text("Be brief."),), NOWHERE if wire.system == "messages" else SYSTEM_MEMBER, is_edited=True)
     body = wire.bodies.encode_request(Transcript(wire.name, (turn,), is_reshaped=True), wire.dialect)
     request = json.loads(body)[wire.inside] if wire.inside else json.loads(body)
@@ -129,7 +131,7 @@ def test_a_new_format_is_translated(morse: Wire) -> None:
 
 
 def test_a_fact_that_is_left_out_does_not_type_check(tmp_path: Path) -> None:
-    """mypy names what is missing, and takes no word that is not a quirk."""
+    """mypy names the missing fact, and rejects words that are not quirks."""
     whole = (SOURCE / "formats" / "ollama_chat" / "__init__.py").read_text()
     found = re.search(r"^    envelope_slot=.*\n", whole, re.MULTILINE)
     assert found is not None
@@ -155,7 +157,7 @@ ALLOWED = {
 }
 
 
-def test_nobody_else_knows_a_format_by_name() -> None:
+def test_no_other_module_knows_a_format_by_name() -> None:
     """A second table keyed by format has not drifted yet. Providers say which formats they speak."""
     words = re.compile("|".join(f'"{name}"' for name in FORMATS))
     naming = {str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if words.search(path.read_text())}

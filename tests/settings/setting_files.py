@@ -20,7 +20,7 @@ def loaded(file: Path, text: str, environment: Mapping[str, str] | None = None, 
 
 
 def refused(file: Path, text: str, environment: Mapping[str, str] | None = None, flags: Flags = NO_FLAGS) -> list[str]:
-    """What is said, without the folder of the file."""
+    """The message, without the folder of the file."""
     with pytest.raises(SettingsError) as caught:
         loaded(file, text, environment, flags)
     return [str(problem).removeprefix(f"{file.parent}/") for problem in caught.value.problems]

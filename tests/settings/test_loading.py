@@ -1,4 +1,4 @@
-"""Settings: what can be written, in which order it counts, and what is said of everything that is wrong."""
+"""Settings: what can be written, in which order it counts, and the errors for all mistakes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def write(tmp_path: Path) -> Path:
     return tmp_path / "thoughtline.toml"
 
 
-def test_vertex_beside_gemini(write: Path) -> None:
+def test_vertex_next_to_gemini(write: Path) -> None:
     """They are two providers. What signs has credentials, whether or not settings name them."""
     text = """
     [providers.gemini]
@@ -127,7 +127,7 @@ def test_the_environment_names_a_file(tmp_path: Path) -> None:
 
 
 def test_which_file_is_overlooked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that stands here and is not read; not where a name was given, or where here is the user's own folder."""
+    """A file in this folder that is ignored; not if a file was named, or if this is the user's own folder."""
     own = tmp_path / ".config" / "thoughtline"
     own.mkdir(parents=True)
     monkeypatch.chdir(own)
@@ -139,7 +139,7 @@ def test_which_file_is_overlooked(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_named_file_must_be_there(tmp_path: Path) -> None:
-    """A name that leads nowhere is told, not passed over."""
+    """A name without a file is reported, not ignored."""
     with pytest.raises(SettingsError, match="can't be read"):
         load_settings(tmp_path / "none.toml", {}, NO_FLAGS, HOME)
 
@@ -279,7 +279,7 @@ def test_routes(write: Path) -> None:
 
 
 def test_continuity_of_a_route_and_of_a_provider(write: Path) -> None:
-    """Each may say it for itself; what is no word for it is named."""
+    """Each can set its own; invalid words are reported."""
     text = '[routes.smart]\ntargets = ["kimi/kimi-k3"]\ncontinuity = "off"\n[providers.kimi]\ncontinuity = "always"'
     settings = loaded(write, text + '\ntags = "lift"')
     assert settings.routes["smart"].continuity == "off"
@@ -306,7 +306,7 @@ def test_continuity_of_models(write: Path) -> None:
 
 
 def test_contracts_are_changed(write: Path) -> None:
-    """An override stands over the built-in row of its name, and says that it does."""
+    """An override replaces the built-in row of its name, and says so."""
     text = '[contracts."deepseek-v3.2"]\nladder = ["inherit"]\ndialect = "reasoning"\nfiller = ""\nscope = "calls"'
     changed = loaded(write, text).contracts["deepseek-v3.2"]
     row = CONTRACTS["deepseek-v3.2"]
@@ -398,7 +398,7 @@ def test_origins(write: Path, written: str, meant: tuple[str, ...]) -> None:
     ],
 )
 def test_no_origins(write: Path, written: str) -> None:
-    """No pattern, no path: what is listed is one site each."""
+    """No pattern, no path: each entry is one site."""
     assert "server.cors" in refused(write, f"[server]\ncors = {written}")[0]
 
 
@@ -487,7 +487,7 @@ def test_every_value_has_a_variable(write: Path) -> None:
 
 
 def test_mistakes_in_the_environment(write: Path) -> None:
-    """The variable is the place; a long name that nobody knows is a mistake, since it was meant for us."""
+    """The variable is the position; a long unknown name is a mistake, since it has our prefix."""
     problems = refused(write, "", {"THOUGHTLINE_PORT": "many", "THOUGHTLINE_SERVER__PROT": "1"})
     assert problems == [
         'THOUGHTLINE_PORT: server.port: "many" is not a port (0 to 65,535)',
@@ -512,7 +512,7 @@ CLIENT_FORMATS = (
     ],
 )
 def test_an_upstream(write: Path, upstream: str, provider: str | None, name: str, formats: tuple[str, ...]) -> None:
-    """It becomes the default, as the provider that is named, or that has its host, or as one nobody knows."""
+    """It becomes the default, as the named provider, the one with its host, or an unknown one."""
     settings = loaded(write, "", {}, Flags(upstream=upstream, provider=provider))
     assert settings.default_provider == name
     assert settings.providers[name].base_url == upstream
@@ -581,7 +581,7 @@ def test_keys_are_not_laid_open(write: Path) -> None:
     [('{ Authorization = "Bearer ${KEY}" }', True), ('{ x-custom = "${KEY}" }', True), ('{ x-team = "blue" }', False)],
 )
 def test_keys_in_headers_are_not_laid_open_either(write: Path, headers: str, is_worth_it: bool) -> None:
-    """Whoever reaches the gateway would spend them just the same; neither the refusal nor a repr shows them."""
+    """Anyone who reaches the gateway could use them; neither the error nor a repr shows them."""
     key = "sk-proj-0123456789abcdefghij"
     text = f'[server]\nhost = "0.0.0.0"\n[providers.kimi]\nheaders = {headers}\n'
     settings = loaded(write, text, {"KEY": key})

@@ -1,4 +1,4 @@
-"""What is said of everything that is wrong: where, which key, what was expected; never what may be a secret."""
+"""Errors for all mistakes: position, key, expected value; never a possible secret."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_addresses_that_are_none(write: Path, address: str) -> None:
     ]
 
 
-def test_all_problems_are_told_in_order(write: Path) -> None:
+def test_all_problems_are_reported_in_order(write: Path) -> None:
     """A person mends everything at once, from the top."""
     problems = refused(
         write, '[tags]\nmode = "x"\n[server]\nport = ""\nhots = "h"\n[store]\nttl = 1\n', {"THOUGHTLINE_WORKERS": "0"}
@@ -205,7 +205,7 @@ WHERE_SECRETS_STAND = [
 
 @pytest.mark.parametrize("text", WHERE_SECRETS_STAND)
 def test_no_value_is_ever_said_again(write: Path, text: str) -> None:
-    """A value in the wrong place may be a secret: what is said of it never contains it."""
+    """A value in the wrong place may be a secret: the message never contains it."""
     problems = refused(write, text.replace("{}", SECRET).replace("{{", "{").replace("}}", "}"), {"KEY": SECRET})
     assert problems
     assert SECRET.lower() not in "\n".join(problems).lower()

@@ -229,7 +229,7 @@ def _named(item: Any) -> tuple[str | None, str]:
 
 
 def _signature_place(block: Body) -> tuple[Body, str, str]:
-    """The object that holds a block's token, the key it has there, and the text beside it."""
+    """The object that holds a block's token, its key there, and the text next to it."""
     if block.get("type") == "thinking":
         return block, "signature", block.get("thinking") or ""
     if block.get("type") == "redacted_thinking":

@@ -21,7 +21,7 @@ Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Server(uvicorn.Server):
-    """Says when it listens, sleeps until somebody asks something, and stops as soon as it is told to."""
+    """Reports when it listens, waits for requests, and stops on request."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -45,7 +45,7 @@ class Server(uvicorn.Server):
 
 
 class _Listener(Server):
-    """In a thread of its own. Whoever still listens to it when it stops is left alone."""
+    """In a thread of its own. Listeners that are still connected when it stops are left alone."""
 
     def __init__(self, app: Application) -> None:
         super().__init__(uvicorn.Config(app, log_level="critical", lifespan="on", timeout_keep_alive=600))

@@ -14,7 +14,7 @@ from thoughtline.formats.aws_event_stream import EventStream
 FREE = {"tools", "args", "input", "metadata", "text.format", "instructions", "tool_choice", "schema", "logit_bias"}
 
 # The members that carry the conversation, reasoning, ids, calls, the finish and counts of tokens. A simulator need not
-# have the others: fingerprints, tiers, times, costs, breakdowns of usage, settings that are told back.
+# have the others: fingerprints, tiers, times, costs, breakdowns of usage, settings that are repeated.
 CARRIES = {
     *("id", "model", "choices", "message", "delta", "role", "content", "text", "tool_calls", "function", "name"),
     *("arguments", "reasoning", "reasoning_content", "reasoning_details", "thinking", "signature", "data", "summary"),
@@ -27,16 +27,16 @@ CARRIES = {
     *("outputTokens", "totalTokens", "prompt_eval_count", "eval_count"),
 }
 BESIDE = (".reasoning", ".text", ".x_groq")
-"""Settings of the request and Groq's own, beside the answer."""
+"""Settings of the request and Groq's own members, next to the answer."""
 
 
 def carries(path: str) -> bool:
-    """Whether somebody reads this member: a client, or the gateway."""
+    """Whether a client or the gateway reads this member."""
     return path.rpartition(".")[2] in CARRIES and not path.startswith(BESIDE)
 
 
 def paths_of(value: Any, prefix: str = "") -> set[str]:
-    """Every key by its path; the elements of a list share one, but for the `type` of each."""
+    """Every key by its path; the elements of a list share one, except for the `type` of each."""
     found: set[str] = set()
     if isinstance(value, dict):
         kind = f"<{value['type']}>" if isinstance(value.get("type"), str) else ""

@@ -44,7 +44,8 @@ SIMULATOR_OF: dict[tuple[str, str], str] = {
 }
 CONTRADICTS = {"openai-chat--deepseek--rig--prompt-caching-streaming-probe-90a3d": "toolcalls"}
 """Recordings that contradict the default profile, and the profile they agree with: here a plain turn came back without
-its reasoning beside `tools`, and was taken (a contradiction that is known)."""
+its reasoning together with `tools`, and was accepted (a known contradiction).
+"""
 HEADERS = {"authorization": "Bearer recorded"}
 
 

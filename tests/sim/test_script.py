@@ -48,7 +48,7 @@ def test_how_the_stream_is_cut() -> None:
     assert (step.chunk_chars, step.delay_ms, step.cut_after, step.has_ids, step.finish) == (3, 20, 0, False, "length")
 
 
-def test_what_a_model_was_told_in_private_it_can_recall() -> None:
+def test_a_model_can_recall_its_private_input() -> None:
     """The system prompt, wherever it stands, and reasoning that came back; never the visible conversation."""
     script = "script:\nno-think\nrecall: \\d{3}"
     prompt = InputMessage("user", 0, f"Not 999.\n{script}")
@@ -93,7 +93,7 @@ def test_the_agent() -> None:
     assert isinstance(play((USER, CALLED, RESULT, CALLED, USER), offer).pieces[1], CallTool)
 
 
-def test_the_agent_does_as_it_is_told() -> None:
+def test_the_agent_follows_its_script() -> None:
     """A forced tool is called, with `none` there is no call."""
     tools = (WEATHER, Tool("other", {}))
     assert play((USER,), OfferedTools(tools, "other")).pieces[1] == CallTool("other", "{}")

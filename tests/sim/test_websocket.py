@@ -128,7 +128,7 @@ def test_stored_responses_outlive_their_connection() -> None:
 
 
 def test_streams_run_side_by_side_and_each_in_order() -> None:
-    """A slow stream holds up nobody else; every event says whose it is."""
+    """A slow stream holds up no other; every event names its stream."""
     slow = user(f"slow {uuid.uuid4()}\nscript:\nsay: tortoise\ndelay 20\nchunk 1")
     quick = user(f"quick {uuid.uuid4()}\nscript:\nsay: hare")
     with connected() as socket:

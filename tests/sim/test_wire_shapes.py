@@ -1,4 +1,4 @@
-"""Simulated answers beside recorded ones: the members that carry something, the events, one after the other."""
+"""Simulated answers compared with recorded ones: the members with content, the events, one after the other."""
 
 from __future__ import annotations
 

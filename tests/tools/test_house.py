@@ -17,6 +17,7 @@ from tools.house import (
     names_in_the_table,
     naming,
     needless,
+    old_words,
     shared_names,
     unneeded,
     untested,
@@ -70,6 +71,25 @@ def test_names_that_say_nothing_are_found() -> None:
     source = "class Said:\n    told: int\ndef f(asked):\n    self._heard = told\n    asked_at = is_said = 1\n"
     found = empty_names([Source("src/a.py", source)])
     assert sorted(found) == ["src/a.py:1 Said", "src/a.py:2 told", "src/a.py:3 asked", "src/a.py:4 _heard"]
+
+
+def test_words_of_the_old_voice_are_found() -> None:
+    """In docstrings and comments, in any case, across a line break; not in other strings, names or longer words."""
+    source = (
+        '"""Whoever asks.\n\nAll but\nfor one, and one beside it.\n"""\n'
+        "x = 1  # nobody reads it\n"
+        '"""What was told."""\n'
+        'told = "nobody"\n'
+        'def f() -> None:\n    """Besides, it is stolden."""  # noqa: D400  retold\n'
+    )
+    found = old_words([Source("src/a.py", source)])
+    assert sorted(found) == [
+        "src/a.py:1 Whoever",
+        "src/a.py:3 but for",
+        "src/a.py:4 beside",
+        "src/a.py:6 nobody",
+        "src/a.py:7 told",
+    ]
 
 
 def test_long_calls_are_found() -> None:

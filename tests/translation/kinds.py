@@ -39,10 +39,8 @@ OTHERS: dict[FormatName, tuple[str, ...]] = {
 
 
 class Kind(NamedTuple):
-    """Something of a client's request. `MARK` stands in it where it can be told whether it arrived.
-
-    `items` stand in the conversation, `tools` among the tools, `members` beside them. `words` tell of one without a
-    mark that it arrived.
+    """A part of a client's request. It contains `MARK` if its arrival can be checked that way. `items` are in the
+    conversation, `tools` among the tools, `members` next to them. `words` show the arrival of one without a mark.
     """
 
     name: str
@@ -279,7 +277,7 @@ def marked(value: Any, mark: str) -> Any:
 
 
 class Asked(NamedTuple):
-    """A request, and where each of its kinds stands, as findings name it."""
+    """A request, and the position of each of its kinds, as findings name it."""
 
     body: Json
     places: list[tuple[str, ...]]

@@ -271,7 +271,7 @@ once they are made fit."""
 
 
 class McpTool(NamedTuple):
-    """A tool of a list. `about` says what is special."""
+    """A tool of a list. `about` names its special feature."""
 
     about: str
     name: str

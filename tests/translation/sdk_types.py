@@ -148,7 +148,7 @@ _REQUESTS: dict[str, TypeAdapter[Any]] = {
 
 
 def _with_some_bytes(value: dict[str, Any]) -> dict[str, Any]:
-    """Recordings and cases have words where bytes were: the shape is what is checked."""
+    """Recordings and cases have words in place of bytes: only the shape is checked."""
     return value | {"data": "AAAA"} if "mimeType" in value and "data" in value else value
 
 

@@ -83,8 +83,9 @@ MARKED_CHAT = chat(
 
 
 def test_marks_of_a_chat_client_reach_anthropic() -> None:
-    """On parts, on whole messages as opencode writes them, and on tools: each stands on the same block, with its time
-    to live, and no other is added."""
+    """On parts, on whole messages as opencode writes them, and on tools: each is on the same block, with its time to
+    live, and no other is added.
+    """
     body = sent(MARKED_CHAT, "openai_chat", CLAUDE)
     assert sorted(marks_in(body)) == ["/messages/0/content/1", "/messages/2/content/0", "/system/0", "/tools/0"]
     assert body["messages"][0]["content"][1]["cache_control"] == LONG
@@ -143,8 +144,8 @@ def test_marks_of_converse_reach_anthropic() -> None:
 
 
 @pytest.mark.parametrize("to", [CLAUDE, ROUTED, CONVERSE], ids=lambda to: to.format)
-def test_a_mark_for_the_whole_prompt_stands_on_its_last_block(to: Destination) -> None:
-    """A top-level `cache_control` means the last block, and stands there where a format has no such member."""
+def test_a_mark_for_the_whole_prompt_is_on_its_last_block(to: Destination) -> None:
+    """A top-level `cache_control` means the last block, and becomes a mark there if a format has no such member."""
     chatting = {**MARKED_MESSAGES, "cache_control": LONG}
     for name in ("system", "tools", "messages"):
         chatting[name] = json.loads(json.dumps(chatting[name]).replace(', "cache_control": {"type": "ephemeral"}', ""))
@@ -183,7 +184,7 @@ def test_a_client_that_can_set_no_mark_gets_one_that_moves(client: FormatName, t
     up = next(one for one in (*UPSTREAMS, *MORE_UPSTREAMS) if one.provider == to.provider and one.format == to.format)
     lane = Lane(up if up.format != "openai_chat" else _routed(), client)
     if client == up.format:
-        return  # passed on as it came
+        return  # passed on unchanged
     for body in bodies_of(lane, "tools"):
         found = marks_in(body)
         assert len(found) == 1, found
@@ -254,8 +255,9 @@ def _unmarked(value: Any) -> Any:
 )
 @pytest.mark.parametrize("script", ["parallel tools", "interleaved thinking"])
 def test_each_prompt_begins_with_the_one_before_it(upstream: Upstream, client: FormatName, script: str) -> None:
-    """In every pair, of a client that strips all reasoning: what went up stays, byte for byte, so that every provider's
-    cache hits; a mark that moves is no part of a prompt."""
+    """In every pair, with a client that strips all reasoning: earlier bytes stay the same, so that every provider's
+    cache hits; a moving mark is not part of a prompt.
+    """
     lane = Lane(upstream, client)
     prompts = [pieces_of(body, upstream) for body in bodies_of(lane, script)]
     for before, after in pairwise(prompts):
@@ -263,14 +265,14 @@ def test_each_prompt_begins_with_the_one_before_it(upstream: Upstream, client: F
 
 
 def test_dialogues_with_a_mark_that_moves_lose_no_reasoning() -> None:
-    """What is remembered is found whether or not a mark stands on the turns before."""
+    """Records are found whether or not the earlier turns have a mark."""
     for upstream in (UPSTREAMS[2], UPSTREAMS[5], _routed()):
         lane = Lane(upstream, "openai_responses")
         bodies_of(lane, "parallel tools")
         assert set(lane.verdicts) <= {"whole", "none"}
 
 
-# --- what the cache did, told to the client ---------------------------------------------------------------------------
+# --- cache usage in the client's answer -------------------------------------------------------------------------------
 
 USED: dict[FormatName, Json] = {
     "anthropic_messages": {
@@ -304,7 +306,7 @@ TOLD: dict[FormatName, Json] = {
 
 @pytest.mark.parametrize("client", TOLD)
 @pytest.mark.parametrize("upstream", USED)
-def test_tokens_of_the_cache_are_told_in_the_clients_own_members(upstream: FormatName, client: FormatName) -> None:
+def test_cached_tokens_are_reported_in_the_clients_own_members(upstream: FormatName, client: FormatName) -> None:
     """Read from the cache and written to it, each where the client's own provider tells it; the sum stays the same."""
     decoded = USAGES[upstream].decode(Raw(json.dumps(USED[upstream]).encode()))
     reply = Reply(upstream, (Candidate(Turn("assistant", (Text("Yes."),)), 0, Finish("stop", "")),), usage=decoded)
@@ -324,14 +326,15 @@ def test_tokens_of_the_cache_are_told_in_the_clients_own_members(upstream: Forma
     ids=["DeepSeek", "Kimi", "both"],
 )
 def test_every_name_for_cached_tokens_in_chat_is_read(told: Json) -> None:
-    """DeepSeek and Kimi have members of their own; one that is told twice counts once."""
+    """DeepSeek and Kimi have members of their own; a duplicate counts once."""
     assert USAGES["openai_chat"].decode(Raw(json.dumps(told).encode())).cached == 64
 
 
 @pytest.mark.parametrize("to", [CLAUDE, CONVERSE], ids=lambda to: to.provider)
-def test_a_mark_of_ours_stands_on_the_system_prompt_too(to: Destination) -> None:
-    """A client that rewrites its history when it resumes, as Gemini CLI does, still has tools and instructions from the
-    cache; what stands there is the same from request to request."""
+def test_our_mark_is_on_the_system_prompt_too(to: Destination) -> None:
+    """A client that rewrites its history when it resumes, as Gemini CLI does, still gets tools and instructions from
+    the cache; those are the same in every request.
+    """
     rules, asked = {"role": "system", "content": "Rules."}, {"role": "user", "content": "Hi."}
     told = [{"role": "assistant", "content": "Hello."}, {"role": "user", "content": "And now?"}]
     first, later = (sent(chat(rules, *more, tools=[TOOL]), "openai_chat", to) for more in ([asked], [asked, *told]))

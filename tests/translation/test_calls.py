@@ -55,7 +55,7 @@ def test_what_goes_out_comes_back(name: str, turn: int) -> None:
     assert unwrapped(shown) == name
 
 
-def test_ids_that_repeat_in_a_conversation_are_told_apart() -> None:
+def test_ids_that_repeat_in_a_conversation_are_distinguished() -> None:
     """Kimi counts from zero in every turn: a client sees two ids, Kimi its own."""
     rule = rule_of("openai_responses", providers.OPENAI_RESPONSES)
     first = CallIds(rule, 0).for_client("functions.look:0", "0.0", "look")
@@ -82,7 +82,7 @@ def test_both_halves_of_a_pair_are_renamed_alike() -> None:
     assert outgoing.result(ToolResult(Raw(b'"x"'), "toolu_01ABCDEFGHIJKLMNOP"))[0] == name
 
 
-def test_an_id_that_stands_twice_for_a_wire_that_refuses_that() -> None:
+def test_a_repeated_id_for_a_wire_that_rejects_it() -> None:
     """The second call gets another id, and the result that follows it too."""
     outgoing = OutgoingIds(rule_of("anthropic_messages", providers.ANTHROPIC))
     names = []

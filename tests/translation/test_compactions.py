@@ -1,4 +1,6 @@
-"""Compactions, a conversation in few words: they go back to the format that made them, and to nobody else unread."""
+"""Compactions, summarized conversations: they go back to the format that made them, and to no other without being
+expanded.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ def messages(*blocks: Json) -> Json:
 @pytest.mark.parametrize(
     ("client", "body"), [("openai_responses", responses(ITEM)), ("anthropic_messages", messages(BLOCK))]
 )
-def test_it_goes_back_to_its_own_format_as_it_came(client: FormatName, body: Json) -> None:
+def test_it_goes_back_to_its_own_format_unchanged(client: FormatName, body: Json) -> None:
     """Not a byte of the request is touched."""
     transcript = transcript_of(client, body)
     request = translate_request(transcript, client, BY_FORMAT[client].contract, "m")
@@ -70,7 +72,7 @@ def test_a_sealed_one_stays_behind_where_its_turns_are_sent(to: FormatName) -> N
 
 @pytest.mark.parametrize("to", FOREIGN["anthropic_messages"])
 def test_one_in_the_clear_goes_on_as_words(to: FormatName) -> None:
-    """Anthropic's summary can be read by any model; what is sealed and signed in it goes to nobody."""
+    """Any model can read Anthropic's summary; its sealed and signed parts go to no other."""
     request = translated("anthropic_messages", messages(BLOCK, {"type": "text", "text": "It rains."}), to)
     sent = request.transcript.body.decode()
     assert sent.index("They spoke of rain.") < sent.index("It rains.")
@@ -90,7 +92,7 @@ def test_one_that_failed_says_nothing(to: FormatName) -> None:
 
 
 @pytest.mark.parametrize("to", FOREIGN["openai_responses"])
-def test_an_order_to_compact_is_refused_where_nobody_can(to: FormatName) -> None:
+def test_a_request_to_compact_is_rejected_if_it_can_not_be_served(to: FormatName) -> None:
     """The client waits for a compaction and nothing else."""
     with pytest.raises(Untranslatable) as refused:
         translated("openai_responses", responses(user("Hi"), SAID, {"type": "compaction_trigger"}), to)
@@ -158,7 +160,7 @@ def test_a_client_of_its_own_format_gets_it_whole(source: FormatName, write: Any
 
 
 def _compactions(value: Any) -> list[Json]:
-    """Every compaction in a value, wherever it stands."""
+    """Every compaction in a value, at any position."""
     if isinstance(value, list):
         return [found for one in value for found in _compactions(one)]
     if not isinstance(value, dict):

@@ -137,7 +137,9 @@ def test_a_chunk_of_nothing_but_thoughts_is_kept_with_what_follows() -> None:
 def test_claude_gets_the_sampling_that_it_takes(
     to: FormatName, model: str, asked_for: Json, sent: Json, lost: list[str]
 ) -> None:
-    """Since 4.1 not `temperature` and `top_p` together, since 4.7 neither: what is dropped is what changes least."""
+    """Since 4.1 not `temperature` and `top_p` together, since 4.7 neither: the setting with the least effect is
+    dropped.
+    """
     known = {"thinkingConfig": {"thinkingBudget": 0}} if "opus-4-8" not in model else {}
     body = gemini(("user", [{"text": "hi"}])) | {"generationConfig": asked_for | known}
     provider = "anthropic" if to == "anthropic_messages" else "bedrock"

@@ -71,7 +71,7 @@ def test_tools_do_not_raise_max_tokens() -> None:
 
 
 @pytest.mark.parametrize("client", ["openai_chat", "anthropic_messages"])
-def test_a_responses_upstream_gets_its_reasoning_items_and_is_asked_for_ciphertext(client: FormatName) -> None:
+def test_a_responses_upstream_gets_its_reasoning_items_and_a_request_for_ciphertext(client: FormatName) -> None:
     """Seen elsewhere: the function call alone, no `include`, no reasoning item."""
     _, _, answer = second_turn(OPENAI, client, strips=True)
     assert "reasoning.encrypted_content" in sent(answer)["include"]
@@ -101,7 +101,7 @@ def test_an_answer_of_nothing_but_a_call_has_no_words() -> None:
     assert [block["type"] for block in body["content"]] == ["tool_use"]
 
 
-def test_reasoning_stays_beside_words() -> None:
+def test_reasoning_stays_next_to_text() -> None:
     """Seen elsewhere: `reasoning_content` was removed from a whole answer that had content."""
     reply = Reply(
         "ollama_chat", (Candidate(Turn("assistant", ANSWER[:2]), 0, Finish("stop", "stop")),), b"", None, "m", USAGE
@@ -174,7 +174,7 @@ def test_a_call_of_a_responses_upstream_reaches_a_whole_answer(client: FormatNam
     assert [call.name for call in talk.wire.calls(talk.whole)] == ["weather"]
 
 
-def test_effort_for_a_responses_upstream_stands_in_its_object() -> None:
+def test_effort_for_a_responses_upstream_is_in_its_object() -> None:
     """Seen elsewhere: `reasoning_effort` at the top, the `reasoning` object removed."""
     body = body_of(translated("openai_chat", chat(user("hi"), reasoning_effort="low"), "openai_responses"))
     assert body["reasoning"]["effort"] == "low"
@@ -201,7 +201,7 @@ def test_redacted_thinking_is_not_ignored() -> None:
 
 
 def test_a_chat_client_on_gemini_needs_no_sentinel() -> None:
-    """Seen elsewhere: signatures were never emitted, so the skip value went up for every call."""
+    """Seen elsewhere: signatures were never emitted, so every call was sent with the skip value."""
     lane, _, answer = second_turn(GEMINI, "openai_chat", strips=True)
     assert b"skip_thought_signature_validator" not in answer.sent
     assert lane.verdicts == ["whole"]
@@ -281,7 +281,7 @@ def test_no_seal_of_one_provider_goes_to_another(upstream: Upstream) -> None:
 
 
 def test_the_record_is_the_upstreams_view() -> None:
-    """What is captured has the keys that the next request, translated again, asks for: all of its steps are found."""
+    """A captured turn has the keys that the next request, translated again, looks up: all of its steps are found."""
     lane, _, answer = second_turn(KIMI, "gemini_generate", strips=True)
     assert answer.plan is not None
     assert answer.plan.counts.restored == 1

@@ -56,7 +56,7 @@ def test_an_empty_store_is_enough_for_a_client_that_keeps_its_envelopes(
     for script in ("parallel tools", "interleaved thinking"):
         lane = Lane(upstream, client, keeps=False)
         hold(lane, Dialogue(script, is_streaming, strips=False), SHORT)
-        # Gemini's signature on words comes when they have gone out, and nobody demands it back.
+        # Gemini's signature on text comes after the text was sent, and is not required back.
         optional = {"missing"} if upstream.provider in ("gemini", "code-assist") else set()
         presence = {"invented"} if upstream.contract.kind == "presence" else set()
         assert set(lane.verdicts) <= {"whole", "none"} | optional | presence

@@ -69,7 +69,7 @@ NO_WORDS = "citations whose words are not told, or had gone out"
 
 
 def expected_loss(source: FormatName, to: FormatName) -> list[str]:
-    """What is found: the words that a page says are Anthropic's (and OpenRouter's), a block is cited as a whole."""
+    """The findings: only Anthropic (and OpenRouter) quotes pages, and a block is cited as a whole."""
     if source == to:
         return []
     if to in UNCITED:
@@ -149,7 +149,7 @@ PLACELESS = {
 @pytest.mark.parametrize("case", PLACELESS)
 @pytest.mark.parametrize("to", ["openai_responses", "anthropic_messages"])
 def test_no_place_is_made_up(to: FormatName, case: str, write: Write) -> None:
-    """A page that nobody says which words are from is not pinned to any; a finding tells."""
+    """A citation without a range gets none; a finding reports it."""
     out = checked(to, write, PLACELESS[case])
     assert CITED_BY[to](events_of(to, out.body)) == []
     assert lost(out) == [NO_WORDS]
@@ -177,7 +177,7 @@ SUPPORTS = {
 @writes
 @pytest.mark.parametrize("case", SUPPORTS)
 def test_places_in_bytes_are_checked(case: str, write: Write) -> None:
-    """Google counts bytes and tells the words: a place that they don't stand at is none."""
+    """Google counts bytes and quotes the text: a position with another text is ignored."""
     segment, words = SUPPORTS[case]
     source = grounded(groundingSupports=[{"segment": segment, "groundingChunkIndices": [0]}])
     out = checked("openai_chat", write, source)
@@ -187,7 +187,7 @@ def test_places_in_bytes_are_checked(case: str, write: Write) -> None:
 
 @pytest.mark.parametrize("write", [stream, gathered])
 def test_grounding_that_comes_in_pieces(write: Write) -> None:
-    """Chunks that each bring a part of it: pages of one are kept beside the queries of the other."""
+    """Chunks that each have a part of it: pages of one are kept together with the queries of the other."""
     first, last = gemini_body(groundingMetadata=GROUNDING), {"groundingMetadata": {"webSearchQueries": ["q"]}}
     source = Source("gemini_generate", {}, [first, gemini_body("", finishReason="STOP", **last)])
     out = checked("openai_chat", write, source)
@@ -262,7 +262,7 @@ OTHERS: dict[str, tuple[Source, str]] = {
 @clients
 @writes
 @pytest.mark.parametrize("case", OTHERS)
-def test_notes_that_nobody_else_has_are_found_once(case: str, write: Write, to: FormatName) -> None:
+def test_notes_of_a_single_format_are_reported_once(case: str, write: Write, to: FormatName) -> None:
     """A kind of note that only its own format has: the words stay, and one finding names the kind."""
     source, kind = OTHERS[case]
     if source.format == to:
@@ -319,7 +319,7 @@ def test_every_answer_has_its_own_notes() -> None:
 
 
 def test_an_answer_without_notes_says_nothing_of_them() -> None:
-    """No empty members where there is nothing to tell, but for those that a format always has."""
+    """No empty members if there are no notes, except for those that a format always has."""
     source = annotated()
     for to in EVERY_CLIENT:
         for write in (gathered, made_stream):

@@ -1,4 +1,4 @@
-"""Requests between formats: what is said stays said, what is asked for is asked for, and nothing is lost in silence."""
+"""Requests between formats: content and options are kept, and no loss is silent."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def check_pairs(transcript: Transcript) -> None:
 
 
 def _own(request: TranslatedRequest, name: str) -> str:
-    """The client's name of a tool that stands in a namespace there."""
+    """The client's name of a tool in a namespace."""
     return request.tools.called(ToolCall(name, "{}")).name
 
 
@@ -192,7 +192,7 @@ def test_a_result_with_a_picture_for_a_chat_model() -> None:
     assert messages[3]["content"][1]["image_url"]["url"] == f"data:image/png;base64,{PNG}"
 
 
-def test_a_tool_that_failed_is_told_as_such() -> None:
+def test_a_failed_tool_is_marked_as_failed() -> None:
     """`is_error` has a mark of its own on Converse and Gemini, and words where there is none."""
     result = {"type": "tool_result", "tool_use_id": "t1", "content": "no such file", "is_error": True}
     use = {"type": "tool_use", "id": "t1", "name": "look", "input": {}}
@@ -209,7 +209,9 @@ def test_a_tool_that_failed_is_told_as_such() -> None:
 
 @pytest.mark.parametrize("to", sorted(BY_FORMAT))
 def test_system_prompts_find_their_place(to: FormatName) -> None:
-    """What stands before the conversation goes where the wire has it; in mid conversation it keeps its place."""
+    """A system message before the conversation goes where the format has it; in the middle of the conversation it keeps
+    its place.
+    """
     body = {
         "model": "m",
         "instructions": "Be brief.",
@@ -227,14 +229,14 @@ def test_system_prompts_find_their_place(to: FormatName) -> None:
 
 
 def test_a_conversation_that_the_model_opened() -> None:
-    """Anthropic wants the user to speak first; somebody does."""
+    """Anthropic requires the user to speak first: a message is added."""
     body = chat({"role": "assistant", "content": "Welcome!"}, user("hi"))
     messages = body_of(translated("openai_chat", body, "anthropic_messages"))["messages"]
     assert [message["role"] for message in messages] == ["user", "assistant", "user"]
 
 
 def test_a_turn_of_nothing_but_thinking() -> None:
-    """A turn that was cut before it said anything goes to nobody: every wire refuses it."""
+    """A turn that was cut off before it said anything is dropped: every format rejects it."""
     thought = {"role": "assistant", "content": None, "reasoning_content": "hm"}
     messages = body_of(translated("openai_chat", chat(user("a"), thought, user("b")), "ollama_chat"))["messages"]
     assert [message["role"] for message in messages] == ["user", "user"]
@@ -286,7 +288,7 @@ EVERYTHING = chat(
 
 @pytest.mark.parametrize("to", [to for to in BY_FORMAT if to != "openai_chat"])
 def test_every_option_is_carried_or_found(to: FormatName) -> None:
-    """Each member of a full request stands in the upstream's body or is named in a finding."""
+    """Each member of a full request is in the upstream's body or named in a finding."""
     model = {"anthropic_messages": "claude-3-5-haiku", "openai_responses": "gpt-4.1"}.get(to)
     request = translated("openai_chat", EVERYTHING, to, model=model)
     sent = json.dumps(body_of(request))
@@ -402,7 +404,7 @@ def test_a_choice_among_some_tools() -> None:
     ]
 
 
-def test_a_long_name_of_a_user_is_told_by_its_digest() -> None:
+def test_a_long_name_of_a_user_is_replaced_by_its_digest() -> None:
     """Claude Code's `user_id` is longer than OpenAI takes."""
     body = {"max_tokens": 9, "messages": [user("hi")], "metadata": {"user_id": "u" * 150}}
     assert len(body_of(translated("anthropic_messages", body, "openai_responses"))["user"]) <= 64

@@ -209,7 +209,7 @@ def test_every_tool_of_a_large_set_is_taken(target: str) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_argument_is_lost(target: str) -> None:
-    """Whatever stands at the top, the arguments of a tool are offered by their names."""
+    """Whatever the top level is, the arguments of a tool keep their names."""
     tools = [(f"t{at}", top({"it": TEXT, "other": FIELDS["union"]})) for at, top in enumerate(TOPS.values())]
     for _, schema in written(offered(tools, TARGETS[target])):
         assert set(schema["properties"]) == {"it", "other"}
@@ -249,7 +249,7 @@ def test_required_arguments_of_a_choice() -> None:
 
 @pytest.mark.parametrize("schema", [b"{", b'"text"', b"[" * 100_000 + b"]" * 100_000, b"null"])
 def test_what_is_no_schema_does_no_harm(schema: bytes) -> None:
-    """It goes up as it is, or as one that takes nothing: the provider says what is wrong."""
+    """It is forwarded unchanged, or as a schema without arguments: the provider reports the problem."""
     made, _ = mended_schema(Raw(schema), ToolForms())
     assert made is not None
 
@@ -341,6 +341,6 @@ def test_a_deferred_tool_is_offered_once_it_is_found() -> None:
 
 
 def test_deferred_tools_are_offered_where_their_search_is_the_providers() -> None:
-    """No other provider has Anthropic's search: without it nobody could find them."""
+    """No other provider has Anthropic's search: without it these tools could not be found."""
     search = {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}
     assert len(written(deferred([{"role": "user", "content": "Hi."}], search))) == 3

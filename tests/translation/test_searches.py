@@ -21,7 +21,7 @@ FOUND = [FUNCTION, {"type": "namespace", "name": "mcp", "tools": [FUNCTION | {"n
     [('{ "query": "files" }', {"query": "files"}), ("", {}), ('{"query": "fi', {}), ('"files"', {}), ("[]", {})],
 )
 def test_a_call_for_the_client(arguments: str, held: object) -> None:
-    """An object, as the client reads it: of arguments that are none it says itself what is missing."""
+    """An object, as the client reads it: it reports invalid arguments itself."""
     item = search_call("call_1", arguments)
     expected = {"type": "tool_search_call", "call_id": "call_1", "execution": "client"}
     assert json.loads(bytes(item.raw)) == expected | {"arguments": held, "status": "completed"}
@@ -54,6 +54,6 @@ def test_a_search_that_found_nothing(tools: list[object]) -> None:
     "item", [raw(execution="server"), raw(call_id=None), raw(call_id=""), Raw(b"[]"), Raw(b'"\xff"')]
 )
 def test_what_is_no_search_of_the_clients(item: Raw) -> None:
-    """The provider ran it, or nobody knows which one it is; or the server was offered no such function."""
+    """The provider ran it, or it is unknown which one did; or the server was offered no such function."""
     assert searched(item, NAMES) is None
     assert searched(raw(), NO_NAMES) is None

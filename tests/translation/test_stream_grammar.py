@@ -106,7 +106,7 @@ def test_responses_events_are_numbered_and_nested() -> None:
 
 @clients
 def test_the_first_event_of_a_stream_that_fails_at_once(to: FormatName) -> None:
-    """An error before anything was said is told as one."""
+    """An error before any content is sent as an error."""
     stream = _encoded(
         [Failed(Raw(b'{"message":"no"}'))], way_to(to, "ollama_chat" if to != "ollama_chat" else "openai_chat")
     )

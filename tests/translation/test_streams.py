@@ -130,7 +130,7 @@ def test_nothing_is_held_back(to: FormatName) -> None:
 
 
 @clients
-def test_the_end_of_a_turn_is_told_apart(to: FormatName) -> None:
+def test_the_end_of_a_turn_is_separate(to: FormatName) -> None:
     """What tells the client that its turn is over comes as `ending`: it may wait until the turn is saved."""
     if to == "openai_chat":
         return
@@ -150,7 +150,7 @@ def test_the_end_of_a_turn_is_told_apart(to: FormatName) -> None:
 
 @clients
 def test_calls_that_grow_side_by_side(to: FormatName) -> None:
-    """Pieces of two parallel calls in turns: each call is told whole, one after the other."""
+    """Alternating pieces of two parallel calls: each call is sent complete, one after the other."""
     if to == "openai_chat":
         return
     frames = chat_stream(
@@ -205,7 +205,7 @@ def test_a_failure_in_mid_stream(to: FormatName) -> None:
 
 @clients
 def test_a_stream_that_breaks_off(to: FormatName) -> None:
-    """No end is made up: what came is told, and the turn is not told to be over."""
+    """No end is invented: the received content is sent, and the turn stays open."""
     if to == "openai_chat":
         return
     reply = folded(translated(chat_stream({"content": "Let"}, finish=None, usage=False), way_to(to)), to)
@@ -248,7 +248,7 @@ def _later(text: str) -> list[Event]:
 
 @clients
 def test_a_name_that_comes_late(to: FormatName) -> None:
-    """A call is told once it has a name, with all that came before."""
+    """A call is sent once it has a name, with all its earlier pieces."""
     outward = ResponseTranslator(way_to(to, "anthropic_messages" if to == "openai_chat" else "openai_chat"))
     outward.take(Started())
     assert outward.take(CallDelta(0, 0, '{"a"')) == []
@@ -296,7 +296,7 @@ def test_a_whole_answer_as_events_folds_into_itself() -> None:
     assert fold(reply_events(reply), "openai_chat") == reply
 
 
-# --- what stands after the words --------------------------------------------------------------------------------------
+# --- content after the text -------------------------------------------------------------------------------------------
 
 WORDS = """Hello.
 script:
@@ -315,8 +315,9 @@ say: And goodbye."""
 @pytest.mark.parametrize("client", ["anthropic_messages", "openai_responses"])
 @pytest.mark.parametrize("upstream", [*UPSTREAMS, *MORE_UPSTREAMS], ids=lambda upstream: upstream.id)
 def test_no_thinking_comes_after_the_words(upstream: Upstream, client: FormatName, is_streaming: bool) -> None:
-    """Claude Code takes the last block of an answer for the answer: an envelope stands before the words, or before the
-    calls, whenever its seals came."""
+    """Claude Code takes the last block of an answer for the answer: an envelope comes before the text, or before the
+    calls, whenever its seals arrived.
+    """
     if upstream.format == client:
         return
     talking = Client(Lane(upstream, client), WORDS)
@@ -411,7 +412,7 @@ def test_the_input_that_a_stream_tells_at_its_start_counts(to: FormatName, begun
 
 @pytest.mark.parametrize("to", ["openai_chat", "openai_responses"])
 def test_a_call_without_arguments_has_an_empty_object(to: FormatName) -> None:
-    """Clients read the arguments as JSON: streamed, told at the end, and whole."""
+    """Clients read the arguments as JSON: streamed, at the end, and whole."""
     stream = messages_stream({"input_tokens": 1}, {"output_tokens": 1})
     translator = StreamReader(way_to(to, "anthropic_messages"))
     first, last = translator.feed(stream), translator.finish()

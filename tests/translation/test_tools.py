@@ -41,7 +41,7 @@ def names_in(body: Json) -> list[str]:
 
 @pytest.mark.parametrize("to", [to for to in BY_FORMAT if to != "openai_responses"])
 def test_a_namespace_is_opened(to: FormatName) -> None:
-    """Its functions stand beside the others under both names; calls of the history have them too."""
+    """Its functions are next to the others under combined names; calls of the history have them too."""
     call = {"type": "function_call", "call_id": "c1", "name": "look", "namespace": "agents", "arguments": "{}"}
     history = [
         {"role": "user", "content": "hi"},
@@ -60,7 +60,7 @@ def test_a_namespace_is_opened(to: FormatName) -> None:
 
 @pytest.mark.parametrize("to", [to for to in BY_FORMAT if to != "openai_responses"])
 def test_a_tool_of_free_text_is_a_function_with_one_text(to: FormatName) -> None:
-    """Its grammar is told in its description; a call of it is free text again."""
+    """Its description includes its grammar; a call of it is free text again."""
     body = {"model": "m", "input": "hi", "tools": [PATCH]}
     request = translated("openai_responses", body, to)
     sent = json.dumps(body_of(request))
@@ -97,8 +97,9 @@ def test_openai_itself_takes_free_text_in_chat() -> None:
 def test_a_tool_of_the_provider_goes_where_the_other_one_has_it(
     tools: list[Json], to: FormatName, offered: Any
 ) -> None:
-    """Else it is left out with a finding at its place, or refused; a search that may look at a cache alone is nobody
-    else's."""
+    """Else it is left out with a finding at its position, or rejected; only one provider has a search limited to a
+    cache.
+    """
     body = {"model": "m", "input": "hi", "tools": tools}
     request = translated("openai_responses", body, to)
     assert body_of(request).get("tools") == offered
@@ -107,7 +108,9 @@ def test_a_tool_of_the_provider_goes_where_the_other_one_has_it(
 
 @pytest.mark.parametrize("to", ["openai_chat", "openai_responses", "ollama_chat", "bedrock_converse"])
 def test_the_search_of_a_messages_client(to: FormatName) -> None:
-    """Cline offers it beside its functions: OpenAI's Responses have it, elsewhere it is left out with a finding."""
+    """Cline offers it together with its functions: OpenAI's Responses has it, elsewhere it is left out
+    with a finding.
+    """
     look = {"name": "look", "input_schema": SCHEMA}
     tools = [look, {"type": "web_search_20250305", "name": "web_search"}]
     body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}], "tools": tools}
@@ -118,7 +121,7 @@ def test_the_search_of_a_messages_client(to: FormatName) -> None:
     assert ("/tools/1" in places) is not has_search
 
 
-def test_gemini_gets_no_search_beside_functions() -> None:
+def test_gemini_gets_no_search_together_with_functions() -> None:
     """It refuses the two together."""
     request = translated("openai_responses", {"model": "m", "input": "hi", "tools": [LOOK, SEARCH]}, "gemini_generate")
     assert [list(tool) for tool in body_of(request)["tools"]] == [["functionDeclarations"]]
@@ -204,14 +207,14 @@ def test_tools_that_stand_in_the_conversation_are_offered_too() -> None:
     ],
 )
 def test_where_all_is_taken_the_bytes_are_the_clients(provider: str, model: str, format: FormatName) -> None:
-    """OpenAI's tools at OpenAI, Anthropic's at Anthropic; and where nobody knows."""
+    """OpenAI's tools at OpenAI, Anthropic's at Anthropic; and at unknown servers."""
     contract = resolve(Destination(provider, "https://host.example", model, format))
     body = json.dumps({"input": "hi", "tools": [AGENTS, PATCH, SEARCH, {"type": "web_search_20250305"}]}).encode()
     assert adapt(body, format, contract, "leave_out").body is body
 
 
 def test_what_a_server_has_of_its_own_is_left_alone() -> None:
-    """Groq's search, xAI's: kinds that nobody here lists go up."""
+    """Groq's search, xAI's: unlisted kinds are forwarded."""
     tools = [{"type": "browser_search"}, {"type": "mcp", "server_url": "x"}]
     for provider in ("groq", "xai", "vllm", "openrouter"):
         contract = resolve(Destination(provider, "", "some-model", "openai_responses"))
@@ -241,7 +244,7 @@ def test_server_tools_at_other_messages_servers(provider: str, left: list[str]) 
 
 
 def test_elements_that_a_server_takes_keep_their_bytes() -> None:
-    """Of a long history only what names a tool that it lacks is written anew."""
+    """In a long history only elements that name a missing tool are written again."""
     call = '{"type": "custom_tool_call",  "call_id": "c1", "name": "patch", "input": "x"}'
     kept = '{"type":"message", "role": "user",   "content": "caf\\u00e9"}'
     gone = '{"type": "web_search_call", "id": "ws_1", "status": "completed"}'
@@ -253,8 +256,8 @@ def test_elements_that_a_server_takes_keep_their_bytes() -> None:
     assert [finding.place for finding in adapted.findings] == ["/input/1"]
 
 
-def test_a_body_that_nobody_can_read_goes_up_as_it_came() -> None:
-    """The provider says what is wrong with it."""
+def test_an_unreadable_body_is_forwarded_unchanged() -> None:
+    """The provider reports the problem."""
     for body in (b"", b"{", b"[]", b'{"tools": 1}', b'{"tools": [1], "input": [null]}', b'{"tools":[{"type":3}]}'):
         assert adapt(body, "openai_responses", DEEPSEEK, "leave_out").body == body
 
@@ -263,7 +266,7 @@ def test_a_body_that_nobody_can_read_goes_up_as_it_came() -> None:
 
 
 def test_names_are_such_as_every_provider_takes() -> None:
-    """Sixty-four plain characters, told apart whatever they were made of."""
+    """Sixty-four plain characters, different for different tools."""
     assert qualified("mcp__server__", "read") == "mcp__server__read"
     long = [
         qualified("n" * 60, "a" * 60),

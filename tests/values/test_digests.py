@@ -15,7 +15,7 @@ def test_what_digests_give() -> None:
     assert named_digest("x", b"", 8).hex() == "4adf4367f96e584f"
 
 
-def test_parts_are_told_apart() -> None:
+def test_parts_are_distinguished() -> None:
     """No other parts give the same bytes; one part alone is framed too."""
     assert len({joined(), joined(b""), joined(b"", b""), joined(b"ab"), joined(b"a", b"b"), joined(b"1:a")}) == 6
     assert digest_of(b"words") != digest(b"words")

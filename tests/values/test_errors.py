@@ -77,7 +77,7 @@ def test_every_error_is_in_the_table() -> None:
 
 
 def test_the_tree() -> None:
-    """As it is drawn: what is beyond a bound can't be decoded, a foreign seal can't be encoded."""
+    """As in the diagram: input beyond a bound can't be decoded, a foreign seal can't be encoded."""
     assert LimitExceeded.__mro__[1:3] == (DecodeError, ThoughtlineError)
     assert ForeignSeal.__mro__[1:3] == (EncodeError, ThoughtlineError)
 

@@ -128,7 +128,7 @@ def test_the_start_names_the_reply() -> None:
 
 
 def test_a_folded_reply_is_new() -> None:
-    """Its turns have been on no wire and nobody has edited them."""
+    """Its turns were on no wire and are unedited."""
     folded = fold([ItemDone(0, 0, Text("a"))], "openai_chat")
     assert not folded.is_edited
     assert folded.candidates[0].turn == Turn("assistant", (Text("a"),))

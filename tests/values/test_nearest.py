@@ -45,6 +45,6 @@ def test_the_nearest_legal_value(value: Any, legal: list[Any], expected: Any) ->
     assert nearest_value(value, legal) == expected
 
 
-def test_the_word_beside_another() -> None:
+def test_the_next_word() -> None:
     """Up from the least, down from the most, in its case."""
     assert [next_word(word) for word in ("MINIMAL", "max", "xhigh", "none")] == ["LOW", "xhigh", "high", "low"]

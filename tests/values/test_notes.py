@@ -20,7 +20,7 @@ def test_notes_move_with_their_words() -> None:
     ("start", "end", "is_within"), [(2, 5, True), (0, 9, True), (3, 5, False), (2, 4, False), (6, 9, False)]
 )
 def test_whose_words_are_cited(start: int, end: int, is_within: bool) -> None:
-    """All of them stand between the two places."""
+    """All of them are between the two positions."""
     assert SEEN.is_within(start, end) == is_within
     assert not NOWHERE.is_within(start, end)
 

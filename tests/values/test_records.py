@@ -73,7 +73,7 @@ COUNTED = [
 
 @pytest.mark.parametrize(("item", "chars"), COUNTED, ids=lambda value: type(value).__name__)
 def test_how_much_reasoning_a_turn_holds(item: Item, chars: int) -> None:
-    """Readable or encrypted; what is visible is not counted."""
+    """Readable or encrypted; visible content is not counted."""
     assert made(item).reasoning_chars == chars
     assert made(item, item).reasoning_chars == 2 * chars
 

@@ -36,7 +36,7 @@ def test_an_edit_is_of_one_turn() -> None:
 
 
 def test_turns_that_come_and_go() -> None:
-    """A system prompt that stood in a member of its own and is gone is remembered as gone."""
+    """A removed system prompt in a member of its own is remembered as removed."""
     assert REQUEST.with_turns(REQUEST.turns).is_edited
     assert not REQUEST.with_turns(REQUEST.turns[:2]).drops_system
     without = REQUEST.with_turns(REQUEST.turns[1:])

@@ -1,6 +1,6 @@
-"""What to set in a client so that it talks to the gateway: `thoughtline connect` prints it, `docs/clients.md` lists it.
+"""How to set up a client for the gateway: `thoughtline connect` prints it, `docs/clients.md` lists it.
 
-A `Client` is a row: steps with `<base>`, `<key>` and `<model>` where those go, and what a user should know.
+A `Client` is a row: steps with the placeholders `<base>`, `<key>` and `<model>`, and notes for the user.
 
     client's name → find → Client;  url, provider, model → address_of → Address;  both → instructions → text
 """
@@ -31,7 +31,7 @@ from thoughtline.values.turns import FormatName
 DEFAULT_URL = "http://127.0.0.1:8642"
 KEY = "YOUR_KEY"
 SETTABLE = re.compile(r"[\w.:/@+~-]+")
-"""What can stand in any client's file: without blanks, quotes and what else would need escaping there."""
+"""Values that are safe in any client's file: without spaces, quotes and other characters that need escaping."""
 
 CLIENTS: tuple[Client, ...] = (
     terminal.CLAUDE_CODE,
@@ -77,8 +77,9 @@ _LISTS = (
 
 
 class Address(NamedTuple):
-    """Where a client goes: the base without `/v1`, the model as the gateway wants it named there, and how many tokens
-    the model takes, if that is known."""
+    """A client's target: the base without `/v1`, the model's name at the gateway, and its context size in tokens, if
+    known.
+    """
 
     base: str
     model: str
@@ -92,13 +93,13 @@ def find(name: str) -> Client | None:
 
 @lru_cache(256)
 def client_of(user_agent: str) -> str:
-    """The name of the client that sends this user agent; empty if it is none of these."""
+    """The name of the client that sends this user agent; empty if it is unknown."""
     shown = user_agent.lower()
     return next((client.name for client in CLIENTS if client.agents and shown.startswith(client.agents)), "")
 
 
 def nearest(name: str) -> str | None:
-    """The name of the client that this looks most like."""
+    """The client name closest to this one."""
     names = _named()
     close = nearest_word(_plain(name), names)
     return names[close].name if close else None
@@ -107,8 +108,9 @@ def nearest(name: str) -> str | None:
 def address_of(
     client: Client, url: str, provider: str | None = None, *, model: str | None = None, context: int | None = None
 ) -> Address:
-    """Under `/{provider}` a model has the provider's own name for it. Without one, a model that names its provider, as
-    in `deepseek/deepseek-v4-pro`, goes to the gateway's root, and any other to the provider the client is made for."""
+    """Under `/{provider}` a model has the provider's own name for it. Without a provider, a model that names one, as in
+    `deepseek/deepseek-v4-pro`, uses the gateway's root, and any other the provider that the client is made for.
+    """
     root = url.rstrip("/").removesuffix("/v1")
     if provider is None and model is not None and "/" in model:
         return Address(root, model, context or _context_of(model))
@@ -118,33 +120,35 @@ def address_of(
 
 
 def _context_of(model: str) -> int | None:
-    """How many tokens a model takes, where its row tells: clients guess wrongly there."""
+    """The context size of a model, if its row has it: clients guess wrongly there."""
     name = model.rpartition("/")[2].lower()
     every = (context for row in providers.facts().rows for context in row.contexts)
     return next((context.tokens for context in every if name.startswith(context.beginning)), None)
 
 
 def instructions(client: Client, address: Address, key: str = KEY) -> str:
-    """The steps to take, and what to know."""
+    """The steps to take, and notes."""
     steps = [f"{step.where}\n\n{indent(lines_of(client, step, address, key=key), '    ')}\n" for step in client.steps]
     notes = [f"- {unlinked(note)}" for note in (*choices_of(client, address), *notes_of(client, address, key))]
     return "\n".join([f"{client.title} through {address.base}\n", *steps, *notes])
 
 
 def lines_of(client: Client, step: SetupStep, address: Address, *, key: str = KEY) -> str:
-    """The lines of a step, filled in, with those that only other providers need where it is one."""
+    """The lines of a step, filled in, with those that only other providers need if it is one."""
     is_elsewhere = step.elsewhere and _provider_at(address)[0] != client.provider
     lines = f"{step.lines.rstrip()}\n{step.elsewhere.strip()}" if is_elsewhere else step.lines
     return fill_words(client, lines, address, key).strip()
 
 
 def fill_words(client: Client, text: str, address: Address, key: str = KEY) -> str:
-    """A text of a client's row with everything in its place."""
+    """A text of a client's row, filled in."""
     return fill(text, address, key, _words(client, address))
 
 
 def format_at(client: Client, address: Address) -> FormatName:
-    """The format that a client is set to speak: the provider's own, of those that it can be set to."""
+    """The format for this client at this provider: one that the provider speaks, of those that the client can be set
+    to.
+    """
     if not client.spellings:
         return client.formats[0]
     provider, model = _provider_at(address)
@@ -157,7 +161,7 @@ def format_at(client: Client, address: Address) -> FormatName:
 
 
 def choices_of(client: Client, address: Address) -> list[str]:
-    """What was chosen for this client at this provider, in a sentence each."""
+    """The choices made for this client at this provider, one sentence each."""
     words = _words(client, address)
     lines = "".join(step.lines for step in client.steps)
     sentences = []
@@ -171,7 +175,7 @@ def choices_of(client: Client, address: Address) -> list[str]:
 
 
 def _words(client: Client, address: Address) -> Mapping[str, str | None]:
-    """What stands for the blanks in a client's lines at this address."""
+    """The values of the placeholders in a client's lines at this URL."""
     provider, model = _provider_at(address)
     own_format = format_at(client, address)
     spelling = next((one for one in client.spellings if one.format == own_format), FormatSetup(own_format, {}))
@@ -192,7 +196,7 @@ def _has_lists(provider: str, model: str) -> bool:
 
 
 def key_variables(address: Address) -> tuple[str, ...]:
-    """Where the environment may have a key for the gateway or for the provider behind it, the first that is set."""
+    """Environment variables that may hold a key for the gateway or its provider; the first one set counts."""
     name = _provider_at(address)[0]
     row = providers.host_named(name)
     usual = row.key_variables if row is not None else ()
@@ -200,7 +204,7 @@ def key_variables(address: Address) -> tuple[str, ...]:
 
 
 def notes_of(client: Client, address: Address, key: str = KEY) -> list[str]:
-    """What to know of a client, and of the provider that it is pointed at."""
+    """Notes on a client and on its provider."""
     is_set = any("<content>" in step.lines for step in client.steps)
     has_lists = CHAT in client.formats and not is_set and _has_lists(*_provider_at(address))
     notes = (client.habit, *client.notes, *([_LISTS] if has_lists else []))
@@ -208,7 +212,7 @@ def notes_of(client: Client, address: Address, key: str = KEY) -> list[str]:
 
 
 def _provider_at(address: Address) -> tuple[str, str]:
-    """A provider and its own name of the model: by the address, else by the model."""
+    """A provider and its own name of the model: from the URL, else from the model."""
     named = address.base.rpartition("/")[2]
     if named in listed() or "/" not in address.model:
         return canonical_name(named), address.model
@@ -217,8 +221,9 @@ def _provider_at(address: Address) -> tuple[str, str]:
 
 
 def fill(text: str, address: Address, key: str = KEY, words: Mapping[str, str | None] = MappingProxyType({})) -> str:
-    """The text with the address, the key, the model, its context size and other words in their places. A line that
-    wants what is not known is left out: the client's own guess is as good."""
+    """The text with the URL, the key, the model, its context size and other placeholders filled in. A line with an
+    unknown value is left out: the client's own default is as good.
+    """
     known = {**words, "context": str(address.context) if address.context is not None else None}
     known |= {"base": address.base, "model": address.model, "key": key}
     for name, word in known.items():

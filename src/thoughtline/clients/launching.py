@@ -1,4 +1,4 @@
-"""How a program is started so that it uses the gateway: from the steps of its row, without touching its own files."""
+"""How to start a program so that it uses the gateway: from the steps of its row, without changing its own files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from thoughtline.clients.row import Passing, SetupStep
 
 
 class OwnFile(NamedTuple):
-    """A file for one program alone. Its path is to stand in the variable `name`, or behind the flag."""
+    """A file for one program only. Its path goes into the variable `name`, or after the flag."""
 
     name: str
     suffix: str
@@ -22,8 +22,9 @@ class OwnFile(NamedTuple):
 
 
 class OwnHome(NamedTuple):
-    """A folder in place of the user's home, which is to stand in the variable `name`: the lines are in the step's own
-    file there, and what else the user has beside that file is still theirs."""
+    """A folder in place of the user's home, for the variable `name`: the lines are in the step's own file there, and
+    the other files next to it are the user's own.
+    """
 
     name: str
     step: SetupStep
@@ -31,14 +32,14 @@ class OwnHome(NamedTuple):
 
 
 class ShellLines(NamedTuple):
-    """What lines for a shell set, and the commands among them, each in words."""
+    """The variables that shell lines set, and the commands among them, each split into words."""
 
     variables: dict[str, str]
     commands: list[list[str]]
 
 
 class Launch(NamedTuple):
-    """A command with its first arguments, the variables to set and to take away, and the files and folders to make."""
+    """A command with its first arguments, the variables to set and to remove, and the files and folders to create."""
 
     command: str
     arguments: list[str]
@@ -50,7 +51,7 @@ class Launch(NamedTuple):
     choosers: tuple[str, ...] = ()
 
     def words(self, arguments: list[str]) -> list[str]:
-        """The user's own arguments, with the model among them where the program takes it there."""
+        """The user's own arguments, with the model among them if the program expects it there."""
         command = 1 if arguments[:1] and arguments[0] in self.choosers else 0
         is_session = command or not arguments or arguments[0].startswith("-")
         is_named = any(word in ("-m", "--model") or word.startswith("--model=") for word in arguments)
@@ -60,7 +61,7 @@ class Launch(NamedTuple):
 
 
 def launch_of(client: Client, address: Address, key: str) -> Launch | None:
-    """None for a client that has no program, or that only its own file can set."""
+    """None for a client without a program, or one that only its own file can set up."""
     if client.program is None:
         return None
     program = client.program
@@ -80,14 +81,14 @@ def launch_of(client: Client, address: Address, key: str) -> Launch | None:
 
 
 def shell_lines(lines: str) -> ShellLines:
-    """`export NAME=value` lines, and what else stands there."""
+    """Read `export NAME=value` lines, and the commands among them."""
     every = list(_commands(lines))
     exported = (word.partition("=")[::2] for words in every if words[0] == "export" for word in words[1:])
     return ShellLines(dict(exported), [words for words in every if words[0] != "export"])
 
 
 def _commands(lines: str) -> Iterator[list[str]]:
-    """Each command in words; one goes on in the next line while a quote is open."""
+    """Each command, split into words; it continues in the next line while a quote is open."""
     begun = ""
     for line in lines.splitlines():
         begun += f"{line}\n"
@@ -101,7 +102,7 @@ def _commands(lines: str) -> Iterator[list[str]]:
 
 
 def _obey(launch: Launch, shell: ShellLines) -> None:
-    """Only a command line that goes on with a flag starts a session; `cline auth` does not."""
+    """Only a command line that continues with a flag starts a session; `cline auth` does not."""
     launch.variables.update(shell.variables)
     for command, *arguments in shell.commands:
         if command == launch.command and arguments and arguments[0].startswith("-"):

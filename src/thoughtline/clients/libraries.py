@@ -1,4 +1,4 @@
-"""SDKs, and servers that stand between a user and a provider.
+"""SDKs, and servers between a user and a provider.
 
 Settings and habits come from running the programs, or from their makers' documentation, as of 2026-11-15.
 """

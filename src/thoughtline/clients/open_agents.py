@@ -73,7 +73,7 @@ Model ID        <model>
     program=Program("cline", "npm install --global cline"),
     spellings=(
         FormatSetup(CHAT, {"kind": "openai-compatible", "path": "/v1"}),
-        # Not Responses: there it asks for no encrypted reasoning, so that nobody has what OpenAI wants back.
+        # Not Responses: there it asks for no encrypted reasoning, so no one keeps what OpenAI requires back.
         FormatSetup(
             MESSAGES,
             {"kind": "anthropic", "path": "/v1"},

@@ -21,11 +21,11 @@ SHELL = "In the shell that starts it:"
 
 
 class Passing(NamedTuple):
-    """How `thoughtline run` hands a program the lines of a step while its own file stays as it is.
+    """How `thoughtline run` passes a step's lines to a program without changing the program's own file.
 
-    `flags`: each value as `name key=value`; `content`: the text in the variable `name`; `path`: a file of its own,
-    which the variable or the flag `name` names, with the lines as they are or as `script` has them; `home`: a folder
-    that the variable `name` has the program take for the user's home, with the lines in the step's own file there.
+    `flags`: each value as `name key=value`; `content`: the text in the variable `name`; `path`: a separate file, named
+    by the variable or the flag `name`, with the lines as they are or as `script` has them; `home`: a folder that the
+    variable `name` makes the program use as the user's home, with the lines in the step's own file there.
     """
 
     kind: Literal["flags", "content", "path", "home"]
@@ -35,8 +35,9 @@ class Passing(NamedTuple):
 
 class SetupStep(NamedTuple):
     """Lines, and where they go. `file` is the client's own, which `thoughtline connect --write` changes; variables of a
-    shell step go into its `env`. `elsewhere` are lines for other providers than the one the client is made for.
-    `kept` are members at the top of a file that stay if they are there."""
+    shell step go into its `env`. `elsewhere` are lines for other providers than the one the client is made for. `kept`
+    are top-level members of a file that stay if they exist.
+    """
 
     where: str
     language: Language
@@ -53,10 +54,11 @@ class SetupStep(NamedTuple):
 
 
 class FormatSetup(NamedTuple):
-    """How a client is set to speak a format: `words` for the blanks in its lines; without one, the line is left out.
+    """How a client is set to speak a format: `words` for the placeholders in its lines; a line without a value is left
+    out.
 
-    `thinking` fills the blank of that name where the model thinks only if asked and the client does not ask by itself:
-    for a Claude with a budget, for one that decides itself, for one at OpenRouter.
+    `thinking` fills the placeholder of that name if the model thinks only on request and the client does not ask by
+    itself: for a Claude with a budget, for one that decides itself, for one at OpenRouter.
     """
 
     format: FormatName
@@ -65,10 +67,10 @@ class FormatSetup(NamedTuple):
 
 
 class Program(NamedTuple):
-    """What `thoughtline run` starts. `without` are variables that would overrule those that it sets.
+    """What `thoughtline run` starts. `without` are variables that would override those that it sets.
 
-    `choice` is how its command line names the model, for a program that goes on with a session by the model that the
-    session had; `choosers` are the commands that take it, beside the program's name alone.
+    `choice` is how its command line names the model, for a program that continues a session with that session's model;
+    `choosers` are the commands that accept it, besides the program's name alone.
     """
 
     command: str
@@ -79,9 +81,10 @@ class Program(NamedTuple):
 
 
 class Client(NamedTuple):
-    """A row. `provider` is the one it is pointed at if none is named; `habit` is what it does to reasoning; `tried`, as
-    which version it went through a gateway, and how. `agents` are how its user agents begin, in small letters.
-    `spellings` are how it is set to speak its formats, the usual one first; none: it speaks but one."""
+    """A row. `provider` is the default; `habit` is what the client does to reasoning; `tried`: the version that went
+    through a gateway, and how. `agents` are the beginnings of its user agents, in lower case. `spellings` are how it is
+    set to speak its formats, the default first; none: it speaks only one.
+    """
 
     name: str
     title: str

@@ -1,8 +1,8 @@
-"""Session files that clients keep: the requests that they stand for, and the line of each part of these.
+"""Session files that clients keep: the requests in them, and the line of each part.
 
-Claude Code 2.1.325 (`~/.claude/projects/*/*.jsonl`) and Codex 0.166.0 (`~/.codex/sessions/**/rollout-*.jsonl`) keep
-what a model said as it came, seen 2026-11-16. Neither keeps its whole requests: system prompt, tools and reminders are
-not in here, so only what is wrong with reasoning can be told. Other clients' files say too little, see `UNTOLD`.
+Claude Code 2.1.325 (`~/.claude/projects/*/*.jsonl`) and Codex 0.166.0 (`~/.codex/sessions/**/rollout-*.jsonl`) keep the
+model's answers unchanged, seen 2026-11-16. Neither keeps whole requests: system prompt, tools and reminders are
+missing, so only problems of reasoning can be found. Other clients' files have too little, see `UNTOLD`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UNTOLD = {
     "projectHash": "Gemini CLI keeps no signatures in its session files, so they don't say what it sends",
     "attribution_snapshot": "Qwen Code keeps its sessions in another format than it sends",
 }
-"""What a file of a client holds that can't be audited, and why."""
+"""Content of clients' files that can't be audited, and why."""
 
 
 class SessionRequest(NamedTuple):
@@ -36,7 +36,7 @@ class SessionRequest(NamedTuple):
     lines: tuple[tuple[int, ...], ...]
 
     def line_of(self, place: str) -> int:
-        """The line of the file in which the value at a JSON pointer stands, or what is around it."""
+        """The line of the file with the value at a JSON pointer, or with the value around it."""
         numbers = [int(step) for step in place.split("/") if step.isdigit()]
         if not numbers or numbers[0] >= len(self.lines):
             return 1
@@ -45,7 +45,7 @@ class SessionRequest(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """An element of a conversation: who it is of, whether a person begins something new with it, and where it is."""
+    """An element of a conversation: its role, whether a user's prompt begins with it, and its line."""
 
     maker: Literal["model", "client"]
     is_prompt: bool
@@ -116,7 +116,7 @@ _OF_MODEL = (
 
 
 def _codex(lines: Lines) -> Iterator[SessionRequest]:
-    """Elements as they were sent and came; a compaction puts others in the place of all before it."""
+    """Elements as they were sent and received; a compaction replaces all elements before it."""
     entries: list[_Entry] = []
     model, tools = "", dict[str, None]()
     for number, text in lines:
@@ -177,12 +177,12 @@ class _ClaudeBlock(Struct):
 
 
 def _claude_code(lines: Lines) -> Iterator[SessionRequest]:
-    """Blocks of a turn stand in lines of their own, under one id; results of parallel calls too."""
+    """Blocks of a turn are on lines of their own, with the same id; results of parallel calls too."""
     read = [(number, _decoded(number, text, _ClaudeLine)) for number, text in lines]
     message_lines = [
         (number, line) for number, line in read if line.type in ("user", "assistant") and not line.is_api_error_message
     ]
-    # A sub-agent's own file has nothing but sidechains.
+    # A sub-agent's own file has only sidechains.
     message_lines = [pair for pair in message_lines if not pair[1].is_sidechain] or message_lines
     every = [line for _, line in read]
     on_branch = _on_branch(message_lines, every)
@@ -198,10 +198,10 @@ def _claude_code(lines: Lines) -> Iterator[SessionRequest]:
 
 
 def _on_branch(message_lines: list[tuple[int, _ClaudeLine]], every: list[_ClaudeLine]) -> list[tuple[int, _ClaudeLine]]:
-    """What leads to the last line: whoever goes back and asks anew leaves the other branch in the file.
+    """The lines that lead to the last one: when a user goes back and asks again, the other branch stays in the file.
 
-    A compaction begins with a line that has no parent. Results of parallel calls hang on their own calls. Where a line
-    is missing on the way, all of them are taken.
+    A compaction begins with a line that has no parent. Results of parallel calls have their own calls as parents. If a
+    line of the chain is missing, all lines are taken.
     """
     parents = {line.uuid: line.parent_uuid for line in every if line.uuid}
     branch: set[str] = set()
@@ -235,7 +235,7 @@ def _claude_text(entry: _Entry) -> bytes:
 
 
 def _claude_rest(every: list[_ClaudeLine], entries: list[_Entry], model: str) -> dict[str, object]:
-    """How it asks: as its latest versions note themselves, else it thinks if there are thoughts."""
+    """The settings: as its latest versions record them, else with thinking if there are thoughts."""
     blocks = [msgspec.json.decode(block, type=_ClaudeBlock) for entry in entries for block in entry.blocks]
     names = dict.fromkeys(block.name for block in blocks if block.type == "tool_use")
     rest: dict[str, object] = {

@@ -1,4 +1,4 @@
-"""A running gateway, asked as an administrator: where it is and its token come from the settings, or are named."""
+"""A client for a running gateway's admin API: its URL and token come from the settings or the options."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from thoughtline.values.errors import Declined
 
 
 def add_gateway_options(parser: argparse.ArgumentParser) -> None:
-    """Which gateway, and what opens it."""
+    """Options for the gateway's URL and token."""
     parser.add_argument("--url", help="a running gateway (default: the one in the settings)")
     parser.add_argument(
         "--token", help="its admin token (default: from the settings, otherwise the one made at the first start)"
@@ -28,7 +28,7 @@ def add_gateway_options(parser: argparse.ArgumentParser) -> None:
 
 
 class AdminClient:
-    """Asks the admin API. Raises `Declined` where nobody answers, or the answer is no."""
+    """Calls the admin API. Raises `Declined` if the gateway does not answer or refuses."""
 
     def __init__(self, url: str, token: str, instead: str = "") -> None:
         self.url = url.rstrip("/")
@@ -37,7 +37,7 @@ class AdminClient:
 
     @classmethod
     def of(cls, settings: Settings, options: argparse.Namespace) -> AdminClient:
-        """The gateway that the options name, else that of the settings."""
+        """The gateway in the options, else that of the settings."""
         token = options.token or admin_token(settings, data_directory(os.environ, home_folder()))
         instead = "use --store" if hasattr(options, "store") else ""
         return cls(options.url or own_url(settings.server.host, settings.server.port), token, instead)
@@ -54,7 +54,7 @@ class AdminClient:
         return body
 
     async def events(self, path: str) -> AsyncIterator[tuple[str, bytes]]:
-        """Server-sent events as they come: name and data."""
+        """Server-sent events as they arrive: name and data."""
         try:
             async with answer_to("GET", f"{self.url}{path}", self._headers) as response:
                 if response.status != 200:

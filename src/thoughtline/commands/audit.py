@@ -1,7 +1,7 @@
-"""`thoughtline audit`: requests from a file or a running gateway, findings for people or for machines.
+"""`thoughtline audit`: audits requests from a file or a running gateway, and reports findings to people or programs.
 
-It can be given a request, many of them, a client's session, or the id of a request. Each becomes requests to audit, and
-says at which line of the file a place in them stands.
+The input may be a request, many of them, a client's session, or the id of a request. Each becomes requests to audit,
+with the line of the file for each position in them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from thoughtline.catalogue import listed
 from thoughtline.clients.session_files import SessionRequest, session_requests, why_untold
 from thoughtline.commands.admin_client import AdminClient, add_gateway_options
 from thoughtline.commands.options import read_settings
-from thoughtline.commands.telling import json_text
+from thoughtline.commands.output import json_text
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import span_at
 from thoughtline.providers import canonical_name
@@ -40,7 +40,9 @@ _KEEP = "Set `[debug] keep_bodies = true`, reload (SIGHUP), and send the request
 
 
 class AuditInput(NamedTuple):
-    """A request to audit. `locate` gives line and column, from 1, of a place in it; the rest is what is known of it."""
+    """A request to audit. `locate` gives line and column, from 1, of a position in it; the other members are its known
+    facts.
+    """
 
     body: bytes
     locate: Callable[[str], tuple[int, int]]
@@ -50,7 +52,7 @@ class AuditInput(NamedTuple):
 
 
 class Located(NamedTuple):
-    """A finding, and where it stands in the file."""
+    """A finding, and its position in the file."""
 
     finding: Finding
     line: int
@@ -74,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit status: 0 nothing found, 1 findings, 2 it can't be read."""
+    """Exit status: 0 no findings, 1 findings, 2 unreadable input."""
     check_provider(options)
     try:
         located = audited(_inputs(options), options)
@@ -109,7 +111,7 @@ def _inputs(options: argparse.Namespace) -> list[AuditInput]:
 
 
 def audited(inputs: list[AuditInput], options: argparse.Namespace) -> list[Located]:
-    """What is wrong with them, once for each place of the file. Raises `DecodeError` if one can't be read."""
+    """Their findings, once for each position in the file. Raises `DecodeError` if one can't be decoded."""
     found: dict[Located, None] = {}
     for one in inputs:
         chosen = options.provider or one.provider, options.model or one.model, options.format or one.format
@@ -130,7 +132,7 @@ def as_json(located: list[Located]) -> str:
 
 
 def print_findings(name: str, located: list[Located], out: TextIO) -> None:
-    """One paragraph a finding: where, which rule, what the provider would say, what to do."""
+    """One paragraph per finding: position, rule, what the provider would say, remedy."""
     console = Console(file=out, highlight=False, soft_wrap=True)
     for finding, line, column in located:
         console.print(
@@ -145,16 +147,16 @@ def print_findings(name: str, located: list[Located], out: TextIO) -> None:
     console.print(Text(summary, "bold green" if not count else "bold red"))
 
 
-# --- what it can be given ---------------------------------------------------------------------------------------------
+# --- inputs -----------------------------------------------------------------------------------------------------------
 
 
 def is_request_id(name: str) -> bool:
-    """Whether a request of a gateway is meant, and no file."""
+    """Whether the argument is the id of a gateway's request, not a file."""
     return _ID.fullmatch(name) is not None and not Path(name).exists()
 
 
 def read_inputs(text: bytes) -> list[AuditInput]:
-    """The requests in a file. Raises `DecodeError` where there are none."""
+    """The requests in a file. Raises `DecodeError` if there are none."""
     if _is_object(text):
         return [AuditInput(text, lambda place: position_of(text, place))]
     lines = [(number, line) for number, line in enumerate(text.split(b"\n"), 1) if line.strip()]
@@ -190,7 +192,7 @@ def _is_object(text: bytes) -> bool:
 
 
 def position_of(body: bytes, place: str) -> tuple[int, int]:
-    """Line and column, from 1, of the value at a pointer, or of the nearest thing around it that is there."""
+    """Line and column, from 1, of the value at a pointer, or of the nearest existing value around it."""
     steps: list[str | int] = [int(step) if step.isdigit() else step for step in place.split("/")[1:]]
     while steps:
         found = span_at(body, steps)
@@ -213,7 +215,7 @@ class _Tried(Struct, rename="camel"):
 
 
 class _Request(Struct, rename="camel"):
-    """What is needed of the answer of `GET /api/requests/{id}`."""
+    """The parts used of the answer to `GET /api/requests/{id}`."""
 
     provider: str
     model: str
@@ -222,7 +224,9 @@ class _Request(Struct, rename="camel"):
 
 
 async def request_input(client: AdminClient, id: str) -> AuditInput:
-    """A request as the client sent it; where it was translated, as it went up. Raises `Declined` if nobody kept it."""
+    """A request as the client sent it; a translated one as it was sent upstream. Raises `Declined` if its body was not
+    kept.
+    """
     try:
         answer = await client.ask("GET", f"/api/requests/{id}")
     except Declined as error:

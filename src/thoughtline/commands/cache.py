@@ -1,4 +1,4 @@
-"""`thoughtline cache`: what is remembered, over the admin API of a running gateway or straight from a store."""
+"""`thoughtline cache`: the stored turns, through a running gateway's admin API or directly from a store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rich.table import Table
 
 from thoughtline.commands.admin_client import AdminClient, add_gateway_options
 from thoughtline.commands.options import read_settings
-from thoughtline.commands.telling import is_confirmed, json_text, print_table
+from thoughtline.commands.output import is_confirmed, json_text, print_table
 from thoughtline.gateway.admin.answers import CachePage, CacheStats
 from thoughtline.gateway.admin.cache import as_kept, entry_answer, stats_answer
 from thoughtline.gateway.bus import StoreCounts
@@ -31,11 +31,11 @@ _PATH = "/api/cache/reasoning"
 _FILTERS = ("provider", "model", "session", "tenant", "call")
 _TABLE_WIDTH = 132
 _LONGEST_NAME = 24
-"""Models, sessions and calls have names of any length; with this all else has room in the table."""
+"""Models, sessions and calls have names of any length; this limit leaves room for the other columns."""
 
 
 class StoreCache:
-    """A store itself, whether a gateway runs or not."""
+    """A store, opened directly, whether a gateway runs or not."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -50,7 +50,7 @@ class StoreCache:
 
 
 class GatewayCache:
-    """A running gateway, asked as an administrator."""
+    """A running gateway's admin API."""
 
     def __init__(self, gateway: AdminClient) -> None:
         self._gateway = gateway
@@ -65,7 +65,7 @@ class GatewayCache:
 
 
 Cache: TypeAlias = StoreCache | GatewayCache
-"""Where what is remembered can be looked at."""
+"""Where stored turns can be looked up."""
 
 
 def _query(where: Filter) -> dict[str, str]:
@@ -96,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit status: 0 done, 1 there is nothing of the kind, 2 it can't be done."""
+    """Exit status: 0 success, 1 nothing found, 2 failure."""
     return asyncio.run(_run(options))
 
 
@@ -145,7 +145,7 @@ async def _list(cache: Cache, options: argparse.Namespace) -> int:
 
 
 async def _show(cache: Cache, options: argparse.Namespace) -> int:
-    """One turn: by its call's id, else by the beginning of its own, looked for page by page."""
+    """One turn: by the id of one of its calls, else by the beginning of its own id, searched page by page."""
     if not options.id:
         raise Declined(400, "id_missing", "Which one?", "Name a tool call's id, or an entry's from `cache list`.")
     page = await cache.page(Filter(call_id=options.id), 1, None)

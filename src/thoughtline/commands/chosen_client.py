@@ -1,4 +1,4 @@
-"""Which client, at which address, with which key: what `connect` and `run` are asked for."""
+"""The client, URL and key that `connect` and `run` use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thoughtline.values.nearest import did_you_mean, nearest
 
 
 class ChosenClient(NamedTuple):
-    """A client and where it is to go."""
+    """A client and its target."""
 
     client: Client
     address: Address
@@ -27,7 +27,7 @@ class ChosenClient(NamedTuple):
 
 
 class Key(NamedTuple):
-    """A key, and the variable that it comes from; without one it is a blank to fill."""
+    """A key, and the environment variable it comes from; without one it is a placeholder."""
 
     value: str
     variable: str
@@ -49,7 +49,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_client(options: argparse.Namespace) -> ChosenClient:
-    """Raises `Declined` for a name that nobody knows."""
+    """Raises `Declined` for an unknown name."""
     client = clients.find(options.client)
     if client is None:
         near = clients.nearest(options.client)
@@ -63,7 +63,7 @@ def chosen_client(options: argparse.Namespace) -> ChosenClient:
 
 
 def key_for(address: Address, environment: Mapping[str, str]) -> Key:
-    """The key that the environment has for the gateway, or for the provider."""
+    """The key in the environment for the gateway, or for the provider."""
     for name in clients.key_variables(address):
         if SETTABLE.fullmatch(environment.get(name, "").strip()):
             return Key(environment[name].strip(), name)
@@ -71,7 +71,7 @@ def key_for(address: Address, environment: Mapping[str, str]) -> Key:
 
 
 def _check_provider(options: argparse.Namespace, settings: Settings) -> None:
-    """The gateway of the settings knows its providers. One that is named by its address may know others."""
+    """The settings list the providers of their own gateway. A gateway given by URL may have others."""
     named = options.provider
     if named is None and "/" in (options.model or "") and options.model not in settings.routes:
         named = options.model.partition("/")[0]
@@ -91,7 +91,7 @@ def _tokens(text: str) -> int:
 
 
 def _setting(text: str) -> str:
-    """A value that can stand in any client's file."""
+    """A value that is safe in any client's file."""
     if not SETTABLE.fullmatch(text):
         raise argparse.ArgumentTypeError(f"{text!r} can't be written into a settings file")
     return text

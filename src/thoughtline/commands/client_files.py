@@ -1,10 +1,10 @@
-"""Files of clients, changed and put back.
+"""Edits clients' files and restores them.
 
-    steps of a row, files as they are ── changes_for ──▶ changes
+    steps of a row, current files ── changes_for ──▶ changes
     changes ── ClientRecord.write ──▶ files, and the record of them ── ClientRecord.undo ──▶ files as they were
 
-The record stands in our own data directory: what each file held before, and a digest of what was written. Files that
-somebody has changed since are left alone.
+The record is in our own data directory: the previous content of each file, and a digest of what was written. Files that
+changed since then are left alone.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _USER_FOLDERS = {
     "darwin": {"~/.config/Code/": "~/Library/Application Support/Code/"},
     "win32": {"~/.config/Code/": "~/AppData/Roaming/Code/", "~/.config/zed/": "~/AppData/Roaming/Zed/"},
 }
-"""Where editors have what they have in ~/.config on Linux."""
+"""Where editors keep what is in ~/.config on Linux."""
 
 
 class Change(NamedTuple):
-    """A file before and after; None: it is not there."""
+    """A file before and after; None: it does not exist."""
 
     path: Path
     before: bytes | None
@@ -46,7 +46,7 @@ class Change(NamedTuple):
 
 
 class KeptFile(msgspec.Struct):
-    """What a file was before we changed it, and a digest of what we made of it."""
+    """A file's content before our change, and a digest of our version."""
 
     path: str
     before: bytes | None
@@ -55,14 +55,14 @@ class KeptFile(msgspec.Struct):
 
 
 class ClientRecord:
-    """What was changed for one client, in one file of the data directory."""
+    """The changes for one client, in one file of the data directory."""
 
     def __init__(self, folder: Path, client: Client) -> None:
         self.path = folder / "connected" / f"{client.name}.json"
         self._client = client
 
     def write(self, changes: Iterable[Change]) -> None:
-        """Files that are as we left them keep what they were before that."""
+        """Write the changes. A file that is still our version keeps the older backup."""
         kept = {each.path: each for each in self._kept()}
         for change in changes:
             known = kept.get(str(change.path))
@@ -71,11 +71,11 @@ class ClientRecord:
                 known = KeptFile(str(change.path), change.before, mode, "")
             known.digest = _digest(change.after)
             kept[known.path] = known
-            self._save(list(kept.values()))  # first: what can't be undone is not done
+            self._save(list(kept.values()))  # first: without a backup nothing is changed
             _replace(change.path, change.after, mode & 0o700 or 0o600)
 
     def undo(self) -> list[Path]:
-        """Everything as it was before, byte for byte, or nothing at all. Raises `Declined`."""
+        """Restore everything byte for byte, or nothing at all. Raises `Declined`."""
         kept = self._kept()
         if not kept:
             raise Declined(
@@ -105,14 +105,14 @@ class ClientRecord:
 
 
 def changes_for(client: Client, address: Address, key: str, file: Path | None, home: Path) -> list[Change]:
-    """What would be written. Files that say it already are not among them. Raises `Declined`."""
+    """The changes to write, without files that are already right. Raises `Declined`."""
     steps = [step for step in client.steps if step.file] or [step for step in client.steps if file and _is_file(step)]
     if not steps:
         remedy = f"What to set in it: thoughtline connect {client.name}"
         raise Declined(400, "no_file", f"{client.title} has no settings file that we know.", remedy)
     changes = []
     for step in steps[:1] if file else steps:
-        path = (file or file_of(step, home)).resolve()  # a link stays one
+        path = (file or file_of(step, home)).resolve()  # a link stays a link
         before = _bytes(path)
         after = edited(step, path, before, lines_of(client, step, address, key=key))
         if after != before:
@@ -121,7 +121,7 @@ def changes_for(client: Client, address: Address, key: str, file: Path | None, h
 
 
 def file_of(step: SetupStep, home: Path) -> Path:
-    """Where a client has its file. One with comments is taken in place of one without, as programs do."""
+    """A client's file. The variant with comments is preferred, as by the programs themselves."""
     there = step.file
     for here, elsewhere in _USER_FOLDERS.get(sys.platform, {}).items():
         there = there.replace(here, elsewhere)
@@ -135,7 +135,7 @@ def _is_file(step: SetupStep) -> bool:
 
 
 def edited(step: SetupStep, path: Path, before: bytes | None, lines: str) -> bytes:
-    """What a client's file has with the lines of a step in it. Raises `Declined`."""
+    """A client's file with the lines of a step in it. Raises `Declined`."""
     try:
         text = (before or b"").decode()
         return _edited_text(step, path, text, lines).encode()
@@ -170,7 +170,7 @@ def _digest(data: bytes | None) -> str:
 
 
 def _replace(path: Path, data: bytes, mode: int) -> None:
-    """Written whole under another name first, then put in its place."""
+    """Written completely under another name, then moved into place."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, written = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)

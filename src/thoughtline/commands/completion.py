@@ -1,4 +1,4 @@
-"""`thoughtline completion SHELL`: what a shell has to know to complete commands, options and their words."""
+"""`thoughtline completion SHELL`: shell completion for commands, options and their values."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _FISH = "# thoughtline completion fish > ~/.config/fish/completions/thoughtline.
 
 
 class CommandWords(NamedTuple):
-    """A command, what it does, and the words that may follow it."""
+    """A command, its description, and the words that may follow it."""
 
     name: str
     help: str
@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def words_of(root: argparse.ArgumentParser) -> list[CommandWords]:
-    """The commands of a parser, with their options, the words these take, and the names known to some of them."""
+    """The commands of a parser, with their options, the values of these, and the names known for some of them."""
     found = []
     for action in root._subparsers._group_actions if root._subparsers else ():  # argparse shows them nowhere else
         helps = {each.dest: each.help or "" for each in getattr(action, "_choices_actions", ())}
@@ -107,7 +107,7 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def _names(command: str) -> Iterator[str]:
-    """Names that a command takes and its parser does not list, for the sake of better errors."""
+    """Names that a command accepts without listing them in its parser, for better errors."""
     if command in ("connect", "run"):
         yield from (client.name for client in CLIENTS if command == "connect" or client.program)
     elif command == "sim":

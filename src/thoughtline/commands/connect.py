@@ -1,4 +1,4 @@
-"""`thoughtline connect`: say what to set in a client, set it in the client's own file, or take it out again."""
+"""`thoughtline connect`: show how to set up a client, write it to the client's own file, or undo that."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _difference(change: Change, key: Key) -> Iterator[str]:
 
 
 def _left(client: Client, chosen: ChosenClient) -> Iterator[str]:
-    """What no file takes: variables of a shell, and how the program is started."""
+    """The steps that no file covers: shell variables, and how to start the program."""
     for step in client.steps:
         if step.language == "shell" and not step.is_alternative:
             shell = shell_lines(clients.lines_of(client, step, chosen.address))

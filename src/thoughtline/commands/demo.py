@@ -1,6 +1,6 @@
-"""`thoughtline demo`: a strict provider, the gateway and a client that forgets, all in one process and off the network.
+"""`thoughtline demo`: a strict provider, the gateway and a forgetful client, all in one process and offline.
 
-The same client talks to the provider twice: directly, until it is refused, and through the gateway, to the end.
+The same client talks to the provider twice: directly, until it is rejected, and through the gateway, to the end.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OPENING = "Why does the build fail? Find out with the shell, then say it in one
 
 
 class DemoRequest(NamedTuple):
-    """What one request came to."""
+    """The outcome of one request."""
 
     status: int
     sent: str
@@ -45,7 +45,7 @@ class DemoRequest(NamedTuple):
 
 
 async def play(url: str, turns: int = TURNS, *, model: str = MODEL, key: str = "demo-key") -> list[DemoRequest]:
-    """A client that forgets: it keeps what a model says and calls, and drops what it thought."""
+    """A client that forgets: it keeps the model's text and calls, and drops its reasoning."""
     history: list[Json] = [{"role": "user", "content": _OPENING}]
     steps = []
     headers = [("authorization", f"Bearer {key}"), ("content-type", "application/json")]
@@ -64,7 +64,7 @@ async def play(url: str, turns: int = TURNS, *, model: str = MODEL, key: str = "
 
 
 def _continued(message: Json) -> list[Json]:
-    """The history goes on: the model's message without its reasoning, and what its calls gave."""
+    """Continue the history: the model's message without its reasoning, and the results of its calls."""
     kept = {name: value for name, value in message.items() if name != "reasoning_content"}
     results = [
         {"role": "tool", "tool_call_id": call["id"], "content": "error: missing header zlib.h"}
@@ -117,7 +117,7 @@ def _cell(step: DemoRequest | None) -> str:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """It has none."""
+    """This command has none."""
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`thoughtline explain`: what happened to a request, and why, by a running gateway."""
+"""`thoughtline explain`: what a running gateway did with a request, and why."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from thoughtline.commands.admin_client import AdminClient, add_gateway_options
 from thoughtline.commands.options import read_settings
-from thoughtline.commands.telling import tell
+from thoughtline.commands.output import tell
 from thoughtline.gateway.admin.request_answers import (
     AttemptView,
     ContractUsed,
@@ -38,7 +38,7 @@ _COLOURS = {
     **dict.fromkeys(("gone", "kept"), "dim"),
 }
 _MOST_ALIKE = 3
-"""Turns in a row that are told one by one, if the same was done about all for the same reason."""
+"""Consecutive turns that are shown one by one, if all had the same treatment for the same reason."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit status: 0 explained, 1 there is no such request, 2 it can't be done."""
+    """Exit status: 0 explained, 1 no such request, 2 failure."""
     try:
         gateway = AdminClient.of(read_settings(options), options)
         return asyncio.run(_follow(gateway, options) if options.follow else _explain(gateway, options))
@@ -82,7 +82,7 @@ async def _explain(gateway: AdminClient, options: argparse.Namespace) -> int:
 
 
 async def _latest(gateway: AdminClient, which: str) -> str | None:
-    """The id of the newest request, or of the newest that failed, that is over."""
+    """The id of the newest finished request, or of the newest failed one."""
     query, cursor = {"limit": "200"}, None
     while True:
         page = msgspec.json.decode(
@@ -121,7 +121,7 @@ def line_of(row: RequestRow) -> str:
 
 
 def show(console: Console, view: RequestView) -> None:
-    """A request with all that is known of it."""
+    """Everything known about a request."""
     console.print(line_of(view))
     for name, value in _facts(view):
         if value:
@@ -204,7 +204,7 @@ _SCOPES = {
 
 
 def demand_of(contract: ContractUsed) -> str:
-    """What a contract demands, in words; its own words where these know none."""
+    """A contract's demand in words; the contract's own word if there are none."""
     kind, scope = _KINDS.get(contract.kind, contract.kind), _SCOPES.get(contract.scope, contract.scope)
     return f"{kind} {scope}".rstrip()
 
@@ -221,7 +221,7 @@ def _show_refusal(console: Console, refusal: RefusalView) -> None:
 
 
 def turn_lines(turns: list[TurnView]) -> list[str]:
-    """One for each turn; of many alike in a row the first and the last."""
+    """One line per turn; of many equal ones in a row only the first and the last."""
     lines: list[str] = []
     for _, alike in groupby(turns, key=lambda turn: (turn.treatment, turn.why)):
         run = list(alike)
@@ -250,7 +250,7 @@ _ADVICE = {
 
 
 def _advice(view: RequestView) -> list[str]:
-    """What a person can do about it."""
+    """What the user can do about it."""
     reasons = dict.fromkeys(turn.why for turn in view.turns if turn.treatment in ("missing", "blank", "inherited"))
     advice = [_ADVICE[why] for why in reasons if why in _ADVICE]
     if view.outcome == "refused" and view.bodies is None:

@@ -1,4 +1,4 @@
-"""`thoughtline facts`: what is believed of models and hosts, since when and from where; overlays on it."""
+"""`thoughtline facts`: the facts about models and hosts, with their dates and sources; overlays on them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rich.table import Table
 
 from thoughtline.commands.http_client import NO_ANSWER, answer_to
 from thoughtline.commands.options import add_config_option, read_settings
-from thoughtline.commands.telling import is_confirmed, json_text, print_table
+from thoughtline.commands.output import is_confirmed, json_text, print_table
 from thoughtline.facts.files import installed, overlays_folder
 from thoughtline.facts.learned import overlay_of
 from thoughtline.facts.listing import Difference, Fact, beliefs, formats_of, listed
@@ -71,7 +71,7 @@ def _action(actions: Actions, name: str, what: str) -> argparse.ArgumentParser:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit status: 0 done, 1 there is nothing of the kind, 2 it can't be done."""
+    """Exit status: 0 success, 1 nothing found, 2 failure."""
     return int(_ACTIONS[options.action](options))
 
 
@@ -159,7 +159,7 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _row_and_model(options: argparse.Namespace) -> tuple[ProviderRow, str]:
-    """Whom a model is asked for about: the named provider, the one before the slash, or the model's maker."""
+    """The provider of a model: the named one, the one before the slash, or the model's maker."""
     before, slash, rest = options.name.partition("/")
     named = options.provider or (before if slash and host_named(before) else None)
     if named is None:
@@ -216,7 +216,7 @@ def _file(path: Path) -> bytes:
 
 
 def _fetched(url: str) -> bytes:
-    """The bytes at an address. No redirect is followed: the address that was named is the one that is believed."""
+    """The bytes at a URL. Redirects are not followed: only the named URL is trusted."""
     if urlsplit(url).scheme != "https":
         raise Declined(400, "not_https", "An overlay is fetched over https only.", "Download it, and name the file.")
     return asyncio.run(_get(url))

@@ -1,9 +1,9 @@
-"""`thoughtline eval handoff`: does a model that takes over do better with what the one before thought?
+"""`thoughtline eval handoff`: does a model that takes over do better with the previous model's reasoning?
 
-Each conversation begins with one target and ends with another, as a client that drops reasoning has it; a checker looks
-at the last answer. It is played with checkpoints off, with `handoff` and with `always`, and the report says how many
-passed, what it cost in tokens, and how long the second target took. Without a gateway's address it is all played in
-this process, with simulators for both.
+Each conversation begins with one target and ends with another, with a client that drops reasoning; a checker examines
+the last answer. It is played with checkpoints off, with `handoff` and with `always`, and the report has how many
+passed, the tokens used, and the latency of the second target. Without a gateway's URL everything runs in this process,
+with simulators for both.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rich.table import Table
 from thoughtline.catalogue import ContinuityWord
 from thoughtline.commands.http_client import NO_ANSWER, answer_to, read_whole
 from thoughtline.commands.loopback import gateway_before, listening
-from thoughtline.commands.telling import json_text
+from thoughtline.commands.output import json_text
 from thoughtline.values.nearest import did_you_mean
 from thoughtline_sim.app import simulator_app
 from thoughtline_sim.simulators import SIMULATORS
@@ -41,13 +41,13 @@ _CHECKPOINTS = re.compile(r"checkpoints=(\d+)")
 
 
 class Unreadable(Exception):
-    """A file of conversations that is none: the line and what is wrong with it."""
+    """A file that does not contain conversations: the line and the problem."""
 
 
 class Check(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the last answer must be like: exactly one of these.
+    """The requirement for the last answer: exactly one of these.
 
-    `recalls` is a pattern whose first match in the reasoning of the first target must stand in the answer.
+    `recalls` is a pattern; its first match in the first target's reasoning must occur in the answer.
     """
 
     contains: str = ""
@@ -58,7 +58,7 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
 class EvalConversation(Struct, frozen=True, forbid_unknown_fields=True):
     """One line of the file. The first `handoff_after` turns go to the first target, the others to the second.
 
-    `script` says what simulators answer; real providers never see it.
+    `script` has the simulators' answers; real providers never see it.
     """
 
     id: str
@@ -70,7 +70,7 @@ class EvalConversation(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HandoffResult(Struct, frozen=True):
-    """What became of one conversation in one mode. Tokens and times are those of the second target."""
+    """The result of one conversation in one mode. Tokens and times are those of the second target."""
 
     conversation: str
     mode: ContinuityWord
@@ -104,7 +104,7 @@ class Report(Struct, frozen=True):
 
 
 class EvalPlace(NamedTuple):
-    """Where requests go, what is shown there, and how hard the first target is asked to think (empty: not asked)."""
+    """Where requests go, what is shown there, and the effort requested of the first target (empty: none)."""
 
     url: str
     key: str = ""
@@ -144,7 +144,7 @@ def _checked(one: EvalConversation) -> EvalConversation:
 
 
 def is_passed(check: Check, answer: str, thoughts: Sequence[str]) -> bool:
-    """Whether an answer is what the check asks for."""
+    """Whether an answer meets the check."""
     if check.contains:
         return check.contains.lower() in answer.lower()
     if check.matches:
@@ -179,7 +179,7 @@ class _Answer(Struct, frozen=True):
 
 
 class _Play(NamedTuple):
-    """One conversation in one mode, held by a client that drops reasoning."""
+    """One conversation in one mode, with a client that drops reasoning."""
 
     place: EvalPlace
     mode: ContinuityWord
@@ -301,7 +301,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit status: 0 all was asked, 1 some requests failed, 2 it can't be done."""
+    """Exit status: 0 all requests succeeded, 1 some failed, 2 it can't run."""
     try:
         data = Path(options.conversations).read_bytes() if options.conversations else shipped()
         conversations = decode_conversations(data)
@@ -329,7 +329,7 @@ async def _run(options: argparse.Namespace, conversations: Sequence[EvalConversa
 
 @contextlib.asynccontextmanager
 async def simulated(*targets: str) -> AsyncIterator[EvalPlace]:
-    """A gateway with a simulator behind it for the provider of each target."""
+    """A gateway in front of a simulator for the provider of each target."""
     names = list(dict.fromkeys(target.partition("/")[0] for target in targets))
     unknown = [name for name in names if name not in SIMULATORS]
     if unknown:

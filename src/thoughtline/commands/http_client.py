@@ -1,4 +1,4 @@
-"""The HTTP client of commands that ask a gateway or a simulator."""
+"""The HTTP client of commands that call a gateway or a simulator."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from thoughtline.gateway.connecting import ConnectFailed
 from thoughtline.gateway.http_client import HttpClient, UpstreamCut, UpstreamResponse
 
 NO_ANSWER = (ConnectFailed, UpstreamCut, TimeoutError)
-"""What is raised where none comes."""
+"""Raised if there is no answer."""
 
 
 @contextlib.asynccontextmanager
 async def answer_to(
     method: str, url: str, headers: list[tuple[str, str]] | None = None, body: bytes = b""
 ) -> AsyncIterator[UpstreamResponse]:
-    """Ask once. Raises one of `NO_ANSWER`."""
+    """Send one request. Raises one of `NO_ANSWER`."""
     client = HttpClient()
     try:
         response = await client.send(method, url, headers or [], body)
@@ -29,7 +29,7 @@ async def answer_to(
 
 
 async def read_whole(response: UpstreamResponse) -> bytes:
-    """All of a body. Raises `UpstreamCut`."""
+    """The whole body. Raises `UpstreamCut`."""
     pieces = []
     while (piece := await response.read()) is not None:
         pieces.append(piece)

@@ -1,4 +1,4 @@
-"""`thoughtline init`: a settings file with every setting in it, explained, none of them set."""
+"""`thoughtline init`: writes a settings file with every setting explained and commented out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(chosen: argparse.Namespace) -> int:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8") as opened:
-            file.chmod(0o600)  # keys of providers will stand in it
+            file.chmod(0o600)  # it will contain keys of providers
             opened.write(text)
     except OSError as error:
         why = (

@@ -1,6 +1,6 @@
-"""`thoughtline keys`: the gateway's own client keys, made, listed and revoked in the store that the gateway uses.
+"""`thoughtline keys`: creates, lists and revokes client keys in the store that the gateway uses.
 
-The first key closes the gateway to everybody who has none, `clear` opens it again; each says so before it is done.
+The first key closes the gateway to clients without one, `clear` opens it again; both print this first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from rich.table import Table
 
 from thoughtline.commands.options import add_settings_options, read_settings
-from thoughtline.commands.telling import is_confirmed, json_text, print_table
+from thoughtline.commands.output import is_confirmed, json_text, print_table
 from thoughtline.gateway.client_keys import ClientKey, ClientKeys, KeyMark
 from thoughtline.gateway.modes import MODES
 from thoughtline.settings import Settings, check_exposure, data_directory, home_folder
@@ -93,13 +93,13 @@ def _duration(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit status: 0 done, 1 there is no such key, 2 it can't be done."""
+    """Exit status: 0 success, 1 no such key, 2 failure."""
     return asyncio.run(_ACTIONS[options.action](read_settings(options), options))
 
 
 @asynccontextmanager
 async def kept_keys(settings: Settings) -> AsyncIterator[ClientKeys]:
-    """The keys of the store itself, with no memory in front: what is said here is kept, or it fails."""
+    """The keys in the store itself, without memory in front: a change is stored, or it fails."""
     if settings.store_url.startswith("memory:"):
         raise StoreRefused(
             "an in-memory store can't keep keys: name the gateway's store with --store or in the settings"
@@ -170,7 +170,7 @@ async def _open(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def _effect(keys: ClientKeys, *, is_open: bool) -> list[str]:
-    """What deleting the keys does."""
+    """The effect of deleting the keys."""
     if is_open:
         return ["There are no client keys to delete."]
     deleted = _LOST if keys.is_empty else f"This deletes {counted(len(keys.listed()), 'client key')} for good."
@@ -178,7 +178,7 @@ def _effect(keys: ClientKeys, *, is_open: bool) -> list[str]:
 
 
 def _refusals(settings: Settings) -> list[str]:
-    """What opens nothing, or more than a person may think."""
+    """Reasons why the gateway stays closed even after the keys are deleted."""
     warnings = []
     if settings.server.require_client_keys:
         warnings.append(

@@ -1,4 +1,4 @@
-"""Servers in this process, on loopback: simulators, and a gateway in front of them. For showing and for measuring."""
+"""Servers in this process, on loopback: simulators, and a gateway in front of them. For demos and measurements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from thoughtline_sim.app import sim_server
 
 @contextlib.asynccontextmanager
 async def listening(app: Any, port: int = 0) -> AsyncIterator[str]:
-    """An application behind a port, which the system chooses unless it is given; its address."""
+    """Serves an application, on a port that the system chooses unless one is given; gives its URL."""
     listener = socket.create_server(("127.0.0.1", port))
     server = uvicorn.Server(server_config(app)) if isinstance(app, Gateway) else sim_server(app)
     serving = asyncio.ensure_future(server._serve([listener]))
@@ -38,18 +38,18 @@ async def listening(app: Any, port: int = 0) -> AsyncIterator[str]:
 
 
 def gateway_before(addresses: Mapping[str, str], default: str | None = None) -> Gateway:
-    """A gateway whose providers, by name, are at these addresses, with a memory that ends with it."""
+    """A gateway whose providers, by name, are at these URLs, with a memory store that ends with it."""
     moved = {name: replace(listed()[name], base_url=url, bases={}) for name, url in addresses.items()}
     return gateway_for(Settings(providers=moved, default_provider=default))
 
 
 def gateway_for(settings: Settings) -> Gateway:
-    """A gateway with these settings, and a memory that ends with it."""
+    """A gateway with these settings, and a memory store that ends with it."""
     return Gateway(state_for(settings))
 
 
 def state_for(settings: Settings) -> MakeState:
-    """What such a gateway is made of."""
+    """Returns how to make the state of such a gateway."""
 
     async def opened() -> State:
         return make_state(settings, await open_store("memory://"), NoKeys(), Journal())

@@ -14,7 +14,7 @@ from thoughtline.terminal import LogFormat, LogOptions, is_coloured
 
 
 def add_config_option(parser: argparse.ArgumentParser) -> None:
-    """Which file of settings is read."""
+    """Which settings file is read."""
     parser.add_argument(
         "--config",
         type=Path,
@@ -24,13 +24,13 @@ def add_config_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_settings_options(parser: argparse.ArgumentParser) -> None:
-    """Where settings are read, and the store."""
+    """The settings file and the store."""
     add_config_option(parser)
     parser.add_argument("--store", metavar="URL", help="the store: sqlite:///…, redis://…, postgresql://…, memory://")
 
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
-    """What is said of the gateway itself."""
+    """Options of the gateway's server."""
     add_settings_options(parser)
     parser.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, help="port to listen on; 0 lets the system choose (default: 8642)")
@@ -40,7 +40,7 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_log_options(parser: argparse.ArgumentParser) -> None:
-    """How it says what it does."""
+    """Options for log output."""
     parser.add_argument(
         "--log",
         choices=get_args(LogFormat),
@@ -52,7 +52,7 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
 
 
 def log_options(chosen: argparse.Namespace) -> LogOptions:
-    """As the command line says; else words where a person reads."""
+    """From the command line; by default text for a terminal."""
     is_terminal = sys.stderr.isatty()
     return LogOptions(
         format=chosen.log or ("text" if is_terminal else "json"),
@@ -62,13 +62,15 @@ def log_options(chosen: argparse.Namespace) -> LogOptions:
 
 
 def flags_of(options: argparse.Namespace) -> Flags:
-    """What was said on the command line; an option that the command does not have was not."""
+    """The values from the command line; an option that the command lacks counts as not given."""
     values = vars(options)
     return Flags(**{name: values.get(name) for name in Flags.__struct_fields__})
 
 
 def read_settings(options: argparse.Namespace, flags: Flags | None = None) -> Settings:
-    """As the command line has them. A command whose options of the same names mean something else gives its flags."""
+    """The settings for this command line. A command whose options of the same names mean something else passes its
+    flags.
+    """
     settings = load_settings(options.config, os.environ, flags_of(options) if flags is None else flags, home_folder())
     go_by(settings)
     return settings

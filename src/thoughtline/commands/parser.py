@@ -1,4 +1,4 @@
-"""The commands, and an argument parser for them that says which word was probably meant."""
+"""The commands, and an argument parser that suggests corrections."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CHOICE = re.compile(r"invalid choice: '(?P<word>[^']*)'")
 
 
 class Command(NamedTuple):
-    """A row of the table. Its module is imported when it is needed: a command pays for itself alone."""
+    """A row of the table. Its module is imported on use: a command only loads its own code."""
 
     name: str
     help: str
@@ -50,7 +50,7 @@ COMMANDS: tuple[Command, ...] = (
 
 
 class Parser(argparse.ArgumentParser):
-    """Its subparsers are of the same kind, and each speaks of the options that it knows itself."""
+    """Its subparsers are of the same kind, and each reports unknown options itself."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         found, unknown = super().parse_known_args(args, namespace)
@@ -78,7 +78,7 @@ def _meant(word: str, known: Any) -> str:
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
-    """The commands and their options, or those of one command alone; `docs/cli.md` is made from it."""
+    """The commands and their options, or those of one command; `docs/cli.md` is generated from it."""
     root = Parser(
         prog="thoughtline",
         description="Remembers what a model thought and puts it back where the provider wants it.",

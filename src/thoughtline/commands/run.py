@@ -1,4 +1,4 @@
-"""`thoughtline run CLIENT`: set what `connect` prints, and become the client. Its own files stay as they are."""
+"""`thoughtline run CLIENT`: start a client with the settings that `connect` prints, without changing its own files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """The exit status is the client's own. Raises `Declined` where it can't be started."""
+    """The exit status is the client's own. Raises `Declined` if it can't be started."""
     chosen = chosen_client(options)
     key = key_for(chosen.address, os.environ)
     launch = launch_of(chosen.client, chosen.address, key.value)
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def environment_for(launch: Launch, gateway: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment with what the client needs. A proxy is no way to a gateway of this machine."""
+    """The environment with the client's variables. A proxy can't reach a gateway of this machine."""
     kept = {name: value for name, value in environment.items() if name not in launch.without} | launch.variables
     host = urlsplit(gateway).hostname or ""
     if host in ("127.0.0.1", "localhost", "::1") and any(kept.get(name) or kept.get(name.lower()) for name in _PROXIES):
@@ -69,7 +69,7 @@ def environment_for(launch: Launch, gateway: str, environment: Mapping[str, str]
 
 
 async def answers(gateway: str) -> bool:
-    """Whether a gateway is there."""
+    """Whether a gateway answers."""
     try:
         async with answer_to("GET", f"{gateway}/healthz") as response:
             return response.status == 200
@@ -98,7 +98,7 @@ def _need_gateway(chosen: ChosenClient, options: argparse.Namespace) -> None:
 
 
 def start_gateway(config: Path | None, answers: Callable[[], bool]) -> None:
-    """Start one and wait until it answers. What it logs goes to a file: the terminal is the client's."""
+    """Start a gateway and wait until it answers. Its log goes to a file: the terminal is the client's."""
     folder = data_directory(os.environ, home_folder())
     make_private(folder)
     log = folder / "gateway.log"
@@ -109,7 +109,7 @@ def start_gateway(config: Path | None, answers: Callable[[], bool]) -> None:
         process = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=opened, stderr=opened, start_new_session=True
         )
-    if os.name == "nt":  # there this process lives as long as the client, and its end is not seen by the gateway
+    if os.name == "nt":  # there this process lives as long as the client, and the gateway would not notice its end
         atexit.register(process.terminate)
     until = time.monotonic() + START_SECONDS
     while not answers():
@@ -124,7 +124,7 @@ def _last_line(log: Path) -> str:
 
 
 def _warn_of_key(chosen: ChosenClient, key: Key) -> None:
-    """A gateway with keys of its own, a simulator or a model on this machine takes any."""
+    """Warn if no key is set. A gateway with provider keys, a simulator and a local model need none."""
     provider = chosen.settings.providers.get(chosen.address.base.rpartition("/")[2])
     if key.variable or (provider is not None and not provider.needs_callers_key):
         return
@@ -152,13 +152,13 @@ def _become(words: list[str], environment: dict[str, str]) -> int:
     program = words[0]
     sys.stdout.flush()
     sys.stderr.flush()
-    if os.name != "nt":  # there exec gives the terminal back before the program ends
+    if os.name != "nt":  # on Windows exec returns the terminal before the program ends
         os.execve(program, words, environment)
     return subprocess.run([*unwrapped(program), *words[1:]], env=environment).returncode
 
 
 def _made(file: OwnFile, command: str) -> Path:
-    """A file that only its owner can read; the same text is the same file."""
+    """A file that only its owner can read; the same text gives the same file."""
     path = _folder() / f"{command}-{hashlib.sha256(file.text.encode()).hexdigest()[:12]}.{file.suffix}"
     with _writing(path.parent):
         _write(path, file.text.encode())
@@ -166,8 +166,9 @@ def _made(file: OwnFile, command: str) -> Path:
 
 
 def _home(home: OwnHome, command: str) -> Path:
-    """A folder that is the same each time: what the client makes in it is there again. Beside the one file that is set,
-    it has links to the user's own; one that is gone there goes here."""
+    """A folder that is the same each time, so that files the client creates in it persist. Apart from the one file that
+    is set, it has links to the user's own files; links to deleted files are removed.
+    """
     folder, own = _folder() / f"{command}-home", file_of(home.step, home_folder())
     path = file_of(home.step, folder)
     text = edited(home.step, own, own.read_bytes() if own.exists() else None, home.lines)
@@ -181,13 +182,13 @@ def _home(home: OwnHome, command: str) -> Path:
             if entry.name not in (own.name, path.name) and not os.path.lexists(link):
                 _link(link, entry)
         if path.is_symlink():
-            path.unlink()  # or the user's own file would be written
+            path.unlink()  # or the user's own file would be overwritten
         _write(path, text)
     return folder
 
 
 def _link(link: Path, entry: Path) -> None:
-    """Windows asks for a right to make links: without it, a copy."""
+    """Windows requires a privilege for links: without it, copy."""
     try:
         link.symlink_to(entry, target_is_directory=entry.is_dir())
     except (OSError, NotImplementedError):
@@ -198,7 +199,7 @@ def _link(link: Path, entry: Path) -> None:
 
 
 def _folder() -> Path:
-    """Where files stand that are made for clients."""
+    """The folder for files created for clients."""
     return data_directory(os.environ, home_folder()) / "run"
 
 

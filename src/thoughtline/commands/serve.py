@@ -1,4 +1,4 @@
-"""`thoughtline serve`: the gateway, and a banner that says how to use it."""
+"""`thoughtline serve`: the gateway, and a banner that explains its use."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ REPLAY_IS = {
 
 
 class RunningSim(NamedTuple):
-    """Where a simulator listens, which provider it is, and a model of its."""
+    """A running simulator: its URL, its provider, and one of its models."""
 
     url: str
     provider: str
@@ -60,7 +60,7 @@ class RunningSim(NamedTuple):
 
 
 class ListeningPlace(NamedTuple):
-    """Where the gateway listens, and the address that a program of this machine uses."""
+    """Where the gateway listens, and the URL for programs on this machine."""
 
     url: str
     own: str
@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Raises what keeps it from starting: `cli` says it, in the form that all commands have."""
+    """Raises any error that prevents the start: `cli` prints it like those of all commands."""
     if chosen.while_parent_lives:
         end_with_parent()
     flags, sim = flags_of(chosen), None
@@ -93,7 +93,7 @@ def run(chosen: argparse.Namespace) -> int:
     settings = options.settings()
     folder = data_directory(os.environ, home_folder())
     token = admin_token(settings, folder)
-    logging.getLogger("thoughtline").addHandler(logging.NullHandler())  # the start itself says what this would say
+    logging.getLogger("thoughtline").addHandler(logging.NullHandler())  # the start itself prints what this would log
     store_works = asyncio.run(check_start(settings, options.mark))
     code = secrets.token_urlsafe(24)
     with listen(settings.server) as listener:
@@ -122,7 +122,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def end_with_parent() -> None:
-    """Stop this process, in order, once the one that started it has gone."""
+    """Stop this process, in order, after its parent has exited."""
     parent = os.getppid()
 
     def look() -> None:
@@ -134,7 +134,7 @@ def end_with_parent() -> None:
 
 
 def start_sim(name: str) -> RunningSim:
-    """Serve a simulator on a port that the system chooses, until the process ends. Raises for one that is none."""
+    """Serve a simulator on a port that the system chooses, until the process ends. Raises for an unknown name."""
     if name not in SIMULATORS:
         raise Declined(404, "unknown_simulator", f"no simulator {name};", did_you_mean(name, SIMULATORS))
     app = simulator_app(name, seed=time.time_ns())
@@ -151,7 +151,7 @@ def _provider_of(name: str) -> str:
 
 
 def to_paste(url: str, model: str) -> str:
-    """Two requests for a shell. The second leaves out the model's reasoning; the provider gets it all the same."""
+    """Two requests for a shell. The second omits the model's reasoning; the provider gets it all the same."""
     return "\n".join([_curl(url, model, [_QUESTION]), _curl(url, model, [_QUESTION, *_REST])])
 
 
@@ -162,7 +162,7 @@ def _curl(url: str, model: str, messages: list[dict[str, str]]) -> str:
 
 
 def show_sim(console: Console, url: str, sim: RunningSim) -> None:
-    """What to do with a provider that is only played."""
+    """How to use a simulated provider."""
     lines = [
         "",
         f"  {sim.provider} is a strict simulator at {sim.url}: no key is needed.",
@@ -184,7 +184,7 @@ def show_banner(
     needs_key: bool = True,
     store_works: bool = True,
 ) -> None:
-    """Where it listens, what it remembers in, and how common clients use it."""
+    """Where it listens, which store it uses, and how to connect common clients."""
     named = settings.default_provider or next(iter(listed()))
     rows = [("listening", f"{place.url}   send requests to {place.own}/PROVIDER, for example /{named}")]
     if not is_loopback(settings.server.host):
@@ -206,7 +206,7 @@ def show_banner(
 
 
 def _login(console: Console, settings: Settings, url: str, *, code: str, token_file: Path) -> str:
-    """A link for a person, good once; in the log of a service, where the token is."""
+    """A link for a person, valid once; in the log of a service, the location of the token."""
     if console.is_terminal:
         return f"{url}/login?token={code}   (works once)"
     if settings.server.admin_token is not None:
@@ -217,7 +217,7 @@ def _login(console: Console, settings: Settings, url: str, *, code: str, token_f
 
 
 def _ways_in(provider: str, url: str, *, needs_key: bool) -> list[tuple[str, str]]:
-    """Whole lines to paste: address, model and key are all in them."""
+    """Complete commands to paste: with URL, model and key."""
     address = Address(f"{url}/{provider}", example_models().get(provider, "MODEL"))
     key = f'os.environ["{key_variables(address)[1]}"]' if needs_key else '"any"'
     own = program()

@@ -1,4 +1,4 @@
-"""`thoughtline service`: a gateway that starts when its user logs in, by systemd or launchd."""
+"""`thoughtline service`: a gateway that starts when its user logs in, through systemd or launchd."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ WantedBy=default.target
 
 
 class Service(NamedTuple):
-    """A file that a system reads at login, and the commands that make it act on it."""
+    """A file that the system reads at login, and the commands that activate it."""
 
     path: Path
     text: bytes
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit status: 0 done or running, 1 not running, 2 it can't be done."""
+    """Exit status: 0 success or running, 1 not running, 2 failure."""
     settings = read_settings(options, Flags())
     url = own_url(settings.server.host, settings.server.port)
     service = service_of(sys.platform, own_command(options.config), home_folder(), os.environ)
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def own_command(config: Path | None) -> list[str]:
-    """How a system starts this program, which knows neither a folder nor a PATH of a shell."""
+    """How the system starts this program, without a shell's folder or PATH."""
     own = Path(sys.argv[0])
     found = own if own.stem == "thoughtline" and own.is_file() else None
     words = [str(found.absolute())] if found else [sys.executable, "-m", "thoughtline.cli"]
@@ -86,7 +86,7 @@ def own_command(config: Path | None) -> list[str]:
 
 
 def service_of(platform: str, command: list[str], home: Path, environment: Mapping[str, str]) -> Service:
-    """What this system reads at login. Raises where none is known."""
+    """The service for this system. Raises if it is unknown."""
     if platform == "darwin":
         return _launchd(command, home, environment)
     if platform == "win32":
@@ -107,7 +107,7 @@ def service_of(platform: str, command: list[str], home: Path, environment: Mappi
 
 
 def _quoted(word: str) -> str:
-    """As systemd.service(5) has it: percent signs doubled, spaces within double quotes."""
+    """As systemd.service(5) requires: percent signs doubled, spaces within double quotes."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{escaped}"' if " " in word else escaped
 
@@ -172,7 +172,7 @@ def _status(service: Service, url: str) -> int:
 
 
 def _do(commands: tuple[tuple[str, ...], ...]) -> None:
-    """Run commands of the system. Raises with all of them, so that they can be run by hand."""
+    """Run commands of the system. On failure raises with all of them, so that they can be run by hand."""
     by_hand = f"To do it by hand: {' && '.join(map(shlex.join, commands))}"
     for words in commands:
         if shutil.which(words[0]) is None:

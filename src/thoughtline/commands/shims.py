@@ -1,5 +1,7 @@
-"""npm's shims on Windows: `codex.cmd` starts `node codex.js`. Through cmd.exe, quotes and percent signs of arguments
-would not arrive as they are, so what the shim would start is started in its place."""
+"""npm's shims on Windows: `codex.cmd` starts `node codex.js`.
+
+cmd.exe would damage quotes and percent signs in arguments, so the shim's target is started directly.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ _TARGET = re.compile(r'"%~?dp0%?\\?([^"%]+)"\s+%\*')
 
 
 def unwrapped(program: str) -> list[str]:
-    """The words that start a program: its path, or what a `.cmd` file of npm would start."""
+    """The words that start a program: its path, or the target of npm's `.cmd` file."""
     path = Path(program)
     if path.suffix.lower() not in (".cmd", ".bat"):
         return [program]

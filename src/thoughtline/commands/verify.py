@@ -1,4 +1,4 @@
-"""`thoughtline verify`: prove with your own key what is believed of a provider's model."""
+"""`thoughtline verify`: check the facts about a provider's model with your own key."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thoughtline.catalogue import Provider
 from thoughtline.clients import example_models
 from thoughtline.commands.doctor.live import LiveKey
 from thoughtline.commands.options import add_config_option, read_settings
-from thoughtline.commands.telling import json_text, print_table
+from thoughtline.commands.output import json_text, print_table
 from thoughtline.facts.writing import document
 from thoughtline.formats import FORMATS
 from thoughtline.providers import canonical_name, host_named
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit status: 0 everything that was seen is believed, 1 something differs, 2 it can't be done."""
+    """Exit status: 0 all observations agree with the facts, 1 something differs, 2 failure."""
     settings = read_settings(options, Flags())
     provider = _provider(settings, options.provider)
     model = options.model or example_models().get(provider.name, "")
@@ -81,7 +81,7 @@ def _provider(settings: Settings, name: str) -> Provider:
 
 
 def _formats(provider: Provider, wanted: str | None) -> tuple[FormatName, ...]:
-    """The formats to ask in: those that a neutral conversation can be written in."""
+    """The formats to test: those that a neutral conversation can be written in."""
     found = tuple(
         one
         for one in provider.formats

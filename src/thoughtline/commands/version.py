@@ -16,7 +16,7 @@ def version_line() -> str:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """It has none."""
+    """This command has none."""
 
 
 def run(options: argparse.Namespace) -> int:

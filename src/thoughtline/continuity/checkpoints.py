@@ -1,11 +1,11 @@
 """Checkpoints: the readable reasoning of earlier turns, each with the turn it belongs to.
 
-They are not kept anywhere by themselves: a checkpoint is made of the record of a turn that stands in this very request,
-found by the keys that the planner looks for. So two conversations never share one, and a turn that is gone from the
-history is not quoted, unless it had been quoted before, or nothing is left of a session and agent that are named.
+They are not stored: a checkpoint is made from the record of a turn in the current request, found by the keys that the
+planner looks up. So two conversations never share one, and a turn that is gone from the history is not quoted, unless
+it was quoted before, or no turn of a named session and agent is left.
 
-Quoted text is verbatim, for a model may copy it into code. The fence alone holds it: it is longer than any run of
-backticks inside, so that no line of it can be the closing one (CommonMark 0.31, 4.5), wherever a reader sees lines end.
+Quoted text is verbatim, because a model may copy it into code. Only the fence contains it: it is longer than any run of
+backticks inside, so no line of the text can close it (CommonMark 0.31, 4.5), whatever a reader takes for a line end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from thoughtline.values.records import Key, Record, RecordId
 from thoughtline.values.turns import Transcript
 
 MOST_CHECKPOINTS = 100
-"""Of one session (design of the product): more can't be quoted within any model's attention."""
+"""Of one session (design of the product): no model pays attention to more."""
 
 HEADING = """[Host continuation checkpoint]
 The host application carries this over from the turns that immediately precede the active user input. It is private \
@@ -42,10 +42,10 @@ _LONGEST_NAME = 80
 
 
 class Checkpoint(Struct, frozen=True, gc=False):
-    """What a model thought in one turn.
+    """A model's reasoning in one turn.
 
-    `key` finds the record again when the turn is gone. `maker` is for people to read. `is_carried`: the request takes
-    this turn's reasoning along natively. `is_own`: the model that the request goes to made it.
+    `key` finds the record again when the turn is gone. `maker` is for display. `is_carried`: the request contains this
+    turn's reasoning natively. `is_own`: it comes from the model that gets the request.
     """
 
     record: RecordId
@@ -57,14 +57,14 @@ class Checkpoint(Struct, frozen=True, gc=False):
 
 
 class Checkpoints(NamedTuple):
-    """The checkpoints of a request, oldest first, and what there is to say about those that were left out."""
+    """The checkpoints of a request, oldest first, and findings for those that were left out."""
 
     taken: tuple[Checkpoint, ...]
     findings: tuple[Finding, ...]
 
 
 def checkpoints_of(known: Sequence[Known], planned: Transcript, target: Destination, max_chars: int) -> Checkpoints:
-    """The checkpoints of the turns of a request, as the plan has it. What is too long is left out whole."""
+    """The checkpoints of the turns in a planned request. One that is too long is left out entirely."""
     taken: list[Checkpoint] = []
     findings: list[Finding] = []
     for step, record in known[-MOST_CHECKPOINTS:]:
@@ -87,7 +87,7 @@ def _oversize(planned: Transcript, step: ModelStep, chars: int) -> Finding:
 
 
 def checkpoint_of(record: Record) -> Checkpoint | None:
-    """What can be quoted of a record; None if it has no reasoning that can be read, or can't be found again."""
+    """The quotable reasoning of a record; None if none of it is readable, or it can't be found again."""
     text = _reasoning_of(record.items)
     key = next((one for one in record.keys if evidence_of(one) == "lineage"), None)
     if not text or key is None:
@@ -96,9 +96,9 @@ def checkpoint_of(record: Record) -> Checkpoint | None:
 
 
 def _reasoning_of(items: Sequence[Item]) -> str:
-    """The reasoning of a turn as its provider gave it: in the clear, else in summary. Ciphertext says nothing.
+    """The reasoning of a turn: its text, else its summary. Ciphertext can't be quoted.
 
-    Only what came as reasoning counts: tags in visible text are visible text.
+    Only reasoning items count: tags in visible text are visible text.
     """
     clear = [item.text for item in items if isinstance(item, ReasoningText) and item.text.strip()]
     summary = [item.summary for item in items if isinstance(item, ReasoningSummary) and item.summary.strip()]
@@ -112,7 +112,7 @@ def _is_made_by(record: Record, target: Destination) -> bool:
 
 
 def _carries(items: tuple[Item, ...]) -> bool:
-    """Whether a turn goes out with reasoning of its own: fillers and skip values are none."""
+    """Whether a turn is sent with reasoning of its own: fillers and skip values don't count."""
     own = (item for item in items if not has_sentinel(item) and not is_filler(item))
     return any(isinstance(item, REASONING_KINDS) or seal_of(item) is not None for item in own)
 
@@ -121,13 +121,13 @@ def _carries(items: tuple[Item, ...]) -> bool:
 
 
 def quoted(checkpoints: Iterable[Checkpoint]) -> str:
-    """The whole text, heading first. With a new checkpoint at the end, what stood before keeps its bytes."""
+    """The whole text, heading first. A new checkpoint at the end leaves the bytes before it unchanged."""
     return "\n\n".join([HEADING, *map(fenced, checkpoints)])
 
 
 def fenced(checkpoint: Checkpoint) -> str:
-    """One checkpoint behind its fence."""
-    text = checkpoint.text.encode("utf-8", "replace").decode()  # lone surrogates: no JSON holds them
+    """One checkpoint in its fence."""
+    text = checkpoint.text.encode("utf-8", "replace").decode()  # lone surrogates: JSON can't hold them
     fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
     maker = _NOT_A_NAME.sub("_", checkpoint.maker)[:_LONGEST_NAME]
     return f"Reasoning of {maker} in an earlier turn:\n{fence}\n{text}\n{fence}"

@@ -1,8 +1,8 @@
-"""What became of handoffs: for each route, with checkpoints and without, as the records of its turns tell it.
+"""The outcomes of handoffs: for each route, with checkpoints and without, from the records of its turns.
 
-A handoff is a turn whose conversation was made by another target until then. Looked at are how it ended and the three
-turns after it, up to the next handoff: results of tools that were errors, calls that can't be read, turns that were
-asked for again.
+A handoff is a turn whose conversation another target served until then. The report looks at how it ended and at the
+three turns after it, up to the next handoff: failed tool results, calls that can't be decoded, turns that were
+requested again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from thoughtline.values.turns import Transcript
 
 NEXT_TURNS = 3
 CHARS_OF_A_TOKEN = 4
-"""A rule of thumb for English; no provider says how many tokens a part of a prompt took."""
+"""A rule of thumb for English; no provider reports how many tokens a part of a prompt used."""
 
 
 class Handoffs(Struct, frozen=True):
@@ -44,7 +44,7 @@ class Handoffs(Struct, frozen=True):
 
 
 class _Flag(Struct, gc=False):
-    """Where formats say that a tool failed: Anthropic's `is_error`, Bedrock's `status`."""
+    """Where formats report that a tool failed: Anthropic's `is_error`, Bedrock's `status`."""
 
     is_error: bool | None = None
     status: str | None = None
@@ -55,7 +55,7 @@ class _Wrapped(Struct, gc=False, rename="camel"):
 
 
 def failed_results(transcript: Transcript) -> int:
-    """How many results of tools at the end of a request are errors, in the formats that say so."""
+    """The number of failed tool results at the end of a request, in formats that mark them."""
     latest = takewhile(lambda turn: turn.role != "assistant", reversed(transcript.turns))
     return sum(isinstance(item, ToolResult) and _is_failed(item) for turn in latest for item in turn.items)
 
@@ -118,7 +118,7 @@ def _is_readable(call: ToolCall) -> bool:
 
 
 def _retries(turns: Sequence[Record]) -> int:
-    """Turns that stand where another one stands: the same request was sent again, and answered otherwise."""
+    """Turns at the same place as another one: the same request was sent again and got another answer."""
     places = [place for turn in turns if (place := _place(turn)) is not None]
     return len(places) - len(set(places))
 

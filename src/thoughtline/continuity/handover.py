@@ -1,11 +1,11 @@
-"""A request that goes on with what other models thought: which of it is quoted, in each plan of the request.
+"""Continues a conversation with other models' reasoning: which of it is quoted, in each plan of the request.
 
-    handover = await memory.recall(…)                        all that has to be fetched, once
-    continued = handover.carry_on(planned, contract)         pure: planning again carries on again
+    handover = await memory.recall(…)                        everything that must be fetched, once
+    continued = handover.carry_on(planned, contract)         pure: a second plan carries on again
     await memory.remember(handover, continued.quotation)     the request was answered
 
-What was quoted in a request is quoted again, identical, in the requests that go on from its answer: `Quoted` says what
-that was. It starts over only where it would grow beyond its bounds.
+The quotes of a request are repeated unchanged in the requests that continue from its answer: `Quoted` has them. They
+are replaced only when they would grow beyond their bounds.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from thoughtline.values.turns import SYSTEM_MEMBER, Transcript, Turn
 
 
 class Quoted(NamedTuple):
-    """What was quoted in the request whose answer this one goes on from, to the same target.
+    """The quotes in the request before this one, to the same target.
 
-    `is_known`: there is a note of such a request. `is_whole`: every record that it quoted is still there.
+    `is_known`: there is a note of such a request. `is_whole`: every record that it quoted still exists.
     """
 
     quotes: tuple[Checkpoint, ...] = ()
@@ -49,7 +49,7 @@ NOTHING_QUOTED = Quoted()
 
 
 class Quotation(NamedTuple):
-    """What is quoted in a request, oldest first, and what there is to say about it."""
+    """The quotes in a request, oldest first, and their findings."""
 
     quotes: tuple[Checkpoint, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -60,7 +60,7 @@ class Quotation(NamedTuple):
 
 
 class HandoverLine(NamedTuple):
-    """Where a request stands: whose it is, what it goes to, and the places it has come through, newest first."""
+    """The position of a request: its tenant and session, its target, and the places it went through, newest first."""
 
     tenant: str
     session: str
@@ -69,9 +69,9 @@ class HandoverLine(NamedTuple):
 
 
 class Handover(NamedTuple):
-    """What is known about a request's turns, and what was quoted `before`. `session` names the conversation.
+    """The known turns of a request, and the quotes `before` it. `session` names the conversation.
 
-    `past` is what its session and agent thought last, where no turn of it is left in the request.
+    `past` has the last reasoning of its session and agent, if none of their turns is left in the request.
     """
 
     known: tuple[Known, ...]
@@ -86,7 +86,7 @@ class Handover(NamedTuple):
         return self.line.session.rpartition("/")[0]
 
     def carry_on(self, planned: Transcript, contract: Contract) -> Continued:
-        """The planned request with what is to be quoted in its system prompt; the very same one if that is nothing."""
+        """The planned request with the quotes in its system prompt; the same object if there are none."""
         found = checkpoints_of(self.known, planned, self.target, self.terms.max_chars)
         wanted = _wanted((*self.past, *found.taken), self.terms)
         if contract.binds_prefix and not contract.binds_silently and _has_bound_blocks(planned):
@@ -98,14 +98,14 @@ class Handover(NamedTuple):
 
 
 class Continued(NamedTuple):
-    """A request as it goes out, and what is quoted in it."""
+    """A request as it is sent, and the quotes in it."""
 
     transcript: Transcript
     quotation: Quotation
 
 
 def line_of(needed: Needs, known: Sequence[Known], transcript: Transcript, target: Destination) -> HandoverLine:
-    """The line of a request, by the answers it goes on from, as the client shows them and as they were made."""
+    """The position of a request, from the answers before it, as the client shows them and as they were recorded."""
     who = needed.identity
     places = [needed.end.place()] if needed.end is not None else []
     made = {one.step.positions: one.record for one in known}
@@ -120,7 +120,9 @@ def line_of(needed: Needs, known: Sequence[Known], transcript: Transcript, targe
 
 
 def _session_name(identity: Identity, known: Sequence[Known], transcript: Transcript) -> str:
-    """What the client says; else what the records of its turns say, which outlives a compaction; else how it began."""
+    """The client's name for it; else the one in the records of its turns, which survives a compaction; else one made
+    from the beginning of the conversation.
+    """
     if identity.session is not None:
         return identity.session
     recorded = next((one.record.provenance.session for one in reversed(known) if one.record.provenance.session), None)
@@ -134,7 +136,7 @@ def _wanted(checkpoints: Sequence[Checkpoint], terms: Terms) -> tuple[Checkpoint
 
 
 def _grown(wanted: tuple[Checkpoint, ...], before: Quoted, terms: Terms) -> Quotation:
-    """What was quoted before, then what is wanted and new."""
+    """The earlier quotes, then the new ones."""
     quotes = (*before.quotes, *_new(wanted, before))
     return Quotation(quotes if _is_within(quotes, terms) else wanted)
 
@@ -145,13 +147,15 @@ def _new(wanted: Sequence[Checkpoint], before: Quoted) -> list[Checkpoint]:
 
 
 def _is_within(quotes: Sequence[Checkpoint], terms: Terms) -> bool:
-    """Whether this may still grow: as many as a session has, as long as `count` of the longest together."""
+    """Whether the quotes may grow: up to the maximum of a session, and the length of `count` checkpoints of maximum
+    size.
+    """
     chars = sum(len(one.text) for one in quotes)
     return len(quotes) <= MOST_CHECKPOINTS and chars <= terms.count * terms.max_chars
 
 
 def _bound(wanted: Sequence[Checkpoint], before: Quoted) -> Quotation:
-    """Blocks are bound to the system prompt they were made under: exactly that one goes out again, or they are lost."""
+    """Thinking blocks are bound to the system prompt of their request: it must be sent unchanged, or they are lost."""
     place = "/system"
     if not before.is_whole:
         why = "a record that was quoted when these blocks were made is gone"
@@ -172,11 +176,11 @@ def _has_bound_blocks(planned: Transcript) -> bool:
     )
 
 
-# --- the system prompt of a request with a text at its end, in each format; every other byte stays --------------------
+# --- adding a text to the end of the system prompt, in each format; every other byte stays ----------------------------
 
 
 def inject(transcript: Transcript, text: str) -> Transcript:
-    """The request with a text at the end of its system prompt. No text: the very same request."""
+    """The request with a text at the end of its system prompt. Without a text: the same object."""
     if not text:
         return transcript
     at = _system_position(transcript)
@@ -186,7 +190,9 @@ def inject(transcript: Transcript, text: str) -> Transcript:
 
 
 def _system_position(transcript: Transcript) -> int | None:
-    """The system prompt: the member beside the conversation, else the last of the system messages that open it."""
+    """The position of the system prompt: the member outside the conversation, else the last of the leading system
+    messages.
+    """
     for position, turn in enumerate(transcript.turns):
         if turn.at == SYSTEM_MEMBER:
             return None if _is_unreadable(transcript, turn) else position
@@ -197,12 +203,12 @@ def _system_position(transcript: Transcript) -> int | None:
 
 
 def _is_unreadable(transcript: Transcript, turn: Turn) -> bool:
-    """Responses take `instructions` as a list too: nothing that a text could be added to."""
+    """Responses also accepts a list as `instructions`: no text can be added to it."""
     return FORMATS[transcript.format].system == "text" and not turn.items
 
 
 def _extended(items: tuple[Item, ...], text: str) -> tuple[Item, ...]:
-    """One more text. What stood as a string stays one; blocks keep their bytes, with the marks they carry."""
+    """Add a text. A string stays a string; blocks keep their bytes and their marks."""
     last = next((at for at in range(len(items) - 1, -1, -1) if isinstance(items[at], Text)), None)
     known = items[last] if last is not None else None
     if last is None or not isinstance(known, Text) or known.raw:
@@ -212,7 +218,7 @@ def _extended(items: tuple[Item, ...], text: str) -> tuple[Item, ...]:
 
 
 def _with_new_system(transcript: Transcript, text: str) -> Transcript:
-    """A system prompt where there was none: beside the conversation, or as its first message."""
+    """Add a system prompt where there was none: outside the conversation, or as its first message."""
     has_member = any(turn.at == SYSTEM_MEMBER for turn in transcript.turns)
     if not has_member and (FORMATS[transcript.format].system != "messages" or _is_prompt(transcript)):
         turn = Turn("system", (Text(text),), SYSTEM_MEMBER, is_edited=True)
@@ -222,5 +228,5 @@ def _with_new_system(transcript: Transcript, text: str) -> Transcript:
 
 
 def _is_prompt(transcript: Transcript) -> bool:
-    """Ollama's older address has one `prompt`, and `system` beside it."""
+    """Ollama's older API has a single `prompt`, with `system` next to it."""
     return "single_prompt" in FORMATS[transcript.format].quirks and "prompt" in members(transcript.body)

@@ -1,11 +1,11 @@
-"""What was quoted, and where: small notes in the store, so that the same is quoted again.
+"""Remembers quotes in small notes in the store, so that the same text is quoted again.
 
-    namespace continuity            one note for each session in which anything was quoted, for counting them
-    namespace continuity:SESSION    what was quoted in a request, by the place where the request stood and its target
+    namespace continuity            one note for each session with quotes, for counting them
+    namespace continuity:SESSION    the quotes of a request, by the place of the request and its target
 
-A place is a digest of all that is visible before an answer, so a note is found by the answer to its request and by no
-other conversation. Notes name records, they don't repeat them: a text that was deleted is not quoted again. A store
-that fails costs stability, never a request.
+A place is a digest of everything visible before an answer, so a note is found through the answer to its request and by
+no other conversation. Notes refer to records without copying them: a deleted text is not quoted again. If the store
+fails, quotes may change between requests, but no request fails.
 """
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ from thoughtline.working import Work, at_once
 SESSIONS = "continuity"
 MOST_SESSIONS = 1000
 MOST_PLACES = 16
-"""Notes of one session: a client goes on from one of its last answers. Parallel agents of one session share them."""
+"""Notes of one session: a client continues from one of its last answers. Parallel agents of one session share them."""
 
 MOST_LOOKED_AT = 50
-"""Turns of a session, newest first, among which an agent's last ones are looked for."""
+"""Turns of a session, newest first, that are searched for the last ones of an agent."""
 
 TTL_SECONDS = 7 * 86400.0
-"""As long as a record lives without being used."""
+"""As long as an unused record lives."""
 
 _COUNTED_SECONDS = 400 * 86400.0
-"""Sessions are counted for longer than their notes live: what is not counted any more can't be taken out."""
+"""Sessions are counted for longer than their notes live: a session that is no longer counted can't be removed."""
 
 _TOUCHED_SECONDS = 60.0
-"""How exact the order of use is: a session that was counted a minute ago is not counted again."""
+"""Precision of the order of use: a session that was counted a minute ago is not counted again."""
 
 
 class Quote(Struct, frozen=True, gc=False, array_like=True):
-    """A checkpoint by its record, and a key that finds it."""
+    """A checkpoint: its record, and a key that finds it."""
 
     record: RecordId
     key: Key
 
 
 class QuotedNote(Struct, frozen=True, gc=False):
-    """What was quoted in one request, oldest first. `at` is when, in seconds since the epoch."""
+    """The quotes of one request, oldest first. `at` is the time in seconds since the epoch."""
 
     at: float
     quotes: tuple[Quote, ...]
@@ -70,7 +70,7 @@ _decoder = msgspec.json.Decoder(QuotedNote)
 
 
 class Memory:
-    """Notes of what was quoted, over a store."""
+    """Notes of earlier quotes, in a store."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
@@ -87,8 +87,9 @@ class Memory:
         terms: Terms,
         work: Work = at_once,
     ) -> Handover:
-        """All that has to be fetched. A request that goes on from no known turn, and does not name whose it is, asks
-        nothing."""
+        """Fetch everything that is needed. For a request without known turns and without a named session nothing is
+        looked up.
+        """
         known, who = await work(partial(known_steps, needed, found)), needed.identity
         line = await work(partial(line_of, needed, known, transcript, target))
         is_named = who.session is not None and (who.agent is not None or terms.after_compaction_by == "session")
@@ -99,25 +100,27 @@ class Memory:
         return Handover(known, line, before, target=target, terms=terms, past=past)
 
     async def remember(self, handover: Handover, quotation: Quotation) -> None:
-        """The request was answered: what was quoted in it is quoted again in those that go on from the answer."""
+        """The request was answered: remember its quotes for the requests that continue from the answer."""
         if quotation.quotes:
             await self.keep(handover.line, quotation.quotes)
 
     async def quoted(self, line: HandoverLine) -> Quoted:
-        """What was quoted in the latest request that this one goes on from."""
+        """The quotes in the latest request that this one continues from."""
         try:
             notes = {note.key: note for note in await self._store.notes(_namespace(line))}
             found = next((note for place in line.places if (note := notes.get(_key(place, line)))), None)
-            # A note of another version that we can't read says nothing.
+            # An unreadable note, of another version, counts as none.
             noted = read_or_none(_decoder, found.value) if found is not None else None
             return await self._recalled(line.tenant, noted) if noted is not None else NOTHING_QUOTED
         except StoreError:
             return NOTHING_QUOTED
 
     async def _past(self, who: Identity, scope: Scope, terms: Terms) -> tuple[Checkpoint, ...]:
-        """What a session and agent thought last, oldest first: for a request in which no turn of theirs is left. Never
-        what was thought for another end user; and where no agent is named, only under the same system prompt, because
-        title calls share the session's name."""
+        """The last reasoning of a session and agent, oldest first: for a request without any of their turns.
+
+        Never reasoning for another end user; and if no agent is named, only under the same system prompt, because
+        requests for titles share the session's name.
+        """
         try:
             page = await self._store.list_entries(Filter(tenant=who.tenant, session=who.session), MOST_LOOKED_AT)
         except StoreError:
@@ -131,7 +134,7 @@ class Memory:
         return tuple(reversed(list(islice(fitting, terms.count))))
 
     async def keep(self, line: HandoverLine, quotes: Sequence[Checkpoint]) -> None:
-        """Remember what was quoted in a request."""
+        """Remember the quotes of a request."""
         if not line.places:
             return
         now = self._clock()
@@ -142,7 +145,7 @@ class Memory:
             await self._prune(_namespace(line))
             await self._touch(_name(line), now)
         except StoreError:
-            pass  # counted and shown by the store itself
+            pass  # the store counts and reports it
 
     async def _recalled(self, tenant: str, noted: QuotedNote) -> Quoted:
         found = await self._store.find(tenant, [quote.key for quote in noted.quotes]) if noted.quotes else {}
@@ -157,7 +160,7 @@ class Memory:
             await self._store.delete_notes(namespace, note.key)
 
     async def _touch(self, session: str, now: float) -> None:
-        """Count a session, and let go of those that were not used for longest."""
+        """Count a session, and remove the least recently used ones."""
         if now - self._touched.get(session, 0.0) < _TOUCHED_SECONDS:
             return
         await self._store.put_note(Note(SESSIONS, session, b"", now + _COUNTED_SECONDS))

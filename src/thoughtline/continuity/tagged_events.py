@@ -1,7 +1,7 @@
 """Thinking tags in typed values: the events of a stream, the items of a turn, a whole reply.
 
-For answers that are translated, and for formats in which reasoning is an item of its own. Taking markers out changes
-texts and nothing else; lifting makes several items of one text, so that positions are counted anew.
+For translated answers, and for formats in which reasoning is an item of its own. Removing markers changes only texts;
+lifting splits one text into several items, so positions are counted again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from thoughtline.values.turns import FormatName, Reply
 
 
 class _OpenText(Struct):
-    """A text that grows, and the item that is being made of it. The first text alone keeps the id that it came with."""
+    """A text under construction, and the item made from it. Only the first text keeps the original id."""
 
     scanner: Scanner
     next_id: str | None
@@ -32,7 +32,7 @@ class _OpenText(Struct):
 
 
 class TaggedEvents:
-    """Events in, events out."""
+    """Edits events: events in, events out."""
 
     def __init__(self, mode: TagMode, reasoning_format: ReasoningFormat = UNKNOWN_FORMAT) -> None:
         self._mode: TagMode = mode
@@ -42,7 +42,7 @@ class TaggedEvents:
         self._count: dict[int, int] = {}
 
     def feed(self, event: Event) -> list[Event]:
-        """What one event becomes."""
+        """The events that replace one event."""
         if self._mode == "off":
             return [event]
         match event:
@@ -60,7 +60,7 @@ class TaggedEvents:
                 return [event]
 
     def finish(self) -> list[Event]:
-        """Texts that nobody ended: what was held back of them."""
+        """The held-back rest of texts that were never closed."""
         return [one for choice in sorted({choice for choice, _ in self._texts}) for one in self._cut_short(choice)]
 
     # --- positions ----------------------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ class TaggedEvents:
     # --- texts --------------------------------------------------------------------------------------------------------
 
     def _edited(self, at: tuple[int, int], text: _OpenText, runs: list[Run]) -> list[Event]:
-        """What is decided about a text, as more of the items that it becomes."""
+        """The decided part of a text, as deltas of the items that it becomes."""
         choice, position = at
         out: list[Event] = []
         for verdict, words in runs:
@@ -103,7 +103,7 @@ class TaggedEvents:
         return out
 
     def _closed(self, choice: int, text: _OpenText) -> list[Event]:
-        """The item that is being told is whole."""
+        """The open item is complete."""
         if text.position is None:
             return []
         words, position = "".join(text.words), text.position
@@ -123,7 +123,7 @@ class TaggedEvents:
         return [one for one in (*edited, *self._ended(event, item, text)) if isinstance(one, ItemDone)]
 
     def _ended(self, event: ItemDone, item: Text, text: _OpenText) -> list[Event]:
-        """The end of a text, with the item that came if no tag was in it."""
+        """The end of a text; the original item if there was no tag in it."""
         if text.position is not None and not text.is_touched:
             return [replace(event, position=text.position)]
         if not text.has_begun and self._mode != "lift":
@@ -142,17 +142,17 @@ class TaggedEvents:
 def edit_items(
     items: tuple[Item, ...], mode: TagMode, reasoning_format: ReasoningFormat = UNKNOWN_FORMAT
 ) -> tuple[Item, ...]:
-    """The items of a turn as a client gets them."""
+    """The items of a turn as the client gets them."""
     tagged = TaggedEvents(mode, reasoning_format)
     done = [one for at, item in enumerate(items) for one in tagged.feed(ItemDone(0, at, item))]
     return tuple(one.item for one in done if isinstance(one, ItemDone))
 
 
 def shown_items(items: tuple[Item, ...], mode: TagMode, *, shows_seals: bool = True) -> tuple[Item, ...]:
-    """The items of a turn for its record: texts as the client was shown them, so that it is known again by them.
+    """The items of a turn for its record: texts as the client saw them, so that the turn is recognized.
 
-    A text that a client got together with its seal was left alone; without `shows_seals` it got the words alone. What
-    was lifted is no reasoning of the record's: tags in visible text are never promoted.
+    A text that the client got together with its seal was not edited; without `shows_seals` the client got only the
+    text. Lifted text is no reasoning of the record: tags in visible text never become reasoning there.
     """
     if mode == "off":
         return items
@@ -167,7 +167,7 @@ def shown_items(items: tuple[Item, ...], mode: TagMode, *, shows_seals: bool = T
 
 
 def edit_reply(reply: Reply, mode: TagMode, reasoning_format: ReasoningFormat = UNKNOWN_FORMAT) -> Reply:
-    """A whole reply on its way to a client; the very same one if it has no tags."""
+    """A whole reply for a client; the same object if it has no tags."""
     for position, candidate in enumerate(reply.candidates):
         edited = edit_items(candidate.turn.items, mode, reasoning_format)
         if edited != candidate.turn.items:
@@ -176,7 +176,7 @@ def edit_reply(reply: Reply, mode: TagMode, reasoning_format: ReasoningFormat = 
 
 
 def edit_body(format: FormatName, body: bytes, mode: TagMode, dialect: Dialect | None = None) -> bytes:
-    """A whole response that stays in its format: in place where that can be, else read and written again."""
+    """A whole response in its own format: edited in place if possible, else decoded and encoded again."""
     row = FORMATS[format]
     dialect = dialect or row.dialect
     if mode == "off":

@@ -1,8 +1,8 @@
-"""Thinking tags out of an answer that is passed on in its own format: bytes in, bytes out.
+"""Removes thinking tags from an answer that is forwarded in its own format: bytes in, bytes out.
 
-Only characters inside the strings of visible texts go; every other byte stays, escapes as they were written. No event
-is added, and none is taken out: one whose text was all marker goes on with an empty text. An event waits only while the
-end of a text could still become a tag, and those behind it wait with it.
+Only characters inside the strings of visible texts are removed; every other byte stays, escapes included. No event is
+added or removed: an event that had only a marker is forwarded with an empty text. An event is held back only while the
+end of a text may still become a tag, and later events wait with it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from thoughtline.providers import Dialect
 _UNITS = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\]", re.DOTALL
 )
-"""A character of a JSON string as it is written."""
+"""A character of a JSON string, as it is written."""
 
 
 class _Piece:
@@ -32,7 +32,7 @@ class _Piece:
         self.missing = len(spot.text)
 
     def take(self, runs: deque[Run]) -> bool:
-        """As many verdicts as it needs, from the front; whether that were enough."""
+        """Take the verdicts for this text from the front; returns whether there were enough."""
         while runs and self.missing:
             verdict, text = runs.popleft()
             if len(text) > self.missing:
@@ -45,7 +45,7 @@ class _Piece:
         return any(run.verdict in verdicts for run in self.runs)
 
     def segments(self, payload: bytes) -> list[tuple[Verdict, str]]:
-        """The text in its parts, as JSON has it between quotes."""
+        """The parts of the text, as written in the JSON string."""
         start, end = span_at(payload, self.spot.path) or (0, 0)
         written = payload[start + 1 : end - 1].decode()
         units = _UNITS.findall(written) if "\\" in written else written
@@ -58,14 +58,14 @@ class _Piece:
 
 
 class _Tags:
-    """The texts that are open, each with its scanner and the pieces that wait for verdicts."""
+    """The open texts, each with its scanner and the pieces that wait for verdicts."""
 
     def __init__(self, mode: TagMode) -> None:
         self._mode = mode
         self._open: dict[Steps, tuple[Scanner, deque[_Piece]]] = {}
 
     def read(self, reading: Reading) -> tuple[_Piece, ...]:
-        """The pieces that an event brings, decided about as far as can be."""
+        """The pieces in an event, decided as far as possible."""
         pieces = tuple(map(_Piece, reading.spots))
         for piece in pieces:
             key, text = piece.spot.key, piece.spot.text
@@ -95,14 +95,14 @@ def _settle(verdicts: list[Run], waiting: deque[_Piece]) -> None:
 
 
 class _Event(NamedTuple):
-    """An event on its way, and its texts."""
+    """An event being forwarded, and its texts."""
 
     frame: Frame
     pieces: tuple[_Piece, ...]
 
 
 class TaggedStream(EditedStream):
-    """A stream of one format, without the markers of thinking tags, or with what stands between them as reasoning."""
+    """A stream of one format without thinking tags; the text between them is removed or lifted to reasoning."""
 
     def __init__(self, texts: Texts, mode: TagMode, dialect: Dialect) -> None:
         if not edits_in_place(texts, mode, is_stream=True) or texts.framing is None:
@@ -131,22 +131,22 @@ class TaggedStream(EditedStream):
 
 
 def edits_in_place(texts: Texts, mode: TagMode, *, is_stream: bool) -> bool:
-    """Whether tags can be taken out of the bytes: where reasoning is an item of its own, it can't be lifted so."""
+    """Whether tags can be edited in the bytes: not if reasoning must be lifted to an item of its own."""
     return (mode != "lift" or texts.has_reasoning_beside) and not (is_stream and texts.framing is None)
 
 
 def edit_whole(texts: Texts, body: bytes, mode: TagMode, dialect: Dialect) -> bytes:
-    """A whole response, in place."""
+    """Edit a whole response in place."""
     return _edited(body, _Tags(mode).read(texts.read_whole(body)), _in_dialect(texts, dialect))
 
 
 def _in_dialect(texts: Texts, dialect: Dialect) -> Texts:
-    """Chat has two members for reasoning: the one that the provider uses."""
+    """Chat has two members for reasoning: use the provider's."""
     return texts._replace(member="reasoning") if texts.member and dialect.carrier == "reasoning" else texts
 
 
 def _edited(payload: bytes, pieces: tuple[_Piece, ...], texts: Texts) -> bytes:
-    """Where one part becomes several, from the back: the places of those before it stay right."""
+    """Edit the parts from the last to the first: earlier positions stay valid if one part becomes several."""
     for piece in reversed(pieces) if texts.flag else pieces:
         if piece.has("lift"):
             edit = _with_member if texts.member else _with_parts
@@ -162,7 +162,7 @@ def _literal(segments: list[tuple[Verdict, str]], wanted: Verdict) -> bytes:
 
 
 def _with_member(payload: bytes, piece: _Piece, name: str) -> bytes:
-    """Reasoning in a member beside the text, behind what that may hold already."""
+    """Add reasoning to a member next to the text, after its current content."""
     segments = piece.segments(payload)
     start, end = span_at(payload, piece.spot.owner) or (0, len(payload))
     inner_start, inner_end = span_at(payload, piece.spot.path) or (0, 0)
@@ -173,7 +173,7 @@ def _with_member(payload: bytes, piece: _Piece, name: str) -> bytes:
 
 
 def _with_parts(payload: bytes, piece: _Piece, flag: str) -> bytes:
-    """A part in as many as it takes, the lifted ones marked as thought."""
+    """Split a part as needed, with the lifted parts marked as thought."""
     start, end = span_at(payload, piece.spot.owner) or (0, 0)
     part = payload[start:end]
     parts = []

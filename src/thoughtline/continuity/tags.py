@@ -1,8 +1,8 @@
-"""Thinking tags in visible text: which characters are markers, and which stand between them.
+"""Thinking tags in visible text: which characters are markers, and which are between them.
 
-Tags are `think`, `thinking`, `thought`, `reasoning` and `analysis`, opening, closing or both at once, in any case, with
-attributes. In fences of code and in inline code they are words like any other. A scanner decides about each character
-once, in order, whatever pieces the text comes in; it waits only while the end of what came could still become a tag.
+Tags are `think`, `thinking`, `thought`, `reasoning` and `analysis`, opening, closing or self-closing, in any case, with
+attributes. In code fences and inline code they are ordinary text. A scanner decides about each character once, in
+order, however the text is split; it waits only while the end of the text may still become a tag.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Literal, NamedTuple
 from thoughtline.catalogue import TagMode as TagMode
 
 Verdict = Literal["keep", "drop", "lift"]
-"""Of a character: it stays where it is, it is part of a marker, or it is reasoning to be moved."""
+"""What to do with a character: keep it, drop it as part of a marker, or lift it to reasoning."""
 
 MOST_TAG_CHARS = 256
-"""A longer one is text: whoever opens a tag and never closes it must not hold up a stream."""
+"""A longer one is text: a tag that is never closed must not hold up a stream."""
 
 _NAMES = ("think", "thinking", "thought", "reasoning", "analysis")
 _NAME = "|".join(sorted(_NAMES, key=len, reverse=True))
@@ -42,7 +42,7 @@ class Run(NamedTuple):
 
 
 class Code:
-    """Where code stands in Markdown that comes piece by piece: fences, and inline code within a line."""
+    """Where a piecewise Markdown text has code: fences, and inline code within a line."""
 
     def __init__(self) -> None:
         self._head: str | None = ""
@@ -67,7 +67,7 @@ class Code:
                 self._hear_words(part)
 
     def is_here(self) -> bool:
-        """Whether a character that comes now, other than a backtick, stands in code."""
+        """Whether the next character, unless it is a backtick, is in code."""
         self._end_run()
         return self._fence is not None or self._opening is not None or self._span > 0
 
@@ -95,7 +95,9 @@ class Code:
             self._span = count if not self._span else 0 if self._span == count else self._span
 
     def _end_opening(self, char: str, count: int) -> None:
-        """Backticks in the line that opens a fence of backticks: it is inline code after all (CommonMark 0.31, 4.5)."""
+        """A backtick in the line that opens a fence of backticks: it is inline code after all (CommonMark
+        0.31, 4.5).
+        """
         if self._opening is not None and char == "`" == self._opening[0]:
             self._span = 0 if count == self._opening[1] else self._opening[1]
             self._opening = None
@@ -119,7 +121,9 @@ class Code:
 
 
 class Scanner:
-    """Text in, verdicts on its characters out, in order; those at the end that could become a tag are held back."""
+    """Returns verdicts for the characters of a text, in order; characters at the end that may become a tag are held
+    back.
+    """
 
     def __init__(self, mode: TagMode) -> None:
         self._mode = mode
@@ -128,7 +132,7 @@ class Scanner:
         self._inside = ""
 
     def feed(self, text: str) -> list[Run]:
-        """The verdicts that this text makes possible, those on held characters first."""
+        """The verdicts that are now certain, those for held-back characters first."""
         if self._mode == "off":
             return [Run("keep", text)] if text else []
         text, self._held = self._held + text, ""
@@ -152,7 +156,7 @@ class Scanner:
         return _joined(runs)
 
     def finish(self) -> list[Run]:
-        """Nothing more comes: what could have become a tag is text."""
+        """The text has ended: held-back characters are text."""
         runs: list[Run] = []
         self._plain(self._held, runs)
         self._held = ""
@@ -175,7 +179,7 @@ class Scanner:
 
 
 def _joined(runs: list[Run]) -> list[Run]:
-    """Neighbours of one verdict are one run."""
+    """Join neighbours with the same verdict."""
     if len(runs) < 2:
         return runs
     grouped = groupby(runs, lambda run: run.verdict)
@@ -183,7 +187,7 @@ def _joined(runs: list[Run]) -> list[Run]:
 
 
 def visible_text(text: str, mode: TagMode) -> str:
-    """What is left of a whole text."""
+    """The remaining visible text of a whole text."""
     scanner = Scanner(mode)
     runs = [*scanner.feed(text), *scanner.finish()]
     return "".join(run.text for run in runs if run.verdict == "keep")

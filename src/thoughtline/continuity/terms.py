@@ -1,4 +1,4 @@
-"""On which terms a request is continued: what settings say, and what its own header says over them."""
+"""The terms on which a request is continued: from the settings, overridden by its own header."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from thoughtline.catalogue import CompactedBy, ContinuityMode, TagMode
 from thoughtline.providers import Dialect
 
 HEADER = b"x-thoughtline-continuity"
-"""`off`, `handoff` or `always`; anything else says nothing."""
+"""`off`, `handoff` or `always`; any other value is ignored."""
 
 
 class Terms(Struct, frozen=True, gc=False):
     """How many checkpoints are quoted at once, when, and of what size.
 
-    `after_compaction`: also the last ones of a session of which no turn is left in the request. `after_compaction_by`:
-    whether a client must name its agent for that, or a session alone is enough.
+    `after_compaction`: also quote the last ones of a session if none of its turns is left in the request.
+    `after_compaction_by`: whether a client must name its agent for that, or the session is enough.
     """
 
     mode: ContinuityMode = "handoff"
@@ -32,9 +32,9 @@ class Terms(Struct, frozen=True, gc=False):
 
 
 def terms_for(terms: Terms, is_enabled: bool, header: bytes = b"", *settings: str | None) -> Terms | None:
-    """The terms for one request; None if nothing is to be quoted in it.
+    """The terms for one request; None if nothing is quoted in it.
 
-    Its header says it, else the first of the narrower settings that says anything, else what is set for all.
+    The header decides, else the first of the narrower settings that is set, else the general setting.
     """
     for word in (header.strip().lower().decode("latin-1"), *settings):
         if word == "off":
@@ -45,17 +45,16 @@ def terms_for(terms: Terms, is_enabled: bool, header: bytes = b"", *settings: st
 
 
 def setting_for(model: str, settings: Mapping[str, str]) -> str | None:
-    """The setting of the name that fits a `provider/model` best; in a name `*` stands for anything.
+    """The setting whose name matches a `provider/model` best; in a name `*` matches anything.
 
-    A name without one fits best, then the one with the most letters, then the one that comes first. Case doesn't
-    matter.
+    A name without `*` matches best, then the one with the most letters, then the first one. Case doesn't matter.
     """
     fitting = [name for name in settings if _fits(model, name)]
     return settings[max(fitting, key=_letters)] if fitting else None
 
 
 def _fits(model: str, name: str) -> bool:
-    pattern = re.sub(r"[\[?]", r"[\g<0>]", name)  # they mean themselves
+    pattern = re.sub(r"[\[?]", r"[\g<0>]", name)  # these characters stand for themselves
     return fnmatchcase(model.lower(), pattern.lower())
 
 
@@ -64,10 +63,9 @@ def _letters(name: str) -> tuple[bool, int]:
 
 
 def tag_mode_for(setting: TagMode | None, is_continued: bool, dialect: Dialect) -> TagMode:
-    """What becomes of thinking tags in an answer: as set, else markers go where continuity is on.
+    """What to do with thinking tags in an answer: as set; by default they are removed if continuity is on.
 
-    Where a provider's reasoning is known to stand in tags, markers are how it is told from the answer: they stay,
-    unless it is lifted.
+    If a provider's reasoning is known to be in tags, they separate it from the answer: they stay, unless it is lifted.
     """
     mode: TagMode = setting if setting is not None else "markers" if is_continued else "off"
     return "off" if mode == "markers" and dialect.carrier == "think_tags" else mode

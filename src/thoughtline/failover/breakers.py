@@ -1,6 +1,6 @@
-"""Circuit breakers: a target that fails is left alone for a while, then tried with one request.
+"""Circuit breakers: a failing target is avoided for a while, then tried with one request.
 
-closed ── failures in a row, or a pause that was asked for ──▶ open ── the pause is over ──▶ half open
+closed ── failures in a row, or a requested pause ──▶ open ── the pause is over ──▶ half open
    ◀──────────────────────── the probe was answered ─────────────────────────────┘   └─ it failed ─▶ open, longer
 """
 
@@ -19,12 +19,12 @@ MOST_TARGETS = 4096
 MOST_OPENINGS = 32
 MOST_FAILURES = 3
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 15.0, 300.0
-"""How long a breaker stays open: twice as long after each probe that fails."""
+"""How long a breaker stays open: twice as long after each failed probe."""
 PROBE_SECONDS = 120.0
 
 
 class Breaker(Struct):
-    """One target's. `probe_until`: a probe is under way, and counts as lost after that."""
+    """The breaker of one target. `probe_until`: a probe is in progress, and counts as lost after that time."""
 
     failures: int = 0
     openings: int = 0
@@ -33,10 +33,10 @@ class Breaker(Struct):
 
 
 class Breakers:
-    """The breakers of all targets. What is reported later is reported with the time it happened.
+    """The breakers of all targets. Late reports come with the time of the event.
 
-    `known` are those of targets that something is known against. `on_change` is called with a target whose breaker has
-    opened, is being tried, or has closed again.
+    `known` are those of targets with failures. `on_change` is called with a target when its breaker opens, is probed,
+    or closes.
     """
 
     def __init__(self) -> None:
@@ -54,18 +54,18 @@ class Breakers:
         return self.get(target).failures
 
     def admits(self, target: str, now: float) -> bool:
-        """Whether a target is worth asking now: for a half-open one, whether nobody else is trying it."""
+        """Whether to try a target now; for a half-open one, whether no probe is in progress."""
         state = self.state(target, now)
         return state == "closed" or (state == "half_open" and now >= self.known[target].probe_until)
 
     def attempted(self, target: str, now: float) -> None:
-        """A request goes there. If the breaker is half open, this is the probe."""
+        """A request is sent to the target. If the breaker is half open, this is the probe."""
         if target in self.known and self.state(target, now) == "half_open":
             self.known[target].probe_until = now + PROBE_SECONDS
             self.on_change(target)
 
     def succeeded(self, target: str) -> None:
-        """It answered: also if what it said is that the request is wrong."""
+        """The target answered, even if only to reject the request."""
         gone = self.known.pop(target, None)
         if gone is not None and gone.openings:
             self.on_change(target)
@@ -79,11 +79,11 @@ class Breakers:
             self.on_change(target)
 
     def get(self, target: str) -> Breaker:
-        """What is known of a target; nothing is known against most."""
+        """The breaker of a target; most targets have none."""
         return self.known.get(target) or Breaker()
 
     def adopt(self, target: str, other: Breaker) -> None:
-        """What another process knows: a breaker that has opened there, is tried there, or was closed there."""
+        """Adopt the state from another process: a breaker that opened, is probed, or closed there."""
         if not other.openings:
             self.known.pop(target, None)
             return
@@ -98,7 +98,7 @@ class Breakers:
 
     def _open(self, breaker: Breaker, failure: TargetFailure, now: float) -> None:
         if now < breaker.open_until and failure.pause_seconds is None:
-            return  # requests that were under way when it opened
+            return  # requests in progress when it opened
         pause = min(FIRST_PAUSE_SECONDS * 2**breaker.openings, LONGEST_PAUSE_SECONDS)
         breaker.openings = min(breaker.openings + 1, MOST_OPENINGS)
         requested = failure.pause_seconds

@@ -1,7 +1,7 @@
-"""What went wrong with a target, if another one may do better.
+"""Recognizes failures of a target that another target may not have.
 
-A target that can't be reached, answers late, is busy, overloaded or broken: the next one is asked. A request that was
-refused for what it says would be refused elsewhere too, or be a surprise there: that is for the client to hear.
+If a target can't be reached, answers late, is busy, overloaded or broken, the next one is tried. A request that was
+rejected for its content would be rejected elsewhere too, or have surprising results there: the client gets that error.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ from thoughtline.values.errors import FailureKind
 Json: TypeAlias = Any
 
 LONGEST_PAUSE_SECONDS = 3600.0
-"""As much of a `retry-after` as is heeded: some providers give the time until tomorrow's quota."""
+"""The longest `retry-after` that is respected: some providers give the time until tomorrow's quota."""
 
 _LOOKED_AT_BYTES = 64 * 2**10
 _BUSY = frozenset({408, 409, 429})
 _KEY = frozenset({401, 402, 403})
 
 
-# Whoever answers may pass on what somebody else said, so every word that anybody has counts, whatever HTTP status it
-# comes with.
+# A target may forward another server's error, so the words of every provider count, whatever the HTTP status.
 class _Signs(NamedTuple):
     words: dict[str, FailureKind]
     codes: tuple[FailureCodes, ...]
@@ -47,7 +46,7 @@ def _signs_of(table: FactTable) -> _Signs:
 
 
 def failure_holders() -> tuple[str, ...]:
-    """Members of a body that hold what failed by a number."""
+    """Members of a body that contain a failure's number."""
     return tuple(codes.holder for codes in _signs_of(facts()).codes)
 
 
@@ -60,14 +59,16 @@ _SECONDS = re.compile(r"\d{1,9}(?:\.\d+)?")
 
 
 class TargetFailure(NamedTuple):
-    """Why the next target, or the next key, is asked. `pause_seconds` is what the provider asks for, if it does."""
+    """Why the next target, or the next key, is tried. `pause_seconds` is the pause that the provider
+    asks for, if any.
+    """
 
     kind: FailureKind
     pause_seconds: float | None = None
 
 
 def failure_of(status: int, body: bytes = b"", retry_after: str = "") -> TargetFailure | None:
-    """What an answer says against its target; None if it is an answer, or a refusal of the request itself."""
+    """The failure in an answer; None for a success, or a rejection of the request itself."""
     pause = _pause(retry_after)
     if status in _KEY:
         return None if status == 403 and _is_moderated(body) else TargetFailure("key_rejected", pause)
@@ -82,18 +83,18 @@ def failure_of(status: int, body: bytes = b"", retry_after: str = "") -> TargetF
 
 
 def failure_of_error(code: str) -> TargetFailure | None:
-    """What an error of ours says against a target: the codes with which asking upstream fails."""
+    """The failure in an error of ours: the codes for failed upstream requests."""
     kind = _ERRORS.get(code)
     return TargetFailure(kind) if kind is not None else None
 
 
 def falls_over(failure: TargetFailure, *, is_own_key: bool) -> bool:
-    """Whether the next target is asked. A client whose own key was rejected must hear of it."""
+    """Whether to try the next target. A client must see that its own key was rejected."""
     return failure.kind != "key_rejected" or is_own_key
 
 
 def _is_moderated(body: bytes) -> bool:
-    """Some refuse flagged input with 403: that is about the request, not about the key."""
+    """Some reject flagged input with 403: that is about the request, not the key."""
     value = plain_value(body[:_LOOKED_AT_BYTES])
     error = value.get("error") if isinstance(value, dict) else None
     metadata = error.get("metadata") if isinstance(error, dict) else None
@@ -101,14 +102,14 @@ def _is_moderated(body: bytes) -> bool:
 
 
 def _pause(retry_after: str) -> float | None:
-    """Seconds. A date is not heeded: clocks differ, and every provider that we know sends seconds."""
+    """Seconds. A date is ignored: clocks differ, and every known provider sends seconds."""
     if _SECONDS.fullmatch(retry_after.strip()) is None:
         return None
     return min(float(retry_after), LONGEST_PAUSE_SECONDS)
 
 
 def _kind_in(body: bytes) -> FailureKind | None:
-    """What a body, or the first event of a stream, says went wrong."""
+    """The failure in a body, or in the first event of a stream."""
     value = plain_value(_first_event(body))
     if isinstance(value, list):
         value = value[0] if value else None
@@ -131,7 +132,7 @@ def _first_event(body: bytes) -> bytes:
 
 
 def _error_words(value: dict[str, Json]) -> Iterator[str]:
-    """The words that stand where an error says what it is. A message is prose: it is not searched."""
+    """The members of an error that name its kind. A message is prose: it is not searched."""
     response = value.get("response")
     holders = [value.get("error"), response.get("error") if isinstance(response, dict) else None]
     is_error = value.get("type") in ("error", "response.failed") or value.get("object") == "error" or "__type" in value
@@ -144,7 +145,7 @@ def _error_words(value: dict[str, Json]) -> Iterator[str]:
 
 
 def _kind_of_number(value: dict[str, Json]) -> FailureKind | None:
-    """Numbers of a provider's own; else an HTTP status as an error's code, in a response of 200 too (OpenRouter)."""
+    """A provider's own numbers; else an HTTP status as an error's code, even in a response of 200 (OpenRouter)."""
     for codes in _signs_of(facts()).codes:
         holder = value.get(codes.holder)
         if isinstance(holder, dict) and isinstance(holder.get(codes.member), int):

@@ -1,17 +1,17 @@
-"""All that a process knows about its targets and keys, and the two things that can be told of an attempt.
+"""Everything a process knows about its targets and keys, and how to report the result of an attempt.
 
 for target in health.targets(route, targets, weights, conversation, now):
     for key in health.keys.order(provider, keys, conversation, now):
         health.attempted(target, now)        the attempt begins
         health.answered(…) or health.failed(…)
 
-First comes the target that answered a conversation last: sealed reasoning can be read only where it was made. Else by
-the route's order, or by weights, as the conversation's name decides: the same in every process. Targets that are open
-come last, never not at all: if nobody else answers, they are asked.
+The target that answered a conversation last comes first: only it can read its sealed reasoning. Otherwise the route's
+order decides, or a draw by weights and the conversation's name: the same in every process. Targets with an open
+breaker come last, but are tried if no other target answers.
 
 Conversations are spread over the keys of a provider by their names, and stay with the key they began with: ciphertext
-can be read only on the account that made it. A key that is rejected is put aside for a while, and so is one that is
-told to wait; the conversations it had go to the others until then. Keys are known by a digest: none is ever told.
+can be read only on the account that made it. A rejected or rate-limited key is suspended for a while; its conversations
+use the other keys until then. Keys are identified by a digest and never shown.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from thoughtline.values.digests import secret_digest
 MOST_CONVERSATIONS = 10_000
 
 REJECTED_SECONDS = 600.0
-"""How long a key that was refused is left alone: somebody has to pay a bill or change a setting."""
+"""How long a rejected key is suspended: someone has to pay a bill or change a setting."""
 
 LIMITED_SECONDS = 20.0
-"""How long one that hit its rate limit is, unless the provider says otherwise."""
+"""How long a rate-limited key is suspended, unless the provider says otherwise."""
 
 MOST_KEYS = 4096
-"""Of other processes; a provider's own come from settings."""
+"""Of other processes; this process's own keys come from settings."""
 
 
 class Affinity:
-    """What each conversation was last answered by; the least recently used are forgotten."""
+    """The target or key that each conversation used last; the least recently used conversations are forgotten."""
 
     def __init__(self, most: int = MOST_CONVERSATIONS) -> None:
         self._most = most
@@ -57,16 +57,16 @@ class Affinity:
             self._known.popitem(last=False)
 
     def forget(self, conversation: str, name: str) -> None:
-        """It failed there: whoever answers next is the one to stay with."""
+        """It failed there: the conversation stays with the next one that answers."""
         if self._known.get(conversation) == name:
             del self._known[conversation]
 
 
 def ranked(names: Sequence[str], weights: Sequence[int], conversation: str) -> list[str]:
-    """Names by weight, as a conversation draws them: over many, each comes first as often as its weight says.
+    """Names by weight, drawn for a conversation: over many, each comes first as often as its weight says.
 
     Without weights they stay in their order. A name of weight 0 comes after all others. The draw of one name does not
-    depend on the others: taking one out moves only the conversations that it had.
+    depend on the others: removing one moves only its own conversations.
     """
     if not weights:
         return list(names)
@@ -83,7 +83,7 @@ def _draw(name: str, weight: int, conversation: str) -> float:
 
 
 def arranged(names: list[str], stays_with: str | None, ready: Set[str], *, until: Callable[[str], float]) -> list[str]:
-    """Names with the one to stay with in front; those that are not ready come last, the soonest first."""
+    """Names with the preferred one in front; those that are not ready come last, the soonest first."""
     if stays_with in names:
         names.remove(stays_with)
         names.insert(0, stays_with)
@@ -91,10 +91,10 @@ def arranged(names: list[str], stays_with: str | None, ready: Set[str], *, until
 
 
 class KeyRing:
-    """The keys of all providers, as far as anything is known about them.
+    """The known state of the keys of all providers.
 
-    `aside` says until when keys are left alone, by their names. `on_change` is called with the name of a key that was
-    put aside, or is good again.
+    `aside` says until when keys are suspended, by name. `on_change` is called with the name of a key that is suspended
+    or good again.
     """
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class KeyRing:
         self.on_change: Callable[[str], None] = lambda name: None
 
     def adopt(self, name: str, until: float) -> None:
-        """What another process knows of a key: until when it is left alone, or 0 if it is good again."""
+        """Adopt the state of a key from another process: until when it is suspended, or 0 if it is good again."""
         if not until:
             self.aside.pop(name, None)
         elif name in self.aside or len(self.aside) < MOST_KEYS:
@@ -112,9 +112,9 @@ class KeyRing:
     def order(
         self, provider: str, keys: Sequence[str], conversation: str, now: float, made_with: str | None = None
     ) -> list[str]:
-        """All keys of a provider, the one to ask with in front; those that are put aside last, the soonest first.
+        """All keys of a provider, the one to try in front; suspended ones last, the soonest first.
 
-        `made_with` made the latest turn, if its record says so.
+        `made_with` is the key that made the latest turn, if its record says so.
         """
         names = {_name(provider, key): key for key in keys}
         drawn = ranked(list(names), [1] * len(names), conversation)
@@ -133,7 +133,7 @@ class KeyRing:
         self._affinity.keep(f"{provider}/{conversation}", name)
 
     def failed(self, provider: str, key: str, failure: TargetFailure, now: float) -> bool:
-        """Put a key aside if it was the key that failed; whether it was."""
+        """Suspend a key if the failure was its fault; returns whether it was."""
         if failure.kind not in ("key_rejected", "busy"):
             return False
         usual = REJECTED_SECONDS if failure.kind == "key_rejected" else LIMITED_SECONDS
@@ -149,7 +149,7 @@ def _name(provider: str, key: str) -> str:
 
 
 class TargetHealth:
-    """Breakers, what each conversation stays with, and keys."""
+    """Breakers, the affinity of each conversation, and keys."""
 
     def __init__(self) -> None:
         self.breakers = Breakers()
@@ -166,7 +166,7 @@ class TargetHealth:
         now: float,
         made_by: str | None = None,
     ) -> list[str]:
-        """The targets of a route in the order to ask them. `made_by` made the latest turn, if its record says so."""
+        """The targets of a route in the order to try them. `made_by` made the latest turn, if its record says so."""
         stays_with = made_by if made_by in targets else self._affinity.get(f"{route}/{conversation}")
         names = ranked(targets, weights, conversation)
         ready = {name for name in names if self.breakers.admits(name, now)}
@@ -179,11 +179,11 @@ class TargetHealth:
             self._affinity.keep(f"{route}/{conversation}", target)
 
     def refused(self, target: str) -> None:
-        """It answered that the request is wrong: nothing against the target, and nothing to stay with it for."""
+        """The target rejected the request: it is healthy, but the conversation does not have to stay with it."""
         self.breakers.succeeded(target)
 
     def failed(self, route: str, target: str, conversation: str, failure: TargetFailure, now: float) -> None:
-        """The next one is asked; a rejected key says nothing about its target."""
+        """The next one is tried; a rejected key says nothing about its target."""
         if failure.kind != "key_rejected":
             self.breakers.failed(target, failure, now)
         self._affinity.forget(f"{route}/{conversation}", target)

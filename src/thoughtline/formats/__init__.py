@@ -1,13 +1,13 @@
-"""How bytes look: one package per wire format, each ending in one value that says all that differs, its `Wire`.
+"""The wire formats: one package for each, ending in a `Wire`, the value that has everything in which formats differ.
 
     request   bytes ── decode_request ──> Transcript ── encode_request ──> bytes
     response  bytes ── decode_response ─> Reply ─────── encode_response ─> bytes
     stream    bytes ── stream_decoder ──> events ────── stream_encoder ──> bytes
     error     bytes ── read_error ──────> ErrorReply ── write_error ─────> bytes
 
-A format knows typed turns and nothing else: no provider's rules, no other format, unless it is another one's in an
-envelope or framing of its own (`gemini_code_assist`, `bedrock_invoke`). What differs between servers of one format is a
-`Dialect`. Below the formats stand what they share: `wire` (what a format must say of itself), `paths`,
+A format knows typed turns and nothing else: no provider's rules, and no other format unless it wraps that one in an
+envelope or framing of its own (`gemini_code_assist`, `bedrock_invoke`). Differences between servers of one format are
+a `Dialect`. Modules that all formats share: `wire` (the facts that a format must state), `paths`,
 `errors`, `json_text` (reading JSON with places, splicing it), `conversation` (edited turns back into their body),
 `framing`, `aws_event_stream`, `streaming`, `texts`, `think_tags` and `reasoning_details`.
 """
@@ -50,4 +50,4 @@ FORMATS: Mapping[FormatName, Wire] = {wire.name: wire for wire in _WIRES}
 """Every format that clients and providers speak."""
 
 USUAL: Wire = openai_chat.WIRE
-"""The format of whoever says nothing of it."""
+"""The format of a client or provider that names none."""

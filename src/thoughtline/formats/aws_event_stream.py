@@ -3,7 +3,7 @@
     total length (4) | headers length (4) | CRC of those eight (4) | headers | payload | CRC of all before it (4)
 
 A header is a name (length 1, bytes), a type (1) and a value; only the types that services send in event headers are
-read, the others are stepped over by their size. Layout: Smithy, "Amazon Event Stream Specification", read 2026-11.
+decoded, the others are skipped by their size. Layout: Smithy, "Amazon Event Stream Specification", read 2026-11.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BYTES_TYPE = 6
 
 
 class EventStream:
-    """Bytes cut anywhere in, whole messages out, as `framing.Framing` has it. Only string headers are given."""
+    """Decodes bytes, split anywhere, to whole messages, as `framing.Framing` does. Only string headers are decoded."""
 
     def __init__(self, limit: int = MAX_MESSAGE_BYTES) -> None:
         self._buffer = bytearray()
@@ -41,7 +41,7 @@ class EventStream:
         self._failure: DecodeError | None = None
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The messages that are whole. Those before a broken one are given first; the error comes next."""
+        """The complete messages. Those before a broken one are returned first; the error is raised at the next call."""
         self._buffer += data
         if self._failure is not None:
             raise self._failure
@@ -60,7 +60,7 @@ class EventStream:
         return messages
 
     def finish(self) -> list[Frame]:
-        """A message that was cut says nothing."""
+        """An incomplete message is dropped."""
         return []
 
     def rest(self) -> bytes:
@@ -83,7 +83,7 @@ class EventStream:
 
 
 class NamedEvents(EventStream):
-    """Messages as SDKs give them: objects with one member, named after the event. An exception is one of that name."""
+    """Messages as SDKs show them: objects with one member, named after the event. An exception is such a member too."""
 
     def feed(self, data: bytes) -> list[Frame]:
         return [replace(frame, payload=_named(frame)) for frame in super().feed(data)]
@@ -145,7 +145,7 @@ def encode_event(name: str, payload: bytes) -> bytes:
 
 
 def encode_exception(error: Raw) -> bytes:
-    """An error in mid-stream: by the name it came with, or as a fault of the service."""
+    """An error in mid-stream: under its own name, or as a fault of the service."""
     named = msgspec.json.decode(error)
     name, body = "internalServerException", bytes(error)
     if isinstance(named, dict) and len(named) == 1 and str(next(iter(named))).endswith("Exception"):

@@ -1,8 +1,8 @@
-"""What bodies of every format share: an edited conversation, written back into the body it came in; why a turn ended
-and what it cost; whether a request asks the model to think.
+"""Shared code for bodies of all formats: writing an edited conversation back into its body; finish reasons and usage;
+whether a request asks the model to think.
 
-Every request format keeps its conversation as a list in one member of the body. Turns that nobody edited keep their
-bytes and the separators between them; an edited turn is encoded by its format; the rest of the body is not touched.
+Every request format keeps its conversation as a list in one member of the body. Unedited turns keep their bytes and the
+separators between them; an edited turn is encoded by its format; the rest of the body does not change.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningText, Te
 from thoughtline.values.turns import SYSTEM_MEMBER, Finish, FinishReason, ThinkingSwitch, Transcript, Turn, Usage
 
 EncodeTurn = Callable[[Turn, bytes | None], list[bytes]]
-"""A turn and the first element it was decoded from (None if it is new) to the elements it is now."""
+"""From a turn, and the first element it was decoded from (None for a new turn), to its new elements."""
 
 EncodeSystem = Callable[[Turn, bytes | None], bytes]
-"""The turn that stands beside the list and the JSON it was decoded from, to the JSON it is now."""
+"""From the system turn outside the list, and the JSON it was decoded from, to its new JSON."""
 
 
 def reading(decode_request: Callable[[bytes, Dialect], Transcript]) -> Callable[[bytes, Dialect], Transcript]:
-    """A decoder of requests that takes lone surrogates too; `encode_conversation` writes them as they came."""
+    """A decoder of requests that accepts lone surrogates; `encode_conversation` writes them back."""
 
     def read(body: bytes, dialect: Dialect) -> Transcript:
         try:
@@ -61,7 +61,7 @@ def encode_conversation(
     system_member: str = "",
     encode_system: EncodeSystem | None = None,
 ) -> bytes:
-    """The body of the request: the client's own bytes but for what was edited."""
+    """The body of the request: the client's own bytes except for the edits."""
     if transcript.has_lone_surrogates:
         spelled = replace(transcript, has_lone_surrogates=False)
         return as_sent(encode_conversation(spelled, list_member, encode_turn, system_member, encode_system))
@@ -90,7 +90,7 @@ def encode_conversation(
 
 
 def _value(body: bytes, spans: list[Member], name: str) -> bytes | None:
-    """The JSON of a member; of several with one name the last counts."""
+    """The JSON of a member; the last one counts if several have the name."""
     for member in reversed(spans):
         if member.key == name:
             return body[member.value_start : member.end]
@@ -100,7 +100,7 @@ def _value(body: bytes, spans: list[Member], name: str) -> bytes | None:
 def _splice(
     turns: list[Turn], body: bytes, known: list[Member], list_member: str, encode_turn: EncodeTurn
 ) -> bytes | None:
-    """The body with edited turns spliced into its list, copied once. None where that is not all there is to do."""
+    """The body with edited turns spliced into its list, copied once. None if other changes are needed."""
     place: Member | None = None
     for member in known:
         if member.key == list_member:
@@ -125,13 +125,13 @@ def _splice(
 
 
 def _encode_edits(turns: list[Turn], text: bytes, encode_turn: EncodeTurn) -> bytes:
-    """The list with its edited turns: nothing else is looked at."""
+    """The list with its edited turns; the other elements are not looked at."""
     whole = [Member("", 0, 0, len(text))]
     return _splice(turns, text, whole, "", encode_turn) or _encode_new_list(turns, text, encode_turn)
 
 
 def _encode_new_list(turns: list[Turn], text: bytes, encode_turn: EncodeTurn) -> bytes:
-    """A list whose turns were added, taken out or moved. Neighbours that still are keep what stood between them."""
+    """A list with turns added, removed or moved. Turns that are still neighbours keep the bytes between them."""
     spans = element_spans(text) if text[:1] == b"[" else []
     pieces = [text[: spans[0][0]] if spans else b"["]
     before: Turn | None = None
@@ -151,9 +151,9 @@ def _encode_new_list(turns: list[Turn], text: bytes, encode_turn: EncodeTurn) ->
 
 
 def text_member(transcript: Transcript, name: str, others: str = "") -> Transcript:
-    """A conversation that is one text in a member of its own (`input`, `prompt`): an edit goes there, not into a list.
+    """Write a conversation that is a single text (`input`, `prompt`): an edit goes into that member, not into a list.
 
-    `others` names the member for what stands beside the text.
+    `others` names the member for everything besides the text.
     """
     if len(transcript.turns) > 2:
         return transcript
@@ -176,15 +176,16 @@ def _all_unknown(items: Sequence[Item]) -> bool:
 
 
 def encode_plain_system(turn: Turn, before: bytes | None) -> bytes:
-    """A system prompt that is one text."""
+    """A system prompt that is a single text."""
     return encode("".join(item.text for item in turn.items if isinstance(item, Text)))
 
 
-# --- what every encoder asks of an item: does its JSON still say it, may its seal go where it is sent -----------------
+# --- checks that every encoder makes of an item: is its JSON still right, may its seal be sent to this server
+# ----------
 
 
 def as_it_came(item: Item, decode: Callable[[Raw, Dialect], Item], dialect: Dialect) -> Item | None:
-    """The item that its JSON is in this format; None if it has none, or that of another format."""
+    """The item decoded from its JSON in this format; None if it has none, or that of another format."""
     if not item.raw:
         return None
     try:
@@ -206,14 +207,14 @@ def require_own(item: Item, dialect: Dialect) -> None:
         raise ForeignSeal(f"{made_by} reasoning can't go to a server that reads {dialect.reasoning_format}")
 
 
-# --- why a turn ended and what it cost: each format has two tables ---------------------------------------------------
+# --- finish reasons and usage: each format has two tables -------------------------------------------------------------
 
 
 class FinishWords(NamedTuple):
-    """A format's words for the end of a turn: those it has, and which it is given for a shared reason (that for `stop`
-    where there is none).
+    """A format's finish reasons: how they are read, and which one is written for a shared reason (that of `stop` by
+    default).
 
-    `foreign` are words of other hosts that speak the format; they are read and not written.
+    `foreign` are finish reasons of other hosts with this format; they are read but not written.
     """
 
     known: Mapping[str, FinishReason]
@@ -221,7 +222,7 @@ class FinishWords(NamedTuple):
     foreign: Mapping[str, FinishReason] = {}
 
     def decode(self, native: str | None, items: Iterable[Item] = ()) -> Finish | None:
-        """`items` are given where a format has no word for a turn that ends in calls."""
+        """`items` are for formats without a finish reason for calls."""
         if not native:
             return None
         reason = self.known.get(native) or self.foreign.get(native, "other")
@@ -239,8 +240,9 @@ class FinishWords(NamedTuple):
 
 
 class UsageMembers:
-    """Where a format tells tokens: for each count the members that add up to it. `.` stands for one inside another, `|`
-    between names that servers have for the same."""
+    """Where a format has token counts: for each count the members to add up. `.` separates nested members, `|`
+    alternative names of different servers.
+    """
 
     def __init__(
         self, place: str, *, input: str, output: str, reasoning: str = "", cached: str = "", cache_written: str = ""
@@ -269,7 +271,7 @@ class UsageMembers:
 
 
 def _shape(paths: Sequence[Sequence[str]]) -> type[Struct]:
-    """A struct with these members: numbers, or structs of them."""
+    """A struct with these members: numbers, or structs."""
     inner: dict[str, list[Sequence[str]]] = {}
     for first, *rest in paths:
         inner.setdefault(first, []).extend([rest] if rest else [])
@@ -279,8 +281,9 @@ def _shape(paths: Sequence[Sequence[str]]) -> type[Struct]:
     return msgspec.defstruct("Usage", fields, gc=False)
 
 
-# --- whether a request asks the model to think, read from the many switches there are ---------------------------------
-# Only what the request says: what a model does by default is its contract's business.
+# --- whether a request asks the model to think, read from all known switches
+# -------------------------------------------
+# Only what the request says: the model's default is part of its contract.
 
 _plain_decoder = msgspec.json.Decoder()
 _OFF_WORDS = ("none", "off", "disabled", "false", "disable")
@@ -290,7 +293,7 @@ _INSIDE = (*_NESTED, *_BUDGETS, "reasoning_config", "reasoningConfig", "reasonin
 
 
 def thinking_switch(*values: Raw) -> ThinkingSwitch:
-    """The first of these members that says anything. One that can't be read says nothing: the provider will answer."""
+    """The first of these members that is set. An unreadable one counts as not set: the provider will reject it."""
     for value in values:
         if value is not NULL:
             switch = _switch_in(read_or_none(_plain_decoder, value))
@@ -300,7 +303,7 @@ def thinking_switch(*values: Raw) -> ThinkingSwitch:
 
 
 def switches_in(values: Iterable[tuple[str, Raw]]) -> tuple[tuple[str, ThinkingSwitch], ...]:
-    """What each of these members says, of those that say anything."""
+    """The values of these members, where set."""
     found: list[tuple[str, ThinkingSwitch]] = []
     for name, value in values:
         if value is not NULL and (switch := _switch_in(read_or_none(_plain_decoder, value))) != "unsaid":

@@ -1,7 +1,7 @@
-"""Marks for prompt caching: where a format has them, and how an item gets one.
+"""Marks for prompt caching: where a format has them, and how to set one.
 
 A mark says that a provider may cache everything up to its place. Two shapes exist: Anthropic's member `cache_control`,
-on a block or a part, and Converse's block `cachePoint`, behind what it marks.
+on a block or a part, and Converse's block `cachePoint`, after the block it marks.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ USUAL_MARK = Raw(b'{"type":"ephemeral"}')
 
 
 class CacheMarks(NamedTuple):
-    """How a format marks what to cache. `word` stands in every body that has a mark.
+    """How a format marks what to cache. `word` occurs in every body that has a mark.
 
-    `of` gives the mark that an item carries, and `put` an item with one; None where it can't have any. `stands_apart`:
-    a mark is an item of its own, behind the one that it marks. `on_messages`: a message may carry one too.
-    `is_usual`: every server of the format takes marks; elsewhere a contract says so. `is_needed`: the models that the
-    format was made for cache nothing without one, so a client that sets none wants none.
+    `of` returns the mark of an item, and `put` an item with one; None if it can't have any. `stands_apart`: a mark is
+    an item of its own, after the marked one. `on_messages`: a message may have one too. `is_usual`: every server of the
+    format accepts marks; elsewhere the contract says so. `is_needed`: the models that the format was made for cache
+    nothing without one, so a client that sets none wants none.
     """
 
     word: bytes

@@ -1,4 +1,4 @@
-"""A request as the counter of tokens takes it that a provider has beside the address for the request itself."""
+"""The body that a provider's token counter accepts for a request."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TypeAlias
 from thoughtline.formats.json_text import encode, members, object_of, set_members
 
 CountBody: TypeAlias = Callable[[bytes, str], bytes]
-"""What is counted of a request for a model."""
+"""From a request and a model to the body for the counter."""
 
 ENCLOSED = "generateContentRequest"
-"""Where Gemini's counter takes a whole request."""
+"""The member in which Gemini's counter accepts a whole request."""
 
 
 def only(names: Collection[str]) -> CountBody:
-    """These members alone: others, which say how to answer, are refused."""
+    """Only these members: the counter rejects others, which control the answer."""
 
     def count_body(body: bytes, model: str) -> bytes:
         return object_of((name, value) for name, value in members(body).items() if name in names)
@@ -24,5 +24,5 @@ def only(names: Collection[str]) -> CountBody:
 
 
 def enclosed(body: bytes, model: str) -> bytes:
-    """All of it, in a member of its own that names the model too."""
+    """The whole request, in a member of its own that also names the model."""
     return object_of([(ENCLOSED, set_members(body, [("model", encode(f"models/{model}"))]))])

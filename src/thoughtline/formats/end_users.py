@@ -1,7 +1,7 @@
 """The end user that a request names, for applications that serve many people with one key.
 
 OpenAI has `user` and `safety_identifier`, Anthropic `metadata.user_id`, GLM `user_id`. They are kept as one digest: two
-requests are of the same end user if they name the same in all of them.
+requests have the same end user if all of these members agree.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from thoughtline.values.records import digest
 
 
 class NamesUser(Struct, gc=False):
-    """The members of a request that name its end user. Raw: a malformed one is the provider's to refuse."""
+    """The members of a request that name its end user. Raw: the provider rejects malformed ones."""
 
     user: Raw = NULL
     user_id: Raw = NULL
@@ -30,7 +30,7 @@ _SESSION = re.compile(r"_session_[0-9a-fA-F-]{36}\Z")
 
 
 def end_user_of(request: NamesUser, *metadata: Raw) -> str:
-    """A digest of the end user; empty where the request names none. `metadata` are more objects with a `user_id`."""
+    """A digest of the end user; empty if the request names none. `metadata` are further objects with a `user_id`."""
     words = (request.user, request.user_id, request.safety_identifier)
     if not metadata and request.metadata is NULL and words == _NO_WORDS:
         return ""
@@ -43,12 +43,12 @@ _NO_WORDS = (NULL, NULL, NULL)
 
 
 def member_of(raw: Raw, name: str) -> Raw:
-    """A member of an object; null where there is none, or where it is no object."""
+    """A member of an object; null if it is missing or the value is no object."""
     return members_of(raw).get(name, NULL)
 
 
 def members_of(raw: Raw) -> dict[str, Raw]:
-    """The members of an object; none where it is no object."""
+    """The members of an object; none if the value is no object."""
     try:
         return _object.decode(raw) if bytes(raw)[:1] == b"{" else {}
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -64,7 +64,9 @@ def _string(raw: Raw) -> str:
 
 
 def _without_session(user: str) -> str:
-    """Claude Code writes its session into the user's id, as JSON or behind `_session_`: a resumed one has another."""
+    """Claude Code writes its session into the user's id, as JSON or after `_session_`: a resumed
+    session has another.
+    """
     if not user.startswith("{"):
         return _SESSION.sub("", user)
     try:

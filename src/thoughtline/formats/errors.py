@@ -1,7 +1,7 @@
-"""Errors as every format reads and writes them: the provider's and ours alike.
+"""Decodes errors of every format: the provider's and ours.
 
 Servers of one format send envelopes of another (DeepSeek's Messages API answers in OpenAI's, Google's chat in an
-array), so `read_error` reads whichever came. Each format writes its own.
+array), so `read_error` accepts them all. Each format writes its own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from thoughtline.formats.json_text import encode
 from thoughtline.values.errors import ErrorReply
 
 MAX_MESSAGE = 8_000
-"""Characters of an error page that is no JSON: enough to see what it is."""
+"""Characters of an error page that is not JSON: enough to recognize it."""
 
 _MAX_DEPTH = 6
 _PAGE = re.compile(
@@ -29,7 +29,7 @@ _MESSAGE_MEMBERS = ("message", "Message", "detail", "msg", "error")
 
 
 def read_error(status: int, body: bytes) -> ErrorReply:
-    """What an error says, whichever envelope it came in; a web page its title; other text what it says."""
+    """The content of an error in any envelope; of a web page its title; of any other body its text."""
     text = bytes(body).strip().removeprefix(b"data:").strip()
     try:
         value = msgspec.json.decode(text)
@@ -41,12 +41,12 @@ def read_error(status: int, body: bytes) -> ErrorReply:
 
 
 def is_page(body: bytes) -> bool:
-    """Whether a body is HTML: a page for a browser, where an API's error should be."""
+    """Whether a body is HTML: a page for a browser in place of an API error."""
     return _PAGE.match(body[:MAX_MESSAGE]) is not None
 
 
 def title_of(page: str) -> str:
-    """What a web page calls itself, without tags."""
+    """The title of a web page, without tags."""
     found = _HEADING.search(page)
     inner = page[found.end() :] if found else ""
     end = inner.lower().find(f"</{found[1].lower()}") if found else 0
@@ -70,7 +70,7 @@ def _read(status: int, value: Any, depth: int) -> ErrorReply:
 
 
 def _read_members(status: int, value: dict[str, Any], depth: int) -> ErrorReply:
-    """The usual members; OpenRouter quotes its upstream in `metadata.raw`, MiMo puts the sentence into `param`."""
+    """The usual members; OpenRouter quotes its upstream in `metadata.raw`, MiMo puts the message into `param`."""
     metadata = value.get("metadata")
     quoted = metadata.get("raw") if isinstance(metadata, dict) else None
     if isinstance(quoted, str) and quoted and depth < _MAX_DEPTH:
@@ -96,5 +96,5 @@ def _text(value: dict[str, Any], *names: str) -> str | None:
 
 
 def word_for(words: dict[int, str], status: int, *, client: str, server: str) -> str:
-    """What a format calls a status; one that it has no word for is a fault of the client's or of the server's."""
+    """A format's name for a status; without one, its name for a fault of the client or of the server."""
     return words.get(status, client if status < 500 else server)

@@ -1,8 +1,8 @@
-"""Where one event of a stream ends and the next begins: server-sent events, lines of JSON, a growing JSON array.
+"""Splits a stream into events: server-sent events, lines of JSON, a growing JSON array.
 
-Each framing takes bytes cut anywhere and gives frames: the frames of a stream, one behind the other, are its bytes, and
-the payloads are the same however the bytes were cut. Names and ids of server-sent events are not read: in every
-format, the payload says what it is. `aws_event_stream` has the same interface.
+Each framing takes bytes, split anywhere, and returns frames: the frames of a stream together are its bytes, and the
+payloads don't depend on how the bytes were split. Names and ids of server-sent events are ignored: in every format, the
+payload names its kind. `aws_event_stream` has the same interface.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from thoughtline.formats.json_text import escape_line_breaks
 from thoughtline.values.errors import LimitExceeded
 
 MAX_EVENT_BYTES = 32 * 1024 * 1024
-"""Largest single event. Images come base64 in one event (Gemini, about 10 MB seen); a stream that never ends an event
-must not fill the memory."""
+"""The largest single event. Images come as base64 in one event (Gemini, about 10 MB seen); a stream that never ends an
+event must not fill the memory.
+"""
 
 _BOM = b"\xef\xbb\xbf"
 _LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -32,10 +33,10 @@ _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class Frame(Struct, frozen=True, gc=False):
-    """One event as it came: what stands before its payload, the payload, what stands behind it.
+    """One event with its original bytes: those before its payload, the payload, those after it.
 
-    What says nothing (comments, white space) has no payload. A payload that is spread over several `data` lines is
-    joined; `spread` are the bytes of such an event. `headers` are those of Amazon's framing.
+    Comments and white space have no payload. A payload on several `data` lines is joined; `spread` are the bytes of
+    such an event. `headers` are those of Amazon's framing.
     """
 
     head: bytes = b""
@@ -54,23 +55,25 @@ class Frame(Struct, frozen=True, gc=False):
 
 
 class Framing(Protocol):
-    """Bytes in, frames out."""
+    """Splits bytes into frames."""
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The events that are whole. Those before one beyond the bound are given first; the error comes next."""
+        """The complete events. Those before an oversized one are returned first; the error is raised at the
+        next call.
+        """
         ...
 
     def finish(self) -> list[Frame]:
-        """What is left when the stream has ended: a last event without its end mark counts."""
+        """The rest when the stream has ended: a last event without its end mark counts."""
         ...
 
     def rest(self) -> bytes:
-        """The bytes that were taken in and not given."""
+        """The bytes received but not yet returned."""
         ...
 
 
 class _Held(ABC):
-    """Bytes of an event that has not ended yet. Joined only when it ends: a long event costs what it is long."""
+    """Bytes of an incomplete event. Joined only when it ends, so a long event takes linear time."""
 
     def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
         self._limit = limit
@@ -103,14 +106,14 @@ class _Held(ABC):
 
     @abstractmethod
     def _cut(self, data: bytes, frames: list[Frame]) -> bytes:
-        """Give the events that end in these bytes; what is left of them."""
+        """Return the events that end in these bytes, and the bytes left over."""
 
     @abstractmethod
     def _last(self, data: bytes) -> list[Frame]:
-        """What was held when the stream ended."""
+        """The bytes held when the stream ended."""
 
     def _give(self, found: list[Frame], frames: list[Frame]) -> bytes:
-        """Give these events, up to one beyond the bound; what is left of them."""
+        """Return these events up to an oversized one, and the bytes left over."""
         long = next((at for at, frame in enumerate(found) if len(frame.payload) > self._limit), len(found))
         self._is_exceeded = long < len(found)
         frames += found[:long]
@@ -125,7 +128,7 @@ class ServerSentEvents(_Held):
     _ended_in_cr = False
 
     def feed(self, data: bytes) -> list[Frame]:
-        # Nearly every piece of nearly every stream is one event of one line: seen at a glance, it need not be cut.
+        # Nearly every piece of nearly every stream is one event of one line: detected early, it is not split.
         is_one = not self._pieces and data[:6] == b"data: " and data.find(10) == len(data) - 2
         if is_one and data[-1] == 10 and 13 not in data and 8 < len(data) <= self._limit:
             self._is_first = self._ended_in_cr = False
@@ -135,7 +138,7 @@ class ServerSentEvents(_Held):
     def _cut(self, data: bytes, frames: list[Frame]) -> bytes:
         if self._ended_in_cr and data:
             self._ended_in_cr = False
-            if data[:1] == b"\n":  # it belongs to the line end before it, whose event was given
+            if data[:1] == b"\n":  # it belongs to the previous line end, whose event was already returned
                 frames.append(Frame(b"\n"))
                 data = data[1:]
         if self._pieces:
@@ -155,7 +158,7 @@ class ServerSentEvents(_Held):
         else:
             *parts, rest = data.split(b"\n\n")
             for body in parts:
-                # The event of one line at once: `_event` makes it a sixth dearer to read.
+                # A one-line event, inline: `_event` would make it a sixth slower.
                 if body[:6] == b"data: " and len(body) > 6 and body.find(10) < 0:
                     events.append(Frame(b"data: ", body[6:], b"\n\n"))
                 else:
@@ -173,10 +176,10 @@ class ServerSentEvents(_Held):
 
 
 def _event(body: bytes, end: bytes) -> Frame:
-    """An event of one `data` line in its parts; one of several as if it were one."""
+    """Split an event with one `data` line into its parts; several lines are treated as one."""
     at = 0 if body[:5] == b"data:" else body.find(b"\ndata:") + 1 or len(body)
     if len(body) > at + 6 and body.find(10, at) < 0 and 13 not in body:
-        # Nearly always it is the last line, and the only one of them.
+        # Nearly always it is the last and only such line.
         start = at + 6 if body[at + 5] == 32 else at + 5
         return Frame(body[:start], body[start:], end)
     found = list(_DATA_LINE.finditer(body))
@@ -259,7 +262,7 @@ class JsonArray(_Held):
 
 
 class EventsOrArray:
-    """Server-sent events or a JSON array, whichever the first byte says."""
+    """Server-sent events or a JSON array, depending on the first byte."""
 
     def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
         self._limit = limit
@@ -283,9 +286,9 @@ class EventsOrArray:
 
 
 class EditedStream(ABC):
-    """A stream that is passed on frame by frame: bytes in, bytes out.
+    """A stream that is forwarded frame by frame: bytes in, bytes out.
 
-    An event beyond all bounds passes as it is, and so does all that follows.
+    An oversized event passes unchanged, and so does everything after it.
     """
 
     def __init__(self, framing: Framing) -> None:
@@ -293,7 +296,7 @@ class EditedStream(ABC):
         self._gave_up = False
 
     def feed(self, data: bytes) -> bytes:
-        """What can go on."""
+        """The bytes that can be forwarded."""
         if self._gave_up:
             return data
         try:
@@ -303,7 +306,7 @@ class EditedStream(ABC):
             return self._held() + self._framing.rest()
 
     def finish(self) -> bytes:
-        """Nothing more comes: what is left, as it is."""
+        """End of the stream: the rest, unchanged."""
         if self._gave_up:
             return b""
         try:
@@ -314,10 +317,10 @@ class EditedStream(ABC):
 
     @abstractmethod
     def _edit(self, frame: Frame) -> bytes:
-        """What goes on when this event came."""
+        """The bytes to forward for this event."""
 
     def _held(self) -> bytes:
-        """What was held back, when there is nothing left to wait for."""
+        """The bytes held back, when there is nothing left to wait for."""
         return b""
 
 
@@ -330,7 +333,7 @@ def sse(payload: bytes, name: str = "") -> bytes:
 
 
 def one_line(payload: bytes) -> bytes:
-    """JSON on one line. What we pass on may be spread over several; a line end in JSON is mere white space."""
+    """JSON on one line. Forwarded JSON may have several; a line end in JSON is only white space."""
     if b"\n" in payload or b"\r" in payload:
         return payload.replace(b"\r", b" ").replace(b"\n", b" ")
     return payload

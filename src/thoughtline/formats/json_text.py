@@ -1,7 +1,7 @@
-"""JSON as text: read what we need with the place of every problem, change what we mean to and no other byte.
+"""JSON as text: decodes what we need, with the position of every problem, and edits without changing any other byte.
 
-Decoding goes through typed msgspec decoders. Editing works on spans: msgspec says how long each raw value is, so a
-member or element is found by walking lengths, without reading what is inside.
+Decoding uses typed msgspec decoders. Editing works on spans: msgspec gives the length of each raw value, so a member or
+element is found by adding up lengths, without decoding its content.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ Json: TypeAlias = bytes | Raw
 Path: TypeAlias = Sequence[str | int]
 
 NULL = Raw(b"null")
-"""Default for members that are passed on unread: absent and null look alike."""
+"""Default for members that are not decoded: absent and null look alike."""
 
 _LINE_BREAKS = ((b"\xc2\x85", rb"\u0085"), (b"\xe2\x80\xa8", rb"\u2028"), (b"\xe2\x80\xa9", rb"\u2029"))
-"""Characters that JSON may hold as they are, and at which readers of streams end a line: JavaScript's expressions
-at U+2028 and U+2029 (@google/genai), Python's `splitlines` at U+0085 too (httpx `iter_lines`)."""
+"""Characters that JSON allows in strings, but at which readers of streams end a line: JavaScript's expressions at
+U+2028 and U+2029 (@google/genai), Python's `splitlines` at U+0085 too (httpx `iter_lines`).
+"""
 
 _BETWEEN = b", \t\n\r"
 _BLANK = b" \t\n\r"
@@ -40,7 +41,7 @@ _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SCALAR = re.compile(rb"[^ \t\n\r,\]}]+")
 _STRUCTURAL = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
 _NO_UTF8 = re.compile("[\udc80-\udcff]")
-"""How Python reads such bytes: PEP 383."""
+"""How Python decodes such bytes: PEP 383."""
 
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _MSGSPEC_PLACE = re.compile(r" - at `\$?([^`]*)`$")
@@ -59,13 +60,13 @@ _content_of = _content_decoder.decode
 _members_of: Callable[[Json], dict[str, Raw]] = msgspec.json.Decoder(dict[str, Raw]).decode
 
 elements: Callable[[Json], list[Raw]] = _list_decoder.decode
-"""The elements of an array, unread."""
+"""The elements of an array, not decoded."""
 
 
 def members(text: Json) -> dict[str, Raw]:
-    """The members of an object, values unread. The last of several members with one key wins.
+    """The members of an object, values not decoded. The last of several members with one key wins.
 
-    A name that is no UTF-8 is none that anybody looks for: its bytes are read as question marks, and stay as they are.
+    A name that is not UTF-8 matches no name we look for: its bytes are read as question marks, and stay unchanged.
     """
     try:
         return _members_of(text)
@@ -75,7 +76,7 @@ def members(text: Json) -> dict[str, Raw]:
 
 
 class Member(NamedTuple):
-    """One member of an object: its key, and where key and value stand."""
+    """One member of an object: its key, and the positions of key and value."""
 
     key: str
     start: int
@@ -84,7 +85,7 @@ class Member(NamedTuple):
 
 
 def encode(value: object) -> bytes:
-    """A value as JSON text that stays one line for whoever reads it."""
+    """A value as JSON text on a single line for every reader."""
     text = _text_of(value)
     return text if text.isascii() else escape_line_breaks(text)
 
@@ -101,7 +102,7 @@ def json_given(value: object) -> bytes:
 
 
 def escape_line_breaks(text: bytes) -> bytes:
-    """JSON text with the line breaks in its strings escaped. Outside of strings JSON has none of them."""
+    """JSON text with the line breaks in its strings escaped. JSON has none of them outside of strings."""
     if not text.isascii():
         for character, escape in _LINE_BREAKS:
             text = text.replace(character, escape)
@@ -114,7 +115,7 @@ def pointer(path: Path) -> str:
 
 
 def of_upstream(read: Callable[P, T]) -> Callable[P, T]:
-    """For a function that reads what an upstream sent: what is wrong there is the upstream's fault."""
+    """Decorates a function that decodes an upstream's data: errors in it are the upstream's fault."""
 
     @wraps(read)
     def reading(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -127,7 +128,7 @@ def of_upstream(read: Callable[P, T]) -> Callable[P, T]:
 
 
 def decode(decoder: msgspec.json.Decoder[T], text: Json, place: str = "") -> T:
-    """Decode, or say what is wrong and where."""
+    """Decode, or raise an error with the problem and its position."""
     try:
         return decoder.decode(text)
     except msgspec.ValidationError as error:
@@ -149,8 +150,9 @@ _kind_decoder = msgspec.json.Decoder(_Kind)
 
 
 def decode_kind(decoder: msgspec.json.Decoder[T], text: Raw, known: Container[str], place: str = "") -> T | str:
-    """Decode a value that says what it is in `type`. One of a kind we don't know may have members of our names with
-    values of other types: then the kind is all we read, and all that comes back."""
+    """Decode a value that names its kind in `type`. An unknown kind may have members with our names and other types:
+    then only the kind is decoded and returned.
+    """
     try:
         return decode(decoder, text, place)
     except DecodeError:
@@ -183,18 +185,18 @@ def decode_content(content: Raw) -> str | list[Raw] | None:
     if content is NULL:
         return None
     try:
-        return _content_of(content)  # called for every message of every history: no detour
+        return _content_of(content)  # called for every message of every history: the direct way
     except (msgspec.DecodeError, UnicodeDecodeError):
         return decode(_content_decoder, content, "/content")
 
 
 def decode_list(text: Json, place: str = "") -> list[Raw]:
-    """The elements of what should be an array."""
+    """The elements of a value that must be an array."""
     return decode(_list_decoder, text, place)
 
 
 def read_or_none(decoder: msgspec.json.Decoder[T], text: Json) -> T | None:
-    """What a decoder finds in some JSON; None if that can't be read, or has another shape."""
+    """The decoded JSON; None if it can't be decoded, or has another shape."""
     try:
         return decoder.decode(text)
     except _UNREADABLE:
@@ -202,7 +204,7 @@ def read_or_none(decoder: msgspec.json.Decoder[T], text: Json) -> T | None:
 
 
 def peek(decoder: msgspec.json.Decoder[T], body: bytes) -> T | None:
-    """The same of a client's body, with lone surrogates or without."""
+    """The same for a client's body, which may have lone surrogates."""
     try:
         return decoder.decode(body)
     except _UNREADABLE:
@@ -220,12 +222,12 @@ def plain_value(text: Json) -> Any:
 
 
 def those_given(*values: Raw) -> tuple[Raw, ...]:
-    """The values of members that a body has, and that are not null."""
+    """The values of members that are present and not null."""
     return tuple(value for value in values if value is not NULL and is_given(value))
 
 
 def is_given(raw: Raw) -> bool:
-    """Whether a member that is passed on unread is there at all and not null."""
+    """Whether a member that is not decoded is present and not null."""
     return raw is not NULL and bytes(raw) != b"null"
 
 
@@ -239,7 +241,7 @@ def _skip_white(text: bytes, position: int) -> int:
 
 
 def _skip_value(text: bytes, start: int) -> int:
-    """Where the value that starts here ends. Reads every token: only for values whose length nobody knows."""
+    """The end of the value that starts here. Reads every token: only for values of unknown length."""
     first = text[start : start + 1]
     if first not in (b"{", b"["):
         found = (_STRING if first == b'"' else _SCALAR).match(text, start)
@@ -255,12 +257,12 @@ def _skip_value(text: bytes, start: int) -> int:
 
 
 def _with_readable_names(text: bytes) -> bytes:
-    """The text with a question mark for each byte that is no UTF-8: all else stands where it stood."""
+    """The text with a question mark for each byte that is not UTF-8; all positions stay the same."""
     return _NO_UTF8.sub("?", text.decode("utf-8", "surrogateescape")).encode()
 
 
 def member_spans(text: bytes) -> list[Member]:
-    """Where each member of an object stands, duplicates included. `text` must be a valid object."""
+    """The position of each member of an object, duplicates included. `text` must be a valid object."""
     try:
         values = _members_of(text)
     except UnicodeDecodeError:
@@ -276,15 +278,15 @@ def member_spans(text: bytes) -> list[Member]:
             if text[position] in _BLANK:
                 position = _skip_white(text, position)
         found = _STRING.match(text, position)
-        if found is None:  # can't happen in what msgspec accepted
+        if found is None:  # impossible for text that msgspec accepted
             raise DecodeError("unreadable member name", f"byte {position}")
         key = _string_of(found.group())
         value_start = found.end() + 1
         if text[value_start - 1] in _BLANK or text[value_start] in _BLANK:
             value_start = _skip_white(text, _skip_white(text, value_start - 1) + 1)
         value = bytes(values[key])
-        # Of a duplicated key msgspec knows only the last value: check before trusting the length. A number may begin
-        # like another, so what follows must end it.
+        # For a duplicated key msgspec knows only the last value: check before trusting the length. A number may begin
+        # like another one, so the text after it must end it.
         end = value_start + len(value)
         if not text.startswith(value, value_start) or text[end : end + 1] not in _AFTER_VALUE:
             end = _skip_value(text, value_start)
@@ -296,7 +298,7 @@ def member_spans(text: bytes) -> list[Member]:
 
 
 def element_spans(text: bytes, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
-    """Where each element of an array stands. The text, or what stands there between `start` and `end`, must be one."""
+    """The position of each element of an array: the text, or its part between `start` and `end`."""
     spans = []
     position = text.index(b"[", start) + 1
     for element in _list_decoder.decode(text if end is None else memoryview(text)[start:end]):
@@ -309,10 +311,10 @@ def element_spans(text: bytes, start: int = 0, end: int | None = None) -> list[t
 
 
 def set_members(text: Json, changes: Iterable[tuple[str, bytes | None]], spans: list[Member] | None = None) -> bytes:
-    """Set or take out (`None`) members of an object; every other byte stays.
+    """Set or remove (`None`) members of an object; every other byte stays.
 
-    A member that exists is changed where it stands, its duplicates go; a new one is appended. `spans` spares finding
-    the members again where the caller has them.
+    An existing member is changed in place and its duplicates are removed; a new one is appended. `spans` avoids finding
+    the members again.
     """
     text = bytes(text)
     wanted = dict(changes)
@@ -342,7 +344,7 @@ def set_members(text: Json, changes: Iterable[tuple[str, bytes | None]], spans: 
 
 
 def span_at(text: bytes, path: Path) -> tuple[int, int] | None:
-    """Where the value at this path stands, or None if there is none."""
+    """The position of the value at this path, or None."""
     start, end = _skip_white(text, 0), len(text.rstrip())
     for step in path:
         found = _inner_span(text[start:end], step)
@@ -370,7 +372,7 @@ def replace_at(text: bytes, path: Path, value: bytes) -> bytes:
 
 
 def decode_each(raws: Iterable[Raw], decode: Callable[[Raw], T], place: str) -> tuple[T, ...]:
-    """Every element of a list; what is wrong with one is told with its place."""
+    """Decode every element of a list; errors name the element's position."""
     found = []
     for position, raw in enumerate(raws):
         try:
@@ -381,18 +383,18 @@ def decode_each(raws: Iterable[Raw], decode: Callable[[Raw], T], place: str) -> 
 
 
 def as_text(text: Json) -> str:
-    """JSON as a text. It may have been skipped unread: what is no UTF-8 in it is read as question marks."""
+    """JSON as text. It may not have been decoded before: invalid UTF-8 becomes question marks."""
     return str(bytes(text), "utf-8", "replace")
 
 
 def arguments_text(raw: Raw) -> str:
-    """Call arguments of a wire that holds them as JSON."""
+    """Call arguments of a format that has them as JSON."""
     text = as_text(raw)
     return "{}" if text == "null" else text
 
 
 def arguments_object(text: str) -> bytes:
-    """Call arguments for a wire that holds them as JSON. Those of a call that was cut short are none."""
+    """Call arguments for a format that has them as JSON. Incomplete ones become an empty object."""
     if not is_json(text or "{}"):
         raise EncodeError("call arguments that are no JSON can't go where JSON is expected")
     return escape_line_breaks((text or "{}").encode())
@@ -408,12 +410,12 @@ def is_json(text: str) -> bool:
 
 
 def array(values: Iterable[Json]) -> bytes:
-    """An array of values that are JSON text already."""
+    """An array of values that are already JSON text."""
     return b"[" + b",".join(map(bytes, values)) + b"]"
 
 
 def object_of(values: Iterable[tuple[str, Json | None]]) -> bytes:
-    """An object of values that are JSON text already; those that are None are left out."""
+    """An object of values that are already JSON text, without those that are None."""
     named = []
     for key, value in values:
         if value is not None:
@@ -423,5 +425,5 @@ def object_of(values: Iterable[tuple[str, Json | None]]) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _short_name(key: str) -> bytes:
-    """A key with its colon. Nearly all are names that a format has for its members."""
+    """A key with its colon. Nearly all are names of a format's members."""
     return encode(key) + b":"

@@ -1,7 +1,7 @@
-"""Taking named members out of a body, and nothing else.
+"""Removes named members from a body, and nothing else.
 
-A pattern says which: `messages[].refusal`, `messages[].content[thinking].cache_control`, `thinking.block_binding`,
-`reasoning`. `[]` is every element of a list, `[kind]` each one whose `type` that is.
+A pattern names them: `messages[].refusal`, `messages[].content[thinking].cache_control`, `thinking.block_binding`,
+`reasoning`. `[]` is every element of a list, `[kind]` each one with this `type`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _ESSENTIAL = frozenset(
         *("functionCall", "functionResponse", "inlineData", "toolUse", "toolResult", "image_url", "source", "file"),
     }
 )
-"""What a message is made of: never taken out, whatever a refusal says."""
+"""The essential members of a message: never removed, whatever an error says."""
 
 _TELLING = frozenset({"refusal", "audio", "function_call"})
-"""Members that may be all that a message says: they go where they say nothing."""
+"""Members that may be the only content of a message: removed only if empty."""
 
 _NOTHING = frozenset({b"null", b'""', b"[]", b"{}"})
 _NAME = r"[\w$@-]{1,80}"
@@ -35,14 +35,14 @@ _KIND = re.compile(r'"([\w.-]{1,40})"', re.ASCII)
 
 
 class _Step(NamedTuple):
-    """Into a member: an object, or the elements of a list that are of a kind (empty: of any)."""
+    """A step into a member: an object, or the elements of a list that are of a kind (empty: any)."""
 
     name: str
     kind: str | None
 
 
 def pattern_at(body: bytes, place: str, field: str) -> str | None:
-    """The pattern of the member at a JSON pointer; None if it is not there, or must stay."""
+    """The pattern of the member at a JSON pointer; None if it is missing or must stay."""
     path = [step for step in place.split("/") if step]
     here, kind, written = Raw(body), "", ""
     for name, inner in pairwise([*path, ""]):
@@ -65,7 +65,7 @@ def is_pattern(text: str) -> bool:
 
 
 def without_members(body: bytes, patterns: Iterable[str]) -> tuple[bytes, tuple[str, ...]]:
-    """The body without what the patterns name, and the patterns that named anything."""
+    """The body without the members that match, and the patterns that matched any."""
     found = []
     for pattern in patterns:
         *path, name = pattern.split(".")
@@ -111,7 +111,7 @@ def _without_in_list(text: bytes, path: Sequence[_Step], name: str, kind: str) -
 
 def _may_go(name: str, value: Raw, kind: str) -> bool:
     if name in _ESSENTIAL:
-        return name == "content" and kind == "reasoning"  # of an item of Responses: what is readable of the thought
+        return name == "content" and kind == "reasoning"  # of an item of Responses: the readable part of the thought
     return name not in _TELLING or bytes(value) in _NOTHING
 
 

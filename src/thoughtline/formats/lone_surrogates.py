@@ -1,8 +1,9 @@
-r"""Lone surrogates: the `\ud83d` that is left where a client cut a text in the middle of an emoji.
+r"""Lone surrogates: the `\ud83d` that remains when a client cuts a text in the middle of an emoji.
 
-JavaScript cuts strings between the two of a pair, and writes what is left as an escape of its own. Providers that read
-JSON as Python does take it; a decoder that gives UTF-8 can't. To be read, a lone surrogate is spelled as a character of
-the private use area, in as many bytes and in a spelling that no encoder uses; on the way out it is a surrogate again.
+JavaScript cuts strings inside of a pair, and writes the other half as an escape. Providers that read JSON as Python
+does accept it; a decoder that produces UTF-8 can't. For decoding, a lone surrogate is written as a character of the
+private use area, with the same number of bytes and in a spelling that no encoder uses; when sent, it is a surrogate
+again.
 
     as sent   \ud83d   \uD83D        in either case
     readable  \uE03d   \uF03D        U+E000 to U+E7FF and U+F000 to U+F7FF, with a capital first digit
@@ -13,7 +14,7 @@ from __future__ import annotations
 import re
 
 MOST_ESCAPES = 100_000
-"""Pairs and lone surrogates that are looked at: what has more keeps nobody waiting, and is not read."""
+"""Pairs and lone surrogates that are examined: a body with more would take too long, and is rejected."""
 
 MOST_BACKSLASHES = 1024
 
@@ -25,7 +26,9 @@ _ONE_CASE = re.compile(rb"d[89a-f][0-9a-f]{2}|D[89A-F][0-9A-F]{2}")
 
 
 def readable(body: bytes) -> bytes | None:
-    """The body in a spelling that can be read; None if it has no lone surrogate, or they could not be told again."""
+    """The body in a spelling that can be decoded; None if it has no lone surrogate, or the change could not be
+    reversed.
+    """
     places = _places(_PAIR_OR_LONE, body)
     if not places or _places(_SPELLED, body) != [] or not all(_ONE_CASE.match(body, at) for at in places):
         return None
@@ -48,7 +51,7 @@ def as_sent(body: bytes) -> bytes:
 
 
 def _places(pattern: re.Pattern[bytes], body: bytes) -> list[int] | None:
-    """Where the digits of lone surrogates stand; None if there is too much to look at."""
+    """The positions of the digits of lone surrogates; None if there are too many candidates."""
     places: list[int] = []
     at = 0
     for _ in range(MOST_ESCAPES):
@@ -63,7 +66,7 @@ def _places(pattern: re.Pattern[bytes], body: bytes) -> list[int] | None:
 
 
 def _is_escape(body: bytes, at: int) -> bool:
-    """Whether the backslash there is one by itself: an even number stands before it, no more than anybody writes."""
+    """Whether the backslash at this position is not escaped itself: an even number precedes it, up to a limit."""
     before = body[max(0, at - MOST_BACKSLASHES) : at]
     count = len(before) - len(before.rstrip(b"\\"))
     return count % 2 == 0 and count < MOST_BACKSLASHES

@@ -1,4 +1,4 @@
-"""Pictures, files, results of tools and citations, as far as formats treat them alike."""
+"""Pictures, files, tool results and citations, as far as formats have them in common."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ EncodeMedia = Callable[[Media], Unknown | None]
 
 
 def media_at(kind: MediaKind, url: str, detail: str | None = None) -> Media:
-    """A medium by its address, which may hold it (`data:`)."""
+    """Media by URL, which may contain the data (`data:`)."""
     media_type, data = split_data_url(url)
     return Media(kind, url=url, detail=detail) if data is None else Media(kind, media_type, data=data, detail=detail)
 
 
 def split_data_url(url: str) -> tuple[str, str | None]:
-    """Media type and base64 text of a `data:` address; no text if it is another one."""
+    """Media type and base64 text of a `data:` URL; no text for any other URL."""
     head, comma, data = url.partition(",")
     if not head.startswith("data:") or not comma or not head.endswith(";base64"):
         return "", None
@@ -32,11 +32,11 @@ def split_data_url(url: str) -> tuple[str, str | None]:
 
 
 def data_url(media: Media) -> str:
-    """The address of a medium: its own, or one that holds its bytes."""
+    """The URL of media: their own, or one with their bytes."""
     return media.url if media.url is not None else f"data:{media.media_type};base64,{media.data or ''}"
 
 
-# --- results of tools ------------------------------------------------------------------------------------------------
+# --- results of tools -------------------------------------------------------------------------------------------------
 
 
 def decode_parts(content: Raw, decode_media: DecodeMedia) -> tuple[ResultPart, ...]:
@@ -55,8 +55,9 @@ def _decode_part(raw: Raw, decode_media: DecodeMedia) -> ResultPart:
 
 
 class SplitResult(NamedTuple):
-    """A result for a wire: its text and JSON, one part a line; the media that it has a place for, as its JSON; and
-    those it has none for."""
+    """A result for a format: its text and JSON, one part a line; media that the format can hold, as its JSON; and the
+    remaining media.
+    """
 
     text: str
     held: list[Raw]
@@ -80,15 +81,15 @@ def split_result(content: ResultContent, encode_media: EncodeMedia) -> SplitResu
 
 
 def no_media(media: Media) -> None:
-    """For a wire that has no place for media in results."""
+    """For a format that can't hold media in results."""
 
 
 def failed(text: str) -> str:
-    """The text of a tool that failed, for a wire that has no mark for that."""
+    """The text of a failed tool, for a format without a member for that."""
     return f"Error: {text}"
 
 
-# --- citations: pages by their address, and kinds that nobody else has ------------------------------------------------
+# --- citations: pages by their URL, and kinds that only one format has ------------------------------------------------
 
 
 class _Page(Struct, gc=False):
@@ -100,7 +101,7 @@ class _Page(Struct, gc=False):
 
 
 class _Citation(Struct, gc=False):
-    """One of chat (a page inside), of Responses (the page itself) or of Messages (with what the page says)."""
+    """A citation of chat (a page inside), of Responses (the page itself) or of Messages (with a quote)."""
 
     type: str = ""
     url_citation: _Page | None = None
@@ -124,7 +125,7 @@ _list_decoder = msgspec.json.Decoder(list[_Citation])
 
 
 def decode_citations(raw: Raw, name: str) -> Notes:
-    """The pages of a list. `name` is what the format calls them, for kinds and shapes that only it has."""
+    """The pages of a list. `name` is the format's name for it, used for kinds and shapes that only this format has."""
     if not is_given(raw):
         return NO_NOTES
     listed = read_or_none(_list_decoder, raw)
@@ -140,5 +141,5 @@ def own_shape(name: str) -> Notes:
 
 
 def of_all(notes: Notes, text: str) -> Notes:
-    """Notes of a format that cites all the words of a block."""
+    """Notes of a format that cites the whole text of a block."""
     return Notes(tuple(Citation(one.url, one.title, one.quote, 0, len(text)) for one in notes.citations), notes.others)

@@ -1,4 +1,6 @@
-"""Elements of a conversation that some servers refuse: what each is called in a lesson, and a body without them."""
+"""Repairs of elements that some servers reject: the name of each repair in a learned correction, and a body without
+them.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +14,18 @@ EMPTY_THINKING = "empty thinking"
 THOUGHT_PARTS = "thought parts"
 UNSIGNED_THOUGHTS = "unsigned thoughts"
 WORDS_BESIDE_THOUGHTS = "words beside thoughts"
-"""Of messages with calls: some templates take either words or thoughts there, and the thoughts stay."""
+"""For messages with calls: some templates accept either text or thoughts there, and the thoughts stay."""
 
 _ITEMS = "items of type "
 
 
 def items_of(kind: str) -> str:
-    """The name of a mend that leaves out the elements of `input` of one type."""
+    """The name of a repair that removes the elements of `input` of one type."""
     return _ITEMS + kind
 
 
 class _List(NamedTuple):
-    """The list that a mend is about: a member of the body, or one inside each of its elements."""
+    """The list that a repair edits: a member of the body, or one inside each of its elements."""
 
     outer: str
     inner: str
@@ -55,7 +57,7 @@ _LISTS = {
 
 
 def mended(body: bytes, names: Iterable[str]) -> tuple[bytes, tuple[str, ...]]:
-    """A body without what these mends name, and those of them that changed anything."""
+    """The repaired body, and the repairs that changed it."""
     done = []
     for name in names:
         less = _mended(body, name)
@@ -73,7 +75,7 @@ def _mended(body: bytes, name: str) -> bytes:
         return _edited_list(body, "input", partial(_without, is_refused=partial(_is_of, kind)))
     mend = _LISTS.get(name)
     if mend is None:
-        return body  # a lesson of another version
+        return body  # a correction learned by another version
     without = partial(_without, is_refused=mend.is_refused)
     if not mend.inner:
         return _edited_list(body, mend.outer, without)
@@ -93,7 +95,7 @@ def _without_words(element: bytes) -> bytes:
 
 
 def _edited_list(text: bytes, name: str, edit: Callable[[bytes], bytes | None]) -> bytes:
-    """An object whose list has each element edited, or left out where the edit gives None. It keeps one at least."""
+    """An object whose list has each element edited, or removed if the edit returns None. At least one element stays."""
     held = members(text).get(name) if text[:1] == b"{" else None
     if held is None or not is_array(held):
         return text

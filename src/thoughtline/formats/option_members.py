@@ -1,8 +1,8 @@
-"""Reading and writing the options of a request: which members were read, which options could be written.
+"""Reads and writes the options of a request, and tracks which members were read and which options were written.
 
-A format lists the members that are one option each; the rest it reads and writes itself. A `Reader` takes members by
-name and remembers where they stood; what nobody took is left over. An `OptionWriter` collects members; an option that
-is set and that nobody wrote is dropped, and says so.
+A format lists the members that are one option each; it reads and writes the rest itself. A `Reader` returns members by
+name and remembers their positions; members not read are left over. An `OptionWriter` collects members; an option that
+is set but not written is reported as dropped.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from thoughtline.values.turns import ThinkingSwitch
 T = TypeVar("T")
 _NO_OPTIONS = Options()
 _APART = frozenset({"model", "is_streaming", "wants_usage", "thinking", "cache_mark"})
-"""Options that somebody else writes: the address, the framing, the table of efforts, the conversation."""
+"""Options written elsewhere: by the URL, the framing, the table of efforts, the conversation."""
 
 ANY_OBJECT = b'{"type":"object","properties":{}}'
-"""The schema of a function that says nothing of its parameters, for formats that insist on one."""
+"""The schema of a function without parameters, for formats that require one."""
 
 
 class Member(NamedTuple):
-    """A member that is an option: of its names the first is written, all are read."""
+    """A member that is an option: the first of its names is written, all are read."""
 
     option: str
     kind: Any
@@ -46,8 +46,9 @@ class Member(NamedTuple):
 
 
 def member(option: str, kind: Any, *names: str) -> Member:
-    """A row of a table. `kind` is a type, `tuple` for a list of strings, `Raw` for JSON that is passed on; without a
-    name the member has that of the option."""
+    """A row of a table. `kind` is a type, `tuple` for a list of strings, `Raw` for JSON that is passed on; the default
+    name of the member is that of the option.
+    """
     return Member(option, kind, names or (option,))
 
 
@@ -57,7 +58,7 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 
 
 class Reader:
-    """The members of an object, taken one by one."""
+    """The members of an object, read one by one."""
 
     def __init__(self, body: bytes | Raw, place: str = "", places: dict[str, str] | None = None) -> None:
         self._members = members(body)
@@ -66,7 +67,7 @@ class Reader:
         self.places: dict[str, str] = {} if places is None else places
 
     def raw(self, field: str, *names: str) -> Raw | None:
-        """The first of these members that is there and not null."""
+        """The first of these members that is present and not null."""
         for name in names or (field,):
             value = self._members.get(name)
             self._left.pop(name, None)
@@ -76,7 +77,7 @@ class Reader:
         return None
 
     def take(self, kind: type[T], field: str, *names: str) -> T | None:
-        """The same, read as this type; one of another type is the client's mistake, told with its place."""
+        """The same, decoded as this type; another type is the client's error, reported with its position."""
         value = self.raw(field, *names)
         if value is None:
             return None
@@ -85,7 +86,7 @@ class Reader:
         return taken
 
     def names(self, field: str, *names: str) -> tuple[str, ...]:
-        """A list of strings; one string by itself is a list of one."""
+        """A list of strings; a single string is a list of one."""
         value = self.raw(field, *names)
         if value is None:
             return ()
@@ -110,7 +111,7 @@ class Reader:
         return () if value is None else tuple(decode(_decoder(list[Raw]), value, self.places[field]))
 
     def inner(self, *names: str) -> Reader:
-        """The object that is a member of this one; an empty one if it is not there."""
+        """The object in a member of this one; an empty one if it is missing."""
         for name in names:
             value = self._members.get(name)
             self._left.pop(name, None)
@@ -119,17 +120,17 @@ class Reader:
         return Reader(b"{}", self._place, self.places)
 
     def switch(self, *names: str) -> ThinkingSwitch:
-        """What these members say about thinking."""
+        """The value of these members that switch thinking."""
         raws = [self.raw("thinking", name) for name in names]
         return thinking_switch(*(NULL if raw is None else raw for raw in raws))
 
     def skip(self, *names: str) -> None:
-        """Members that are read elsewhere."""
+        """Ignore members that are read elsewhere."""
         for name in names:
             self._left.pop(name, None)
 
     def skip_default(self, name: str, *values: bytes) -> None:
-        """A member that asks for what is done anyway."""
+        """Ignore a member that asks for the default."""
         if bytes(self._members.get(name, NULL)) in values:
             self._left.pop(name, None)
 
@@ -143,7 +144,7 @@ class Reader:
 
 
 class OptionWriter:
-    """Members in the making."""
+    """Members under construction."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -151,27 +152,27 @@ class OptionWriter:
         self._carried: set[str] = set(_APART)
 
     def put(self, field: str, name: str, value: object) -> None:
-        """A member for an option; an option that is not set gets none."""
+        """Write a member for an option, if it is set."""
         self._carried.add(field)
         if value is not None and value != ():
             self._members.append((name, bytes(value) if isinstance(value, Raw) else encode(value)))
 
     def put_json(self, name: str, value: bytes) -> None:
-        """A member that is JSON text already."""
+        """Write a member that is already JSON text."""
         self._members.append((name, value))
 
     def put_object(self, name: str, value: bytes) -> None:
-        """An object, if anything is in it."""
+        """Write an object unless it is empty."""
         if value != b"{}":
             self.put_json(name, value)
 
     def write(self, rows: Iterable[Member]) -> None:
-        """The members of these rows."""
+        """Write the members of these rows."""
         for row in rows:
             self.put(row.option, row.names[0], getattr(self._options, row.option))
 
     def inner(self, rows: Iterable[Member], *rest: tuple[str, object]) -> bytes:
-        """An object with the members of these rows, and some more, to be put into this one."""
+        """An object with the members of these rows and others, to be written as a member of this one."""
         inner = OptionWriter(self._options)
         inner.write(rows)
         self.carry(*inner._carried)
@@ -179,7 +180,7 @@ class OptionWriter:
         return object_of(inner._members)
 
     def carry(self, *fields: str) -> None:
-        """Options that were written by other means."""
+        """Note options that were written by other means."""
         self._carried.update(fields)
 
     def done(self) -> WrittenOptions:
@@ -189,7 +190,7 @@ class OptionWriter:
 
 
 def given(raw: Raw) -> Raw | None:
-    """A member that is passed on; None if it is not there."""
+    """A member that is passed on; None if it is missing."""
     return raw if is_given(raw) else None
 
 
@@ -198,12 +199,12 @@ def effort_named(word: str | None) -> Effort | None:
 
 
 def described(tool: FunctionTool | CustomTool, *rest: tuple[str, bytes | Raw | None]) -> bytes:
-    """The object of a tool: its name, what is said of it, and what its format adds."""
+    """The object of a tool: its name, its description, and what its format adds."""
     description = encode(tool.description) if tool.description is not None else None
     return object_of([("name", encode(tool.name)), ("description", description), *rest])
 
 
 def schema_members(output: StructuredOutput) -> dict[str, object]:
-    """How OpenAI's formats tell the schema of an answer."""
+    """The members with the schema of an answer in OpenAI's formats."""
     schema: dict[str, object] = {"name": output.name or "answer", "schema": output.schema}
     return schema | ({"description": output.description} if output.description is not None else {})

@@ -1,6 +1,6 @@
-"""Addresses of a format: how a client's path is recognised, and how an upstream's is made from its base.
+"""The URL paths of a format: how a client's path is recognized, and how an upstream's is built from its base.
 
-A base is what the provider's own SDK takes. A version (`/v1`) is never doubled.
+A base is the one that the provider's own SDK expects. A version (`/v1`) is never doubled.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ _LEAD = re.compile(r"[\w.~-]+")
 
 
 class ClientPath(NamedTuple):
-    """A path of a format, recognised. `lead` is what stands before it; `model` and `is_streaming` where it says them.
+    """A recognized path of a format. `lead` is the part before it; `model` and `is_streaming` are set if the path names
+    them.
 
-    `needs_provider`: it means something only under a provider's name. `place` is where on Vertex: a version, a project
-    and a location (`v1/projects/P/locations/L`), or only the version.
+    `needs_provider`: the path is valid only under a provider's name. `place` is the location on Vertex: a version, a
+    project and a location (`v1/projects/P/locations/L`), or only the version.
     """
 
     lead: Sequence[str] = ()
@@ -32,11 +33,11 @@ class ClientPath(NamedTuple):
 
 
 FindsPath: TypeAlias = Callable[[list[str]], ClientPath | None]
-"""A path in segments, recognised by one format."""
+"""Recognizes the paths of one format, given in segments."""
 
 
 def by_tail(*tails: tuple[Action, str]) -> FindsPath:
-    """Paths by how they end.
+    """Paths recognized by their end.
 
     Clients put the version before a path once, twice or not at all; under a provider's name its own base path may come
     first (`/api/paas/v4`, `/anthropic`, `/compatible-mode/v1`).
@@ -47,7 +48,7 @@ def by_tail(*tails: tuple[Action, str]) -> FindsPath:
         given = without_last_slash(segments)
         for action, tail in known:
             lead = given[: -len(tail)]
-            is_vertex = lead[-2:] == ["endpoints", "openapi"]  # for models whose contracts there nobody knows
+            is_vertex = lead[-2:] == ["endpoints", "openapi"]  # for models whose contracts there are unknown
             if given[-len(tail) :] == tail and is_lead(lead) and not is_vertex:
                 return ClientPath(lead, action)
         return None
@@ -56,9 +57,8 @@ def by_tail(*tails: tuple[Action, str]) -> FindsPath:
 
 
 class PublishedMethods(NamedTuple):
-    """What a format's methods are called on Vertex, and whose models they are of. `counted` is a model's name that
-    stands for all where tokens are counted. `version` is a member, with its value, of
-    bodies whose address names the model.
+    """A format's method names on Vertex, and the publisher of the models. `counted` is a model name that stands for all
+    models when tokens are counted. `version` is a member, with its value, of bodies whose URL names the model.
 
     https://cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude, read 2026-11.
     """
@@ -71,7 +71,7 @@ class PublishedMethods(NamedTuple):
     version: tuple[str, str] | None = None
 
     def members(self, *, names_model: bool) -> tuple[tuple[str, bytes | None], ...]:
-        """What a body needs that was made for another address: a version, and no model where the address has it."""
+        """Members for a body written for another URL: a version, and no model if the URL has it."""
         if self.version is None:
             return ()
         member, value = self.version
@@ -92,7 +92,7 @@ class PublishedMethods(NamedTuple):
         return ClientPath(lead, action, named, method == self.stream, place="/".join(lead))
 
     def path(self, model: str, action: Action, *, is_streaming: bool) -> str:
-        """What stands behind a place."""
+        """The path after a location."""
         if action == "count_tokens":
             named, method = self.counted or model, self.counting
         else:
@@ -101,7 +101,7 @@ class PublishedMethods(NamedTuple):
 
 
 def is_lead(segments: Sequence[str]) -> bool:
-    """Whether this may stand before a path of a format."""
+    """Whether these segments may precede a path of a format."""
     return all(_LEAD.fullmatch(segment) for segment in segments)
 
 
@@ -122,10 +122,10 @@ def without_version(base: str) -> str:
 
 
 def versioned(base: str, version: str, path: str) -> str:
-    """A path behind a version that the base may have already."""
+    """A path after a version that the base may already have."""
     return base + path if ends_in_version(base) else f"{base}/{version}{path}"
 
 
 def below_openai(base: str, path: str) -> str:
-    """A path of OpenAI's: an SDK's base has its version in it, and a host alone means the first."""
+    """A path of OpenAI: an SDK's base includes its version, and a bare host gets the first version."""
     return base + path if urlsplit(base).path else f"{base}/v1{path}"

@@ -1,7 +1,7 @@
-"""`reasoning_details`: OpenRouter's typed reasoning entries, whole and merged from a stream.
+"""`reasoning_details`: OpenRouter's typed reasoning entries, complete or merged from a stream.
 
 Merging: entries of a stream that agree in (index, type, id) are one entry; text and summary are joined, a signature is
-replaced, data is never joined; first-seen order stays, and so do members and types we don't know.
+replaced, data is never joined; entries stay in first-seen order, and unknown members and types are kept.
 Schema: OpenRouter's OpenAPI document, read 2026-11.
 """
 
@@ -73,7 +73,7 @@ def _typed(detail: _Detail, raw: Raw) -> Reasoning | Unknown:
 
 
 def encode_detail(item: Item) -> bytes:
-    """One entry for the wire: its own JSON if it came from there, else made from what we know."""
+    """One entry for the wire: its own JSON if it came from there, else a new one."""
     if isinstance(item, Unknown):
         return bytes(item.raw)
     if item.raw and _is_entry(item.raw, item):
@@ -92,7 +92,7 @@ def encode_detail(item: Item) -> bytes:
 
 
 def _is_entry(raw: Raw, item: Item) -> bool:
-    """Whether this JSON is an entry that says what the item says (it may be another format's)."""
+    """Whether this JSON is an entry with the item's content (it may be another format's)."""
     try:
         return _typed(_decoder.decode(raw), raw) == item
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -114,7 +114,7 @@ class _Entry:
         return detail.type == self.type and detail.index == self.index and same_id
 
     def add(self, detail: _Detail, raw: Raw) -> str:
-        """Take another piece in; gives the text that is new."""
+        """Add a piece; returns the new text."""
         piece = detail.text if detail.text is not None else detail.summary or ""
         self.raws.append(raw)
         self.signature = detail.signature or self.signature
@@ -148,7 +148,7 @@ class DetailsMerger:
         self._entries: list[_Entry] = []
 
     def add(self, raw: Raw) -> tuple[str, bool]:
-        """Take one streamed entry in; gives the readable text that is new, and whether it is a summary."""
+        """Add a streamed entry; returns the new readable text, and whether it is a summary."""
         detail = decode_kind(_decoder, raw, _KNOWN)
         if isinstance(detail, str):
             detail = _Detail(detail)

@@ -1,7 +1,7 @@
-"""The settings of a request: where they stand in its body, and how rules change them.
+"""The settings of a request: where they are in its body, and how rules change them.
 
-A setting is a member of a request that is no part of its conversation. `settings_in` lists them by their paths, and
-`changed` gives the members to write so that rules are kept. No other byte changes.
+A setting is a member of a request outside its conversation. `settings_in` lists them by path, and `changed` returns the
+members to write to follow the rules. No other byte changes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NOT_SETTINGS = frozenset(
         *("cachedContent", "safetySettings", "guardrailConfig", "inputs", "suffix"),
     }
 )
-"""What says what to do, of whom, or for whom: never changed because a server refuses it."""
+"""Members that say what to do, with which model, or for which user: never changed because a server rejects them."""
 
 _HOLDERS = frozenset({"generationConfig", "generation_config", "inferenceConfig", "additionalModelRequestFields"})
 """Members that hold settings and are none themselves."""
@@ -48,7 +48,9 @@ _MOST = 200
 
 
 class FoundSetting(NamedTuple):
-    """A setting of a request: its path and its value. An element of a list has its type or its word as last step."""
+    """A setting of a request: its path and its value. The last step to an element of a list is its type
+    or its string.
+    """
 
     path: Path
     value: Any
@@ -59,7 +61,7 @@ class FoundSetting(NamedTuple):
 
 
 def settings_in(body: bytes) -> tuple[FoundSetting, ...]:
-    """Every setting of a request, an outer one before those inside it."""
+    """Every setting of a request, outer ones before those inside."""
     top = members(body)
     found: list[FoundSetting] = []
     for name, raw in top.items():
@@ -87,7 +89,7 @@ def _inside(path: Path, value: Any) -> Iterator[FoundSetting]:
 
 
 class Situation(NamedTuple):
-    """What the conditions of rules ask about a request. `thinks`: this request has the model think."""
+    """The facts about a request that conditions of rules depend on. `thinks`: the model thinks in this request."""
 
     thinks: bool
     says_off: bool
@@ -95,7 +97,7 @@ class Situation(NamedTuple):
 
 
 class ChangedSetting(NamedTuple):
-    """A setting that was changed: its place as a JSON pointer, and what was done, in words."""
+    """A changed setting: its position as a JSON pointer, and a description of the change."""
 
     place: str
     message: str
@@ -104,7 +106,7 @@ class ChangedSetting(NamedTuple):
 def changed(
     body: bytes, rules: Sequence[SettingRule], situation: Situation
 ) -> tuple[tuple[MemberEdit, ...], tuple[ChangedSetting, ...]]:
-    """The members to write so that the rules are kept, and what that changes."""
+    """The members to write so that the rules are followed, and the changes."""
     top = {name: bytes(raw) for name, raw in members(body).items()}
     before, done = dict(top), list[ChangedSetting]()
     for rule in rules:
@@ -142,7 +144,7 @@ def _value_at(top: Mapping[str, bytes], path: Sequence[str]) -> bytes | None:
 
 
 def _write(top: dict[str, bytes], path: Sequence[str], value: bytes | None) -> None:
-    """Set a setting, or take it out; an object that is empty then goes with it."""
+    """Set or remove a setting; an object that becomes empty is removed too."""
     written = _written(top.get(path[0]), path[1:], value)
     if written is None:
         top.pop(path[0], None)
@@ -240,9 +242,9 @@ def _unforce(top: dict[str, bytes], rule: SettingRule) -> Iterator[ChangedSettin
 
 
 def unforced(choice: Any, *, to_any: bool = False) -> Any:
-    """A choice of tools that forces none, in the words it came in; None if there is nothing to change.
+    """A tool choice that forces no tool, in its own form; None if nothing changes.
 
-    `to_any`: where one tool is forced, any of them may be called, but one must be.
+    `to_any`: a forced tool becomes a choice of any tool, of which one must be called.
     """
     match choice:
         case {"type": "tool", **rest}:

@@ -1,7 +1,7 @@
-"""What all stream decoders share: framing, the place of an error, and what happens after one; and all encoders.
+"""Shared code of all stream decoders (framing, positions of errors, the state after an error) and of all encoders.
 
-Events that came before an error are given first, the error comes with the next call, so that cutting the bytes
-otherwise does not change what a reader sees. A decoder that has failed stays failed.
+Events before an error are returned first, the error is raised at the next call, so that a reader sees the same however
+the bytes are split. A decoder that has failed stays failed.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, DecodeEr
 
 
 class PayloadStreamDecoder(ABC):
-    """Bytes of a stream in, events out; a format says what one payload means."""
+    """Decodes the bytes of a stream to events; a format decodes single payloads."""
 
     has_end_mark = True
-    """Whether a payload that is no JSON may say that the stream is over."""
+    """Whether a payload that is not JSON may mark the end of the stream."""
 
     def __init__(self, framing: Framing) -> None:
         self._framing = framing
@@ -70,7 +70,7 @@ class PayloadStreamDecoder(ABC):
         return events
 
     def finish(self) -> list[Event]:
-        """The stream has ended: what is left of it, and the end of every turn that it cut."""
+        """The stream has ended: the remaining events, and the end of every open turn."""
         if self._failure is not None:
             raise self._failure
         events: list[Event] = []
@@ -84,26 +84,26 @@ class PayloadStreamDecoder(ABC):
         return events
 
     def _take_last(self, payload: bytes, events: list[Event]) -> None:
-        with suppress(*_UNREADABLE):  # cut in the middle of an event: the missing finish says so
+        with suppress(*_UNREADABLE):  # cut off in the middle of an event: the missing finish reports it
             self._take(payload, events)
 
     @abstractmethod
     def _take(self, payload: bytes, events: list[Event]) -> None:
-        """Read one payload."""
+        """Decode one payload."""
 
     @abstractmethod
     def _close(self, events: list[Event]) -> None:
-        """End whatever the stream left open."""
+        """End everything that the stream left open."""
 
 
 class IndexOrder(Struct):
-    """Items in the order of their index, even where a host ends a later one first or announces one only at the end."""
+    """Items in the order of their index, even if a host ends a later one first or announces one only at the end."""
 
     _next: int = 0
     waiting: dict[int, list[ItemDone]] = {}
 
     def done(self, index: int, items: list[ItemDone], events: list[Event]) -> None:
-        """Give these items as soon as all before them have been given; an index that comes again adds to it."""
+        """Return these items as soon as all before them were returned; an index that comes again adds to it."""
         if index < self._next:
             events += items
             return
@@ -113,21 +113,21 @@ class IndexOrder(Struct):
             self._next += 1
 
     def flush(self, events: list[Event]) -> None:
-        """Nothing more will come: give what still waits for an index that never came."""
+        """Nothing more will come: return items that still wait for a missing index."""
         for index in sorted(self.waiting):
             events += self.waiting[index]
         self.waiting.clear()
 
 
 class BlockCursor(Struct):
-    """The one block of a written stream that is open, by its position, and the number it has."""
+    """The open block of a written stream: its position and its number."""
 
     index: int = 0
     entered: set[int] = set()
     open: int | None = None
 
     def enter(self, choice: int, position: int) -> None:
-        """Open a new block, for an item that has none yet."""
+        """Open a new block, for an item without one."""
         if choice != 0:
             raise EncodeError("a stream of this format holds one answer")
         if position in self.entered:
@@ -136,7 +136,7 @@ class BlockCursor(Struct):
         self.entered.add(position)
 
     def leave(self) -> int | None:
-        """End the open block; gives its number, or None if there is none."""
+        """Close the open block; returns its number, or None if there is none."""
         if self.open is None:
             return None
         self.open = None
@@ -158,10 +158,10 @@ def _named(error: Exception) -> DecodeError:
 
 
 class EventEncoder(ABC):
-    """Events in, bytes of a stream out; a format says how each kind of event is written."""
+    """Encodes events to the bytes of a stream; a format encodes each kind of event."""
 
     keep_alive = b""
-    """What stands for an event that says nothing about the turn."""
+    """The bytes for an event that has no content."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
@@ -170,7 +170,7 @@ class EventEncoder(ABC):
         self._usage: Usage | None = None
 
     def encode(self, event: Event) -> bytes:
-        """The bytes that say what this event says."""
+        """The bytes for this event."""
         match event:
             case TextDelta():
                 return self._text(event)
@@ -203,7 +203,7 @@ class EventEncoder(ABC):
         """The end of the stream."""
 
     def pulse(self) -> bytes:
-        """A sign of life between two events; empty where the format has none."""
+        """A keep-alive between two events; empty if the format has none."""
         return self.keep_alive
 
     @abstractmethod
@@ -219,13 +219,13 @@ class EventEncoder(ABC):
     def _fail(self, error: Raw) -> bytes: ...
 
     def _call(self, event: CallDelta) -> bytes:
-        return b""  # a call comes whole
+        return b""  # a call is written complete
 
     def _start(self, event: Started) -> bytes:
         return b""
 
     def _note(self, event: Noted) -> bytes:
-        return b""  # it stands on the words, or has no place
+        return b""  # it is written with the text, or has no place
 
     def _turn_done(self, event: TurnDone) -> bytes:
         return b""

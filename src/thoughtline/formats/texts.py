@@ -1,6 +1,6 @@
-"""Where visible text stands in what a format sends: a `Texts` beside each format says it.
+"""The positions of visible text in a format's answers: a `Texts` for each format.
 
-A text is told by a key: pieces with one key are one text. What can't be read has no text: it passes as it is.
+A text has a key: pieces with one key are one text. Unreadable content has no text and passes unchanged.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ Steps: TypeAlias = tuple[str | int, ...]
 Json: TypeAlias = Any
 
 EVERY: Steps = ()
-"""In `ended`: whatever was open has ended."""
+"""In `ended`: everything open has ended."""
 
 
 class TextSpot(NamedTuple):
-    """A text, or more of one: where it stands, what it says, the object that it is part of, and whether it is all."""
+    """A text or a piece of one: its position, its content, the object that contains it, and whether it is complete."""
 
     key: Steps
     path: Steps
@@ -29,7 +29,7 @@ class TextSpot(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What an event says: texts in their order, then which texts are over."""
+    """The content of an event: texts in order, then the texts that have ended."""
 
     spots: tuple[TextSpot, ...] = ()
     ended: tuple[Steps, ...] = ()
@@ -41,8 +41,8 @@ NOTHING = Reading()
 class Texts(NamedTuple):
     """The visible texts of a format: in a whole response, and in an event of its stream.
 
-    Without a `framing` bytes of a stream can't be changed in place. Reasoning can stand beside text where there is a
-    `member` for it in the text's owner, or where a `flag` makes reasoning of the owner; else it is an item of its own.
+    Without a `framing` the bytes of a stream can't be changed in place. Reasoning can be placed next to text if the
+    text's owner has a `member` for it, or a `flag` that turns the owner into reasoning; else it is an item of its own.
     """
 
     body: Callable[[Json], Iterable[TextSpot]]
@@ -62,20 +62,20 @@ class Texts(NamedTuple):
         return self.event(value) if isinstance(value, dict) else NOTHING
 
     def read_whole(self, body: bytes) -> Reading:
-        """The texts of a whole response, each by itself."""
+        """The texts of a whole response, each separately."""
         value = plain_value(body)
         return Reading(tuple(self.body(value))) if isinstance(value, dict) else NOTHING
 
 
 def objects(value: Json) -> Iterator[tuple[int, dict[str, Json]]]:
-    """The objects of a list, with their places; nothing of what is no list."""
+    """The objects of a list, with their positions; nothing if it is no list."""
     for at, one in enumerate(value if isinstance(value, list) else ()):
         if isinstance(one, dict):
             yield at, one
 
 
 def inner(value: Json, name: str) -> dict[str, Json]:
-    """A member that is an object; an empty one if it is none."""
+    """A member that is an object; an empty one otherwise."""
     found = value.get(name)
     return found if isinstance(found, dict) else {}
 

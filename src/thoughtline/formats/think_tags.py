@@ -1,7 +1,7 @@
-"""`<think>…</think>` at the head of visible text, for models that are known to put their reasoning there.
+"""`<think>…</think>` at the beginning of visible text, for models that are known to put their reasoning there.
 
-Only a tag that opens the text counts. Between the tags is the reasoning, after them the text, both with their white
-space: joined again they are the text that came, but for white space before the tag and an end that never came.
+Only a tag at the start of the text counts. The reasoning is between the tags, the text after them, both with their
+white space: joined again they give the original text, except for white space before the tag and a missing end tag.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ CLOSE = "</think>"
 
 
 def split(text: str) -> tuple[str | None, str]:
-    """The reasoning at the head of a text (None if there is none), and the rest."""
+    """The reasoning at the beginning of a text (None if there is none), and the rest."""
     body = text.lstrip()
     if not body.startswith(OPEN):
         return None, text
@@ -24,7 +24,7 @@ def join(reasoning: str, text: str) -> str:
 
 
 class Splitter:
-    """The same for a text that comes in pieces. Holds back only what could still become a tag."""
+    """The same for a text that comes in pieces. Holds back only characters that may become a tag."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -51,7 +51,7 @@ class Splitter:
         return reasoning[: len(reasoning) - keep], ""
 
     def finish(self) -> tuple[str, str]:
-        """What was held back when nothing more can come."""
+        """The characters held back, when nothing more can come."""
         in_reasoning = self._state == "reasoning"
         held = self._release("text")
         return (held, "") if in_reasoning else ("", held)

@@ -1,4 +1,4 @@
-"""How a request asks the model to think, and how it stops asking."""
+"""How a request asks the model to think, and how to remove that."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from thoughtline.providers.knobs import ThinkingMode
 from thoughtline.values.turns import ThinkingSwitch
 
 MemberEdit: TypeAlias = tuple[str, bytes | None]
-"""A top-level member of a request and its JSON; None takes it out."""
+"""A top-level member of a request and its JSON; None removes it."""
 
 
 class SettingPlace(NamedTuple):
-    """How a setting of thinking stands in a request that says more.
+    """Where a request that has other settings too has the one for thinking.
 
-    `spellings` are those of the member that holds it; `replaced` are members that say nothing else; `stale` is what
-    asks for thinking inside a member, beside the setting.
+    `spellings` are the names of the member that holds it; `replaced` are members with no other content; `stale` are
+    settings inside a member that also ask for thinking.
     """
 
     spellings: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class SettingPlace(NamedTuple):
     stale: tuple[str, ...] = ()
 
     def edit(self, body: bytes, path: tuple[str, ...], value: object) -> MemberEdit:
-        """The member with a value set inside it. What asked for thinking beside it goes, and other settings stay."""
+        """The member with a value set inside it. Other switches of thinking in it are removed, other settings stay."""
         given: dict[str, Any] = msgspec.json.decode(body)
         name = path[0]
         if name in self.spellings:
@@ -41,8 +41,9 @@ class SettingPlace(NamedTuple):
 
 
 class ThinkingModes(NamedTuple):
-    """The words that say how to think, at `switch`. `edits` write these settings, by their paths, in place of
-    what a request says."""
+    """The values at `switch` that select how to think. `edits` write these settings, by path, in place of those in a
+    request.
+    """
 
     words: Mapping[ThinkingSwitch, ThinkingMode]
     switch: tuple[str, ...]
@@ -50,7 +51,7 @@ class ThinkingModes(NamedTuple):
 
 
 def without(*names: str) -> Callable[[bytes], list[MemberEdit]]:
-    """Takes out those of these members that a request has."""
+    """Removes those of these members that a request has."""
 
     def edits(body: bytes) -> list[MemberEdit]:
         given = members(body)

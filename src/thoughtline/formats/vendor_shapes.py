@@ -1,4 +1,4 @@
-"""What formats of one vendor share, and others have from it: errors, lists of models, addresses, counts of tokens."""
+"""Shared shapes of a vendor's formats: errors, lists of models, URLs, token counts."""
 
 from __future__ import annotations
 
@@ -96,12 +96,12 @@ GOOGLE_ERRORS = ErrorCodec(
         "internal": "broken",
     },
 )
-# 50 a page if nothing is said.
+# 50 per page by default.
 GOOGLE_MODELS = ModelList(encode=_google_models, query="pageSize=1000", path=r"/v1(beta|alpha)", header=b"")
 
 
 class GoogleUsage(UsageMembers):
-    """Google counts thoughts beside the answer; here they are part of the output."""
+    """Google counts thoughts apart from the answer; here they are part of the output."""
 
     def __init__(self, place: str, *, input: str, output: str, thoughts: str, cached: str, total: str) -> None:
         super().__init__(place, input=input, output=f"{output} {thoughts}", reasoning=thoughts, cached=cached)
@@ -113,7 +113,9 @@ class GoogleUsage(UsageMembers):
 
 
 def without_settings(members: Sequence[str], names: Sequence[str]) -> Callable[[bytes], list[MemberEdit]]:
-    """For requests that ask for thinking among other settings, which stay. `members` are the spellings of theirs."""
+    """For requests that ask for thinking among other settings, which stay. `members` are the spellings
+    of the member.
+    """
 
     def unasked(body: bytes) -> list[MemberEdit]:
         request = msgspec.json.decode(body)
@@ -142,7 +144,7 @@ _AMAZON_TYPES = {
 
 
 def amazon_paths(whole: str, streamed: str) -> tuple[FindsPath, Callable[[str, str, bool], str]]:
-    """`/model/MODEL/METHOD`, recognised and made, of an API whose methods are these."""
+    """`/model/MODEL/METHOD`, recognized and built, for an API with these methods."""
 
     def find(segments: list[str]) -> ClientPath | None:
         match segments:
@@ -158,8 +160,9 @@ def amazon_paths(whole: str, streamed: str) -> tuple[FindsPath, Callable[[str, s
 
 
 def _amazon_body(error: ErrorReply) -> bytes:
-    """Amazon names the error in a header; its SDKs look for `__type` where that is missing, JavaScript's for `code`
-    before that: ours is the `reason`."""
+    """Amazon names the error in a header; without it, its SDKs read `__type`, JavaScript's `code` first: ours is the
+    `reason`.
+    """
     kind = word_for(_AMAZON_TYPES, error.status, client="ValidationException", server="InternalServerException")
     return encode({"__type": kind, "message": error.message} | ({"reason": error.code} if error.is_ours else {}))
 

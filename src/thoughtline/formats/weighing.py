@@ -1,8 +1,8 @@
-"""How much work a body would make, told without reading it: in linear time, and in steps of a few microseconds.
+"""Estimates the work that a body takes without decoding it: in linear time, and in steps of a few microseconds.
 
-What costs is not the length of a body but the number of values in it: a megabyte of text is read in a millisecond, a
-megabyte of `{}` in seconds. So containers and values are counted outside of strings before anybody makes objects of
-them. What is light is worked on at once; what is not belongs into a thread, where it holds nobody up.
+The cost is not in the length of a body but in the number of its values: a megabyte of text is decoded in a millisecond,
+a megabyte of `{}` in seconds. So containers and values are counted outside of strings before any objects are created.
+Light bodies are processed at once; others go to a thread, where they block no one else.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from thoughtline.values.errors import DecodeError, LimitExceeded
 from thoughtline.values.turns import FormatName, Transcript
 
 MAX_TURNS = 25_000
-"""Ten thousand exchanges of a user and a model are within it: no context window holds so many."""
+"""Allows ten thousand exchanges of a user and a model: no context window holds that many."""
 
 MAX_CONTAINERS = 100_000
-"""Objects and arrays of a body: four for each turn, and there are tools with their schemas."""
+"""Objects and arrays of a body: four for each turn, and tools with their schemas."""
 
 MAX_VALUES = 1_000_000
-"""Commas of a body: lists of tokens are the longest that anybody sends."""
+"""Commas of a body: lists of tokens are the longest that clients send."""
 
 MAX_ESCAPES = 4_000_000
-"""Backslashes of a body: a string is read in one go, and each of them makes that slower. Ten megabytes of source code,
-quoted twice, have a million."""
+"""Backslashes of a body: a string is decoded in one go, and each of them slows that down. Ten megabytes of source code,
+quoted twice, have a million.
+"""
 
 _LIGHT_BYTES = 256 * 2**10
 _BRIEF_BYTES = 8 * 2**10
@@ -36,7 +37,7 @@ _LIGHT_ITEMS = 1_000
 
 
 def is_light(body: bytes) -> bool:
-    """Whether a body is read and planned within a few milliseconds, whatever it says."""
+    """Whether any body like this is decoded and planned within a few milliseconds."""
     size = len(body)
     if size <= _BRIEF_BYTES:
         return True
@@ -44,7 +45,7 @@ def is_light(body: bytes) -> bool:
 
 
 def is_light_conversation(transcript: Transcript) -> bool:
-    """The same of one that was read already."""
+    """The same for a decoded conversation."""
     items = len(transcript.turns)
     for turn in transcript.turns:
         items += len(turn.items)
@@ -52,7 +53,7 @@ def is_light_conversation(transcript: Transcript) -> bool:
 
 
 def check_weight(body: bytes) -> None:
-    """Raises `LimitExceeded` for a body of more values than are ever read."""
+    """Raises `LimitExceeded` for a body with more values than are ever decoded."""
     if is_light(body) or weight_of(body).is_read:
         return
     containers = values = escapes = 0
@@ -65,7 +66,7 @@ def check_weight(body: bytes) -> None:
 
 
 class Weight(NamedTuple):
-    """Containers, values and escapes: as many as there may be at most."""
+    """Upper bounds for containers, values and escapes."""
 
     containers: int
     values: int
@@ -76,17 +77,17 @@ class Weight(NamedTuple):
 
     @property
     def is_read(self) -> bool:
-        """Whether a body of this weight is read, whatever stands in its strings."""
+        """Whether a body of this weight is decoded, whatever its strings contain."""
         return self.containers <= MAX_CONTAINERS and self.values <= MAX_VALUES and self.escapes <= MAX_ESCAPES
 
 
 def weight_of(body: bytes) -> Weight:
-    """Told from bytes alone, so that a part of a body can be weighed."""
+    """Computed from bytes alone, so that it works for part of a body."""
     return Weight(body.count(b"{") + body.count(b"["), body.count(b","), body.count(b"\\"))
 
 
 def decode_bounded(body: bytes, format: FormatName, dialect: Dialect) -> Transcript:
-    """A request that is small enough to be planned. Raises `LimitExceeded` where it is not."""
+    """A request that is small enough to be planned. Raises `LimitExceeded` otherwise."""
     wire = FORMATS[format]
     if "shared_address" in wire.quirks and not any(b'"%b"' % name.encode() in body for name in wire.telling_members):
         raise DecodeError("missing: a body of another format", f"/{wire.telling_members[0]}")

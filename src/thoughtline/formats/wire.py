@@ -1,7 +1,7 @@
-"""What differs between wire formats, as one value of each: `Wire`.
+"""The differences between wire formats, as one value of each: `Wire`.
 
-Every fact is a required argument: a new format that leaves one out does not type-check. Whoever needs to know how a
-format does something asks its `Wire`; nobody compares names.
+Every fact is a required argument: a new format that leaves one out does not type-check. Code that depends on a format
+asks its `Wire`; it never compares names.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from thoughtline.values.turns import FormatName, Reply, Transcript
 
 
 class DecodesStream(Protocol):
-    """Bytes cut anywhere in, events out."""
+    """Decodes bytes, split anywhere, to events."""
 
     def feed(self, data: bytes) -> list[Event]: ...
 
@@ -37,7 +37,7 @@ class DecodesStream(Protocol):
 
 
 class EncodesStream(Protocol):
-    """Events in, bytes out."""
+    """Encodes events to bytes."""
 
     def encode(self, event: Event) -> bytes: ...
 
@@ -56,7 +56,7 @@ class BodyCodec(NamedTuple):
 
 
 class BodyModule(Protocol):
-    """A module that reads and writes requests and responses."""
+    """A module that decodes and encodes requests and responses."""
 
     def decode_request(self, body: bytes, dialect: Dialect, /) -> Transcript: ...
 
@@ -68,7 +68,7 @@ class BodyModule(Protocol):
 
 
 def body_codec(module: BodyModule) -> BodyCodec:
-    """The codec of a module, which reads requests with lone surrogates too."""
+    """The codec of a module; it also accepts requests with lone surrogates."""
     return BodyCodec(
         reading(module.decode_request),
         module.encode_request,
@@ -78,7 +78,7 @@ def body_codec(module: BodyModule) -> BodyCodec:
 
 
 class OptionModule(Protocol):
-    """A module that turns a format's options, media and results of tools into shared values, and back."""
+    """A module that converts a format's options, media and tool results to shared values and back."""
 
     def decode_options(self, body: bytes, /) -> ReadOptions: ...
 
@@ -94,9 +94,9 @@ class OptionModule(Protocol):
 
 
 class IdRule(NamedTuple):
-    """Which ids of calls a wire takes. `is_unique`: one that stands twice in a conversation is refused.
+    """Which ids of calls a format accepts. `is_unique`: an id that occurs twice in a conversation is rejected.
 
-    `chars`: how many letters and digits an id has, where that is fixed; those that are made then depend on `salt`.
+    `chars`: the number of letters and digits of an id, if it is fixed; generated ids then depend on `salt`.
     """
 
     pattern: re.Pattern[str]
@@ -107,9 +107,10 @@ class IdRule(NamedTuple):
 
 
 class MessagePlace(NamedTuple):
-    """The model's message: the `path` to it in a response, and in a request its `role` and where its `content` stands.
+    """The model's message: the `path` to it in a response, and in a request its `role` and the member with its
+    `content`.
 
-    No `content`: a list of elements stands for the message.
+    No `content`: the message is a list of elements.
     """
 
     path: tuple[str | int, ...]
@@ -118,11 +119,11 @@ class MessagePlace(NamedTuple):
 
 
 class NotePlace(NamedTuple):
-    """Where a format has notes on an answer. `decode` and `encode` are for those that stand on the words themselves,
-    and `mark` tells words that have some; the others stand beside the answer, where its codec reads and writes them.
+    """Where a format has notes on an answer. `decode` and `encode` are for those on a text item, and `mark` finds texts
+    that have some; the others belong to the whole answer and are handled by its codec.
 
-    `places` says whether a citation must name its words, may, or is about all that it stands on. `wants` tells a
-    document of a request that asks for citations, `in_history` where a history has notes that no item shows.
+    `places` says whether a citation must have a range, may have one, or refers to the whole item. `wants` finds a
+    document of a request that asks for citations, `in_history` the places of notes in a history that no item has.
     """
 
     has_citations: bool = False
@@ -136,9 +137,9 @@ class NotePlace(NamedTuple):
 
 
 class HeldConversation(NamedTuple):
-    """A member that names a conversation which the client left at its provider. `kept_as` is a provider's word for
-    keeping such; `is_usual`, that a server nobody knows is taken to. `code` and `remedy` are for one that is not kept.
-    `goes_on`: whether the member's value names one that is there already.
+    """A member that names a conversation stored at the provider. `kept_as` is a provider's name for such storage;
+    `is_usual`: unknown servers are assumed to have it. `code` and `remedy` are for one that is not stored. `goes_on`:
+    whether the member's value names an existing conversation.
     """
 
     member: str
@@ -151,16 +152,16 @@ class HeldConversation(NamedTuple):
 
 
 class Inclusion(NamedTuple):
-    """A member that asks for more than the answer, and its word for encrypted reasoning."""
+    """A member that asks for additional output, and its value for encrypted reasoning."""
 
     member: str
     seals: str
 
 
 class ErrorCodec(NamedTuple):
-    """Errors read and written, the provider's and ours. `object` is the error itself, as it stands in an event.
+    """Decodes and encodes errors, the provider's and ours. `object` is the error itself, as an event has it.
 
-    `failures` are words of its errors, in lower case, that speak against the server and not against the request.
+    `failures` are words in its errors, in lower case, that blame the server instead of the request.
     """
 
     read: Callable[[int, bytes], ErrorReply]
@@ -170,8 +171,9 @@ class ErrorCodec(NamedTuple):
 
 
 class ModelList(NamedTuple):
-    """The list of models that clients of a format read. `query` asks for a page so large that one is enough; `path`
-    and `header` tell such a client: how its path begins, what only it sends."""
+    """The list of models that clients of a format read. `query` asks for a page large enough for all; `path` and
+    `header` identify such a client: the beginning of its path, a header that only it sends.
+    """
 
     encode: Callable[[tuple[str, ...]], bytes]
     query: str
@@ -181,45 +183,45 @@ class ModelList(NamedTuple):
 
 Quirk = Literal[
     "answers_in_pieces",  # clients keep each chunk of a stream as a message of its own
-    "any_path_is_a_version",  # of a base: it stands where others have `/v1`
-    "attribution",  # its main client writes a line about itself first into the system prompt
-    "bearer_key",  # its servers take a key as a bearer token, whatever their other APIs want
+    "any_path_is_a_version",  # of a base: it stands in place of `/v1`
+    "attribution",  # its main client begins the system prompt with a line about itself
+    "bearer_key",  # its servers accept a key as a bearer token, whatever their other APIs require
     "chat_templates",  # servers of open models write its messages by a template, which may leave reasoning out
     "choices",  # a response may have several answers
-    "claude_finishes",  # Anthropic's words say why a turn ended: formats that share them pass them on
+    "claude_finishes",  # Anthropic's finish reasons: formats that share them pass them on
     "content_in_parts",  # some servers write visible text as parts, where clients expect a string
     "dialects",  # servers differ in where they keep reasoning
-    "goes_on_after_finish",  # a turn may be said to be over and then go on (Gemini's code execution)
+    "goes_on_after_finish",  # a turn may continue after a finish reason (Gemini's code execution)
     "items_are_elements",  # each item of a turn is an element of the list, has an id, and pairs with others by it
     "key_in_query",  # servers read a key there
-    "max_tokens_needed",  # a request must say a limit
+    "max_tokens_needed",  # a request must have a limit
     "models_elsewhere",  # the list of models is at another host
-    "no_failed_finish",  # no word says that an answer failed
-    "no_off_switch",  # a model stops thinking when nothing asks it to
+    "no_failed_finish",  # no finish reason for a failed answer
+    "no_off_switch",  # a model stops thinking when no member asks for it
     "not_last",  # no turn may end in reasoning
     "one_text",  # a message has one field for all its text and one for all its reasoning
     "seals_on_items",  # signatures stand on calls and text
-    "shared_address",  # bodies of others go there too: its own have one of its telling members
-    "signed_requests",  # for a host: a server nobody knows is not taken to speak it
-    "single_prompt",  # a body with `prompt` is one, and has its system prompt beside it
-    "stored_responses",  # an answer has an id by which the next request may name it
-    "streamed_by_address",  # the address says whether to stream, not the body
+    "shared_address",  # other formats share the URL: its own bodies have one of its distinctive members
+    "signed_requests",  # for a host: unknown servers are assumed not to speak it
+    "single_prompt",  # a body with `prompt` is one, and has its system prompt in another member
+    "stored_responses",  # an answer has an id that the next request may refer to
+    "streamed_by_address",  # the URL says whether to stream, not the body
     "streams_only",  # every answer is a stream, whatever a request says
-    "thinks_unasked",  # its own models think unless they are told not to
+    "thinks_unasked",  # its own models think by default
     "thoughts_in_pieces",  # clients may send the text of a thought in pieces or not at all: its signatures count
-    "tools_needed",  # calls in the history want tools beside them, and nothing says that none is to be called
-    "tools_unmixed",  # tools that the provider runs don't stand beside functions
+    "tools_needed",  # calls in the history require tools, and no option forbids calls
+    "tools_unmixed",  # tools that the provider runs can't be mixed with functions
     "unsigned_refused",  # where signatures are checked, thinking without one is refused
-    "untranslated",  # passed on in its own format alone
-    "usage_last",  # behind everything else, and only to those who asked
-    "usual_tier",  # has a word for the usual service tier
-    "websocket",  # spoken over one, too: each message is the body of a request
+    "untranslated",  # forwarded in its own format only
+    "usage_last",  # after everything else, and only on request
+    "usual_tier",  # has a value for the default service tier
+    "websocket",  # also spoken over a WebSocket: each message is the body of a request
 ]
 """What some formats do and most don't."""
 
 
 class Wire(Struct, frozen=True, kw_only=True):
-    """A format that clients and providers speak. `dialect` is that of a server nobody knows."""
+    """A format that clients and providers speak. `dialect` is that of unknown servers."""
 
     name: FormatName
     family: str
@@ -233,15 +235,15 @@ class Wire(Struct, frozen=True, kw_only=True):
     """The query that asks for server-sent events; without it a stream is a JSON array. Empty: there is one framing."""
 
     inside: str
-    """The member of a body that the request itself stands in; empty where it is the body."""
+    """The member of a body that contains the request itself; empty if that is the body."""
     list_member: str
     item_member: str
-    """Where the items of a message stand in it; empty where they have no places of their own."""
+    """The member of a message that contains its items; empty if they have no positions of their own."""
     message: MessagePlace
     system: Literal["messages", "blocks", "text"]
-    """The system prompt: messages at the head of the list, or a member beside it, of blocks or of one text."""
+    """The system prompt: messages at the head of the list, or a separate member with blocks or a text."""
     system_members: tuple[str, ...]
-    """How that member may be spelled."""
+    """The spellings of that member."""
     telling_members: tuple[str, ...]
     """Top-level members of a request that few other formats have: the format with most of its own is the likeliest."""
     telling_words: tuple[bytes, ...]
@@ -251,19 +253,19 @@ class Wire(Struct, frozen=True, kw_only=True):
 
     client_path: FindsPath
     upstream_path: Callable[[str, str, bool], str]
-    """Where a request goes, of a base, a model and whether it streams."""
+    """The path of a request, from a base, a model and whether it streams."""
     published: PublishedMethods | None
     """Its methods on Vertex."""
     count_path: Callable[[str, str], str] | None
-    """Where tokens are counted."""
+    """The path for counting tokens."""
     count_body: CountBody | None
-    """What of a request is sent there."""
+    """The body for counting tokens."""
     count_member: str
-    """Where their number stands in the answer."""
+    """The member with their number in the answer."""
     count_beside: Mapping[str, str]
-    """What else stands there."""
+    """Other members of that answer."""
     count_inside: str
-    """The member that a request to be counted may stand in; empty where it is the body."""
+    """The member of a counting request that may contain the request; empty if it is the body."""
     version: str
     headers: tuple[tuple[bytes, bytes], ...]
     """Headers that every request must have."""
@@ -271,44 +273,44 @@ class Wire(Struct, frozen=True, kw_only=True):
     errors: ErrorCodec
 
     in_lists: Callable[[bytes], bytes] | None
-    """A request with lists wherever its API also takes a single object; None where it takes none."""
+    """A request with lists wherever the API also accepts a single object; None if it accepts none."""
     options: OptionModule
     has_openai_tools: bool
-    """Tools of free text, strict tools, a choice among some, and a word for several calls at once."""
+    """Free-text tools, strict tools, a choice among some, and an option for parallel calls."""
     built_in_tools: frozenset[str]
     tool_shapes: Literal["functions", "typed", "namespaces"]
-    """How tools that a server may lack stand in a request: not at all, by type, or in namespaces too."""
+    """Forms of tools that a server may lack: none, by type, or in namespaces too."""
 
     unasked: Callable[[bytes], list[MemberEdit]]
-    """What to change in a request so that nothing asks the model to think."""
+    """Edits after which a request no longer asks the model to think."""
     switches: tuple[str, ...]
-    """Members that switch thinking, the first that says anything counts."""
+    """Members that switch thinking; the first one set counts."""
     thinking: SettingPlace
-    """How what switches thinking is written."""
+    """How the switch of thinking is written."""
     thinking_modes: ThinkingModes | None
-    """Words that say how to think, where some models refuse some of them."""
+    """Values that select how to think, if some models reject some of them."""
     inclusion: Inclusion | None
-    """How encrypted reasoning is asked for; None where it comes by itself, or never."""
+    """How to ask for encrypted reasoning; None if it always comes, or never."""
     call_ids: IdRule
     upstream_call_ids: IdRule
-    """What a server nobody knows takes."""
+    """The ids that unknown servers accept."""
     has_turns_of_blocks: bool
-    """Results and words of a user share a turn, neighbours are one, and no system message stands between them."""
+    """Results and text of a user share a turn, neighbours are joined, and no system message comes between them."""
     has_object_arguments: bool
     """Arguments of a call are an object, not text."""
     encode_words: Callable[[str], Text]
     texts: Texts
-    """Where visible text stands in its answers."""
+    """The positions of visible text in its answers."""
     notes: NotePlace
     usual_sampling: tuple[tuple[str, float], ...] = (("temperature", 1), ("top_p", 1))
-    """What its own models do unasked: clients that say so want nothing in particular."""
+    """The defaults of its own models: clients that set them have no preference."""
     effort: tuple[str, ...] = ()
-    """The members that lead to a request's effort, one in the other; empty where it has no such word."""
+    """The path of members to a request's effort; empty if there is no such member."""
     cache_marks: CacheMarks | None
-    """How a request marks what to cache; None where providers cache by themselves."""
+    """How a request marks what to cache; None if providers cache by themselves."""
     response_prefix: str
     envelope_slot: Literal["block", "element", "call", "none"]
-    """Where there is room for a sealed token: on a block or an element of reasoning, on a call, nowhere."""
+    """The place for a sealed token: a block or an element of reasoning, a call, or none."""
     held: HeldConversation | None
     quirks: frozenset[Quirk]
 

@@ -1,12 +1,12 @@
-"""What people write: a TOML file, the environment over it, flags over that, all as one tree of values with places.
+"""Settings: a TOML file, overridden by the environment, then by flags, all as one tree of values with their positions.
 
-    structs        every setting with its meaning and bounds; `Settings` is all of it
+    structs        every setting with its meaning and bounds, in `Settings`
     file ── tree ──┐
     environment ───┼──▶ Tree of `Given` values ── tables ──▶ members of `Settings`
-    flags ─────────┘                          └─▶ `Problem`s, all of them, each with its place and its remedy
+    flags ─────────┘                          └─▶ `Problem`s, all of them, each with its position and its remedy
 
-A `Key` is a row that is made from a struct's member; the documentation and the example file are made from the rows. No
-value that somebody wrote is ever printed: it may be a secret.
+A `Key` is a row made from a struct's member; the documentation and the example file are made from the rows. A value
+that may be a secret is never printed.
 """
 
 from thoughtline.catalogue import ContinuityMode as ContinuityMode

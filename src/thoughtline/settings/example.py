@@ -1,4 +1,4 @@
-"""Settings as a person would write them: an example with every key, made from the rows."""
+"""Writes settings as a file: an example with every key, made from the rows."""
 
 from __future__ import annotations
 
@@ -61,19 +61,19 @@ binds_model = false
 
 
 def defaults() -> dict[str, dict[str, object]]:
-    """What holds where nothing is set: the default of each value, by its table and its member."""
+    """The default of each value, by its table and its member."""
     return {name: asdict(table) for name, table in DEFAULTS.items()}
 
 
 def example_settings() -> str:
-    """A file with every key, the plain ones with their defaults and commented out."""
+    """A file with every key; the plain ones are commented out and show their defaults."""
     values = defaults()
     tables = [_table(name, keys, values[name]) for name, keys in TABLES.items()]
     return "\n".join([*tables, _NAMED])
 
 
 def commented_settings() -> str:
-    """The same file with nothing set: every line that sets something is a comment."""
+    """The same file with every setting commented out."""
     lines = ["# Settings of thoughtline. Commented-out lines show the defaults.", ""]
     for line in example_settings().splitlines():
         lines.append(f"# {line}" if line and not line.startswith("#") else line)

@@ -1,4 +1,4 @@
-"""Every key that can be set, as rows: its table, its name, what may stand there, what it means."""
+"""Every setting as a row: its table, its name, its allowed values, its meaning."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from thoughtline.values.turns import FormatName
 PREFIX = "THOUGHTLINE_"
 
 FORMAT_NAMES: tuple[str, ...] = get_args(FormatName)
-"""Formats that a server can be asked in."""
+"""Formats that a server may speak."""
 
 RUNGS = some_of(get_args(Rung))
 CONTINUITY_WORDS = one_of(get_args(ContinuityWord))
@@ -50,7 +50,9 @@ REPLAY_WORDS = one_of(get_args(ReplayMode))
 
 
 class Key(NamedTuple):
-    """A row. `member` is the value's name where it is not the key's; `short` the environment's shorter name for it."""
+    """A row. `member` is the value's name if it differs from the key; `short` the shorter name of its environment
+    variable.
+    """
 
     name: str
     kind: Kind
@@ -64,7 +66,7 @@ class Key(NamedTuple):
 
 
 def keys_of(table: type[Struct]) -> tuple[Key, ...]:
-    """The rows of a table's struct: its members that say what they mean."""
+    """The rows of a table's struct: the members with a description."""
     hints = get_type_hints(table, include_extras=True)
     return tuple(_key(name, hints[name]) for name in table.__struct_fields__ if hasattr(hints[name], "__metadata__"))
 
@@ -97,7 +99,7 @@ DEFAULTS: dict[str, Struct] = {
     "facts": FactsSettings(),
     "debug": DebugSettings(),
 }
-"""The tables, as they are where nothing is set."""
+"""The default of each table."""
 TABLES: dict[str, tuple[Key, ...]] = {name: keys_of(type(table)) for name, table in DEFAULTS.items()}
 NAMED_TABLES = ("providers", "routes", "contracts")
 

@@ -1,4 +1,4 @@
-"""What may stand behind a key: how a value of each kind is told from anything else, and how it is spoken of."""
+"""The kinds of values that settings may have: how each is checked and described."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from thoughtline.stores.settings import decode_duration, decode_size
 from thoughtline.values.errors import StoreRefused
 
 Converter: TypeAlias = Callable[[object, bool], object]
-"""A value as it was written, and whether it came as text whatever it means. Raises one of `NOT_OF_KIND`."""
+"""From a value, and whether it always comes as text, to the checked value. Raises one of `NOT_OF_KIND`."""
 
 NOT_OF_KIND = (ValueError, TypeError, OverflowError, StoreRefused, msgspec.ValidationError)
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "te", "upgrade", "trailer"})
-"""Headers that are the gateway's to set: they say how a message is framed (RFC 9110, 7.6.1)."""
+"""Headers that the gateway sets itself: they frame a message (RFC 9110, 7.6.1)."""
 
 
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[1-9][0-9]{0,4})?")
@@ -30,15 +30,15 @@ _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[1-9]
 
 
 _EXAMPLE_SECRET = re.compile(r"change[-_ ]?(me|this|it)", re.IGNORECASE)
-"""How secrets begin in examples, ours (`deploy/kubernetes.yaml`) and those of others."""
+"""How secrets in examples begin, ours (`deploy/kubernetes.yaml`) and others'."""
 
 
 class ExampleSecret(ValueError):
-    """A secret that stands in an example, where everybody can read it."""
+    """A secret copied from an example, which everyone can read."""
 
 
 class Kind(NamedTuple):
-    """`expected` completes the sentence "expected …"; `words` are all there are, where there are not too many."""
+    """`expected` completes the sentence "expected …"; `words` are all allowed values, unless there are too many."""
 
     expected: str
     convert: Converter
@@ -46,7 +46,7 @@ class Kind(NamedTuple):
 
 
 def _converted(type_: Any, *, reads_text: bool = False) -> Converter:
-    """A value of a type. `reads_text`: also one that came as text whatever it means."""
+    """A value of a type. `reads_text`: also accept it as text, as from the environment."""
     return lambda value, is_text: msgspec.convert(value, type_, strict=not (is_text and reads_text))
 
 
@@ -58,7 +58,7 @@ def _text(value: object, is_text: bool) -> str:
 
 
 def _maybe_text(value: object, is_text: bool) -> str | None:
-    """An empty string is nothing: `"${TOKEN:-}"`."""
+    """An empty string counts as not set: `"${TOKEN:-}"`."""
     return _text(value, is_text) if value != "" else None
 
 
@@ -95,7 +95,7 @@ def _size(value: object, is_text: bool) -> int:
 
 
 def _token(value: object, is_text: bool) -> str | None:
-    """Long enough that nobody guesses it, and fit for a header."""
+    """Too long to guess, and valid in a header."""
     found = _secret(value, is_text)
     if found is not None and (len(found) < 16 or not found.isascii() or " " in found):
         raise ValueError
@@ -103,7 +103,7 @@ def _token(value: object, is_text: bool) -> str | None:
 
 
 def url_of(value: object, is_text: bool) -> str:
-    """An address of a server. What is before an `@` is a credential, and credentials stand in `api_key`."""
+    """The URL of a server. A part before an `@` is a credential, which belongs in `api_key`."""
     found = msgspec.convert(value, str).strip()
     parts = urlsplit(found)
     is_plain = found.isascii() and found.isprintable() and not re.search(r"[\s\\<>\"]", found)
@@ -123,7 +123,7 @@ def _keys(value: object, is_text: bool) -> tuple[str, ...]:
 
 
 def header_of(name: str, value: object) -> str:
-    """A header's value; raises where the name or the value can't be one, or the header is the gateway's own."""
+    """A header's value; raises if the name or the value is invalid, or the gateway sets the header itself."""
     found = msgspec.convert(value, str)
     if not _HEADER.fullmatch(name) or name.lower() in _OWN_HEADERS or not found.isprintable() or not found.isascii():
         raise ValueError
@@ -156,7 +156,7 @@ def one_of(words: Iterable[str]) -> Kind:
 
 
 def one_known(words: Callable[[], Iterable[str]]) -> Kind:
-    """A name of the table of facts in use, which overlays change."""
+    """A name in the current table of facts, which overlays change."""
     shown = one_of(words())
     return shown._replace(convert=lambda value, is_text: one_of(words()).convert(value, is_text))
 
@@ -176,7 +176,7 @@ def some_of(words: Iterable[str], least: int = 0) -> Kind:
 
 
 def _hosts(value: object, is_text: bool) -> tuple[str, ...]:
-    """Names without ports. An IPv6 address may stand without its brackets."""
+    """Names without ports. An IPv6 address may omit its brackets."""
     names = value.split(",") if is_text and isinstance(value, str) else msgspec.convert(value, list[str])
     written = [name.strip() for name in names]
     found = [host_name(f"[{name}]" if name.count(":") > 1 and "[" not in name else name) for name in written]
@@ -186,7 +186,7 @@ def _hosts(value: object, is_text: bool) -> tuple[str, ...]:
 
 
 def _origins(value: object, is_text: bool) -> tuple[str, ...]:
-    """As browsers name them: a scheme, a host in lower case, a port if it is not the usual one, and nothing else."""
+    """As browsers write them: a scheme, a host in lower case, a port if it is not the default, and nothing else."""
     names = value.split(",") if is_text and isinstance(value, str) else msgspec.convert(value, list[str])
     found = [name.strip().rstrip("/").lower() for name in names]
     if not all(_ORIGIN.fullmatch(name) for name in found):
@@ -217,4 +217,4 @@ NAMED: dict[str, Kind] = {
     "texts": Kind("a list of strings", _converted(tuple[str, ...])),
     "weights": Kind("a list of whole numbers of 1 or more", _converted(tuple[Annotated[int, Meta(ge=1)], ...])),
 }
-"""Kinds by the names that `thoughtline.values.setting` has for them."""
+"""Kinds by their names in `thoughtline.values.setting`."""

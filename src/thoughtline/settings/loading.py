@@ -1,6 +1,6 @@
-"""`thoughtline.toml`, the environment over it, flags over that, read into one `Settings`.
+"""Reads `thoughtline.toml`, the environment and the flags into one `Settings`.
 
-Read once at the start (and again on SIGHUP) and passed in; nothing else reads the environment.
+They are read once at the start (and again on SIGHUP) and passed in; nothing else reads the environment.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ _FLAGS = {
     "observe": ("replay", "mode"),
 }
 _ALSO = {"continuity": ("models",)}
-"""Tables within tables, which are read by themselves."""
+"""Nested tables that are read separately."""
 _UPSTREAM = "upstream"
-"""The name of a provider of whom only the address is known."""
+"""The name of a provider that is given only by its URL."""
 
 
 def load_settings(file: Path | None, environment: Mapping[str, str], flags: Flags, home: Path) -> Settings:
-    """Read everything. Raises `SettingsError` with all that is wrong, not only the first thing."""
+    """Read everything. Raises `SettingsError` with all problems, not only the first."""
     problems = Problems()
     chosen = file or settings_file(environment, home)
     tree = read_file(chosen, environment, problems) if chosen else Table({}, "settings")
@@ -87,9 +87,9 @@ def load_settings(file: Path | None, environment: Mapping[str, str], flags: Flag
 def _facts_of(
     tree: Table, environment: Mapping[str, str], home: Path, problems: Problems
 ) -> Iterator[FactTable | None]:
-    """The table of facts with the overlays that settings name and those that were fetched; in use while they are read.
+    """The table of facts with the overlays from settings and the fetched ones; active while the settings are read.
 
-    Settings that are read are not obeyed yet: a running gateway goes on with its own table until it takes them.
+    A running gateway keeps its own table until it adopts the new settings.
     """
     table = read_facts(_named_files(tree), overlays_folder(data_directory(environment, home)), problems)
     before = facts()
@@ -101,7 +101,7 @@ def _facts_of(
 
 
 def _named_files(tree: Table) -> list[tuple[Path, str]]:
-    """The files of `[facts]`, each with the place that names it."""
+    """The files of `[facts]`, each with its position in the settings."""
     node = table_at(tree, "facts", Problems()).members.get("files")
     if node is None or isinstance(node, Table):
         return []
@@ -110,10 +110,10 @@ def _named_files(tree: Table) -> list[tuple[Path, str]]:
 
 
 def settings_file(environment: Mapping[str, str], home: Path, platform: str = sys.platform) -> Path | None:
-    """The file that is read if no flag names one: the environment's, else the one among the user's own settings.
+    """The file that is read if no flag names one: the environment's, else the one in the user's own settings folder.
 
-    What stands in the working directory is somebody else's as often as not: with `${NAME}` in an address it could send
-    any secret of the environment anywhere.
+    A file in the working directory often comes from someone else: with `${NAME}` in a URL it could send any secret of
+    the environment anywhere.
     """
     if environment.get(FILE_VARIABLE):
         return Path(environment[FILE_VARIABLE])
@@ -121,8 +121,8 @@ def settings_file(environment: Mapping[str, str], home: Path, platform: str = sy
 
 
 def own_files(environment: Mapping[str, str], home: Path, platform: str = sys.platform) -> list[Path]:
-    """Where a user's own settings may stand; the first is the place for new ones."""
-    xdg = Path(environment.get("XDG_CONFIG_HOME", ""))  # a relative one is to be ignored, says its specification
+    """The possible files for a user's own settings; the first is the place for new ones."""
+    xdg = Path(environment.get("XDG_CONFIG_HOME", ""))  # the specification says to ignore a relative one
     folders = [xdg if xdg.is_absolute() else home / ".config"]
     if platform == "darwin":
         folders.append(home / "Library" / "Application Support")
@@ -132,7 +132,7 @@ def own_files(environment: Mapping[str, str], home: Path, platform: str = sys.pl
 
 
 def overlooked_file(environment: Mapping[str, str], home: Path) -> Path | None:
-    """A file in the working directory that is not read, since neither a flag nor the environment names one."""
+    """A file in the working directory that is ignored, because neither a flag nor the environment names one."""
     here, chosen = Path(FILE_NAME), settings_file(environment, home)
     if environment.get(FILE_VARIABLE) or not here.is_file() or (chosen is not None and here.samefile(chosen)):
         return None
@@ -140,27 +140,29 @@ def overlooked_file(environment: Mapping[str, str], home: Path) -> Path | None:
 
 
 def home_folder() -> Path:
-    """The user's own; where there is none, a place that nothing can be written to."""
+    """The user's home; without one, a path that can't be written to."""
     try:
         return Path.home()
     except RuntimeError:
-        return Path("/nonexistent")  # as Debian has it for users without one
+        return Path("/nonexistent")  # as on Debian for users without one
 
 
 def data_directory(environment: Mapping[str, str], home: Path) -> Path:
-    """The folder of the embedded store, and of what is kept beside it."""
+    """The folder of the embedded store and its other files."""
     return Path(default_url(environment, home).removeprefix("sqlite:///")).parent
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder, and those above it that are missing, for their owner alone: `mkdir` does so for the last one."""
+    """Create a folder and its missing parents with access for their owner only: `mkdir` alone does so only for the
+    last.
+    """
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     for one in reversed(missing):
         one.mkdir(mode=0o700, exist_ok=True)
 
 
 def check_exposure(settings: Settings, has_client_keys: bool) -> SettingsError | None:
-    """What keeps the gateway from starting: whoever reaches it could spend the providers' keys."""
+    """Refuses to start the gateway where anyone who reaches it could use the providers' keys."""
     spent = sorted(name for name, row in settings.providers.items() if row.has_secrets)
     if is_loopback(settings.server.host) or has_client_keys or settings.server.insecure or not spent:
         return None
@@ -170,7 +172,7 @@ def check_exposure(settings: Settings, has_client_keys: bool) -> SettingsError |
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address to listen on."""
+    """Whether only this machine can reach a listening address."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -213,7 +215,7 @@ def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
 
 
 def _ladders_apart(replay: Table) -> Table:
-    """`on_miss` as a table of ladders, taken out of its own table: there it is a word."""
+    """`on_miss` as a table of ladders, moved out of its own table: there it is a word."""
     ladders = replay.members.get("on_miss")
     if not isinstance(ladders, Table):
         return Table({}, replay.place)
@@ -227,10 +229,10 @@ def _name_at(url: str) -> str:
 
 
 def _default_provider(tree: Table, problems: Problems) -> str | None:
-    """The provider for requests that name none: by its address, which it then has, or by its name."""
+    """The provider for requests that name none: by its URL, or by its name."""
     server = tree.members.get("server")
     members = server.members if isinstance(server, Table) else {}
-    quiet = Problems()  # they are told where the whole table is read
+    quiet = Problems()  # reported when the whole table is read
     url = read_value("", members["upstream"], URL, quiet) if "upstream" in members else None
     name = read_value("", members["provider"], TEXT, quiet) if "provider" in members else None
     if url is None and name is None:
@@ -262,6 +264,6 @@ def _check_store(url: str, tree: Table, problems: Problems) -> None:
 
 
 def _in_order(problem: InputProblem) -> tuple[bool, str, int]:
-    """The file from its top, then the rest."""
+    """Problems of the file from its top, then the others."""
     source, _, line = problem.place.rpartition(":")
     return (False, source, int(line)) if line.isdigit() else (True, problem.place, 0)

@@ -1,4 +1,4 @@
-"""The environment and the flags, laid over the tree of a file."""
+"""Overrides the settings of a file by the environment and the flags."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from thoughtline.values.nearest import did_you_mean
 SHORT: dict[str, KeyPath] = {
     PREFIX + key.short: (table, key.name) for table, keys in TABLES.items() for key in keys if key.short
 }
-"""Names of the environment for what is set most."""
+"""Short names of environment variables for the most common settings."""
 
 
 _OTHERS = ("THOUGHTLINE_CONFIG", "THOUGHTLINE_KEY", "THOUGHTLINE_API_KEY", "THOUGHTLINE_INSTALL")
@@ -22,7 +22,7 @@ _OTHERS = ("THOUGHTLINE_CONFIG", "THOUGHTLINE_KEY", "THOUGHTLINE_API_KEY", "THOU
 
 
 def variable(table: str, name: str) -> str:
-    """The name in the environment of any value of a table that is no list and no table."""
+    """The environment variable of any value of a table that is neither a list nor a table."""
     return f"{PREFIX}{table.upper()}__{name.upper()}"
 
 
@@ -32,7 +32,7 @@ LONG: dict[str, KeyPath] = {
 
 
 def lay_environment(tree: Table, environment: Mapping[str, str], problems: Problems) -> None:
-    """Put what the environment says over what the file says. A variable that is set to nothing says nothing."""
+    """Override the file's values by the environment. An empty variable is ignored."""
     for name in sorted(environment):
         path = SHORT.get(name) or LONG.get(name) or _provider_path(name, tree)
         if path and environment[name].strip():
@@ -42,8 +42,9 @@ def lay_environment(tree: Table, environment: Mapping[str, str], problems: Probl
 
 
 def strange_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Variables that begin as ours do and mean nothing, each with what to write instead. They may be somebody else's:
-    only those that name a table are errors."""
+    """Variables with our prefix and no meaning, each with a correction. They may belong to another program: only those
+    that name a table are errors.
+    """
     known = [*SHORT, *LONG, *_OTHERS]
     mine = sorted(name for name in environment if name.startswith(PREFIX))
     return {
@@ -63,7 +64,7 @@ def lay(tree: Table, path: KeyPath, value: Given) -> None:
 
 
 def _provider_path(name: str, tree: Table) -> KeyPath | None:
-    """`THOUGHTLINE_PROVIDERS__OPENCODE_GO__API_KEY`: a dash can't stand in a variable's name."""
+    """`THOUGHTLINE_PROVIDERS__OPENCODE_GO__API_KEY`: a variable's name can't contain a dash."""
     parts = name.removeprefix(f"{PREFIX}PROVIDERS__").lower().split("__")
     if not name.startswith(f"{PREFIX}PROVIDERS__") or len(parts) != 2 or parts[1] not in names(PROVIDER):
         return None
@@ -72,7 +73,7 @@ def _provider_path(name: str, tree: Table) -> KeyPath | None:
 
 
 def spelled(tree: Table, name: str) -> str:
-    """A provider's name as the tree has it already, under an alias or with other dashes; else its own."""
+    """A provider's name as the tree spells it, under an alias or with other dashes; else the given name."""
     written = tree.members.get("providers")
     known = [*(written.members if isinstance(written, Table) else ()), *listed()]
     own = canonical_name(name)

@@ -1,4 +1,4 @@
-"""All that can be set, as one frozen value, each setting with its meaning and bounds beside it."""
+"""All settings as one frozen value, each with its meaning and bounds next to its type."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CheckpointCount = Annotated[int, setting("how many checkpoints are quoted", ge=1
 
 
 class ServerSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """`[server]`. `admin_token` is None until one is made at the first start."""
+    """`[server]`. `admin_token` is None until the first start creates one."""
 
     host: Annotated[str, setting("the address to listen on", "text", short="HOST")] = "127.0.0.1"
     port: Annotated[int, setting("the port to listen on; 0 lets the system choose", short="PORT", ge=0, le=65535)] = (
@@ -93,13 +93,13 @@ class ServerSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=
 
 
 class StoreTable(StoreSettings, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """`[store]`: the settings of a store, and where it is."""
+    """`[store]`: the settings of a store, and its location."""
 
     url: Annotated[str, setting("where turns are kept; docs/stores.md has all kinds", "text", short="STORE")]
 
 
 class ReplaySettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """`[replay]`. In a file `on_miss` is a word, here `miss`, or a table that gives contracts ladders, by name."""
+    """`[replay]`. In a file `on_miss` is a word, here `miss`, or a table of ladders by contract name."""
 
     mode: Annotated[
         ReplayMode,
@@ -141,7 +141,7 @@ class ReplaySettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=
 
 
 class ContinuitySettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """`[continuity]`. `models` says it for some models, by `PROVIDER/MODEL`, in which `*` stands for anything."""
+    """`[continuity]`. `models` overrides it for some models, by `PROVIDER/MODEL`, in which `*` matches anything."""
 
     enabled: Annotated[bool, setting("quote earlier reasoning to models that can't accept it natively")] = False
     count: CheckpointCount = 3
@@ -250,10 +250,10 @@ class RouteSettings(Struct, frozen=True):
 
 
 class Settings(Struct, frozen=True):
-    """Everything. `providers` holds every built-in row, changed and added to by the file, by name.
+    """All settings. `providers` holds every built-in row, changed and extended by the file, by name.
 
-    `table` is the table of facts with overlays over it, None as it is built in.
-    `bus_directory` is where the workers of one start tell each other what happens; whoever starts several makes one.
+    `table` is the table of facts with its overlays, None for the built-in one. `bus_directory` is the folder through
+    which the workers of one start communicate; the process that starts them creates it.
     """
 
     server: ServerSettings = ServerSettings()
@@ -275,12 +275,12 @@ class Settings(Struct, frozen=True):
     table: FactTable | None = None
 
     def __repr__(self) -> str:
-        """Nothing that may be a secret: keys, tokens, the passwords of addresses."""
+        """Nothing that may be secret: no keys, tokens, or passwords of URLs."""
         return f"Settings({self.server!r}, providers={sorted(self.configured)})"
 
 
 class Flags(Struct, frozen=True):
-    """What was said on the command line; it goes over everything."""
+    """The command line's values; they override everything."""
 
     host: str | None = None
     port: int | None = None

@@ -1,4 +1,4 @@
-"""Tables of a tree, read by their rows: those of fixed names, of names that name something, and of providers."""
+"""Reads the tables of a tree by their rows: tables with fixed names, with free names, and those of providers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Value = TypeVar("Value")
 def read_table(
     path: str, table: Table, keys: tuple[Key, ...], problems: Problems, also: tuple[str, ...] = ()
 ) -> dict[str, object]:
-    """The members that a table gives. What is `also` known is read by somebody else."""
+    """The members that a table sets. Names in `also` are read elsewhere."""
     rows = {key.name: key for key in keys}
     found: dict[str, object] = {}
     for name, node in table.members.items():
@@ -50,7 +50,7 @@ def read_table(
 
 
 def read_value(path: str, node: Given | Table, kind: Kind, problems: Problems) -> object | None:
-    """A value of a kind; None if it is not of it, which is a problem, or if nothing was meant."""
+    """A value of a kind; None if it is invalid, which is a problem, or empty."""
     if isinstance(node, Table):
         problems.add(node.place, path, "found a table instead of a value", f"expected {kind.expected}")
         return None
@@ -66,7 +66,7 @@ def read_value(path: str, node: Given | Table, kind: Kind, problems: Problems) -
 
 
 def table_at(table: Table, name: str, problems: Problems, path: str = "") -> Table:
-    """The table of a name; an empty one if there is none, or none that is one."""
+    """The table of a name; an empty one if it is missing or no table."""
     node = table.members.get(name, Table({}, table.place))
     if isinstance(node, Table):
         return node
@@ -80,7 +80,7 @@ def tables_of(table: Table, path: str, problems: Problems) -> dict[str, Table]:
 
 
 def given(values: dict[str, object], name: str, other: Value) -> Value:
-    """A value of its kind, or the other one: the rows say that both are of one type."""
+    """The value if it is set, else the other one: the rows guarantee that both have the same type."""
     return cast(Value, values.get(name, other))
 
 
@@ -111,21 +111,21 @@ def _remedy(node: Given, kind: Kind) -> str:
 
 
 _MAY_BE_SECRET = ("text", "a key", "a URL", "at least")
-"""How kinds begin whose values may be secrets: none of them is shown."""
+"""How the kinds begin whose values may be secrets: their values are never shown."""
 
 
 def _named(kind: Kind) -> tuple[str, str]:
-    """What a kind is called, and what is allowed of it: `a port`, `0 to 65,535`."""
+    """A kind's name and its allowed range: `a port`, `0 to 65,535`."""
     found = re.fullmatch(r"(a[^,(]*?)(?:,? from |, )(.*)", kind.expected)
     return (found[1], found[2]) if found is not None else (kind.expected, "")
 
 
 LONGEST_SHOWN = 12
-"""Characters of a wrong value that is shown. A longer one may be a key that was written into the wrong line."""
+"""The longest wrong value that is shown. A longer one may be a key in the wrong line."""
 
 
 def _quoted(value: object) -> str:
-    """A wrong value as it was written, where it can't be a secret; empty otherwise."""
+    """A wrong value as it was written, if it can't be a secret; empty otherwise."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
@@ -139,7 +139,8 @@ def _called(value: object) -> str:
     return kinds.get(type(value), "a time")
 
 
-# --- names that name something: `[routes.NAME]`, `[contracts."NAME"]`, `[replay.on_miss]`, `[continuity.models]` ------
+# --- tables with free names: `[routes.NAME]`, `[contracts."NAME"]`, `[replay.on_miss]`, `[continuity.models]`
+# ----------
 
 
 def read_contracts(table: Table, problems: Problems) -> dict[str, Contract]:
@@ -161,7 +162,7 @@ def read_contracts(table: Table, problems: Problems) -> dict[str, Contract]:
 
 
 def read_ladders(table: Table, problems: Problems) -> dict[str, tuple[Rung, ...]]:
-    """The ladders that contracts get on a miss, by contract."""
+    """The ladders of contracts on a miss, by contract."""
     found = _by_name("replay.on_miss", table, RUNGS, problems, sort="contract", known=facts().contracts)
     return cast("dict[str, tuple[Rung, ...]]", found)
 
@@ -169,7 +170,7 @@ def read_ladders(table: Table, problems: Problems) -> dict[str, tuple[Rung, ...]
 def _by_name(
     path: str, table: Table, kind: Kind, problems: Problems, *, sort: str, known: Collection[str]
 ) -> dict[str, object]:
-    """The values of a table in which every key is a known one."""
+    """The values of a table whose keys must be known."""
     found = {}
     for name, node in table.members.items():
         if name not in known:
@@ -182,7 +183,7 @@ def _by_name(
 
 
 def read_routes(table: Table, providers: Collection[str], problems: Problems) -> dict[str, RouteSettings]:
-    """Where each route leads whose providers are known."""
+    """The targets of each route with known providers."""
     found: dict[str, RouteSettings] = {}
     for name, row in tables_of(table, "routes", problems).items():
         path = f"routes.{name}"
@@ -199,7 +200,7 @@ def read_routes(table: Table, providers: Collection[str], problems: Problems) ->
 
 
 def read_models(table: Table, providers: Collection[str], problems: Problems) -> dict[str, ContinuityWord]:
-    """What becomes of the conversations of models, by the names of models whose providers are known."""
+    """The continuity of models, by the names of models with known providers."""
     found: dict[str, ContinuityWord] = {}
     for name, node in table.members.items():
         path = f"continuity.models.{name}"
@@ -225,7 +226,7 @@ def _targets(
 
 
 def _model(path: str, place: str, name: str, providers: Collection[str], problems: Problems) -> str | None:
-    """`provider/model` under the provider's own name; None if that is no known provider's, which is a problem."""
+    """`provider/model` with the provider's main name; None, and a problem, if the provider is unknown."""
     provider, _, model = name.partition("/")
     if not model.strip() or not name.isprintable():
         problems.add(place, path, "this is not a provider and its model", 'write "provider/model"')
@@ -240,10 +241,10 @@ def _model(path: str, place: str, name: str, providers: Collection[str], problem
 
 
 RESERVED = frozenset({"v1", "v1beta", "api", "healthz", "readyz", "metrics", "assets"})
-"""First segments of the gateway's own addresses, where a provider's name stands too."""
+"""First segments of the gateway's own URLs, where a provider's name may stand too."""
 
 ANY_CLIENT = tuple(name for name, wire in FORMATS.items() if "signed_requests" not in wire.quirks)
-"""What clients speak, and so what a server that nobody knows is taken to speak."""
+"""What clients speak, and so what an unknown server is assumed to speak."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _AWS_KEY = re.compile(r"chain|profile:\S.*|[A-Z0-9]{16,128}:[^:\s]{16,256}(:\S+)?")
@@ -296,7 +297,7 @@ def _read_provider(path: str, name: str, table: Table, problems: Problems) -> Pr
 
 
 def _bases(row: Provider, values: dict[str, object]) -> dict[FormatName, str]:
-    """Where the other APIs are: an address together with formats is the address of all of these."""
+    """The URLs of the other APIs: a URL given together with formats is the URL of all of them."""
     if "base_url" not in values:
         return row.bases
     return {} if "formats" in values else rebased(row, str(values["base_url"]))
@@ -309,7 +310,7 @@ def _auth(row: Provider, values: dict[str, object]) -> str:
 
 
 def _keys(path: str, row: Provider, values: dict[str, object], *, table: Table, problems: Problems) -> tuple[str, ...]:
-    """Its keys. What signs with AWS credentials has some whether or not settings name them."""
+    """Its keys. A provider that signs with AWS credentials has keys whether or not settings name them."""
     keys: tuple[str, ...] = given(values, "api_keys", row.api_keys)
     if _auth(row, values) != "aws":
         return keys

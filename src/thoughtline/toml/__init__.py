@@ -1,1 +1,3 @@
-"""TOML documents: `lines` finds the line of each key, `tree` gives each value its place, `writing` writes values."""
+"""TOML documents: `lines` finds the line of each key, `tree` adds its position to each value,
+`writing` writes values.
+"""

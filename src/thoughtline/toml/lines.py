@@ -1,4 +1,4 @@
-"""The lines on which the keys of a valid TOML document stand, which `tomllib` doesn't tell."""
+"""The lines of the keys in a valid TOML document, which `tomllib` doesn't report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Token(NamedTuple):
 
 
 def key_lines(document: str) -> dict[KeyPath, int]:
-    """For each key and each table, the line it stands on, counted from 1."""
+    """For each key and each table its line, counted from 1."""
     return _Lines(document).found
 
 

@@ -1,4 +1,4 @@
-"""A document as a tree: each value with the place it was given at, variables of the environment put in."""
+"""A document as a tree: each value with its position, and with environment variables filled in."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Given(NamedTuple):
-    """A value as somebody wrote it. `is_text` where it came as text whatever it means: from the environment."""
+    """A value as it was written. `is_text`: it always comes as text, as from the environment."""
 
     value: object
     place: str
@@ -28,14 +28,14 @@ Tree: TypeAlias = dict[str, Union[Given, "Table"]]
 
 
 class Table(NamedTuple):
-    """A table, and where it begins."""
+    """A table, and its first line."""
 
     members: Tree
     place: str
 
 
 class Problems:
-    """What was found wrong so far: reading goes on, so that a person mends everything at once."""
+    """The problems found so far: reading continues, so that the user can fix all of them at once."""
 
     def __init__(self) -> None:
         self.found: list[InputProblem] = []
@@ -44,7 +44,7 @@ class Problems:
         self.found.append(InputProblem(place, key, message, remedy))
 
     def unknown(self, place: str, key: str, known: Iterable[str], what: str = "key") -> None:
-        """A word that is none of those known, and the nearest one that is. `key` ends in the word."""
+        """An unknown word, and the nearest known one. `key` ends in the word."""
         self.add(place, key, f"there is no such {what}", did_you_mean(key.rpartition(".")[2], known))
 
 

@@ -11,7 +11,7 @@ _LITERAL = re.compile(r"[^'\x00-\x08\x0a-\x1f\x7f]*")
 
 
 def write_table(path: tuple[str, ...], members: Mapping[str, object]) -> str:
-    """A table with its header, each member on a line of its own."""
+    """A table with its header, one member per line."""
     lines = [f"{key(name)} = {value(member)}" for name, member in members.items()]
     return "\n".join([f"[{'.'.join(map(key, path))}]", *lines, ""])
 
@@ -22,7 +22,7 @@ def key(name: str) -> str:
 
 
 def value(given: object) -> str:
-    """A value on one line. Text with backslashes is literal where it can be, so that patterns stay readable."""
+    """A value on one line. Text with backslashes is a literal string if possible, so that patterns stay readable."""
     if isinstance(given, bool):
         return "true" if given else "false"
     if isinstance(given, (int, float)):

@@ -5,9 +5,9 @@
     stream    upstream's bytes ──── StreamTranslator ───> bytes for the client, and events for capture
     error     status and body ───── translate_error ────> status and body for the client
 
-Each format speaks to typed values only; a `ResponseContext` says from where to where, under which ids and envelopes.
-What is remembered of a translated exchange is the upstream's view of it: `capture(translated.transcript, reply, …)`.
-The next request, translated by the same rules, has the same keys.
+Formats exchange typed values only; a `ResponseContext` names the two sides and holds the ids and envelopes.
+The record of a translated exchange is the upstream's view: `capture(translated.transcript, reply, …)`.
+The next request is translated by the same rules, so it has the same keys.
 """
 
 from thoughtline.replay.known import with_opened

@@ -1,7 +1,8 @@
-"""One answer of an upstream, as a client's format can hold it: one item at a time, in order, without waiting.
+"""Writes one answer of an upstream for a client of another format: one item at a time, in order, without waiting.
 
-An item that another one interrupts ends there; a parallel call that grows beside another waits until that one is whole.
-Reasoning takes the shape the client has for it, and its seals go into our envelope in the client's opaque slot.
+An item ends when another one interrupts it; a parallel call that arrives meanwhile waits until the open call is
+complete. Reasoning takes the shape that the client's format has, and its seals go into our envelope in the client's
+opaque slot.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ from thoughtline.values.items import (
 from thoughtline.values.notes import NO_NOTES, Notes
 
 _SEALED_LATE = ("reasoning_details", "reasoning_text", "google_extra")
-"""Carriers whose seals come at the end of a stream, when the reasoning they are for has long gone out."""
+"""Carriers whose seals come at the end of a stream, long after the reasoning they belong to was sent."""
 
 
 class AnswerTranslator:
-    """One answer of a response."""
+    """Translates the events of one answer of a response."""
 
     def __init__(self, choice: int, context: ResponseContext, findings: list[Finding]) -> None:
         self._choice = choice
@@ -77,7 +78,7 @@ class AnswerTranslator:
         self._thoughts = 0
 
     def grown(self, event: TextDelta | ReasoningDelta) -> Event | None:
-        """More of the item that is open, and was announced before; None if it is another one."""
+        """The next delta of the open, announced item; None if the event belongs to another one."""
         opened = self._open
         if opened is None or opened.source != event.position or opened.is_done or not opened.is_announced:
             return None
@@ -90,7 +91,7 @@ class AnswerTranslator:
         return None
 
     def take(self, event: TextDelta | ReasoningDelta | CallDelta | ItemDone | Noted | TurnDone) -> list[Event]:
-        """What the client is to hear of it."""
+        """The events for the client."""
         self._events = []
         match event:
             case TextDelta():
@@ -149,7 +150,7 @@ class AnswerTranslator:
         self._tell(opened, event.text)
 
     def _seal_early(self, known: tuple[Item, ...]) -> None:
-        """What is known of the reasoning when something else begins: its envelope goes before that."""
+        """Send an envelope for the reasoning known so far, before the item that follows it."""
         fresh = [item for item in known if item not in self._sealed]
         if self._slot == "call":
             fresh = [item for item in fresh if not isinstance(item, ToolCall)]  # its seal goes with it
@@ -160,7 +161,7 @@ class AnswerTranslator:
             self._seal_alone(replace(item, raw=NO_RAW) if isinstance(item, ToolCall) else item)
 
     def _tell(self, opened: OpenItem, text: str) -> None:
-        """Thinking for the client. Where it has one field for all of it, an empty line stands between two pieces."""
+        """Send a piece of thinking. Clients with a single field for all of it get an empty line between two pieces."""
         is_joined = "one_text" in self._to.quirks and self._thoughts > 1 and not opened.is_announced
         opened.is_announced = True
         delta = "\n\n" + text if is_joined else text
@@ -183,21 +184,23 @@ class AnswerTranslator:
             self._open_call(event.position, event)
 
     def _is_whole_only(self, event: CallDelta) -> bool:
-        """Free text becomes an object, and an object free text, once it is whole."""
+        """Whether the call can only be translated when it is complete: free text to an object, or an object to free
+        text.
+        """
         if self._context.tools.is_read_whole(event.name) or (event.is_custom and not self._to.has_openai_tools):
             self._whole_only.add(event.position)
             self._waiting.pop(event.position, None)
         return event.position in self._whole_only
 
     def _is_call_growing(self) -> bool:
-        """Whether a call is open whose arguments are not whole yet."""
+        """Whether a call is open whose arguments are incomplete."""
         opened = self._open
         if opened is None or opened.kind != "call" or opened.is_done:
             return False
         return not is_json("".join(opened.pieces) or "?")
 
     def _release(self) -> None:
-        """A call whose name came late, if nothing keeps it waiting."""
+        """Send calls whose name came late, unless another call is still open."""
         for source in list(self._waiting):
             is_named = any(delta.name for delta in self._waiting[source])
             if not is_named or self._is_call_growing():
@@ -243,11 +246,11 @@ class AnswerTranslator:
             find(self._findings, kind, message)
 
     def _text_done(self, source: int, text: str, notes: Notes = NO_NOTES) -> None:
-        """Words are whole. In a Responses list the words that follow join them: they are one message."""
+        """A text is complete. In a Responses list the next text continues it: both are one message."""
         opened = self._open
         if opened is not None and self._is_open(source, "text"):
             sent = "".join(opened.pieces)[opened.base :]
-            if text != sent and text.startswith(sent):  # the deltas left some out
+            if text != sent and text.startswith(sent):  # the deltas left out a part
                 self._text(TextDelta(self._choice, source, text[len(sent) :]))
         elif text and self._slot == "element":
             self._text(TextDelta(self._choice, source, text))
@@ -265,7 +268,7 @@ class AnswerTranslator:
             self._leave()
 
     def _reasoning_done(self, source: int, item: Reasoning) -> None:
-        """A piece of reasoning is whole. It stays open until something else comes: its ciphertext may follow."""
+        """A piece of reasoning is complete. It stays open until another item begins: its ciphertext may follow."""
         if item in self._sealed:
             return
         text, opened = readable_text(item), self._open
@@ -277,7 +280,7 @@ class AnswerTranslator:
                 self._reasoning(ReasoningDelta(self._choice, source, text[len(sent) :], opened.is_summary))
             opened.is_done = True
             opened.held.append(self._held(item))
-        elif self._early or self._sealed or is_late:  # it went out before its seal came
+        elif self._early or self._sealed or is_late:  # it was sent before its seal came
             self._late.append(Held(self._early.get(source, self._place), item))
         elif source in self._closed and text:
             return
@@ -321,7 +324,7 @@ class AnswerTranslator:
         self._release()
 
     def _search_done(self, source: int, item: ToolCall) -> None:
-        """A search for tools, which the client knows as an item of its own."""
+        """Send a tool search as the item that the client's format has for it."""
         if item.seal is not None:
             self._seal_alone(replace(item, raw=NO_RAW))
         name = self._context.ids.for_client(item.id, place_in(self._choice, self._calls), item.name)
@@ -331,12 +334,14 @@ class AnswerTranslator:
         self._events.append(ItemDone(self._choice, self._next - 1, search_call(name, item.arguments)))
 
     def _sealed_late(self, item: Item) -> None:
-        """A call whose seal came when it had gone out."""
+        """Keep the seal of a call that was already sent."""
         if isinstance(item, ToolCall) and item.seal is not None and item not in self._sealed:
             self._late.append(self._held(replace(item, raw=NO_RAW)))
 
     def _seal_alone(self, item: Item) -> None:
-        """A seal in an envelope of its own, before what it stands on: for a client that has no slot there."""
+        """Send a seal in an envelope of its own, before the item it belongs to: for clients without a slot on that
+        item.
+        """
         opened = self._open
         if opened is None or opened.kind != "reasoning":
             opened = self._enter("reasoning", -1)
@@ -346,7 +351,7 @@ class AnswerTranslator:
     # --- ends ---------------------------------------------------------------------------------------------------------
 
     def _leave(self, item: ToolCall | None = None) -> None:
-        """End the open item with what was written of it."""
+        """Close the open item and send it as complete."""
         opened, self._open = self._open, None
         if opened is None:
             return
@@ -369,7 +374,7 @@ class AnswerTranslator:
         made_by = self._context.source_dialect.reasoning_format
         if not opened.held and self._seals_late:
             self._early[opened.source] = self._place
-        elif not opened.held:  # nobody ended it: what came is all there is
+        elif not opened.held:  # the upstream never closed it: use what arrived
             text = "".join(opened.pieces)
             whole = ReasoningSummary(text, made_by) if opened.is_summary else ReasoningText(text, None, made_by)
             opened.held.append(self._held(whole))
@@ -377,7 +382,7 @@ class AnswerTranslator:
             self._events.append(ItemDone(self._choice, opened.position, shaped))
 
     def _shaped(self, opened: OpenItem) -> list[Item]:
-        """Reasoning as the client's format has it, with the envelope where that has a slot."""
+        """Reasoning in the client's format, with the envelope if the format has a slot for one."""
         text, ours = "".join(opened.pieces), self._context.dialect.reasoning_format
         if self._unsealed is not None:
             self._unsealed.add(opened.held)
@@ -436,8 +441,9 @@ class AnswerTranslator:
         self._events.append(TurnDone(self._choice, event.finish))
 
     def _give_late(self) -> None:
-        """Seals that came last, in an envelope at the end; but never after the words: some clients take what stands
-        last for the answer, and the record of the turn has them."""
+        """Send late seals in an envelope at the end. Never after text: some clients take the last item for the answer,
+        and the seals are in the record of the turn.
+        """
         late, self._late = self._late, []
         if self._unsealed is not None:
             self._unsealed.add(late)

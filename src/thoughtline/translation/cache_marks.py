@@ -1,4 +1,4 @@
-"""Marks for prompt caching, carried from a client's conversation to the upstream's, or set where none can be.
+"""Marks for prompt caching: carried over from the client's conversation, or set for clients that can't set any.
 
 Clients whose own provider caches by itself send no marks, and some models cache nothing without one. Their prompts get
 one mark, on the last block, which moves as the conversation grows, and up to two that stay: at the end of the system
@@ -24,11 +24,11 @@ MOST_MARKS = 4
 """Anthropic: "A maximum of 4 blocks with cache_control may be provided"."""
 
 Marks: TypeAlias = dict[tuple[int, int], Raw]
-"""The marks of a conversation, by the place of a turn in the client's list and of an item in the turn."""
+"""Marks of a conversation by the position of the turn in the client's list and of the item in the turn."""
 
 
 def taken_marks(wire: Wire, contract: Contract) -> CacheMarks | None:
-    """How this upstream takes marks; None if it takes none."""
+    """How this upstream accepts marks; None if it accepts none."""
     marks = wire.cache_marks
     return marks if marks is not None and (marks.is_usual or contract.cache.takes_marks) else None
 
@@ -40,7 +40,7 @@ def has_marks(transcript: Transcript) -> bool:
 
 
 def marks_of(transcript: Transcript, most: int = MOST_MARKS) -> Marks:
-    """The marks in a client's conversation: of too many, the first and the last ones."""
+    """The marks in a client's conversation; if there are too many, the first and the last ones."""
     wire = FORMATS[transcript.format]
     place = wire.cache_marks
     if place is None or not has_marks(transcript):
@@ -61,9 +61,9 @@ def marks_of(transcript: Transcript, most: int = MOST_MARKS) -> Marks:
 
 
 def needs_mark(contract: Contract, model: str, turns: tuple[Turn, ...], *, has_tools: bool) -> bool:
-    """Whether nothing would be cached of a prompt that will be sent again.
+    """Whether a prompt that will be sent again needs a mark to be cached.
 
-    Writing to Claude's cache costs a quarter more than plain input, so a single question is left alone.
+    Writing to Claude's cache costs a quarter more than plain input, so a single question gets none.
     """
     is_repeated = has_tools or any(turn.role == "assistant" for turn in turns)
     return is_repeated and re.search(contract.cache.needs_marks, model.lower()) is not None
@@ -75,7 +75,7 @@ def with_last_marked(
     """The turns with a mark on the last block that can have one; with `marks_beginning` also where a prompt stays the
     same when a client rewrites its history.
 
-    What ended the prompt before is written as it was then, but for its mark.
+    The block that ended the previous prompt is written as before, without its mark.
     """
     place = taken_marks(wire, contract)
     marked = list(turns)

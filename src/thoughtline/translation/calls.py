@@ -1,12 +1,12 @@
 """Ids of tool calls that are valid on both sides, mapped by rule and back.
 
-An id that the other side takes goes over as it is. One that it does not is wrapped, so that it can be read back from
-what the client sends; where it is too long for that it becomes a digest, and the record of the turn tells what it was.
-A call that had none gets one that says so. No id is ever cut.
+An id that is valid on the other side stays as it is. Any other id is wrapped, so that it can be read back from
+the client's next request; if it is too long for that, it becomes a digest, and the record of the turn has the
+original. A call without an id gets a marked one. No id is ever truncated.
 
     tlx3_ZnVuY3Rpb25z…   wrapped: the model's third turn, then the id in base64
     tlh_4f0c…            a digest
-    tln_9d1e…            made here: its maker gave none
+    tln_9d1e…            made here: the call had none
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _HIDDEN = "tlh_"
 _HIDDEN_BYTES = _HIDDEN.encode()
 _NEAR_NAMES, _NEAR_TURNS = 3, (1, -1, 2, -2)
 _MOST_TRIED = 20_000
-"""Digests made to look for ids that are not where they are expected: twice as many take some 40 ms."""
+"""Digests computed to find ids that are not at their expected position: twice as many take some 40 ms."""
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def upstream_rule(format: FormatName, dialect: Dialect) -> IdRule:
-    """Which ids a provider takes."""
+    """Which ids a provider accepts."""
     is_counted = dialect.call_ids in ("short", "counted")
     return rule_of(format, dialect) if is_counted else FORMATS[format].upstream_call_ids
 
 
 def rule_of(format: FormatName, dialect: Dialect) -> IdRule:
-    """Which ids any client or provider of a format takes."""
+    """Which ids any client or provider of a format accepts."""
     chars = dialect.call_id_chars
     if dialect.call_ids == "counted":
         return IdRule(re.compile(f"[a-zA-Z0-9]{{{chars}}}"), chars=chars, salt=dialect.name)
@@ -58,7 +58,7 @@ def _digest(*parts: str) -> str:
 
 
 def fitted(name: str, rule: IdRule) -> str:
-    """An id that the rule takes: this one, or a digest of it."""
+    """The id if the rule allows it, else a digest of it."""
     if rule.pattern.fullmatch(name):
         return name
     if rule.chars:
@@ -71,12 +71,12 @@ def fitted(name: str, rule: IdRule) -> str:
 
 
 def hidden(name: str, turn: int) -> str:
-    """What a client gets for an id that is too long for it, in this turn of the model's."""
+    """The client's id for one that is too long for it, in this turn of the model."""
     return _HIDDEN + _digest("outward", str(turn), name)[:32]
 
 
 def unwrapped(name: str) -> str | None:
-    """The id behind one of ours; None if its maker gave none."""
+    """The id behind one of ours; None if the call had none."""
     if name.startswith(_MADE):
         return None
     found = _WRAPPED.match(name)
@@ -90,8 +90,9 @@ def unwrapped(name: str) -> str | None:
 
 
 class Answered(NamedTuple):
-    """The call that a result answers: the upstream's id of it, its tool, its number; `repeats` are the numbers of calls
-    that have their result already, where it can be no other's."""
+    """The call that a result answers: its id at the upstream, its tool, its number. `repeats` are the numbers of the
+    calls whose result this one repeats, if it can belong to no other call.
+    """
 
     id: str | None
     tool: str | None
@@ -100,7 +101,7 @@ class Answered(NamedTuple):
 
 
 class OutgoingIds(Struct):
-    """Ids on their way to the upstream: each call gets one that it takes, its result the same one."""
+    """Ids on their way to the upstream: each call gets a valid one, and its result the same."""
 
     _rule: IdRule
     _used: set[str] = set()
@@ -111,7 +112,7 @@ class OutgoingIds(Struct):
     _count: int = 0
 
     def begin_turn(self) -> None:
-        """A new turn of the model: what it calls is what the next results answer."""
+        """Begin a turn of the model: the next results answer its calls."""
         self._waiting, self._shown, self._by_name = [], [], {}
 
     def call(self, call: ToolCall) -> str | None:
@@ -132,7 +133,7 @@ class OutgoingIds(Struct):
         return name
 
     def result(self, result: ToolResult) -> Answered:
-        """The call that it answers: by id, else by name, else by order."""
+        """Find the call that a result answers: by id, else by name, else by order."""
         if result.call_id:
             at = self._shown.index(result.call_id) if result.call_id in self._shown else None
         elif result.name:
@@ -150,7 +151,7 @@ class OutgoingIds(Struct):
         return found
 
     def _again(self, result: ToolResult) -> Answered:
-        """A result for which no call waits: one that came before, in this turn or an earlier one, or nobody's."""
+        """A result for which no call waits: a repeated one, of this turn or an earlier one, or one without a call."""
         known = self._by_id.get(result.call_id or "")
         if known is not None:
             return known
@@ -171,7 +172,7 @@ class CallIds(NamedTuple):
     salt: str = ""
 
     def for_client(self, name: str | None, place: str, call_name: str) -> str | None:
-        """The client's id for a call that the upstream made. `place` tells the calls of an answer apart."""
+        """The client's id for a call of the upstream. `place` distinguishes the calls of an answer."""
         if not name:
             made = _MADE + _digest("none", self.salt, str(self.turn), place, call_name)[:24]
             return fitted(made, self.rule)
@@ -181,13 +182,13 @@ class CallIds(NamedTuple):
         return wrapped if self.rule.pattern.fullmatch(wrapped) else hidden(name, self.turn)
 
     def hides(self, name: str) -> bool:
-        """Whether a client may know this id by a digest alone. What an id is wrapped in grows with the turn: if it fits
-        now, it has fitted before."""
+        """Whether a client may know this id only by a digest. The wrapper grows with the turn number: an id that fits
+        now also fitted before.
+        """
         return (self.for_client(name, "", "") or "").startswith(_HIDDEN)
 
     def shown(self, items: Iterable[Item], choice: int) -> tuple[Item, ...]:
-        """An answer with the ids that the client gets for calls whose maker gave none: it will be known again by
-        them."""
+        """An answer with the ids that the client gets for calls without one: they identify the answer later."""
         named, number = [], 0
         for item in items:
             if isinstance(item, ToolCall):
@@ -198,7 +199,7 @@ class CallIds(NamedTuple):
         return tuple(named)
 
     def restored(self, transcript: Transcript, records: Iterable[Record]) -> Transcript:
-        """The request with the ids its maker gave."""
+        """The request with the upstream's own ids."""
         return with_own_ids(transcript, records, self) if _HIDDEN_BYTES in transcript.body else transcript
 
     def may_rename(self, transcript: Transcript) -> bool:
@@ -213,12 +214,12 @@ class CallIds(NamedTuple):
 
 
 def place_in(choice: int, number: int) -> str:
-    """What tells the calls of an answer apart."""
+    """What distinguishes the calls of an answer."""
     return f"{choice}.{number}"
 
 
 def with_own_ids(transcript: Transcript, records: Iterable[Record], ids: CallIds) -> Transcript:
-    """The request with the ids its maker gave, where only a digest of them came back and a record tells."""
+    """The request with the upstream's own ids in place of digests, as far as a record has them."""
     digests = _digests_in(transcript)
     known = _Names(records, ids).behind(digests) if digests else {}
     if not known:
@@ -228,7 +229,7 @@ def with_own_ids(transcript: Transcript, records: Iterable[Record], ids: CallIds
 
 
 def _digests_in(transcript: Transcript) -> dict[str, int]:
-    """The digests that stand for ids in a request, in its order, with the number of the model's turn there."""
+    """The digests that stand for ids in a request, in order, with the number of the model's turn."""
     digests: dict[str, int] = {}
     number = -1
     for turn in transcript.turns:
@@ -241,11 +242,11 @@ def _digests_in(transcript: Transcript) -> dict[str, int]:
 
 
 class _Names:
-    """The ids of records that a client knows by digests, in the order in which they were made.
+    """The ids of records that a client knows by digests, in the order in which they were created.
 
-    A digest holds the number of the model's turn. A client that keeps its turns sends digests in the order of the ids,
-    each as many turns after the last as it stands there, so most are found with one try. Where the client has dropped
-    turns or records are gone, all numbers are tried, and all ids, as far as `_MOST_TRIED` goes.
+    A digest depends on the number of the model's turn. A client that keeps its turns sends digests in the order of the
+    ids, at the same distances as the turns in the request, so most are found at the first try. If the client has
+    dropped turns or records are gone, all numbers are tried with all ids, up to `_MOST_TRIED`.
     """
 
     def __init__(self, records: Iterable[Record], ids: CallIds) -> None:
@@ -257,13 +258,13 @@ class _Names:
         self._shift = 0
 
     def behind(self, digests: dict[str, int]) -> dict[str, str]:
-        """The ids behind digests, as far as records tell."""
+        """The ids behind digests, as far as records have them."""
         known = {shown: name for shown, at in digests.items() if (name := self._next_name(shown, at)) is not None}
         missing = digests.keys() - known.keys()
         return known | self._anywhere(missing) if missing else known
 
     def _next_name(self, shown: str, at: int) -> str | None:
-        """The id behind a digest that stands in this turn of the request, if it is one of the next."""
+        """The id behind a digest in this turn of the request, if it is one of the next."""
         usual = at + self._shift
         near = [usual, *(usual + far for far in _NEAR_TURNS)]
         return self._found(shown, at, near) or (self._found(shown, at, self._numbers) if self._can_try() else None)

@@ -1,10 +1,10 @@
-"""Compactions of a Responses conversation, at servers that make none or can't read them.
+"""Compactions of a Responses conversation, for servers that can't create or read them.
 
-    {"type": "compaction_trigger"}, or POST …/compact   ─▶  a request to sum up, whose answer is one `compaction`
-    {"type": "compaction", "encrypted_content": ours}   ─▶  the summary, as words of the user's
-    {"type": "compaction", …} of another maker          ─▶  left out with a finding; words say that something is missing
+    {"type": "compaction_trigger"}, or POST …/compact   ─▶  a request to summarize; the answer is one `compaction`
+    {"type": "compaction", "encrypted_content": ours}   ─▶  the summary, as a text of the user
+    {"type": "compaction", …} of another maker          ─▶  left out with a finding; a text mentions the gap
 
-Our own compaction is an envelope that holds a text. It is expanded for every server: none can open it.
+Our own compaction is an envelope with a text in it. It is expanded for every server, as none can open it.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ _MISSING = "(An earlier part of this conversation was compacted elsewhere and ca
 
 
 class Compacted(NamedTuple):
-    """A request without compactions that its server can't read. `is_ordered`: it asks for a new one; `users` is what
-    the user said in it."""
+    """A request without compactions that its server can't read. `is_ordered`: it asks for a new one; `users` are the
+    user's messages in it.
+    """
 
     body: bytes
     is_ordered: bool = False
@@ -58,16 +59,16 @@ class Compacted(NamedTuple):
 
 
 def may_compact(body: bytes) -> bool:
-    """Whether there may be anything to read: most requests have none of these words."""
+    """Whether the body may contain a compaction: most requests have none of these words."""
     return any(mark in body for mark in _MARKS)
 
 
 def read_compactions(body: bytes, sealer: Sealer, takes: ToolRange, *, is_ordered: bool = False) -> Compacted:
-    """The request as its server takes it. `is_ordered`: the address asks for a compaction."""
+    """The request as its server accepts it. `is_ordered`: the URL asks for a compaction."""
     try:
         return _read(body, sealer, takes, is_ordered=is_ordered)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return Compacted(body, is_ordered)  # whoever reads the whole body says what is wrong
+        return Compacted(body, is_ordered)  # the decoder of the whole body reports the error
 
 
 def _read(body: bytes, sealer: Sealer, takes: ToolRange, *, is_ordered: bool) -> Compacted:
@@ -99,7 +100,7 @@ _speaker = msgspec.json.Decoder(_Speaker)
 
 
 def _is_users(element: Raw) -> bool:
-    """Whether it is a message of the user's."""
+    """Whether it is a message of the user."""
     try:
         speaker = _speaker.decode(element)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -115,7 +116,7 @@ _compaction = msgspec.json.Decoder(_Compaction)
 
 
 class _Reading:
-    """A conversation being read."""
+    """The state while a conversation is read."""
 
     def __init__(self, sealer: Sealer, takes: ToolRange, *, is_ordered: bool) -> None:
         self._sealer = sealer
@@ -127,13 +128,13 @@ class _Reading:
         self.findings.append(Finding("untranslatable", place, message, ""))
 
     def element(self, at: int, raw: Raw, *, is_last: bool) -> list[Raw]:
-        """What stands for one element."""
+        """The elements that replace one element."""
         kind = kind_of(raw)
         if kind in COMPACTIONS:
             return self._compaction(at, raw)
         if kind != _ORDER or self._takes.takes(_ORDER):
             return [raw]
-        self.is_ordered = self.is_ordered or is_last  # one that was carried out long ago says nothing
+        self.is_ordered = self.is_ordered or is_last  # a trigger in the middle was already carried out
         return []
 
     def _compaction(self, at: int, raw: Raw) -> list[Raw]:
@@ -162,7 +163,7 @@ def _message(text: str) -> Raw:
 
 
 class CompactedEvents:
-    """An answer in words, as the one `compaction` that its client waits for: events in, events out."""
+    """Turns a text answer into the one `compaction` that its client waits for: events in, events out."""
 
     def __init__(self, sealing: Sealing) -> None:
         self._sealing = sealing
@@ -188,7 +189,7 @@ class CompactedEvents:
         return []
 
     def _ending(self, event: TurnDone) -> list[Event]:
-        """Without a summary the client would go on from nothing."""
+        """Fail without a summary, or the client would continue from an empty conversation."""
         words = "".join(self._words).strip()
         token = self._sealing.token([Held((0, 0), Text(words))]) if words else None
         if token is None:
@@ -201,7 +202,7 @@ class CompactedEvents:
 
 
 def compaction_of(users: Sequence[Raw], response: bytes) -> bytes:
-    """The answer of `POST …/compact`, from a response with one compaction in it: what the user said goes before it."""
+    """The answer of `POST …/compact`: the user's messages and the compaction of the response."""
     known = members(response)
     if not is_given(known.get("output", NULL)):
         return response

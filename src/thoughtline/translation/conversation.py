@@ -1,7 +1,7 @@
-"""The turns of a client's conversation as turns of the upstream's format: who says what, in which order.
+"""Translates the turns of a conversation: who says what, in which order.
 
-In formats whose turns are made of blocks (Anthropic, Converse, Gemini) neighbours of one role are one turn, results
-come first in the turn that answers calls, and system messages after the first turn stand as the user's. In the others
+In formats whose turns consist of blocks (Anthropic, Converse, Gemini), neighbours of one role are one turn, results
+come first in the turn that answers calls, and system messages after the first turn become the user's. In the others
 (chat, Responses, Ollama) each result is a turn of its own, right after the calls it answers.
 """
 
@@ -49,11 +49,11 @@ from thoughtline.values.turns import NOWHERE, SYSTEM_MEMBER, FormatName, Transcr
 NOTES_STAY = "citations and probabilities of earlier words are not sent: they are for the client"
 _REASONING = frozenset(REASONING_KINDS)
 _OPENING = "(The conversation goes on.)"
-"""What a user says where a wire wants the user to speak first, and nobody did."""
+"""The user's first message for formats that require one, if the conversation has none."""
 
 
 class TranslatedTurns(NamedTuple):
-    """Turns of another format, what was lost on the way, and what the client's envelopes held."""
+    """Turns in another format, what was lost, and the contents of the client's envelopes."""
 
     turns: tuple[Turn, ...]
     findings: tuple[Finding, ...]
@@ -61,7 +61,7 @@ class TranslatedTurns(NamedTuple):
 
 
 class _Result(NamedTuple):
-    """What was sent for one call, under its id at the upstream."""
+    """The result that was sent for one call, under its id at the upstream."""
 
     id: str | None
     tool: str | None
@@ -77,7 +77,7 @@ def translate_turns(
     *,
     is_blind: bool = False,
 ) -> TranslatedTurns:
-    """A conversation for another format. To a model that `is_blind` pictures and files are only mentioned."""
+    """Translate a conversation. For a model that `is_blind`, pictures and files are only mentioned."""
     work = _Work(transcript, to, contract, sealer, tools)
     work.is_blind = is_blind
     parts: list[Part] = []
@@ -86,7 +86,7 @@ def translate_turns(
     if work.has_split_results:
         parts = work.rejoined(parts)
     parts = work.steps(_results_first(parts))
-    lead = 0  # system messages before anybody speaks
+    lead = 0  # system messages before any other
     while lead < len(parts) and parts[lead].role == "system":
         lead += 1
     turns = _system_turns(parts[:lead], to) if lead else []
@@ -100,7 +100,7 @@ def translate_turns(
 
 
 def _results_first(parts: list[Part]) -> list[Part]:
-    """What follows a turn of the model's: its results in the order of its calls, then all the rest."""
+    """The parts after a turn of the model: its results in the order of its calls, then the rest."""
     ordered: list[Part] = []
     results: list[Part] = []
     others: list[Part] = []
@@ -123,7 +123,7 @@ def _system_turns(lead: list[Part], to: FormatName) -> list[Turn]:
 
 
 class _Work:
-    """A conversation being translated: what is needed of both sides, and what was found."""
+    """The state of a translation: the facts about both sides, and the findings."""
 
     def __init__(
         self, transcript: Transcript, to: FormatName, contract: Contract, sealer: Sealer, tools: ToolNames
@@ -154,12 +154,12 @@ class _Work:
     # --- items ---------------------------------------------------------------------------------------------------
 
     def parts_of(self, turn: Turn) -> list[Part]:
-        """One turn of the client's: what the model said, or what somebody said to it, results apart from words."""
+        """The parts of one turn of the client, with results apart from text."""
         if turn.role == "assistant":
             if not self._was_model:
                 self._ids.begin_turn()
             self._was_model = True
-            if "items_are_elements" in self._from.quirks:  # other agents' words may stand among them
+            if "items_are_elements" in self._from.quirks:  # texts of other agents may be among them
                 return self._model_parts(turn)
             return [self._model_part(turn, 0, len(turn.items))]
         self._was_model = False
@@ -177,7 +177,7 @@ class _Work:
         return [*parts, *([Part(role, tuple(words))] if words else [])]
 
     def _marked(self, turn: Turn, at: int, items: list[Item]) -> list[Item]:
-        """What an item became, with the mark for prompt caching that it had."""
+        """The translated items, with the original's mark for prompt caching."""
         mark = self._marks.get((turn.at, at)) if self._marks else None
         if mark is None or not items or self._takes_marks is None:
             return items
@@ -197,7 +197,7 @@ class _Work:
             case Text():
                 return [Text(item.text)] if item.text else []
             case Unknown() if item.kind in TOOL_ITEMS:
-                return []  # what they offer is offered (`tools.offer`)
+                return []  # its tools are offered (`tools.offer`)
             case Unknown():
                 return self._media(turn, at, item)
             case _:
@@ -207,7 +207,7 @@ class _Work:
     def _media(self, turn: Turn, at: int, item: Unknown) -> list[Item]:
         marks = self._from.cache_marks
         if marks is not None and marks.stands_apart and marks.of(item) is not None:
-            return []  # it stands on the item before it
+            return []  # it belongs to the item before it
         media = self._from.options.decode_media(item)
         if self._from.notes.wants(item):
             self._find(turn, at, f"{self._target} does not cite documents")
@@ -222,7 +222,7 @@ class _Work:
         return []
 
     def _unseen(self, turn: Turn, at: int | None, media: Media) -> str:
-        """What stands for a picture or file that would make the provider refuse the whole conversation."""
+        """The text in place of a picture or file for which the provider would reject the whole conversation."""
         self._find(turn, at, f"this model takes no {media.kind}: it is only mentioned")
         return f"(Here was a file of kind {media.kind}, which this model can't be shown.)"
 
@@ -239,7 +239,7 @@ class _Work:
         self._find(turn, at, f"{self._target} has no place for this {what}")
 
     def _model_parts(self, turn: Turn) -> list[Part]:
-        """What the model said, and between that what other agents told it."""
+        """What the model said, and messages of other agents among it."""
         parts: list[Part] = []
         start = 0
         for at, item in enumerate(turn.items):
@@ -268,7 +268,7 @@ class _Work:
                 case Unknown(kind="refusal"):
                     items.append(self._to.encode_words(refusal_of(item)))
                 case Unknown(kind="additional_tools"):
-                    continue  # what it offers is offered (`tools.offer`)
+                    continue  # its tools are offered (`tools.offer`)
                 case Unknown() if item.kind == CALL:
                     search = searched(item.raw, self._tools)
                     items += [self._call(turn, at, search.call)] if search is not None else []
@@ -286,8 +286,9 @@ class _Work:
         return Part("assistant", tuple(items), tuple(opened))
 
     def _compacted(self, turn: Turn, at: int, item: Unknown) -> str:
-        """A conversation in few words. Anthropic's are in the clear and go on as words; what is sealed only its maker
-        can read."""
+        """A summarized conversation. Anthropic's are readable and are sent as text; only the maker can read sealed
+        ones.
+        """
         known = members(item.raw)
         content = known.get("content", NULL)
         if bytes(content)[:1] == b'"':
@@ -297,8 +298,7 @@ class _Work:
         return ""
 
     def _note(self, turn: Turn, at: int, item: Text) -> None:
-        """Notes on what the model said are for the client and stay behind, as does the phase that it was said in; the
-        first of each is found."""
+        """Notes on the model's text are for the client and stay behind, as does its phase; each is reported once."""
         place = self._from.notes
         if not self._has_notes and place.mark.search(item.raw) and place.decode(item):
             self._has_notes = True
@@ -316,7 +316,7 @@ class _Work:
         return [Placed((0, 0), held)]
 
     def _reasoning(self, turn: Turn, at: int, item: Reasoning) -> list[Item]:
-        """Words that the client kept, for a model that takes words. Seals never: they are others', or ours."""
+        """Text that the client kept, for a model that accepts it. Never seals: they belong to others, or to us."""
         text = readable_text(item)
         seal = seal_of(item)
         is_ours = seal is not None and is_envelope(seal.data)
@@ -334,7 +334,7 @@ class _Work:
         if known != call.name or call.namespace is not None:
             call = replace(call, name=known, namespace=None)
         name = self._ids.call(call)
-        made = call.id if name is None else None  # what we once called it, for its maker gave no id
+        made = call.id if name is None else None  # our id for a call that had none
         arguments = call.arguments
         if call.is_custom and not self._has_custom:
             return ToolCall(call.name, wrapped_text(arguments), name, made)
@@ -349,7 +349,7 @@ class _Work:
         return made
 
     def _result(self, turn: Turn, item: ToolResult) -> list[Part]:
-        """A result as a part. One that some client sends again is no second one: a call has one, in every wire."""
+        """The part for a result. A repeated one is dropped: every format allows one result per call."""
         found = self._ids.result(item)
         try:
             content = self._from.options.decode_result(item)
@@ -370,7 +370,7 @@ class _Work:
         return [Part("tool", (written.item,), order=found.number), *beside]
 
     def _beside(self, turn: Turn, rest: Sequence[Media], tool: str | None) -> list[Part]:
-        """The media of a result that it can't hold, as the user's."""
+        """The media of a result that can't hold them, as content of the user."""
         beside: list[Item] = []
         for media in rest:
             encoded = self._to.options.encode_media(media)
@@ -381,7 +381,7 @@ class _Work:
         return [Part("user", tuple(beside))] if beside else []
 
     def rejoined(self, parts: list[Part]) -> list[Part]:
-        """The parts, with all that was sent for a call in its one result."""
+        """The parts, with all that was sent for a call joined in its one result."""
         return [self._whole_result(part) if part.role == "tool" else part for part in parts]
 
     def _whole_result(self, part: Part) -> Part:
@@ -397,9 +397,10 @@ class _Work:
     # --- shapes --------------------------------------------------------------------------------------------------
 
     def steps(self, parts: list[Part]) -> list[Part]:
-        """What the model says next to itself is one step, however a client has cut it. One that was cut before it said
-        anything goes, for no wire takes it."""
-        # google-genai keeps each chunk of a stream as a content of its own: what was cut in two is glued again.
+        """Join consecutive parts of the model to one step, however a client has split it. A step that was cut off
+        before it said anything is dropped: no format accepts it.
+        """
+        # google-genai keeps each chunk of a stream as its own content: join what was split.
         glue = self._to.encode_words if "answers_in_pieces" in self._from.quirks else None
         if ("assistant", "assistant") in pairwise(map(attrgetter("role"), parts)):
             parts = in_runs(parts, ("assistant",), glue)
@@ -410,7 +411,7 @@ class _Work:
         return kept
 
     def blocks(self, parts: list[Part]) -> list[Part]:
-        """Turns of user and model in alternation, results first in the user's."""
+        """Alternating turns of user and model, with results first in the user's."""
         ours: list[Part] = []
         for part in parts:
             if not part.items:
@@ -426,14 +427,14 @@ class _Work:
 
 
 def refusal_of(item: Unknown) -> str:
-    """The words of a refusal, which stands in a member or in a part of its own."""
+    """The text of a refusal, from a member or from a part of its own."""
     value = msgspec.json.decode(as_text(item.raw))
     words = value.get("refusal") if isinstance(value, dict) else value
     return words if isinstance(words, str) else ""
 
 
 def as_object(arguments: str) -> str:
-    """Arguments for a wire that holds an object: those of a call cut short, or of another kind, stand inside one."""
+    """Arguments for a format that needs an object: text that is not a JSON object is wrapped in one."""
     text = arguments.strip()
     if text.startswith("{") and is_json(text):
         return arguments

@@ -1,14 +1,14 @@
-"""Our own envelope for a client's opaque slot: what an upstream thought, sealed so that only we open it.
+"""Our own envelope for a client's opaque slot: an upstream's reasoning, sealed so that only we can open it.
 
 Where a client's format has a slot for a token (`signature`, `encrypted_content`, `thoughtSignature`), it gets one of
 these. It holds the reasoning as the upstream gave it, seals and all, with its provenance; a client that keeps it can be
-served by a replica whose store is empty. It is authenticated (HMAC-SHA256) under a key of ours and bound to the tenant:
-one that was changed, made elsewhere or belongs to somebody else does not open. It is never sent to an upstream.
+served by a replica whose store is empty. It is authenticated (HMAC-SHA256) with our key and bound to the tenant:
+one that was changed, made elsewhere or belongs to another tenant does not open. It is never sent to an upstream.
 
     base64( 3 bytes of mark, "TLT1" in base64 | 16 bytes of HMAC | zlib(JSON) )
 
-It is plain base64, for SDKs turn some slots into bytes and back, in either alphabet. Version 1 is not encrypted: it
-holds nothing that its own client has not been shown or could not have got from the provider itself.
+It is plain base64 because SDKs convert some slots to bytes and back, in either alphabet. Version 1 is not encrypted:
+it only holds what the client was shown or could have got from the provider directly.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _MARK_BYTES = base64.b64decode(ENVELOPE_MARK)
 _STANDARD = str.maketrans("-_", "+/")
 _TAG_BYTES = 16
 MAX_OPENED = 8 * 1024 * 1024
-"""Bytes of JSON in one envelope: beyond any reasoning seen, and too little to fill the memory with."""
+"""Bytes of JSON in one envelope: more than any reasoning seen, and too little to exhaust the memory."""
 
 
 class Opened(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What an envelope holds: items of one turn in their order, who made them, behind which prefix, and when.
+    """The contents of an envelope: items of one turn in order, their provider, the prefix before them, and the time.
 
-    `places` says of each item what was visible before it in its turn: characters that are no white space, and calls.
-    Clients join and split and trim words; that much of them stays.
+    `places` has the position of each item in the visible part of its turn: characters other than white space, and
+    calls. Clients join, split and trim texts, but these counts survive.
     """
 
     provenance: Provenance
@@ -55,12 +55,12 @@ _decoder = msgspec.json.Decoder(Opened)
 
 
 def letters_of(text: str) -> int:
-    """How many characters a text has that are no white space."""
+    """The number of characters other than white space."""
     return len("".join(text.split()))
 
 
 class Sealer:
-    """Seals and opens for one tenant. Without a key it does neither."""
+    """Seals and opens envelopes of one tenant. Without a key it does neither."""
 
     def __init__(self, key: bytes, tenant: str) -> None:
         self._key = hashlib.sha256(b"thoughtline envelope 1\0" + key).digest() if key else b""
@@ -79,7 +79,7 @@ class Sealer:
         return base64.b64encode(_MARK_BYTES + self._tag(packed) + packed).decode()
 
     def open(self, token: str) -> Opened | None:
-        """What it holds; None if it is not ours, not this tenant's, or not as we made it."""
+        """The contents; None if the envelope is not ours, not this tenant's, or was changed."""
         if not self._key or not is_envelope(token):
             return None
         try:
@@ -110,14 +110,14 @@ NO_SEALER = Sealer(b"", "")
 
 
 class Held(NamedTuple):
-    """An item for an envelope, and what was visible before it."""
+    """An item for an envelope, and its position in the visible part of the turn."""
 
     place: Place
     item: Item
 
 
 class Sealing(NamedTuple):
-    """What goes into an envelope beside the reasoning."""
+    """What an envelope contains besides the reasoning."""
 
     sealer: Sealer
     provenance: Provenance

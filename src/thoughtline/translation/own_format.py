@@ -1,8 +1,8 @@
-"""A request for a server that speaks the client's own format and lacks some of its tools.
+"""Adapts a request for a server that speaks the client's own format but lacks some of its tools.
 
-Nothing is translated: what the server takes goes up as it came. A namespace is opened, a tool of free text is a
-function, a tool that the provider would run is left out, with all that the history says of them. The gateway gives the
-calls back as the client knows them.
+Nothing is translated: whatever the server accepts is forwarded unchanged. A namespace is flattened, a free-text tool
+becomes a function, and a tool that the provider would run is left out, with everything in the history that refers to
+it. The gateway maps the calls back to the client's tools.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _OF_A_TOOL = ("_call_output", "_call", "_output")
 
 
 class Adapted(Struct, frozen=True, gc=False):
-    """A body that the server takes, what it lost, and the names of its tools."""
+    """A body that the server accepts, what was lost, and the names of its tools."""
 
     body: bytes
     findings: tuple[Finding, ...] = ()
@@ -53,7 +53,7 @@ class Adapted(Struct, frozen=True, gc=False):
 
 
 def adapt(body: bytes, format: FormatName, contract: Contract, missing: MissingTools) -> Adapted:
-    """The request as this server takes it; the client's own bytes where it takes all of it, or nobody can read it."""
+    """The request as this server accepts it; the client's own bytes if it needs no change or can't be read."""
     shapes = FORMATS[format].tool_shapes
     if shapes == "functions" or missing == "pass_on" or _takes_all(contract.tools):
         return Adapted(body)
@@ -116,7 +116,7 @@ def _namespaces(body: bytes, takes: ToolRange, missing: MissingTools) -> Adapted
 
 
 class _Responses:
-    """A Responses request being adapted."""
+    """The state while a Responses request is adapted."""
 
     def __init__(self, takes: ToolRange, missing: MissingTools, offers: list[tuple[str, Raw]]) -> None:
         self._takes = takes
@@ -131,7 +131,7 @@ class _Responses:
         self.findings: list[Finding] = []
 
     def tool(self, place: str, raw: Raw, namespace: str | None = None) -> list[Raw]:
-        """One tool of the client's as the server takes it."""
+        """One tool of the client as the server accepts it."""
         kind = _type(raw)
         if kind == "function":
             return [self._renamed(raw, namespace)]
@@ -170,7 +170,7 @@ class _Responses:
         )
 
     def element(self, at: int, raw: Raw) -> Raw | None:
-        """One element of the conversation; None if the server has no word for it."""
+        """One element of the conversation; None if the server has no kind for it."""
         kind = kind_of(raw)
         if kind in _CALL_ITEMS:
             return self._call(kind, raw)
@@ -187,7 +187,7 @@ class _Responses:
         return None
 
     def _search(self, kind: str, raw: Raw) -> Raw | None:
-        """A search for tools is a call of the function that stands for it; what was found is offered."""
+        """A tool search becomes a call of the function that replaces it; the tools it found are offered."""
         found = searched(raw, self.names) if kind in (CALL, OUTPUT) else None
         if found is None:
             return None
@@ -219,7 +219,7 @@ class _Responses:
         return Raw(set_members(raw, changes)) if changes else raw
 
     def choice(self, raw: Raw, tools: list[Raw]) -> Raw | None:
-        """`tool_choice` under the names that the server knows; none where the tool is not offered."""
+        """`tool_choice` with the server's names; none if the tool is not offered."""
         if not is_given(raw):
             return raw
         if not tools:

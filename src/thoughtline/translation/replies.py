@@ -1,4 +1,4 @@
-"""Whole responses and streams for a client of another format, and each made from the other.
+"""Whole responses and streams for a client of another format, and conversions between the two.
 
 events ── StreamTranslator ──> a stream            events ── whole_reply ──────> a whole body
 Reply ─── stream_reply ──────> a stream            Reply ─── translate_reply ──> a whole body
@@ -49,7 +49,7 @@ class Translated(NamedTuple):
 
 
 def reply_events(reply: Reply) -> list[Event]:
-    """A whole response as the events of a stream that says the same."""
+    """A whole response as the events of an equivalent stream."""
     events: list[Event] = [Started(reply.id, reply.model, reply.created)]
     for candidate in reply.candidates:
         events += [Noted(candidate.index, candidate.notes)] if candidate.notes else []
@@ -61,14 +61,14 @@ def reply_events(reply: Reply) -> list[Event]:
 
 
 def translate_reply(reply: Reply, context: ResponseContext) -> Translated:
-    """A whole response of the upstream's for the client."""
+    """Translate a whole response of the upstream."""
     if context.source == context.to and reply.body:
         return Translated(reply.body)
     return _whole(reply_events(reply), context)
 
 
 def whole_reply(events: Iterable[Event], context: ResponseContext, edits: EditsEvents | None = None) -> Translated:
-    """A whole response made from the events of a stream."""
+    """A whole response, built from the events of a stream."""
     if context.source == context.to:
         reply = replace(fold(_all_edited(list(events), edits), context.to), created=context.created)
         return Translated(FORMATS[context.to].bodies.encode_response(reply, context.source_dialect))
@@ -76,7 +76,7 @@ def whole_reply(events: Iterable[Event], context: ResponseContext, edits: EditsE
 
 
 def stream_reply(reply: Reply, context: ResponseContext) -> Translated:
-    """A stream made from a whole response."""
+    """A stream, built from a whole response."""
     if context.source == context.to:
         encoder = FORMATS[context.to].stream_encoder(context.source_dialect)
         events = reply_events(replace(reply, created=context.created))
@@ -118,14 +118,16 @@ class EditsEvents(Protocol):
 
 
 class Chunk(NamedTuple):
-    """Bytes for the client: `data` at once, `ending`, which tells it that its turn is over, when the turn is saved."""
+    """Bytes for the client: `data` is sent at once, `ending`, which ends the client's turn, after the turn is saved."""
 
     data: bytes
     ending: bytes
 
 
 class StreamTranslator:
-    """Events of an upstream in, a stream for the client out. With `keeps_answer` it is also there as a whole."""
+    """Translates an upstream's events to a stream for the client. With `keeps_answer` the whole answer is available
+    too.
+    """
 
     def __init__(
         self, context: ResponseContext, edits: EditsEvents | None = None, *, keeps_answer: bool = False
@@ -143,7 +145,7 @@ class StreamTranslator:
         return tuple(self._translator.findings)
 
     def take(self, events: list[Event]) -> Chunk:
-        """More of the stream. Nearly always that is more of one item, which is written at once."""
+        """Translate more of the stream. Nearly always it continues one item and is written at once."""
         if len(events) == 1 and self._edits is None and not self._is_ending and not self._has_failed:
             grown = self._translator.grown(events[0])
             if grown is not None:
@@ -154,7 +156,7 @@ class StreamTranslator:
         return self._chunk(translated if self._edits is None else _edited(translated, self._edits))
 
     def end(self, events: Iterable[Event]) -> Chunk:
-        """The upstream has ended, with these."""
+        """Translate the last events of the upstream."""
         translated: list[Event] = []
         for event in events:
             translated += self._translator.take(event)
@@ -165,16 +167,16 @@ class StreamTranslator:
         return chunk._replace(ending=chunk.ending + last)
 
     def pulse(self) -> bytes:
-        """A sign of life for the client, while the turn is not over."""
+        """A keep-alive for the client while the turn is open."""
         return b"" if self._is_ending or self._has_failed else self._encoder.pulse()
 
     def fail(self, message: str) -> bytes:
-        """An error of ours in mid-stream, as the client's format tells it."""
+        """An error of ours in mid-stream, in the client's format."""
         self._has_failed = True
         return self._encoder.encode(Failed(error_event(ErrorReply(502, message), self._context.to)))
 
     def take_answer(self) -> bytes:
-        """The whole answer, once, when its end was written; empty before and after."""
+        """The whole answer, once, after its end was written; empty before and after."""
         if not self._kept or not self._is_ending:
             return b""
         events, self._kept = self._kept, None
@@ -195,7 +197,7 @@ class StreamTranslator:
 
 
 def without_deltas(events: Iterable[Event]) -> list[Event]:
-    """What a whole answer is made of: each item comes once more, whole, when it is done."""
+    """The events of a whole answer: each item once, complete."""
     return [event for event in events if not isinstance(event, (TextDelta, ReasoningDelta, CallDelta))]
 
 
@@ -207,21 +209,21 @@ def _edited(events: list[Event], edits: EditsEvents) -> list[Event]:
     return [one for event in events for one in edits.feed(event)]
 
 
-# --- errors: the status stays, the sentence is the provider's ---------------------------------------------------------
+# --- errors: the status and the provider's message stay ---------------------------------------------------------------
 
 
 def translate_error(status: int, body: bytes, source: FormatName, to: FormatName) -> tuple[int, bytes]:
-    """An upstream's error for a client of another format."""
+    """Translate an upstream's error for a client of another format."""
     return status, FORMATS[to].errors.write(FORMATS[source].errors.read(status, body))
 
 
 def error_event(error: ErrorReply, to: FormatName) -> Raw:
-    """An error as it stands in an event of a stream."""
+    """An error as an event of a stream has it."""
     return Raw(encode(FORMATS[to].errors.object(error)))
 
 
 def error_in_stream(error: Raw, context: ResponseContext) -> Raw:
-    """An upstream's error in mid-stream, as the client's format has it. Its code may say which status it stands for."""
+    """An upstream's error in mid-stream, in the client's format. Its code may tell the status."""
     read = FORMATS[context.source].errors.read(500, bytes(error))
     code = read.code or ""
     is_status = code.isascii() and code.isdigit() and 400 <= int(code[:4]) < 600
@@ -232,8 +234,9 @@ def error_in_stream(error: Raw, context: ResponseContext) -> Raw:
 
 
 class ResponseTranslator:
-    """Events of an upstream in, events for a client out: what stands around the answers is done here, such as the name
-    of the response, usage, failures."""
+    """Translates an upstream's events and handles everything outside the answers: the name of the response, usage,
+    failures.
+    """
 
     def __init__(self, context: ResponseContext) -> None:
         self._context = context
@@ -246,14 +249,14 @@ class ResponseTranslator:
         self.findings: list[Finding] = []
 
     def grown(self, event: Event) -> Event | None:
-        """What the client is to hear of more of an item that is open; None if it is something else."""
+        """The client's event for a delta of the open item; None for any other event."""
         if not isinstance(event, (TextDelta, ReasoningDelta)):
             return None
         answer = self._answers.get(event.choice)
         return answer.grown(event) if answer is not None else None
 
     def take(self, event: Event) -> list[Event]:
-        """What the client is to hear of this event. Most events are more of an item that is open: they come first."""
+        """The client's events for this event. Most events are deltas of the open item: they are checked first."""
         grown = self.grown(event)
         if grown is not None:
             return [grown]
@@ -275,7 +278,7 @@ class ResponseTranslator:
                 assert_never(event)
 
     def finish(self) -> list[Event]:
-        """The upstream has said all: what was held back."""
+        """Return the events held back until the upstream has finished."""
         events: list[Event] = []
         for event in self._ended.values():
             events += self._answer(event)
@@ -312,7 +315,7 @@ class ResponseTranslator:
 
 
 def finish_for(context: ResponseContext, finish: Finish | None) -> Finish | None:
-    """Why an answer ended, in words that the client's encoder makes its own."""
+    """The reason an answer ended, in values that the client's encoder understands."""
     source, to = FORMATS[context.source], FORMATS[context.to]
     if finish is None or "claude_finishes" in source.quirks & to.quirks:
         return finish

@@ -1,8 +1,8 @@
-"""A client's request as a request of the upstream's format.
+"""Translates a client's request to the upstream's format.
 
-The conversation and what is asked for beside it are translated each by their own module; here they become one body,
-which is read back by the upstream's format. So the planner sees what it would see of a client that speaks that format,
-and the same conversation translated again has the same keys.
+The conversation and the options are translated by their own modules. Here they become one body, which is decoded again
+by the upstream's format. The planner therefore sees the same as for a client of that format, and the same conversation
+translated again has the same keys.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from thoughtline.replay.bounds import unattributed
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import walk
 from thoughtline.replay.visible import is_same_call
-from thoughtline.translation.asking import LONGEST_KEPT, Target, TranslatedOptions, translate_options
 from thoughtline.translation.cache_marks import has_marks, needs_mark, taken_marks, with_last_marked
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.conversation import NOTES_STAY, TranslatedTurns, translate_turns
 from thoughtline.translation.envelopes import NO_SEALER, Place, Sealer, letters_of
 from thoughtline.translation.runs import Placed
 from thoughtline.translation.tools import NO_NAMES, ToolNames, without_deferred, without_tools
+from thoughtline.translation.translated_options import LONGEST_KEPT, TargetModel, TranslatedOptions, translate_options
 from thoughtline.values.errors import Untranslatable
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import REASONING_KINDS, Item, Seal, Text, ToolCall
@@ -38,14 +38,14 @@ from thoughtline.values.records import Record, RecordId, digest
 from thoughtline.values.turns import FormatName, Transcript, Turn
 
 _OFFERS_TOOLS = (b"additional_tools", b"tool_search_output")
-"""Items of a Responses conversation in which tools stand, and words that may be such."""
+"""Items of a Responses conversation that contain tools, and texts that may be such."""
 
 
 class TranslatedRequest(NamedTuple):
-    """The request for the upstream, what was lost on the way, how ids and names of tools go back, and what the client's
-    envelopes held.
+    """The request for the upstream, what was lost, how ids and names of tools are mapped back, and the contents of the
+    client's envelopes.
 
-    `records` are as good as what a store finds; `options` are what the client asked for.
+    `records` are equivalent to those that a store finds; `options` are those that the client set.
     """
 
     transcript: Transcript
@@ -71,10 +71,10 @@ def translate_request(
 ) -> TranslatedRequest:
     """A request for `model` at an upstream that speaks `to` and has this contract.
 
-    `is_streaming` overrides what the body says, for formats that say it in the address. A request that can't be
-    carried without changing what it means raises `Untranslatable`; `missing_tools` says whether a tool that the
-    upstream lacks does. `marks_prompts`: a prompt without marks for caching gets one where the model needs it.
-    `asks_to_think`: a model that thinks only if asked is asked, for a client whose own provider thinks unasked.
+    `is_streaming` overrides the body, for formats that say it in the URL. Raises `Untranslatable` if the request would
+    change its meaning; `missing_tools` says whether a tool that the upstream lacks is such a change. `marks_prompts`:
+    set a mark for caching on a prompt without one if the model needs it. `asks_to_think`: ask a model to think that
+    only does so on request, for a client whose own provider thinks by default.
     """
     client, upstream = FORMATS[transcript.format], FORMATS[to]
     streams = transcript.is_streaming if is_streaming is None else is_streaming
@@ -84,9 +84,9 @@ def translate_request(
         return TranslatedRequest(transcript, (), ids, replace(options, model=model, is_streaming=streams))
     if "untranslated" in client.quirks | upstream.quirks:
         raise _untranslated(client, to)
-    # An answer that the client has begun itself has no thinking before it, and would be refused.
+    # An answer that the client began itself has no thinking before it: the provider would reject it.
     may_ask = asks_to_think and bool(transcript.turns) and transcript.turns[-1].role != "assistant"
-    target = Target(to, contract, model, streams, missing_tools, may_ask_to_think=may_ask)
+    target = TargetModel(to, contract, model, streams, missing_tools, may_ask_to_think=may_ask)
     wanted = options_of(transcript.body, client, target)
     transcript = unattributed(transcript)
     is_blind = re.search(contract.forms.sees, model.lower()) is None
@@ -107,7 +107,7 @@ def translate_request(
 
 
 def _read_back(draft: Transcript, contract: Contract) -> Transcript:
-    """The request as the upstream's format reads it."""
+    """The request as the upstream's format decodes it."""
     bodies = FORMATS[draft.format].bodies
     final = bodies.decode_request(bodies.encode_request(draft, contract.dialect), contract.dialect)
     final = replace(final, model=draft.model, is_streaming=draft.is_streaming)
@@ -119,8 +119,8 @@ def _untranslated(client: Wire, to: FormatName) -> Untranslatable:
     return Untranslatable(f"{client.name} is not translated to {to}", "", remedy)
 
 
-def options_of(body: bytes, client: Wire, target: Target) -> TranslatedOptions:
-    """What a client's body asks for beside its conversation; with that where it may offer tools, as Codex's does."""
+def options_of(body: bytes, client: Wire, target: TargetModel) -> TranslatedOptions:
+    """The options of a client's body, with those parts of the conversation that may offer tools, as Codex's does."""
     known = members(body)
     conversation = bytes(known.pop(client.list_member, b""))
     offers_tools = "items_are_elements" in client.quirks and any(word in conversation for word in _OFFERS_TOOLS)
@@ -148,7 +148,7 @@ def _calls(transcript: Transcript) -> list[ToolCall]:
 
 
 def _with_made_ids(final: Transcript, draft: Transcript) -> Transcript:
-    """With the ids that we gave to calls whose maker gave none: not sent, they tell which answer a call is of."""
+    """Add the ids that we gave to calls without one: they are not sent, but identify the answer of a call."""
     made = [call.item_id if call.id is None else None for call in _calls(draft)]
     if not any(made) or len(made) != len(_calls(final)):
         return final
@@ -162,9 +162,9 @@ def _with_name(item: Item, names: Iterator[str | None]) -> Item:
 
 
 def _offering(
-    wanted: TranslatedOptions, target: Target, transcript: Transcript, turns: tuple[Turn, ...]
+    wanted: TranslatedOptions, target: TargetModel, transcript: Transcript, turns: tuple[Turn, ...]
 ) -> TranslatedOptions:
-    """What is asked for, with the tools that this conversation leaves to offer."""
+    """The options, with the tools that remain to be offered in this conversation."""
     if b'"defer_loading"' in transcript.body:
         wanted = wanted.offering(without_deferred(wanted.offered, wanted.options, transcript.body), target)
     if "tools_needed" in FORMATS[target.to].quirks:
@@ -173,9 +173,9 @@ def _offering(
 
 
 def _prompt_mark(
-    transcript: Transcript, wanted: TranslatedOptions, target: Target, turns: tuple[Turn, ...], *, is_ours: bool
+    transcript: Transcript, wanted: TranslatedOptions, target: TargetModel, turns: tuple[Turn, ...], *, is_ours: bool
 ) -> Raw | None:
-    """The mark for the whole prompt: the client's own, or one of ours for a client that can't set any."""
+    """The mark for the whole prompt: the client's own, or ours for a client that can't set any."""
     own = FORMATS[transcript.format].cache_marks
     is_left = not is_ours or has_marks(transcript) or (own is not None and own.is_needed)
     if wanted.options.cache_mark is not None or is_left:
@@ -185,8 +185,9 @@ def _prompt_mark(
 
 
 def _left_behind(transcript: Transcript, upstream: Wire, contract: Contract) -> tuple[Finding, ...]:
-    """What stands around the conversation and is not sent: marks for caching; notes beside messages, of which those on
-    items are found with them."""
+    """Findings for what is outside the conversation and not sent: marks for caching, and notes on messages. Notes on
+    items are reported with their items.
+    """
     found: list[Finding] = []
     if has_marks(transcript) and taken_marks(upstream, contract) is None:
         found.append(Finding("untranslatable", "", "this upstream takes no marks for prompt caching", ""))
@@ -200,7 +201,7 @@ def _left_behind(transcript: Transcript, upstream: Wire, contract: Contract) -> 
 
 
 def _records(transcript: Transcript, conversation: TranslatedTurns, identity: Identity) -> tuple[Record, ...]:
-    """The records that the client's envelopes amount to: what was sealed, in its place among what the client shows."""
+    """The records in the client's envelopes: what was sealed, at its place among the visible items."""
     opened: dict[int, list[Placed]] = {}
     for one in conversation.opened:
         opened.setdefault(one.turn, []).append(one)
@@ -222,8 +223,9 @@ def _records(transcript: Transcript, conversation: TranslatedTurns, identity: Id
 
 
 def _whole(shown: tuple[Item, ...], placed: list[Placed]) -> list[Item]:
-    """A turn as it was: sealed reasoning where it stood among what is visible, seals back on the items they were on,
-    blanks around the words that had some."""
+    """The original turn: sealed reasoning at its place among the visible items, seals on their items, and white space
+    restored around trimmed texts.
+    """
     sealed = [
         ((one.base[0] + place[0], one.base[1] + place[1]), item)
         for one in placed

@@ -1,4 +1,4 @@
-"""From where to where an answer goes, and what is kept of it on the way: what is to be sealed, the open item, notes."""
+"""The context of an answer's translation: both sides, the reasoning to seal, the open item, notes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from thoughtline.values.turns import FormatName
 OpenKind: TypeAlias = Literal["text", "reasoning", "call"]
 
 _LONGEST = 64
-"""No kind of item has a longer name; one that has is a provider's mistake, and goes into no log."""
+"""No kind of item has a longer name; a longer one is a provider's mistake and is not logged."""
 
 
 class ResponseContext(NamedTuple):
-    """From where to where: formats and dialects, ids, names of tools, and what the client got before.
+    """Both sides of a translation: formats and dialects, ids, names of tools, and earlier parts of the conversation.
 
-    `name` is the answer's own, where the client may ask for it again by that; else it has the one its maker gave it.
+    `name` is the id of the answer if the client may refer to it later; else the answer keeps the upstream's id.
     """
 
     source: FormatName
@@ -44,10 +44,10 @@ class ResponseContext(NamedTuple):
 
 
 class Unsealed:
-    """What waits for the next slot, for a client whose slots follow the words: Gemini's, on a call or at the end.
+    """What waits for the next slot, for a client whose slots come after the text: Gemini's, on a call or at the end.
 
-    Words with white space around them go along. Some clients trim what they resume, and a model may have bound its next
-    thought to every blank. They go back with the reasoning of their turn: where that has none, nobody asks for them.
+    It includes texts with white space around them. Some clients trim the texts they send back, and a model may have
+    bound its next thought to the exact text. They are only needed together with the reasoning of their turn.
     """
 
     def __init__(self, context: ResponseContext) -> None:
@@ -73,9 +73,9 @@ class Unsealed:
 
 
 class OpenItem(Struct):
-    """The item that is being written to the client, and what was written of it so far.
+    """The item that is being sent to the client, and what was sent of it so far.
 
-    `source` is its position at the upstream, `position` that for the client.
+    `source` is its position at the upstream, `position` that at the client.
     """
 
     kind: OpenKind
@@ -100,15 +100,16 @@ def gathered(deltas: list[CallDelta]) -> CallDelta:
 
 
 def find(findings: list[Finding], what: str, message: str) -> None:
-    """Note what an answer lost on its way: once, however often it was there."""
+    """Report a loss in an answer once, however often it occurs."""
     finding = Finding("untranslatable", f"answer/{what[:_LONGEST]}", message, "")
     if finding not in findings:
         findings.append(finding)
 
 
 class NoteBook:
-    """The notes on the words of an answer, and which of them were passed on: on its words or beside the answer,
-    wherever the client's format has them. What it has no place for is found once for each kind."""
+    """The notes on an answer's texts, and which of them were sent: on a text or with the whole answer, depending on the
+    client's format. Each kind that the format can't hold is reported once.
+    """
 
     def __init__(self, context: ResponseContext, findings: list[Finding]) -> None:
         self._to = context.to
@@ -119,12 +120,11 @@ class NoteBook:
         self._marked: set[Citation] = set()
 
     def hear(self, notes: Notes) -> None:
-        """What stands beside the upstream's answer, by places in all its words."""
+        """Notes of the upstream on the whole answer, with positions in its text."""
         self._upstream_notes = notes
 
     def written(self, text: str, start: int, own: Sequence[Notes]) -> Text:
-        """Words that are whole and begin there among all that were written, with the notes on them if that is where the
-        client's format has them."""
+        """A complete text that begins at `start`, with its notes if the client's format puts them on texts."""
         notes = together(own)
         self._own.append(notes.moved(start))
         if self._place.encode is None:
@@ -135,7 +135,7 @@ class NoteBook:
         return self._place.encode(text, Notes(citations)) if citations else Text(text)
 
     def beside(self, size: int) -> Notes:
-        """What stands beside the client's answer, all its words being written, which are so many characters."""
+        """Notes on the whole answer, once its text (`size` characters long) is written."""
         notes = together((self._upstream_notes, *self._own))
         for kind in notes.others:
             self._lose(kind)
@@ -146,7 +146,7 @@ class NoteBook:
         return NO_NOTES
 
     def _carried(self, citations: tuple[Citation, ...], size: int) -> tuple[Citation, ...]:
-        """The citations that the client's format can tell of words of this size."""
+        """The citations that the client's format can express for a text of this size."""
         if not citations:
             return ()
         if not self._place.has_citations:

@@ -1,4 +1,4 @@
-"""Neighbouring parts of one role, joined: all of a run at once, so that a long one costs what it is long."""
+"""Joins neighbouring parts of one role, in time linear in the length of the run."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ EncodeWords = Callable[[str], Item]
 
 
 class Placed(NamedTuple):
-    """What an envelope held. `base` is what is visible in its turn of earlier turns of the client's; `turn` is the
-    position of that turn."""
+    """The contents of an envelope. `base` counts the visible part of the client's earlier turns that belong to the same
+    turn; `turn` is the position of that turn.
+    """
 
     base: Place
     held: Opened
@@ -23,9 +24,9 @@ class Placed(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Items of one role, on their way to a turn, and the envelopes that stood among them.
+    """Items of one role, on their way to a turn, and the envelopes among them.
 
-    `order` of a result is that of the call it answers: tools end in any order, and a wire without ids goes by it.
+    `order` of a result is that of its call: tools end in any order, and a format without ids matches results by order.
     """
 
     role: Role
@@ -35,8 +36,9 @@ class Part(NamedTuple):
 
 
 def in_runs(parts: list[Part], joins: tuple[Role, ...], glue: EncodeWords | None = None) -> list[Part]:
-    """The parts with neighbours of these roles joined. With `glue`, words that one part ends with and the next begins
-    with are one text, and so are thoughts."""
+    """The parts, with neighbours of these roles joined. With `glue`, a text at the end of one part and a text at the
+    beginning of the next become one, and so do thoughts.
+    """
     runs: list[list[Part]] = []
     for part in parts:
         if part.role in joins and runs and runs[-1][0].role == part.role:
@@ -59,7 +61,7 @@ def _joined(run: list[Part], glue: EncodeWords | None) -> Part:
 
 
 class _Items:
-    """The items of a run. The last is open while texts may still be glued to it."""
+    """The items of a run. The last is open while more text may be joined to it."""
 
     def __init__(self, glue: EncodeWords | None) -> None:
         self._glue = glue

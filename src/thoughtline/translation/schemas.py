@@ -1,7 +1,7 @@
-"""Schemas of tools in a form that a server takes.
+"""Rewrites schemas of tools to a form that a server accepts.
 
-Most changes say the same in other words. Where something is lost, such as a choice between whole sets of arguments, the
-arguments stay and the choice goes; a finding tells both.
+Most changes keep the meaning. Where something is lost, such as a choice between whole sets of arguments, the arguments
+stay and the choice is dropped; a finding reports it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _SCHEMAS = ("items", "additionalProperties", "not", "contains", "propertyNames",
 _LISTS = (*_UNIONS, "prefixItems")
 _MAPS = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
 _DEEPEST = 40
-"""A schema that refers to itself is followed no further."""
+"""A schema that refers to itself is followed to this depth."""
 
 
 class Mending:
-    """A schema being made fit. `changes` are what was done, in words."""
+    """A schema being rewritten. `changes` describes the changes."""
 
     def __init__(self, schema: Schema, forms: ToolForms) -> None:
         self._root = schema
@@ -41,7 +41,7 @@ class Mending:
     # --- the top ------------------------------------------------------------------------------------------------------
 
     def mended(self) -> Schema:
-        """The schema as an object with properties, which every server insists on."""
+        """The schema as an object with properties, which every server requires."""
         top = self._opened(self._root)
         if self._forms.has_plain_top and any(name in top for name in _NOT_AT_TOP):
             top = self._merged(top)
@@ -56,7 +56,7 @@ class Mending:
         return self._walked(top, 0)
 
     def _opened(self, schema: Schema) -> Schema:
-        """A top that is nothing but a reference, as some libraries write it."""
+        """Resolve a top level that is only a reference, as some libraries write it."""
         for _ in range(_DEEPEST):
             target = self._target(schema.get("$ref"))
             if target is None:
@@ -66,7 +66,7 @@ class Mending:
         return dict(schema)
 
     def _merged(self, top: Schema) -> Schema:
-        """One object with all properties of a union; those are required that every member of it requires."""
+        """One object with the properties of all members of a union; required are those that every member requires."""
         self._note("a choice at its top is merged")
         merged: Schema = {name: value for name, value in top.items() if name not in _NOT_AT_TOP}
         properties = dict(top["properties"]) if isinstance(top.get("properties"), dict) else {}
@@ -85,7 +85,7 @@ class Mending:
         return merged
 
     def _target(self, reference: object) -> Schema | None:
-        """What a reference inside the schema points to."""
+        """The target of a reference inside the schema."""
         if not isinstance(reference, str) or not reference.startswith("#/"):
             return None
         found: object = self._root
@@ -121,7 +121,7 @@ class Mending:
         return {}
 
     def _plain(self, schema: Schema) -> Schema:
-        """Without what no draft that servers read has, and with what some miss."""
+        """Remove keywords of drafts that no server supports, and add missing ones."""
         plain = dict(schema)
         for repair in _REPAIRS:
             if change := repair(plain):
@@ -135,7 +135,7 @@ class Mending:
         return {"$ref": schema["$ref"]}
 
     def _bare_union(self, schema: Schema) -> Schema:
-        """With its type in the members of a union."""
+        """Move the type of a union into its members."""
         if "type" not in schema or not isinstance(schema.get("anyOf"), list):
             return schema
         self._note("a `type` beside `anyOf` stands in its members")
@@ -151,7 +151,8 @@ def _listed(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-# --- repairs: each changes a schema in place, and says what it did ---------------------------------------------------
+# --- repairs: each changes a schema in place and returns a description
+# -------------------------------------------------
 
 
 def _known_types(schema: Schema) -> str:
@@ -195,7 +196,7 @@ def _limits(schema: Schema) -> str:
 
 
 def _named_requirements(schema: Schema) -> str:
-    """`required: true` of draft 3, and lists that hold nothing."""
+    """`required: true` of draft 3, and empty lists."""
     required = schema.get("required")
     if "required" not in schema or (isinstance(required, list) and all(isinstance(one, str) for one in required)):
         return ""
@@ -228,7 +229,7 @@ _REPAIRS: tuple[Callable[[Schema], str], ...] = (
 
 
 def mended_schema(parameters: Raw | None, forms: ToolForms) -> tuple[Raw | None, tuple[str, ...]]:
-    """The schema of a tool as a server takes it, and what was changed. One that fits keeps its bytes."""
+    """The schema of a tool as a server accepts it, and the changes. A valid schema keeps its bytes."""
     if parameters is None:
         return None, ()
     try:

@@ -1,8 +1,8 @@
-"""A Responses client's own search for tools (Codex's `tool_search`), as a function at servers that have no such kind.
+"""Replaces a Responses client's own tool search (Codex's `tool_search`) by a function, for servers without that kind.
 
 tool      {"type": "tool_search", "execution": "client", …}   ─▶  a function of that name
 call      tool_search_call      ◀─▶  a call of the function
-output    tool_search_output     ─▶  its result: the names of what was found, which is offered beside the others
+output    tool_search_output     ─▶  its result: the names of the tools it found, which are offered with the others
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _decoder = msgspec.json.Decoder(_Item)
 
 
 class Searched(NamedTuple):
-    """A search of the history, as the upstream knows it."""
+    """A search in the history, as the upstream knows it."""
 
     call: ToolCall
     result: ToolResult
@@ -44,13 +44,13 @@ def search_call(call_id: str | None, arguments: str) -> Unknown:
     try:
         held = encode(msgspec.json.decode(arguments or "{}", type=dict[str, object]))
     except msgspec.DecodeError:
-        held = b"{}"  # the client says what is missing
+        held = b"{}"  # the client reports the missing arguments
     known = [("type", encode(CALL)), ("call_id", encode(call_id or "")), ("execution", b'"client"')]
     return Unknown(CALL, Raw(object_of([*known, ("arguments", held), ("status", b'"completed"')])))
 
 
 def searched(raw: Raw, names: ToolNames) -> Searched | None:
-    """A call or its output; None where the server has no such function, or the provider ran it."""
+    """A call or its output; None if the server has no such function, or the provider ran the search."""
     name, item = names.search, read_or_none(_decoder, raw)
     if name is None or item is None or item.execution != "client" or not item.call_id:
         return None

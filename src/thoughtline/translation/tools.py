@@ -1,8 +1,8 @@
-"""The tools of a client, offered as the upstream knows them, and calls of them back as the client knows them.
+"""Translates a client's tools for the upstream, and maps calls of them back.
 
-A namespace is opened: its functions stand by themselves under the names of both. A tool of free text is a function with
-one text where the upstream has none such. A tool that a provider runs goes over where the other one has it, else it is
-left out with a finding, or the request is refused (`[translation] missing_tools`).
+A namespace is flattened: its functions get names that combine both. A free-text tool becomes a function with one string
+if the upstream has no such kind. A tool that the provider runs is passed on if the other provider has it; else it is
+left out with a finding, or the request is rejected (`[translation] missing_tools`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from thoughtline.values.options import (
 from thoughtline.values.turns import Turn
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""What OpenAI, Anthropic and Bedrock take as the name of a tool; Gemini and Ollama take more."""
+"""Tool names that OpenAI, Anthropic and Bedrock accept; Gemini and Ollama accept more."""
 
 _TEXT = "input"
 _FREE_TEXT = encode(
@@ -60,17 +60,19 @@ class ClientTool(NamedTuple):
 
 
 class ToolNames(Struct, frozen=True):
-    """Which tool of the client's is which one of the upstream's. `client` lists those alone that are not the same.
-    `fitting` is a pattern of names that the upstream takes; empty: any."""
+    """Maps the client's tools to the upstream's. `client` lists only those that differ.
+
+    `fitting` is a pattern of the names that the upstream accepts; empty: any.
+    """
 
     upstream: dict[tuple[str | None, str], str] = {}
     client: dict[str, ClientTool] = {}
     fitting: str = ""
 
     def of_call(self, name: str, namespace: str | None) -> str:
-        """The upstream's name of a tool that the client's history calls, offered today or not.
+        """The upstream's name of a tool that the client's history calls, even if it is no longer offered.
 
-        OpenAI's search for tools gives a function that stands in no namespace one of its own.
+        OpenAI's tool search gives functions without a namespace one of their own.
         """
         known = self.upstream.get((namespace, name))
         if known is not None:
@@ -78,7 +80,7 @@ class ToolNames(Struct, frozen=True):
         return fitted(name, self.fitting) if not namespace or namespace == name else qualified(namespace, name)
 
     def called(self, call: ToolCall) -> ToolCall:
-        """A call of the upstream's as the client expects it."""
+        """A call of the upstream as the client expects it."""
         tool = self.client.get(call.name)
         if tool is None:
             return call
@@ -87,18 +89,18 @@ class ToolNames(Struct, frozen=True):
         return replace(named, is_custom=True) if tool.is_custom else named
 
     def is_read_whole(self, name: str | None) -> bool:
-        """Whether this function stands for a tool of free text or a search: its calls are read when they are whole."""
+        """Whether this function replaces a free-text tool or a search: its calls are translated when complete."""
         tool = self.client.get(name or "")
         return tool is not None and (tool.is_custom or tool.is_search)
 
     def is_search(self, name: str | None) -> bool:
-        """Whether this function stands for the client's own search for tools."""
+        """Whether this function replaces the client's own tool search."""
         tool = self.client.get(name or "")
         return tool is not None and tool.is_search
 
     @property
     def search(self) -> str | None:
-        """What the upstream knows that search by."""
+        """The upstream's name of that search."""
         return next((name for name, tool in self.client.items() if tool.is_search), None)
 
 
@@ -106,7 +108,7 @@ NO_NAMES = ToolNames()
 
 
 class ToolOffer(NamedTuple):
-    """What is offered to the upstream, and what could not be."""
+    """The tools offered to the upstream, and those that could not be."""
 
     options: Options
     names: ToolNames
@@ -114,7 +116,7 @@ class ToolOffer(NamedTuple):
 
 
 def offer(read: ReadOptions, options: Options, wire: Wire, contract: Contract, missing: MissingTools) -> ToolOffer:
-    """The options with tools that the upstream takes. Raises where one is missing and that is to be refused."""
+    """The options with tools that the upstream accepts. Raises if one is missing and the settings reject that."""
     opens_custom = not (wire.has_openai_tools and contract.tools.takes("custom"))
     names = names_for(options.tools, opens_custom=opens_custom, fitting=contract.forms.names)
     tools: list[Tool] = []
@@ -142,7 +144,7 @@ def offer(read: ReadOptions, options: Options, wire: Wire, contract: Contract, m
 
 
 def _function(tool: FunctionTool, names: ToolNames, contract: Contract) -> tuple[FunctionTool, list[Finding]]:
-    """A function under the upstream's name, with a schema that the upstream takes; and what was changed for that."""
+    """A function with a name and a schema that the upstream accepts; and the changes made for that."""
     name = names.of_call(tool.name, tool.namespace)
     findings = []
     if tool.namespace is None and name != tool.name:
@@ -158,8 +160,9 @@ _PROVIDERS_SEARCH = "tool_search_tool_"
 
 
 def without_deferred(offered: ToolOffer, options: Options, body: bytes) -> ToolOffer:
-    """What is offered without tools that the client's own search has not found yet. Where there is none, or where it is
-    the provider's, nobody could find them, so they are offered."""
+    """The offer without tools that the client's own search has not found yet. Without such a search, or if the provider
+    runs it, nothing could find them, so they are offered.
+    """
     kinds = [tool.kind for tool in options.tools if isinstance(tool, BuiltInTool)]
     functions = [(at, tool) for at, tool in enumerate(options.tools) if isinstance(tool, FunctionTool)]
     waiting = [(at, tool.name) for at, tool in functions if tool.is_deferred and not _is_found(tool.name, body)]
@@ -174,7 +177,7 @@ def without_deferred(offered: ToolOffer, options: Options, body: bytes) -> ToolO
 
 
 def _is_found(name: str, body: bytes) -> bool:
-    """Whether anything but its own definition names a tool: a search's result, a call, a choice."""
+    """Whether a tool is named outside its own definition: in a search result, a call, a choice."""
     return body.count(encode(name)) > 1
 
 
@@ -182,8 +185,9 @@ _NO_TOOL = FunctionTool("no_tool", "No tool can be called now: answer in words."
 
 
 def without_tools(offered: ToolOffer, read: ReadOptions, turns: Sequence[Turn]) -> ToolOffer:
-    """What is offered where no tool is to be called, to a format that has no word for that and wants tools beside calls
-    of the history: nothing, or, where the history has calls, one that says so."""
+    """The offer if no tool may be called, for a format that can't say so and requires tools if the history has calls:
+    nothing, or a single tool that says so.
+    """
     options = offered.options
     choice = options.tool_choice
     is_forbidden = choice is not None and choice.mode == "none"
@@ -199,14 +203,15 @@ def without_tools(offered: ToolOffer, read: ReadOptions, turns: Sequence[Turn]) 
 
 
 def _is_built_in(tool: BuiltInTool, wire: Wire, contract: Contract, has_functions: bool) -> bool:
-    """Whether the upstream has this tool, and takes it beside the others. What may only look at a cache elsewhere would
-    look at the world."""
+    """Whether the upstream has this tool and accepts it together with the others. A tool limited to cached results at
+    the client's provider would search the live web here.
+    """
     is_there = tool.kind in wire.built_in_tools and contract.tools.takes(tool.kind)
     return is_there and not tool.is_cached and not (has_functions and "tools_unmixed" in wire.quirks)
 
 
 def left_out(kind: str, place: str, missing: MissingTools) -> Finding:
-    """What is found of a tool that the upstream lacks."""
+    """The finding for a tool that the upstream lacks."""
     what, remedy = f"the upstream has no tool of kind {kind}", "leave the tool out, or ask a provider that has it"
     match missing:
         case "refuse":
@@ -225,7 +230,7 @@ def _custom(tool: CustomTool, names: ToolNames) -> Tool:
 
 
 def free_text_function(name: str, description: str | None, grammar: Raw | None) -> FunctionTool:
-    """The function that stands for a tool of free text; what its text must look like can only be told."""
+    """The function that replaces a free-text tool; the syntax of its text can only be described."""
     lines = [description] if description else []
     lines.append(f"Give all of its input as one text in `{_TEXT}`, not as JSON.")
     if grammar is not None and bytes(grammar)[:1] == b"{":
@@ -239,7 +244,7 @@ def free_text_function(name: str, description: str | None, grammar: Raw | None) 
 def _chosen(
     choice: ToolChoice | None, tools: list[Tool], names: ToolNames, offered: tuple[Tool, ...]
 ) -> tuple[ToolChoice | None, str]:
-    """The choice under the upstream's names; one of a tool that is not offered is none, and says so."""
+    """The choice with the upstream's names; for a tool that is not offered it is dropped, with a message."""
     if choice is None or not (choice.name or choice.allowed):
         return choice, ""
     known = {_name_of(tool) for tool in tools}
@@ -271,7 +276,7 @@ def _found(name: str, names: ToolNames, offered: tuple[Tool, ...]) -> str:
 
 
 def names_for(tools: tuple[Tool, ...], *, opens_custom: bool, fitting: str = "") -> ToolNames:
-    """The names of these tools on both sides. Those that don't fit the pattern are made to."""
+    """The names of these tools on both sides. Those that don't match the pattern are adapted."""
     named = [tool for tool in tools if not isinstance(tool, BuiltInTool)]
     taken = {tool.name for tool in named if tool.namespace is None}
     upstream: dict[tuple[str | None, str], str] = {}
@@ -291,7 +296,9 @@ def names_for(tools: tuple[Tool, ...], *, opens_custom: bool, fitting: str = "")
 
 
 def fitted(name: str, fitting: str) -> str:
-    """A name that fits the pattern: the same, or a digest that begins with a letter, as long as every server takes."""
+    """A name that matches the pattern: the same, or a digest that begins with a letter, as long as every server
+    accepts.
+    """
     if not fitting or re.fullmatch(fitting, name):
         return name
     made = _hashed("", name)
@@ -299,7 +306,7 @@ def fitted(name: str, fitting: str) -> str:
 
 
 def qualified(namespace: str, name: str) -> str:
-    """A tool of a namespace by one name, as Codex itself would write it."""
+    """The single name of a tool in a namespace, as Codex itself would write it."""
     joined = f"{namespace.removesuffix('__')}__{name}"
     return joined if _NAME.fullmatch(joined) else _hashed(namespace, name)
 
@@ -315,12 +322,12 @@ def _hashed(namespace: str, name: str) -> str:
 
 
 def wrapped_text(text: str) -> str:
-    """Free text as the arguments of the function that stands for its tool."""
+    """Free text as the arguments of the function that replaces its tool."""
     return encode({_TEXT: text}).decode()
 
 
 def unwrapped_text(arguments: str) -> str:
-    """The free text of a call: models that were told not to may still write it without its object."""
+    """The free text of a call: a model may write it without its object, even if instructed not to."""
     try:
         value = msgspec.json.decode(arguments)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,1 +1,1 @@
-"""What everything else is made of: items, turns, events, records, errors. Plain values, no input or output."""
+"""The values that everything else uses: items, turns, events, records, errors. No input or output."""

@@ -8,7 +8,7 @@ from thoughtline.values.turns import FormatName
 
 
 class Destination(Struct, frozen=True, gc=False):
-    """A provider at an address, the model as it names it, and the account: seals go back only there."""
+    """A provider at a URL, its name for the model, and the account: seals are sent back only there."""
 
     provider: str
     endpoint: str

@@ -1,24 +1,24 @@
 """Every error this package raises on purpose.
 
     ThoughtlineError
-    ├── DecodeError          bytes that are not what their format says        client or upstream, 400 or 502
+    ├── DecodeError          bytes that don't match their format        client or upstream, 400 or 502
     │   └── LimitExceeded    bytes that go beyond a bound we set               client or upstream, 413 or 502
-    ├── Untranslatable       a request whose meaning its upstream can't take   client, 400
+    ├── Untranslatable       a request whose meaning its upstream can't express   client, 400
     ├── EncodeError          a typed value that its target wire can't hold    ours, 500
     │   └── ForeignSeal      a seal that another provider made                ours, 500
-    ├── Declined             a request that we don't pass on                   its own, with a code and a remedy
+    ├── Declined             a request that we don't forward                    its own, with a code and a remedy
     ├── AddressError         a request that has no address upstream           ours, 500
     │   └── AddressRefused   a path or model that could lead out of it        client, 400
-    ├── SettingsError        settings that can't be used, all that is wrong   ours, 500
-    └── StoreError           a store that can't do what it was asked           ours, 503
+    ├── SettingsError        settings that can't be used, all problems   ours, 500
+    └── StoreError           a store that failed to do its work           ours, 503
         ├── StoreUnavailable it may work again later: down, full, locked       ours, 503
-        │   └── StoreDamaged its file is no database any more                  ours, 503
+        │   └── StoreDamaged its file is no longer a database                  ours, 503
         ├── StoreRefused     it never will without a change of settings        ours, 503
         ├── NewerStore       it was written by a newer version of us           ours, 503
         └── WrongKey         it was encrypted with a key that we don't have    ours, 503
 
-Each says whose fault it is and which HTTP status it stands for. Messages name the place and the problem, never the
-content: reasoning, signatures and credentials do not appear in them, so all of them may be shown to a client.
+Each says whose fault it is and which HTTP status it maps to. Messages have the position and the problem, never the
+content: they contain no reasoning, signatures or credentials, so all of them may be shown to a client.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from typing import Literal, NamedTuple, Self
 from msgspec import Struct
 
 FailureKind = Literal["unreachable", "late", "busy", "overloaded", "broken", "key_rejected"]
-"""What speaks against a server, rather than against what it was asked."""
+"""Failures of a server, as opposed to errors in the request."""
 
 
 class Fault(Enum):
-    """Who has to change something for the error to go away."""
+    """Who has to change something to fix the error."""
 
     CLIENT = "client"
     UPSTREAM = "upstream"
@@ -49,20 +49,22 @@ class ThoughtlineError(Exception):
 
     @property
     def status(self) -> int:
-        """The HTTP status that tells a client the same thing."""
+        """The HTTP status for a client."""
         return {Fault.CLIENT: 400, Fault.UPSTREAM: 502, Fault.NETWORK: 502, Fault.OURS: 500}[self.fault]
 
     def to_keep(self) -> Self:
-        """The same error without frames: they hold what a request brought, from Python 3.13 on their callers too."""
+        """The same error without frames: they hold the request's data, and from Python 3.13 on that of their callers
+        too.
+        """
         self.__traceback__ = self.__cause__ = self.__context__ = None
         return self
 
 
 class DecodeError(ThoughtlineError):
-    """Bytes that can't be read as their format.
+    """Bytes that can't be decoded.
 
-    `place` is a JSON pointer into the body (`/messages/3/role`), `byte N` where the bytes are no JSON at all, or either
-    of them behind `stream`.
+    `place` is a JSON pointer into the body (`/messages/3/role`), `byte N` if the bytes are not JSON at all, or either
+    of them after `stream`.
     """
 
     fault = Fault.CLIENT
@@ -73,14 +75,14 @@ class DecodeError(ThoughtlineError):
         self.place = place
 
     def within(self, prefix: str) -> DecodeError:
-        """The same error, its place seen from further out."""
+        """The same error, with its position seen from further out."""
         inner = "" if self.place == "/" else self.place
         error = type(self)(self.problem, f"{prefix} {inner}" if inner.startswith("byte ") else prefix + inner)
         error.fault = self.fault
         return error
 
     def from_upstream(self) -> DecodeError:
-        """The same error, found in something that an upstream sent."""
+        """The same error, found in an upstream's data."""
         self.fault = Fault.UPSTREAM
         return self
 
@@ -94,9 +96,9 @@ class LimitExceeded(DecodeError):
 
 
 class Untranslatable(ThoughtlineError):
-    """A request that asks for something which the upstream it goes to has no way to do.
+    """A request for something that its upstream has no way to do.
 
-    `place` is a JSON pointer into the client's body, `remedy` what the client can do about it.
+    `place` is a JSON pointer into the client's body, `remedy` tells the client what to do.
     """
 
     fault = Fault.CLIENT
@@ -109,7 +111,7 @@ class Untranslatable(ThoughtlineError):
 
 
 class EncodeError(ThoughtlineError):
-    """A typed value that the target wire format has no place for."""
+    """A typed value that the target format has no place for."""
 
 
 class ForeignSeal(EncodeError):
@@ -117,7 +119,7 @@ class ForeignSeal(EncodeError):
 
 
 class Declined(ThoughtlineError):
-    """A request that is not passed on, or an upstream that gave no answer: with a stable code and a remedy."""
+    """A request that is not forwarded, or an upstream that gave no answer: with a stable code and a remedy."""
 
     def __init__(
         self,
@@ -142,17 +144,17 @@ class Declined(ThoughtlineError):
 
 
 class AddressError(ThoughtlineError):
-    """A request for which settings give no address: a provider without one, a format that it does not speak."""
+    """A request for which settings give no URL: a provider without one, or a format that it does not speak."""
 
 
 class AddressRefused(AddressError):
-    """A path or a model's name that could lead out of its provider's address."""
+    """A path or a model's name that could lead out of its provider's URL."""
 
     fault = Fault.CLIENT
 
 
 class InputProblem(NamedTuple):
-    """One thing that is wrong with what somebody wrote: where, which key, what, and what to do. Never the value."""
+    """One problem in the user's input: position, key, problem, remedy. Never the value."""
 
     place: str
     key: str
@@ -161,7 +163,7 @@ class InputProblem(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """All but the remedy."""
+        """Everything except the remedy."""
         return f"{self.place}: {self.key}: {self.message}" if self.key else f"{self.place}: {self.message}"
 
     def __str__(self) -> str:
@@ -169,7 +171,7 @@ class InputProblem(NamedTuple):
 
 
 class SettingsError(ThoughtlineError):
-    """Settings that can't be used. `problems` is everything that was found, not only the first."""
+    """Settings that can't be used. `problems` are all that were found, not only the first."""
 
     def __init__(self, problems: Iterable[InputProblem]) -> None:
         self.problems = tuple(problems)
@@ -177,7 +179,7 @@ class SettingsError(ThoughtlineError):
 
 
 class StoreError(ThoughtlineError):
-    """A store that can't do what it was asked."""
+    """A store that failed to do its work."""
 
     @property
     def status(self) -> int:
@@ -189,11 +191,11 @@ class StoreUnavailable(StoreError):
 
 
 class StoreDamaged(StoreUnavailable):
-    """Its file is no database any more: what was in it can't be read, by anybody."""
+    """Its file is no longer a database: its content is lost."""
 
 
 class StoreRefused(StoreError):
-    """It never will without a change of settings: an address or a key that can't be read, a driver that is missing."""
+    """It never works without a change of settings: an unreadable URL or key, a missing driver."""
 
 
 class NewerStore(StoreError):
@@ -201,13 +203,13 @@ class NewerStore(StoreError):
 
 
 class WrongKey(StoreError):
-    """It was encrypted with a key that we were not given."""
+    """It was encrypted with a key that we don't have."""
 
 
 class ErrorReply(Struct, frozen=True, gc=False):
-    """What an error response says, whoever wrote it. `code` is the provider's own, or ours if `is_ours`.
+    """An error response, the provider's or ours. `code` is the provider's own, or ours if `is_ours`.
 
-    Ours stands in every format, in those too that have no member for a provider's. `request_id` is ours.
+    Ours is in every format, even in those without a member for a provider's. `request_id` is ours.
     """
 
     status: int

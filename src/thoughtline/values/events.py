@@ -1,11 +1,10 @@
-"""What a stream says, in words that all formats share.
+"""The events of a stream, in values that all formats share.
 
     Started → (TextDelta | ReasoningDelta | CallDelta)* → Noted? → ItemDone* → UsageReported? → TurnDone
 
-`choice` tells the answers of an `n > 1` stream apart; `position` tells the items of one answer apart. Deltas are for
-those who pass a stream on, with the `item_id` that a Responses stream announced; `ItemDone` brings each item whole,
-merged as its format demands, with its JSON. Folding the `ItemDone`s of a stream gives the turn that the whole response
-would have given.
+`choice` distinguishes the answers of an `n > 1` stream, `position` the items of one answer. Deltas are for forwarding a
+stream, with the `item_id` that a Responses stream announced; `ItemDone` has each item complete, merged as its format
+demands, with its JSON. Folding the `ItemDone`s of a stream gives the same turn as the whole response.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from thoughtline.values.turns import Candidate, Finish, FormatName, Reply, Turn,
 
 
 class Started(Struct, frozen=True, gc=False):
-    """The first event of every stream that says anything. `created` is in seconds since the epoch, where it matters."""
+    """The first event of every stream with content. `created` is in seconds since the epoch, where it matters."""
 
     id: str | None = None
     model: str | None = None
@@ -29,7 +28,7 @@ class Started(Struct, frozen=True, gc=False):
 
 
 class TextDelta(Struct, frozen=True, gc=False):
-    """More words."""
+    """More text."""
 
     choice: int
     position: int
@@ -38,9 +37,9 @@ class TextDelta(Struct, frozen=True, gc=False):
 
 
 class ReasoningDelta(Struct, frozen=True, gc=False):
-    """More thinking. `is_summary` where the provider shows a summary of it instead.
+    """More thinking. `is_summary`: the provider shows a summary of it instead.
 
-    `known` is all that is known of it when something else begins, seals included, in formats that end their items last.
+    `known` is everything known of it when another item begins, seals included, in formats that end their items last.
     """
 
     choice: int
@@ -65,7 +64,7 @@ class CallDelta(Struct, frozen=True, gc=False):
 
 
 class ItemDone(Struct, frozen=True, gc=False):
-    """An item is whole. In a turn that was cut short, whole means all that came."""
+    """An item is complete. In a turn that was cut off, it has everything that arrived."""
 
     choice: int
     position: int
@@ -73,7 +72,7 @@ class ItemDone(Struct, frozen=True, gc=False):
 
 
 class Noted(Struct, frozen=True, gc=False):
-    """All the notes that stand beside an answer, by places in its words joined. One that comes again is the better."""
+    """All notes on a whole answer, with positions in its joined text. A later one replaces it."""
 
     choice: int
     notes: Notes
@@ -84,9 +83,9 @@ class UsageReported(Struct, frozen=True, gc=False):
 
 
 class TurnDone(Struct, frozen=True, gc=False):
-    """The turn is over. No `finish`: the stream was cut before the provider said so.
+    """The turn is over. No `finish`: the stream was cut off before the provider sent one.
 
-    `carriers` are as in `Turn`: where the reasoning of the turn stood.
+    `carriers` are as in `Turn`: the members that held the reasoning of the turn.
     """
 
     choice: int
@@ -101,7 +100,7 @@ class Failed(Struct, frozen=True, gc=False):
 
 
 class Other(Struct, frozen=True, gc=False):
-    """An event that says nothing about the turn (a ping), or that we don't know. Kept as it came."""
+    """An event without content for the turn (a ping), or an unknown one. Kept unchanged."""
 
     raw: Raw
 
@@ -112,7 +111,7 @@ Event: TypeAlias = (
 
 
 def fold(events: Iterable[Event], format: FormatName) -> Reply:
-    """The reply that the whole response would have given. A candidate without a finish was cut short."""
+    """The same reply as the whole response would give. A candidate without a finish was cut off."""
     started = Started()
     items: dict[int, list[Item]] = {}
     finishes: dict[int, Finish | None] = {}

@@ -1,4 +1,4 @@
-"""Who is asking."""
+"""Who sends a request."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from msgspec import Struct
 class Identity(Struct, frozen=True, gc=False):
     """`tenant` decides what can be found at all; the session and its agent only narrow the search.
 
-    `any_frame`: turns are the same whatever the system prompt says (`[replay] any_system_prompt`). `model` is the one
-    that is asked: of records that are equal otherwise, its own come first.
+    `any_frame`: turns are the same whatever the system prompt is (`[replay] any_system_prompt`). `model` is the
+    requested one: of otherwise equal records, its own come first.
     """
 
     tenant: str

@@ -1,8 +1,8 @@
-"""What an assistant turn is made of: an ordered list of items.
+"""The content of an assistant turn: an ordered list of items.
 
-An item is visible (`Text`, `ToolCall`, `ToolResult`), reasoning (four kinds), or `Unknown` to us and kept as it came.
-Reasoning stands in one of two placements: as an item in the list, or as a `Seal` attached to another item, as Gemini
-does with its signature on a call. `raw` is the JSON an item was decoded from, and is what gets sent back.
+An item is visible (`Text`, `ToolCall`, `ToolResult`), reasoning (four kinds), or `Unknown` to us and kept unchanged.
+Reasoning has one of two placements: as an item in the list, or as a `Seal` attached to another item, as Gemini
+does with its signature on a call. `raw` is the JSON an item was decoded from, and is sent back.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal, NewType, TypeAlias, TypeGuard
 from msgspec import Raw, Struct
 
 ReasoningFormat = NewType("ReasoningFormat", str)
-"""Who made a piece of reasoning, and so who can read it. An open set: unknown names pass through."""
+"""The provider of a piece of reasoning, and so who can read it. An open set: unknown names pass through."""
 
 ANTHROPIC_CLAUDE_V1 = ReasoningFormat("anthropic-claude-v1")
 ANTIGRAVITY_CLAUDE_V1 = ReasoningFormat("antigravity-claude-v1")
@@ -38,7 +38,7 @@ XAI_RESPONSES_V1 = ReasoningFormat("xai-responses-v1")
 
 
 NO_RAW = Raw(b"")
-"""An item that no wire has seen, or whose JSON says no more than the item does."""
+"""An item that was never on a wire, or whose JSON has no more than the item."""
 
 
 # Frozen structs, not dataclasses: five times cheaper to make, and a long history makes thousands
@@ -51,7 +51,7 @@ class Seal(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Text(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
-    """Text that the user sees. `id` is the provider's name for it, where it gives one (`msg_…`)."""
+    """Text that the user sees. `id` is the provider's id, if there is one (`msg_…`)."""
 
     text: str
     seal: Seal | None = None
@@ -62,9 +62,9 @@ class Text(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
 class ToolCall(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
     """A call the model asks for.
 
-    `arguments` is JSON text as the wire had it, or free text if `is_custom`. `id` pairs it with its result; `item_id`
-    is the second id that Responses gives (`fc_…`), or the one that we gave a call without any, which never goes up;
-    `namespace` is the group of tools that it found `name` in.
+    `arguments` is JSON text as it was on the wire, or free text if `is_custom`. `id` pairs it with its result;
+    `item_id` is the second id in Responses (`fc_…`), or the one that we gave to a call without any, which is never sent
+    upstream; `namespace` is the group of tools that `name` is in.
     """
 
     name: str
@@ -78,7 +78,7 @@ class ToolCall(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
 
 
 class ToolResult(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
-    """What a call gave back: JSON as it stands on the wire, a string where it is text."""
+    """The result of a call: its JSON on the wire, a string if it is text."""
 
     content: Raw
     call_id: str | None = None
@@ -98,7 +98,7 @@ class ReasoningText(Struct, frozen=True, gc=False, tag=True, omit_defaults=True)
 
 
 class ReasoningSummary(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
-    """What a provider tells of thinking that it keeps to itself."""
+    """A provider's summary of thinking that it does not show."""
 
     summary: str
     format: ReasoningFormat = UNKNOWN_FORMAT
@@ -108,7 +108,7 @@ class ReasoningSummary(Struct, frozen=True, gc=False, tag=True, omit_defaults=Tr
 
 
 class ReasoningEncrypted(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
-    """Thinking that only its maker can read."""
+    """Thinking that only its provider can read."""
 
     data: str
     format: ReasoningFormat = UNKNOWN_FORMAT
@@ -128,7 +128,7 @@ class ReasoningServerToolCall(Struct, frozen=True, gc=False, tag=True, omit_defa
 
 
 class Unknown(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
-    """A kind we don't read. It keeps its place and its JSON; `seal` is set where it carries a signature."""
+    """An unknown kind. It keeps its place and its JSON; `seal` is set if it has a signature."""
 
     kind: str
     raw: Raw
@@ -144,7 +144,7 @@ REASONING_KINDS = (ReasoningText, ReasoningSummary, ReasoningEncrypted, Reasonin
 
 
 def reasoning_of(items: tuple[Item, ...]) -> tuple[Reasoning, ...]:
-    """The items that are reasoning, in their order."""
+    """The reasoning items, in order."""
     found: list[Reasoning] = []
     for item in items:
         if isinstance(item, REASONING_KINDS):
@@ -158,7 +158,7 @@ def is_reasoning(item: Item) -> bool:
 
 
 CACHE_POINT = "cachePoint"
-"""The kind of an item that marks what stands before it for prompt caching (Converse). It says nothing itself."""
+"""The kind of an item that marks everything before it for prompt caching (Converse). It has no content."""
 
 
 def is_cache_point(item: Item) -> bool:
@@ -167,19 +167,19 @@ def is_cache_point(item: Item) -> bool:
 
 
 def is_strange_reasoning(item: Item) -> TypeGuard[Unknown]:
-    """Whether an item is an entry of reasoning of a kind that we don't know."""
+    """Whether an item is reasoning of an unknown kind."""
     return isinstance(item, Unknown) and item.kind.startswith("reasoning.")
 
 
 def readable_text(item: Item) -> str:
-    """The words of a piece of reasoning: in the clear or in summary, and none of anything else."""
+    """The readable text of a piece of reasoning: the text itself or a summary, and empty for anything else."""
     if isinstance(item, ReasoningText):
         return item.text
     return item.summary if isinstance(item, ReasoningSummary) else ""
 
 
 ENVELOPE_MARK = "TLT1"
-"""How a seal of our own begins: an envelope around what a client's format can't hold (see `translation`)."""
+"""How our own seals begin: an envelope around content that a client's format can't hold (see `translation`)."""
 
 
 def is_envelope(token: str) -> bool:
@@ -188,12 +188,12 @@ def is_envelope(token: str) -> bool:
 
 
 def plain_token(data: str) -> str:
-    """A token as all base64 alphabets spell it: both kinds of two letters, with padding or without."""
+    """A token in one spelling for all base64 alphabets: with the same two letters, without padding."""
     return data.replace("-", "+").replace("_", "/").rstrip("=")
 
 
 def seal_of(item: Item) -> Seal | None:
-    """The opaque token an item carries, whichever of the two placements it has."""
+    """The opaque token of an item, in either placement."""
     if isinstance(item, (Text, ToolCall, Unknown)):
         return item.seal
     if isinstance(item, ReasoningText):

@@ -1,4 +1,4 @@
-"""The known word that a wrong one looks most like, and the legal value that is nearest to another."""
+"""The known word closest to a wrong one, and the legal value closest to another."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
-    """In whatever case it was written; None if none is near. `cutoff` is how near: 1 is the word itself."""
+    """Ignores case; None if no word is close enough. `cutoff` is how close: 1 is the word itself."""
     words = {each.lower(): each for each in known}
     close = get_close_matches(word.lower(), words, n=1, cutoff=cutoff)
     return words[close[0]] if close else None
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """What to write instead: the nearest word, or all there are."""
+    """What to write instead: the nearest word, or all of them."""
     known = list(known)
     near = nearest(word, known)
     return f"did you mean {near}?" if near else f"known: {', '.join(known) or 'none'}"
@@ -30,24 +30,24 @@ _RANKS = (
     ("xhigh", "extra_high", "extra-high", "very_high"),
     ("max", "maximum", "ultra"),
 )
-"""Words for how hard to think, of all makers, from the least to the most."""
+"""Words for the effort of thinking, of all providers, from least to most."""
 
 _RANK_OF = {word: rank for rank, words in enumerate(_RANKS) for word in words}
 _MODEL_DECIDES = ("auto", "default")
 
 
 def rank_of(word: object) -> int | None:
-    """How much a word for an effort asks for: 0 is nothing, 6 the most; None for any other word."""
+    """The rank of an effort: 0 is nothing, 6 the most; None for any other word."""
     if isinstance(word, bool):
         return 3 if word else 0
     return _RANK_OF.get(word.lower()) if isinstance(word, str) else None
 
 
 def nearest_value(value: Any, legal: Sequence[Any]) -> Any:
-    """The legal value that is nearest to one that is not; None if there is none like it.
+    """The legal value closest to one that is not legal; None if there is none like it.
 
-    Of two that are as near the higher one is taken. What was on is not switched off. A word that is spelled wrong means
-    the one that it looks like.
+    Of two equally close values the higher one is taken. Thinking that was on is not switched off. A misspelled word
+    counts as the closest known one.
     """
     if isinstance(value, bool) or not legal:
         return None
@@ -65,9 +65,9 @@ def nearest_value(value: Any, legal: Sequence[Any]) -> Any:
 
 
 def next_word(word: str) -> str:
-    """The usual word next to one that a server refuses without naming others: up from the least, down from the most.
+    """The next usual word after one that a server rejects without naming others: up from the least, down from the most.
 
-    Few models know `minimal`, so what is above nothing is `low`.
+    Few models know `minimal`, so the next word after nothing is `low`.
     """
     rank = rank_of(word) or 0
     nearby = _RANKS[max(rank + 1, 2) if rank <= 3 else rank - 1][0]

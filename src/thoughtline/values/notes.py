@@ -1,7 +1,7 @@
-"""What an answer says about its own words: where they came from.
+"""Notes on an answer's text: its sources.
 
-Formats keep such notes on the words themselves (Messages, Responses) or beside the answer (chat, Gemini). Here
-they are one value, by places in the words: of one item, or of all the words of an answer joined.
+Formats keep such notes on text items (Messages, Responses) or on the whole answer (chat, Gemini). Here they are one
+value, with positions in the text: of one item, or of the whole answer joined.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from msgspec import Struct
 
 
 class Citation(Struct, frozen=True, gc=False):
-    """A page that words came from. `quote` is what the page says; `start` and `end` are characters of the words, None
-    where nobody said which ones."""
+    """A cited page. `quote` is the page's text; `start` and `end` are characters of the answer's text,
+    None if unknown.
+    """
 
     url: str
     title: str = ""
@@ -22,18 +23,18 @@ class Citation(Struct, frozen=True, gc=False):
     end: int | None = None
 
     def moved(self, by: int) -> Citation:
-        """The same in a longer text, of which its own begins there."""
+        """The same in a longer text, in which its own begins there."""
         if self.start is None or self.end is None:
             return self
         return Citation(self.url, self.title, self.quote, self.start + by, self.end + by)
 
     def is_within(self, start: int, end: int) -> bool:
-        """Whether its words stand between these two places."""
+        """Whether its range is between these two positions."""
         return self.start is not None and self.end is not None and start <= self.start and self.end <= end
 
 
 class Notes(Struct, frozen=True, gc=False):
-    """The notes of an item or of an answer. `others` names notes that only their own format has a word for."""
+    """The notes of an item or of an answer. `others` names notes that only their own format can express."""
 
     citations: tuple[Citation, ...] = ()
     others: tuple[str, ...] = ()
@@ -42,7 +43,7 @@ class Notes(Struct, frozen=True, gc=False):
         return bool(self.citations or self.others)
 
     def moved(self, by: int) -> Notes:
-        """The same for a longer text, of which these words are a part that begins there."""
+        """The same for a longer text, in which this text begins there."""
         return Notes(tuple([one.moved(by) for one in self.citations]), self.others) if self.citations else self
 
 
@@ -50,7 +51,7 @@ NO_NOTES = Notes()
 
 
 def together(pieces: Iterable[Notes]) -> Notes:
-    """All these notes in one; what is said twice of the same words counts once."""
+    """All these notes in one; duplicates for the same range count once."""
     citations: dict[Citation, None] = {}
     others: dict[str, None] = {}
     for piece in pieces:
@@ -60,5 +61,5 @@ def together(pieces: Iterable[Notes]) -> Notes:
 
 
 def placed(start: int | None, end: int | None) -> tuple[int, int] | tuple[None, None]:
-    """A place in words, if it is one: hosts that know none write zeros."""
+    """A range in the text, if it is valid: hosts without positions write zeros."""
     return (start, end) if start is not None and end is not None and 0 <= start < end else (None, None)

@@ -1,8 +1,8 @@
-"""What a request asks for beside its conversation, in words that all formats share.
+"""The options of a request, everything except its conversation, in values that all formats share.
 
-Each format reads its members into `Options` and writes `Options` into its members; what it has no member for is named,
-so that nothing is lost in silence. `media` values are the pictures and files of a conversation, `ResultPart`s what a
-tool gave back.
+Each format reads its members into `Options` and writes `Options` into its members; options that it has no member for
+are named, so that no loss is silent. `media` values are the pictures and files of a conversation, `ResultPart`s the
+content of a tool result.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ EFFORTS: tuple[Effort, ...] = ("none", "minimal", "low", "medium", "high", "xhig
 
 
 class FunctionTool(Struct, frozen=True, gc=False):
-    """A function that the client runs. `parameters` is a JSON schema, `namespace` the group that it stands in.
+    """A function that the client runs. `parameters` is a JSON schema, `namespace` the group that it is in.
 
     `is_search`: it finds more tools, and the client's format has a kind of its own for it. `cache_mark`: the prompt may
-    be cached up to here. `is_deferred`: the model is not shown it until a search has found it.
+    be cached up to here. `is_deferred`: the model sees it only after a search has found it.
     """
 
     name: str
@@ -46,9 +46,10 @@ class CustomTool(Struct, frozen=True, gc=False):
 
 
 class BuiltInTool(Struct, frozen=True, gc=False):
-    """A tool that the provider runs. `kind` is a shared word where there is one, else the provider's own.
+    """A tool that the provider runs. `kind` is a shared name if there is one, else the provider's own.
 
-    `place` is where it stands; `is_cached` that it may look at nothing outside, which its own provider alone promises.
+    `place` is its position; `is_cached`: it must not access anything outside a cache, which only its own provider
+    guarantees.
     """
 
     kind: str
@@ -63,7 +64,7 @@ WEB_SEARCH = "web_search"
 
 
 class ToolRange(Struct, frozen=True, gc=False):
-    """Which tools beside functions a server takes, by kind, and which items of that sort a conversation may have.
+    """Which tools besides functions a server accepts, by kind, and which related items a conversation may have.
 
     A name that ends in `_` stands for all of its versions.
     """
@@ -75,7 +76,7 @@ class ToolRange(Struct, frozen=True, gc=False):
         return not _is_among(kind, self.lacks) and _is_among(kind, self.has)
 
     def having(self, kind: str) -> ToolRange:
-        """The same, with one that it lacks."""
+        """The same without this kind among the lacking ones."""
         return replace(self, lacks=tuple(one for one in self.lacks if one != kind))
 
 
@@ -87,8 +88,9 @@ ALL_TOOLS = ToolRange()
 FUNCTIONS_ONLY = ToolRange(has=())
 
 MissingTools: TypeAlias = Literal["leave_out", "refuse", "pass_on"]
-"""What becomes of a tool that the upstream lacks. `pass_on` is for a server of the client's own format, which may have
-it after all; what another format has no word for can only be left out."""
+"""What to do with a tool that the upstream lacks. `pass_on` is for a server of the client's own format, which may have
+it after all; a tool that another format can't express can only be left out.
+"""
 
 
 class ToolChoice(Struct, frozen=True, gc=False):
@@ -104,7 +106,7 @@ class ToolChoice(Struct, frozen=True, gc=False):
 
 
 class StructuredOutput(Struct, frozen=True, gc=False):
-    """The answer is to be JSON: any object, or one that a schema describes."""
+    """The answer must be JSON: any object, or one that matches a schema."""
 
     schema: Raw | None = None
     name: str | None = None
@@ -113,8 +115,9 @@ class StructuredOutput(Struct, frozen=True, gc=False):
 
 
 class Thinking(Struct, frozen=True, gc=False):
-    """How much a model is to think. `budget` is in tokens, -1 where the model decides; `is_shown` whether the client
-    wants to see it; `display` is Anthropic's own word for that, passed on as it came."""
+    """How much a model is to think. `budget` is in tokens, -1 if the model decides; `is_shown`: whether the client
+    wants to see it; `display` is Anthropic's own value for that, passed on unchanged.
+    """
 
     switch: ThinkingSwitch = "unsaid"
     effort: Effort | None = None
@@ -124,8 +127,7 @@ class Thinking(Struct, frozen=True, gc=False):
 
 
 class Options(Struct, frozen=True, gc=False):
-    """The members of a request that are no part of its conversation. `cache_mark` is one for the whole prompt: it
-    stands for a mark on the last block."""
+    """The options of a request. `cache_mark` is one for the whole prompt: it stands for a mark on the last block."""
 
     model: str = ""
     is_streaming: bool = False
@@ -160,7 +162,7 @@ class Options(Struct, frozen=True, gc=False):
 
 
 class ReadOptions(NamedTuple):
-    """What a body says: its options, where each stands, and the members nobody knows (JSON pointers)."""
+    """The options in a body, the position of each, and the unknown members (JSON pointers)."""
 
     options: Options
     places: dict[str, str]
@@ -168,7 +170,7 @@ class ReadOptions(NamedTuple):
 
 
 class WrittenOptions(NamedTuple):
-    """The members that say it, and the names of the options this format has no member for."""
+    """The members for options, and the names of the options this format has no member for."""
 
     members: tuple[tuple[str, bytes], ...]
     dropped: tuple[str, ...] = ()
@@ -180,7 +182,7 @@ MediaKind = Literal["image", "document", "audio", "video"]
 
 
 class Media(Struct, frozen=True, gc=False):
-    """Something that is no text: by address, as base64, or by the name a provider keeps it under."""
+    """Content that is not text: by URL, as base64, or by the provider's id."""
 
     kind: MediaKind
     media_type: str = ""
@@ -192,7 +194,7 @@ class Media(Struct, frozen=True, gc=False):
 
 
 class JsonPart(Struct, frozen=True, gc=False):
-    """A result that is a JSON value and no text."""
+    """A result that is a JSON value, not text."""
 
     value: Raw
 
@@ -201,7 +203,7 @@ ResultPart: TypeAlias = str | Media | JsonPart
 
 
 class ResultContent(Struct, frozen=True, gc=False):
-    """What a tool gave back, part by part."""
+    """The content of a tool result, part by part."""
 
     parts: tuple[ResultPart, ...] = ()
     is_error: bool = False

@@ -1,4 +1,4 @@
-"""What was done about a request: for its record, the response header, the journal and the metrics."""
+"""What was done with a request: for its record, the response header, the journal and the metrics."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ FINDINGS_HEADER = "x-thoughtline-findings"
 
 
 class Counts(Struct, frozen=True, gc=False, omit_defaults=True):
-    """How many turns had their reasoning restored, inherited, left blank, stripped, or still miss it; whether the
-    request was healed, and how many checkpoints were quoted in it."""
+    """How many turns had their reasoning restored, inherited, left blank, stripped, or still lack it; whether the
+    request was healed, and how many checkpoints were quoted in it.
+    """
 
     restored: int = 0
     inherited: int = 0
@@ -33,15 +34,16 @@ class Counts(Struct, frozen=True, gc=False, omit_defaults=True):
 
 COUNTED: tuple[str, ...] = Counts.__struct_fields__
 counts_of: Callable[[Counts], tuple[int, ...]] = attrgetter(*COUNTED)
-"""The counts alone, in that order."""
+"""Only the counts, in that order."""
 
 
 class Outcome(Counts, frozen=True, gc=False, omit_defaults=True):
-    """What was done about the request that a turn answers: for people to look at, no part of the turn.
+    """What was done with the request that a turn answers: for people to look at, not part of the turn.
 
-    `findings` are pairs of a rule and a place. Milliseconds are those spent here and spent waiting for the provider.
-    Of requests to a route: its name, how many were asked, who made the turn before if that was another target, how many
-    characters of checkpoints it brought, and how many results of tools were errors. `finish` is why the turn ended.
+    `findings` are pairs of a rule and a position. Milliseconds are those spent here and those spent waiting for the
+    provider. For requests to a route: its name, how many targets were tried, who made the turn before if that was
+    another target, how many characters of checkpoints were quoted, and how many tool results were errors. `finish` is
+    the finish reason.
     """
 
     request: str = ""
@@ -58,30 +60,30 @@ class Outcome(Counts, frozen=True, gc=False, omit_defaults=True):
 
 @lru_cache(1024)
 def replay_words(counts: tuple[int, ...], store: str, is_unread: bool) -> bytes:
-    """The value of `REPLAY_HEADER`: what was done, and how the store is unless it is well."""
+    """The value of `REPLAY_HEADER`: what was done, and the state of the store unless it is healthy."""
     words = ", ".join([f"{name}={count}" for name, count in zip(COUNTED, counts, strict=True)])
     words += ", unread=1" if is_unread else ""
     return (words if store == "ok" else f"{words}, store={store}").encode()
 
 
 def finding_words(counts: Mapping[str, int]) -> str:
-    """The value of `FINDINGS_HEADER`: how many findings there are of each rule."""
+    """The value of `FINDINGS_HEADER`: the number of findings of each rule."""
     return ", ".join(f"{rule}={count}" for rule, count in counts.items() if count)
 
 
-# --- what was done about one turn, and why: made as a plan is, and told when asked ------------------------------------
+# --- what was done with one turn, and why: collected with the plan, shown on request ----------------------------------
 
 
 Treatment = Literal[
-    "kept",  # the client sent it, and it went up
+    "kept",  # the client sent it, and it was forwarded
     "restored",  # its own reasoning was put back
-    "inherited",  # it got that of an earlier turn
+    "inherited",  # it got the reasoning of an earlier turn
     "blank",  # it got the least that is accepted
-    "stripped",  # what would be refused was taken out
-    "missing",  # it must have some, and has none
+    "stripped",  # reasoning that would be rejected was removed
+    "missing",  # it must have some, but has none
 ]
 Evidence = Literal["lineage", "outline", "call", "item", "seal", "context", "before", "session", "place", "prefix"]
-"""What a record is found by."""
+"""The evidence by which a record was found."""
 
 Reason = (
     Evidence
@@ -103,7 +105,7 @@ Reason = (
         "seal_refused",
         "prefix_changed",
         "had_none",
-        # Why something was taken out, beside these.
+        # Why reasoning was removed, besides these.
         "foreign_seal",
         "unsigned",
         "forbidden",
@@ -113,9 +115,9 @@ Reason = (
 
 
 class TurnNote(Struct, frozen=True, gc=False, array_like=True):
-    """`at` is where the turn stands in the request's list.
+    """`at` is the position of the turn in the request's list.
 
-    `record` is the id of the record that was used; of a turn without one its lineage, if something is visible of it.
+    `record` is the id of the record that was used; for a turn without one its lineage, if any of it is visible.
     """
 
     at: int
@@ -125,9 +127,9 @@ class TurnNote(Struct, frozen=True, gc=False, array_like=True):
 
 
 class NoteChain(Struct, frozen=True, gc=False):
-    """Notes behind those of the turns before them, which requests that go on from there share.
+    """Notes after those of earlier turns, which later requests of the conversation share.
 
-    `missed` is how many of all of them lack what they need.
+    `missed` is how many of all of them lack required reasoning.
     """
 
     before: NoteChain | None
@@ -146,7 +148,7 @@ def chained(before: NoteChain | None, own: tuple[TurnNote, ...]) -> NoteChain | 
         return before
     missed = before.missed if before is not None else 0
     for note in own:
-        # It needed reasoning, and did not get its own back. One that never had any misses nothing.
+        # It needed reasoning and did not get its own back. A turn that never had any misses nothing.
         if note.treatment in ("inherited", "blank", "missing") and note.why != "had_none":
             missed += 1
     while before is not None and len(before.own) <= len(own):

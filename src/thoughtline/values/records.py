@@ -1,8 +1,8 @@
-"""What is remembered of a turn, and the keys it is found by.
+"""The record of a turn, and the keys that find it.
 
 A record is made once, when a response has been read, and never changes. Its keys are digests, all inside its tenant,
-tagged with what they are made of; several records may share one of the weaker ones. Stores keep what digests give, so
-what they give never changes.
+tagged with their algorithm; several records may share one of the weaker ones. Stores keep the digests, so the digest of
+a value must never change.
 """
 
 from __future__ import annotations
@@ -28,38 +28,37 @@ from thoughtline.values.outcome import Outcome
 from thoughtline.values.turns import Provenance
 
 Key = NewType("Key", str)
-"""`algorithm:digest`. Equal keys of one tenant mean equal evidence, whoever computed them."""
+"""`algorithm:digest`. Equal keys of one tenant mean equal evidence, in every process."""
 
 RecordId = NewType("RecordId", str)
-"""The digest of all that a record says: two writers of the same turn write the same record."""
+"""The digest of a record's whole content: two writers of the same turn write the same record."""
 
 
 def is_lineage(key: Key) -> bool:
-    """Whether a key is the strongest there is, by all that is visible: a record has one at most, before all others."""
+    """Whether a key is the strongest kind, over everything visible: a record has at most one, before all others."""
     return key.startswith("lineage-")
 
 
 UNKNOWN_PARENT = RecordId("")
 NO_PARENT = RecordId("none")
-"""The parent of a turn whose request showed a model turn before it that has no record."""
+"""The parent of a turn if the model turn before it in the request has no record."""
 
 UNCERTAIN_PARENT = RecordId("ambiguous")
-"""The same where several records fitted that turn, and none was used."""
+"""The same if several records matched that turn and none was used."""
 
 
 class Record(Struct, frozen=True, gc=False, omit_defaults=True):
     """A captured turn.
 
-    `items` are the turn's items in order, reasoning with its raw JSON. A turn cut short (`is_complete` false) may give
-    its text back, never its seals. `created_at` is in seconds since the epoch.
+    `items` are the turn's items in order, reasoning with its raw JSON. The text of a turn that was cut off
+    (`is_complete` false) may be restored, but never its seals. `created_at` is in seconds since the epoch.
 
     `frame`, `user` and `tools` are digests of the system prompt, the end user and the tools of its request, `exact` is
     one of the model's words before it; records of older versions have none. `parent` is the record of the model turn
-    before it, as its request went up; empty for the first turn of a conversation, and where it is not known.
-    `since` is a digest of what was said between the two. `is_seen`: the client was there when the turn ended.
-
-    `after` names the last thinking block of its request as it went up, and `is_cut` says that refused blocks were left
-    out of that (`replay/links.py`).
+    before it, as its request was sent; empty for the first turn of a conversation, and if it is unknown.
+    `since` is a digest of the content between the two. `is_seen`: the client was connected when the turn ended.
+    `after` names the last thinking block of its request as it was sent, and `is_cut` says that rejected blocks were
+    removed from it (`replay/links.py`).
     """
 
     id: RecordId
@@ -81,7 +80,7 @@ class Record(Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def has_reasoning(self) -> bool:
-        """A turn without any is worth remembering too: it must never get a neighbour's."""
+        """A turn without any is recorded too: it must never get a neighbour's."""
         return any(map(is_reasoning, self.items))
 
     @property
@@ -94,12 +93,12 @@ class Record(Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def model(self) -> str:
-        """The model as the provider names it, or as it was asked for where the provider didn't say."""
+        """The model as the provider names it; the requested name if the provider doesn't."""
         return self.provenance.model_answered or self.provenance.model_asked
 
     @property
     def reasoning_chars(self) -> int:
-        """How many characters of reasoning the turn holds, readable or encrypted; seals on other items not counted."""
+        """The number of characters of reasoning in the turn, readable or encrypted, without seals on other items."""
         chars = 0
         for item in reasoning_of(self.items):
             match item:
@@ -128,8 +127,7 @@ _latest = _Encoded(None, b"")
 
 
 def encode_record(record: Record) -> bytes:
-    """A record as bytes, for keeping. Those who weigh it and those who write it ask one after the other: the latest one
-    is encoded once for all of them."""
+    """A record as bytes, for storing. It is measured and then written: the latest one is encoded once for both."""
     global _latest
     known = _latest
     if known.record is not record:
@@ -138,14 +136,14 @@ def encode_record(record: Record) -> bytes:
 
 
 def decode_record(data: bytes) -> Record:
-    """A record that was kept."""
+    """A stored record."""
     try:
         return _decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DecodeError(f"a kept record can't be read: {type(error).__name__}") from None
 
 
-# --- digests: short names for texts, which keys and ids are made of ---------------------------------------------------
+# --- digests: short names for texts, used in keys and ids -------------------------------------------------------------
 
 
 def digest(data: bytes) -> bytes:
@@ -154,7 +152,7 @@ def digest(data: bytes) -> bytes:
 
 
 def digest_of(*parts: bytes) -> bytes:
-    """One digest of several texts, none of which can pass for another's end."""
+    """One digest of several texts, joined unambiguously."""
     whole = sha256()
     for part in parts:
         whole.update(b"%d:%b" % (len(part), part))

@@ -1,7 +1,7 @@
 """Conversations as values: a request is a `Transcript` of turns, a response is a `Reply` of candidates.
 
-Both keep the bytes they were decoded from. An edit makes a new value that remembers which turns differ, so that
-encoding changes the bytes of those turns and no others.
+Both keep the bytes they were decoded from. An edit creates a new value that knows which turns differ, so that
+encoding changes only the bytes of those turns.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ FormatName = Literal[
     "bedrock_invoke",
     "command_code_generate",
 ]
-"""The names of the formats that clients and providers speak; what each means is its `Wire`."""
+"""The names of the formats that clients and providers speak; each one's facts are in its `Wire`."""
 
 ThinkingSwitch = Literal["unsaid", "on", "adaptive", "off"]
-"""What a request says about thinking; `unsaid` leaves it to the model's default."""
+"""The setting of thinking in a request; `unsaid` leaves it to the model's default."""
 
 NOWHERE = -2
-"""A turn that no wire has seen yet."""
+"""A turn that was never on a wire."""
 
 SYSTEM_MEMBER = -1
-"""A turn that stands in a member of its own beside the conversation, such as Anthropic's `system`."""
+"""A turn in a member of its own outside the conversation, such as Anthropic's `system`."""
 
 
 UNNAMED_SESSION = "~"
-"""How the name of a session begins that no client named: it is for people, and finds nothing."""
+"""How a session's name begins if no client named it: it is for display, and finds nothing."""
 
 
 class Turn(Struct, frozen=True, gc=False):
     """One step of a conversation.
 
-    `at` is the index of its first element in the wire's list, `spans` how many elements it takes there (more than one
+    `at` is the index of its first element in the wire's list, `spans` the number of its elements there (more than one
     only in Responses, where each item of a model step is an element). `carriers` names the members that hold reasoning,
-    in formats that have several for it; `carrier` the one to write it in, where that is not the dialect's. `original`
-    are the items that an edited turn had before.
+    in formats that have several for it; `carrier` the one to write it to, if that is not the dialect's. `original` are
+    the items of an edited turn before the edit.
     """
 
     role: Role
@@ -79,7 +79,7 @@ class Turn(Struct, frozen=True, gc=False):
         )
 
     def with_reasoning_moved(self) -> Turn:
-        """This turn with its reasoning in the member that the dialect reads, wherever it stood."""
+        """This turn with its reasoning in the member that the dialect reads, wherever it was."""
         return replace(self, is_edited=True, moves_reasoning=True)
 
 
@@ -89,14 +89,14 @@ _is_edited = attrgetter("is_edited")
 class Transcript(Struct, frozen=True, gc=False):
     """A request: the conversation so far, and the body it came in.
 
-    `thinking` is what it says of thinking; in formats that have a member for each maker, `switches` has what each says.
-    `is_stored` is what the request says of keeping the answer at the provider (Responses' `store`), `includes` what it
-    asks for beyond the answer. `switches` are the members that say anything of thinking, where a format has several;
-    `thinking` is what the first of them says. `has_lone_surrogates`: they are spelled otherwise here, see
-    `formats/lone_surrogates.py`. `around`: what stood before and behind it, where it came inside of another body.
-    `user` stands for the end user that the request names (`formats/end_users.py`); empty where it names none.
-    `references` are the members that name what the model reads and the request does not show: a stored prompt, a cached
-    one, the conversation as its provider keeps it.
+    `switches` are the members that switch thinking, in formats that have several, with the value of each; `thinking` is
+    the value of the first one set. `is_stored` says whether the provider is to store the answer (Responses' `store`),
+    `includes` what the request asks for besides the answer. `has_lone_surrogates`: they are spelled differently here,
+    see `formats/lone_surrogates.py`. `around`: the bytes before and after it, if it came inside of another body. `user`
+    is a digest of the end user that the request names (`formats/end_users.py`); empty if it names none.
+
+    `references` are the members that refer to content outside the request that the model reads: a stored prompt, a
+    cached one, the conversation stored at its provider.
     """
 
     format: FormatName
@@ -119,7 +119,7 @@ class Transcript(Struct, frozen=True, gc=False):
 
     @property
     def whole(self) -> bytes:
-        """The body with what stood around it."""
+        """The body including the bytes around it."""
         head, tail = self.around or (b"", b"")
         return head + self.body + tail if head else self.body
 
@@ -133,12 +133,12 @@ class Transcript(Struct, frozen=True, gc=False):
         return replace(self, turns=(*self.turns[:position], edited, *self.turns[position + 1 :]))
 
     def with_turns(self, turns: tuple[Turn, ...]) -> Transcript:
-        """The same request with turns added, taken out or moved."""
+        """The same request with turns added, removed or moved."""
         had, has = (any(turn.at == SYSTEM_MEMBER for turn in some) for some in (self.turns, turns))
         return replace(self, turns=turns, is_reshaped=True, drops_system=self.drops_system or (had and not has))
 
     def with_member(self, name: str, value: bytes | None) -> Transcript:
-        """The same request with one top-level member set to this JSON, or taken out (`None`)."""
+        """The same request with one top-level member set to this JSON, or removed (`None`)."""
         return replace(self, member_edits=(*self.member_edits, (name, value)))
 
 
@@ -146,7 +146,7 @@ FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "error"
 
 
 class Finish(Struct, frozen=True, gc=False):
-    """Why a turn ended: in words that all formats share, and in the provider's own."""
+    """Why a turn ended: as a value that all formats share, and as the provider's own."""
 
     reason: FinishReason
     native: str
@@ -154,9 +154,9 @@ class Finish(Struct, frozen=True, gc=False):
 
 class Usage(Struct, frozen=True, gc=False):
     """Tokens of one exchange. `output` includes `reasoning`; `input` includes `cached`, read from the prompt cache, and
-    `cache_written`, written to it. `raw` is what the wire said.
+    `cache_written`, written to it. `raw` is the usage on the wire.
 
-    `dropped` are the places of reasoning that the provider says it did not read.
+    `dropped` are the positions of reasoning that the provider reports as ignored.
     """
 
     input: int = 0
@@ -169,9 +169,9 @@ class Usage(Struct, frozen=True, gc=False):
 
 
 class Candidate(Struct, frozen=True, gc=False):
-    """One answer of a response; most have one, `n > 1` has several. `finish` is missing where the answer was cut.
+    """One answer of a response; most have one, `n > 1` has several. `finish` is missing if the answer was cut off.
 
-    `notes` are those that stand beside the answer and not on its words.
+    `notes` are those on the whole answer, not on its text items.
     """
 
     turn: Turn
@@ -181,9 +181,9 @@ class Candidate(Struct, frozen=True, gc=False):
 
 
 class Reply(Struct, frozen=True, gc=False):
-    """A whole response. `error` is the body's error where there is one; such a reply has no candidates.
+    """A whole response. `error` is the body's error, if any; such a reply has no candidates.
 
-    `created` is in seconds since the epoch; a reply that came from a wire has it in its body.
+    `created` is in seconds since the epoch; a decoded reply has it in its body.
     """
 
     format: FormatName
@@ -209,7 +209,7 @@ class Reply(Struct, frozen=True, gc=False):
 class Provenance(Struct, frozen=True, gc=False, omit_defaults=True):
     """Where a turn came from, and so who may get it back and where its seals may go.
 
-    `carrier` is where its reasoning stood, in formats that have several places for it.
+    `carrier` is the place of its reasoning, in formats that have several.
     """
 
     tenant: str
@@ -226,5 +226,5 @@ class Provenance(Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def named_session(self) -> str | None:
-        """The session as a client named it; None if we made up a name for people to look at."""
+        """The session as a client named it; None if we generated a name for display."""
         return None if self.session is None or self.session.startswith(UNNAMED_SESSION) else self.session

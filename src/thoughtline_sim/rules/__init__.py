@@ -1,4 +1,4 @@
-"""What each provider refuses: predicates, in the order it asks them, with its sentences.
+"""The rules of each provider: predicates, in the provider's order, with its error messages.
 
-A rule takes an exchange and gives a refusal or nothing. The tuples of rules stand in `thoughtline_sim.simulators`.
+A rule gets an exchange and returns an error or nothing. The tuples of rules are in `thoughtline_sim.simulators`.
 """

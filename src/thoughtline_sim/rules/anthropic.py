@@ -1,10 +1,10 @@
 """Anthropic Messages: signed thinking, by model.
 
-The model's name says which generation it is of (`claude_models.py`); the profile says which kind of account asks, and
-under `classic` and `adaptive` every name behaves as Sonnet 4.5 or as Opus 4.8.
+The model's name gives its generation (`claude_models.py`); the profile gives the kind of account, and under `classic`
+and `adaptive` every name behaves as Sonnet 4.5 or as Opus 4.8.
 
-A signature is a token with claims about the block: which model and message made it, which of the message's thinking
-blocks it is, what stood around it, a digest of its text, and its place in the chain (`claude_chain.py`).
+A signature is a token with claims about the block: the model and message that made it, which of the message's thinking
+blocks it is, its neighbours, a digest of its text, and its place in the chain (`claude_chain.py`).
 """
 
 from __future__ import annotations
@@ -41,8 +41,7 @@ _BLOCK_KEYS = {"thinking": {"type", "thinking", "signature"}, "redacted_thinking
 
 
 def vertex_members(exchange: SimExchange) -> Iterator[str]:
-    """Vertex: the address names the model, and the body whose version it is of. A beta that the model does not have is
-    refused."""
+    """Vertex: the URL names the model, and the body the version. An unknown beta is rejected."""
     if "model" in exchange.body:
         yield "model: Extra inputs are not permitted"
     if not exchange.body.get("anthropic_version"):  # Claude Code 2.1 names `vertex-2023-10-16`, the SDK 2.8 a day
@@ -60,7 +59,7 @@ def vertex_members(exchange: SimExchange) -> Iterator[str]:
 
 
 def sign(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Thought) -> JsonObject:
-    """A thinking block as the genuine API gives it."""
+    """A thinking block of the genuine API."""
     text = piece.text if shows_text(exchange) and isinstance(piece, Think) else ""
     claims = {
         "model": answer.model,
@@ -92,7 +91,7 @@ def pieces_for(exchange: SimExchange, pieces: tuple[Piece, ...]) -> tuple[Piece,
 
 
 def _speaks_in_notes(exchange: SimExchange) -> bool:
-    """Fable and Mythos, Opus 5.5, Sonnet 5.5, and what comes after them."""
+    """Fable and Mythos, Opus 5.5, Sonnet 5.5, and later ones."""
     model = claude_of(exchange)
     return model.family in ("fable", "mythos") or (model.is_bound and model.family != "haiku")
 
@@ -123,8 +122,9 @@ def signature_given(exchange: SimExchange) -> Iterator[str]:
 
 
 def signature_known(exchange: SimExchange) -> Iterator[str]:
-    """(d3, d4) Minted here, for this account. Before 5, another model's blocks are refused too, and text that is not
-    what was signed; in the latest turn (d2) reports that."""
+    """(d3, d4) Issued here, for this account. Before 5, another model's blocks are rejected too, and text that differs
+    from the signed one; in the latest turn (d2) reports that.
+    """
     latest = last_person(exchange.history)
     is_strict = not claude_of(exchange).drops_unreadable
     for block in thinking_blocks(exchange):
@@ -134,7 +134,7 @@ def signature_known(exchange: SimExchange) -> Iterator[str]:
 
 
 def _is_changed(block: Block) -> bool:
-    """Text that was shown must be what was shown; extra keys (`cache_control`) are changes too."""
+    """Text that was shown must come back as shown; extra keys (`cache_control`) are changes too."""
     claims = block.claims or {}
     kind = block.body["type"]
     if set(block.body) - _BLOCK_KEYS[kind]:
@@ -144,7 +144,8 @@ def _is_changed(block: Block) -> bool:
 
 def latest_turn_unchanged(exchange: SimExchange) -> Iterator[str]:
     """(d2) Blocks of the turn since the last user text: same content, same order, same neighbours, one message. Opus 5
-    and later take them edited, moved or left out (measured 2026-09-26)."""
+    and later accept them edited, moved or removed (measured 2026-09-26).
+    """
     latest = last_person(exchange.history)
     is_strict = not claude_of(exchange).drops_unreadable
     blocks = [block for block in thinking_blocks(exchange) if is_strict and block.message > latest]
@@ -159,24 +160,25 @@ def latest_turn_unchanged(exchange: SimExchange) -> Iterator[str]:
 
 
 def _fits(block: Block, siblings: list[Block], blocks: list[JsonObject]) -> bool:
-    """Whether the thinking and the calls around this block are those it was made with, in their order. A message that
-    was split in two fits neither half."""
+    """Whether the thinking and the calls around this block are the original ones, in order. Neither half of a split
+    message fits.
+    """
     claims = block.claims or {}
     numbers = [(sibling.claims or {})["number"] for sibling in siblings]
     made = str(claims["skeleton"])
     now = skeleton_of(blocks)
-    calls = "us" if "s" in now else "u"  # a client may leave out what the provider ran, it may not move it
+    calls = "us" if "s" in now else "u"  # a client may leave out tools that the provider ran, but not move them
     return numbers == list(range(len(numbers))) and _calls_between(now, calls) == _calls_between(made, calls)
 
 
 def _calls_between(skeleton: str, calls: str) -> list[int]:
-    """How many calls of these kinds stand before, between and after the thinking blocks."""
+    """How many calls of these kinds are before, between and after the thinking blocks."""
     parts = skeleton.replace("r", "t").split("t")
     return [sum(part.count(letter) for letter in calls) for part in parts]
 
 
 def server_tools_paired(exchange: SimExchange) -> Iterator[str]:
-    """What the provider ran itself has its result in the same message, after it."""
+    """A tool that the provider ran has its result in the same message, after it."""
     for index, message in enumerate(objects(exchange.body.get("messages"))):
         called: set[str] = set()
         for position, block in reversed(list(enumerate(blocks_of(message)))):
@@ -191,7 +193,7 @@ def server_tools_paired(exchange: SimExchange) -> Iterator[str]:
 
 
 def last_block_not_thinking(exchange: SimExchange) -> Iterator[str]:
-    """(d7) Opus 5 and later take thinking behind a call (measured 2026-09-26)."""
+    """(d7) Opus 5 and later accept thinking after a call (measured 2026-09-26)."""
     is_strict = not claude_of(exchange).drops_unreadable
     for index, message in enumerate(objects(exchange.body.get("messages")) if is_strict else ()):
         blocks = blocks_of(message)
@@ -221,7 +223,7 @@ def expected_thinking(message: int, found: str) -> str:
 
 
 def no_thinking_when_off(exchange: SimExchange) -> Iterator[str]:
-    """(d6) The final position is all that was said since the last user text."""
+    """(d6) The final position is everything since the last user text."""
     latest = last_person(exchange.history)
     for block in thinking_blocks(exchange):
         if not is_thinking(exchange) and block.message > latest:
@@ -232,7 +234,7 @@ def no_thinking_when_off(exchange: SimExchange) -> Iterator[str]:
 
 
 def thread_known(exchange: SimExchange) -> Iterator[str | Rejection]:
-    """Without the beta there is no such field; with it, this simulator takes threads and has always lost them."""
+    """Without the beta there is no such field; with it, this simulator accepts threads and has always lost them."""
     thread = exchange.body.get("thread")
     if thread is not None and THREADS_BETA not in exchange.request.headers.get("anthropic-beta", ""):
         yield "thread: Extra inputs are not permitted"

@@ -1,4 +1,4 @@
-"""What a request asks for beside its conversation: tools that a provider has, sampling that a model takes."""
+"""The options of a request: a provider's tools, a model's sampling settings."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ def claude_tool_kinds(exchange: SimExchange) -> Iterator[str]:
 
 
 def unpaired(exchange: SimExchange) -> Iterator[tuple[int, str, bool]]:
-    """Results that answer no call of the turn before them, or one that another has answered: where, which, and whether
-    it is the latter."""
+    """Results that answer no call of the turn before them, or an already answered one: position, id, and whether it is
+    the latter.
+    """
     called: set[str] = set()
     seen: set[str] = set()
     was_model = False
@@ -75,7 +76,9 @@ def converse_results(exchange: SimExchange) -> Iterator[str]:
 
 
 def gemini_tools_together(exchange: SimExchange) -> Iterator[str]:
-    """Functions and Google's own tools: 2.5 has no word for it, 3 wants to be told so, but for Vertex (recorded)."""
+    """Functions together with Google's own tools: 2.5 does not support it, 3 requires an option for it, except on
+    Vertex (recorded).
+    """
     kinds = [name for tool in objects(exchange.body.get("tools")) for name, value in tool.items() if value is not None]
     functions = [name for name in kinds if name in ("functionDeclarations", "function_declarations")]
     if not functions or len(functions) == len(kinds):
@@ -92,7 +95,7 @@ def gemini_tools_together(exchange: SimExchange) -> Iterator[str]:
 
 
 def converse_tools_given(exchange: SimExchange) -> Iterator[str]:
-    """Calls and results in the history want tools beside them."""
+    """Calls and results in the history require tools in the request."""
     blocks = [b for message in objects(exchange.body.get("messages")) for b in objects(message.get("content"))]
     config = as_object(exchange.body.get("toolConfig"))
     if any("toolUse" in block or "toolResult" in block for block in blocks) and not config:

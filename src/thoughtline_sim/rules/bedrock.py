@@ -1,7 +1,7 @@
-"""Bedrock: Claude's rules in Amazon's clothes, models that want no reasoning back, and signed requests.
+"""Bedrock: Claude's rules with Amazon's messages, models that want no reasoning back, and signed requests.
 
-Signature Version 4 as AWS checks it (AWS, "Create a signed AWS API request", read 2026-11), with the key of its own
-documentation's examples and no other. A request without a signature shows a bearer key: any will do.
+Signature Version 4 as AWS checks it (AWS, "Create a signed AWS API request", read 2026-11), with the key in the
+examples of its documentation and no other. A request without a signature has a bearer key: any is accepted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _WRONG = (
 )
 _UPSTREAM = "The model returned the following errors: "
 _BARE = ("Invalid `signature`", "block_binding", "assistant message prefill")
-"""Parts of Claude's sentences that Amazon passes on as they are."""
+"""Parts of Claude's messages that Amazon passes on unchanged."""
 
 
 def signature_holds(exchange: SimExchange) -> Iterator[Rejection]:
@@ -51,7 +51,7 @@ def signature_holds(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def signature_of(request: HttpRequest, scope: str, names: list[str]) -> str:
-    """What the signature of a request has to be."""
+    """The correct signature of a request."""
     key = b"AWS4" + SECRET.encode()
     for part in scope.split("/"):
         key = hmac.digest(key, part.encode(), "sha256")
@@ -73,14 +73,14 @@ def _digest(data: bytes) -> str:
 
 
 def takes_no_reasoning(exchange: SimExchange) -> Iterator[str]:
-    """Nova and DeepSeek-R1. The sentence speaks of user messages though the block is in an assistant's."""
+    """Nova and DeepSeek-R1. The message speaks of user messages though the block is in an assistant's."""
     is_refused = "nova" in exchange.model or "deepseek" in exchange.model
     if is_refused and any(message.thoughts for message in exchange.history):
         yield "User messages cannot contain reasoning content. Please remove the reasoning content and try again."
 
 
 def _reasoning_texts(exchange: SimExchange) -> Iterator[tuple[str, JsonObject]]:
-    """`reasoningText` members with their places; Amazon counts from 1."""
+    """`reasoningText` members with their positions; Amazon counts from 1."""
     for index, message in enumerate(objects(exchange.body.get("messages")), 1):
         for number, block in enumerate(objects(message.get("content")), 1):
             reasoning = as_object(block.get("reasoningContent"))
@@ -96,14 +96,14 @@ def text_not_null(exchange: SimExchange) -> Iterator[str]:
 
 
 def takes_no_signature(exchange: SimExchange) -> Iterator[str]:
-    """gpt-oss and the other open models; an empty one is one too."""
+    """gpt-oss and the other open models; an empty signature counts too."""
     field = "reasoningContent.reasoningText.signature"
     if not is_claude(exchange.model) and any("signature" in text for _, text in _reasoning_texts(exchange)):
         yield f"This model doesn't support the {field} field. Remove {field} and try again."
 
 
 def invoke_members(exchange: SimExchange) -> Iterator[str]:
-    """InvokeModel: the address says the model and whether to stream, the body whose version it is of."""
+    """InvokeModel: the URL has the model and whether to stream, the body the version."""
     again = ", please reformat your input and try again."
     for name in ("model", "stream"):
         if name in exchange.body:
@@ -113,7 +113,7 @@ def invoke_members(exchange: SimExchange) -> Iterator[str]:
 
 
 def as_messages(exchange: SimExchange) -> SimExchange:
-    """The same request in Claude's own wire, which is what Claude's rules read."""
+    """The same request in Claude's own format, which Claude's rules read."""
     fields = as_object(exchange.body.get("additionalModelRequestFields"))
     settings = as_object(exchange.body.get("toolConfig"))
     inference = as_object(exchange.body.get("inferenceConfig"))
@@ -130,7 +130,7 @@ def as_messages(exchange: SimExchange) -> SimExchange:
 
 
 def _claude(rule: Rule) -> Rule:
-    """A rule of Claude's. Most of its sentences come with Amazon's before them."""
+    """A rule of Claude's. Most of its messages get Amazon's prefix."""
 
     def check(exchange: SimExchange) -> Iterator[str]:
         for found in rule(as_messages(exchange)) if is_claude(exchange.model) else ():
@@ -152,7 +152,7 @@ def is_thinking(exchange: SimExchange) -> bool:
 
 
 def _sign(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Thought) -> JsonObject:
-    """Claude's signing, over the request in Claude's own wire."""
+    """Claude's signing, over the request in Claude's own format."""
     return anthropic.sign(as_messages(exchange), answer, place, piece)
 
 

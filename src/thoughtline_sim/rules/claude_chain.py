@@ -1,12 +1,12 @@
-"""Bound thinking: the chain of Claude's blocks, and what becomes of a block that breaks it.
+"""Bound thinking: the chain of Claude's blocks, and what happens to a block that breaks it.
 
-A block keeps a digest of the prefix that it was made after, and the name of the thinking block that stood before it in
-the request that made it. It is good if the prefix is the same and it is the first thinking block sent, or stands right
-after the one that it names. What becomes of the others depends on the account (the profile) and on `block_binding`:
+A block has a digest of the prefix before it, and the name of the previous thinking block in its request. It is valid if
+the prefix is the same and it is the first thinking block sent, or comes right after the one that it names. What happens
+to the others depends on the account (the profile) and on `block_binding`:
 
     bound     accounts since 2026-08-31: a 400
     older     the block reaches the model and is billed
-    oauth     a subscription: the block is dropped without a word
+    oauth     a subscription: the block is dropped silently
 
 Sources: Anthropic, "Preserved thinking" (2026-09-26); the recorded refusals of pydantic-ai of 2026-10.
 """
@@ -29,7 +29,7 @@ _FIELD = "prefix_mismatch_behavior"
 
 
 class Block(NamedTuple):
-    """A thinking block of a request, with its place and, if it is one of ours, its claims."""
+    """A thinking block of a request, with its position and, if it is one of ours, its claims."""
 
     message: int
     position: int
@@ -59,7 +59,7 @@ def claude_of(exchange: SimExchange) -> ClaudeModel:
 
 
 def has_beta(exchange: SimExchange, beta: str) -> bool:
-    """Betas stand in a header, on Bedrock in the body."""
+    """Betas are in a header, on Bedrock in the body."""
     return beta in f"{exchange.request.headers.get('anthropic-beta', '')},{exchange.body.get('anthropic_beta', '')}"
 
 
@@ -72,8 +72,9 @@ def binding_field(exchange: SimExchange) -> str:
 
 
 def chain_claims(exchange: SimExchange, place: BlockPlace, prefix: str = "") -> JsonObject:
-    """What a block claims of its place: the prefix, its predecessor, the account and on Bedrock the end user. A model
-    that is not bound records nothing."""
+    """A block's claims about its place: the prefix, its predecessor, the account and on Bedrock the end user. A model
+    that is not bound records nothing.
+    """
     if not claude_of(exchange).is_bound:
         return {"prefix": "", "after": "", "account": exchange.account, "user": ""}
     prefixes = prefixes_of(exchange)
@@ -89,8 +90,9 @@ def chain_claims(exchange: SimExchange, place: BlockPlace, prefix: str = "") -> 
 
 
 def _is_link(exchange: SimExchange, block: Block) -> bool:
-    """A block that another model or account made is a link, though this model did not read it; one that broke the chain
-    and was dropped is none."""
+    """A block of another model or account counts as a link, though this model did not read it; one that broke the chain
+    and was dropped does not.
+    """
     return block.path not in exchange.unread or bool(_unreadable(exchange, claude_of(exchange), block))
 
 
@@ -101,7 +103,7 @@ def seal(exchange: SimExchange, claims: JsonObject) -> str:
 
 
 def _end_user(exchange: SimExchange) -> str:
-    """Bedrock binds a block to the end user that the request names, unless it says not to."""
+    """Bedrock binds a block to the end user that the request names, unless it opts out."""
     if platform_of(exchange) != "bedrock" or _settings(exchange).get("bind_to_end_user") is False:
         return ""
     return string(as_object(exchange.body.get("metadata")).get("user_id"))
@@ -132,7 +134,7 @@ def _settings(exchange: SimExchange) -> JsonObject:
 
 
 def binding(exchange: SimExchange) -> Iterator[str]:
-    """Blocks that the model may not read are dropped. A broken chain ends this block and all later ones."""
+    """Blocks that the model may not read are dropped. A broken chain invalidates this block and all later ones."""
     model = claude_of(exchange)
     if not model.drops_unreadable:
         return
@@ -160,7 +162,7 @@ def binding(exchange: SimExchange) -> Iterator[str]:
 
 
 def _outcome(exchange: SimExchange, model: ClaudeModel) -> str:
-    """What becomes of a broken chain: `error`, `drop_block`, or `allow`."""
+    """The result of a broken chain: `error`, `drop_block`, or `allow`."""
     behaviour = string(_settings(exchange).get(binding_field(exchange)))
     if behaviour:
         return behaviour

@@ -1,10 +1,10 @@
-"""Compaction blocks: written by the threshold edit, or on demand and signed.
+"""Compaction blocks: written by the threshold edit, or on demand with a signature.
 
-    threshold   the edit `compact_20260112`: the block has no signature, and comes back beside its edit and beta
+    threshold   the edit `compact_20260112`: the block has no signature, and comes back with its edit and beta
     on demand   the member `compaction`, beta `compact-2026-09-04`: signed, and first in the conversation
 
 Everything before a compaction block is ignored (Anthropic, "Compaction and preserved thinking"; 13 probes of 2026-09).
-Of the refusals on demand only the codes are known, and the sentence about a changed summary.
+Of the errors on demand only the codes are known, and the message about a changed summary.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _edit(exchange: SimExchange) -> JsonObject | None:
 
 
 def leading_blocks(exchange: SimExchange) -> tuple[list[JsonObject], bool]:
-    """The compaction block that an answer begins with, if it has one, and whether the answer ends there."""
+    """The compaction block at the beginning of an answer, if any, and whether the answer ends there."""
     if _is_on_demand(exchange):
         stands_for = prefixes_of(exchange).whole if claude_of(exchange).is_bound else ""
         claims = {"summary": digest(_SUMMARY), "stands_for": stands_for}
@@ -56,7 +56,7 @@ def _is_over(exchange: SimExchange, edit: JsonObject) -> bool:
 
 
 def prefix_after(exchange: SimExchange) -> str:
-    """The prefix of thinking behind a compaction block that this answer begins with; empty if it begins with none."""
+    """The prefix of thinking after a compaction block at the beginning of this answer; empty without one."""
     blocks, _ = leading_blocks(exchange)
     if not blocks:
         return ""

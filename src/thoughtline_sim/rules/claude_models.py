@@ -1,8 +1,8 @@
-"""Claude's models by family and version: how each thinks, what it refuses, whose blocks it reads.
+"""Claude's models by family and version: how each thinks, what it rejects, whose blocks it reads.
 
-Anthropic, "Troubleshooting thinking" and "Preserved thinking" (2026-09-26), and the what's-new pages of each model. A
-name that is in no table behaves as the newest generation: bound on every account, adaptive thinking alone, no sampling,
-no forced tool.
+Anthropic, "Troubleshooting thinking" and "Preserved thinking" (2026-09-26), and the what's-new pages of each model. An
+unknown name behaves as the newest generation: bound on every account, only adaptive thinking, no sampling, no forced
+tool.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FAMILIES = ("opus", "sonnet", "haiku", "fable", "mythos")
 
 
 class ClaudeModel(NamedTuple):
-    """What a model does with a request. The defaults are those of the newest generation."""
+    """The behaviour of a model. The defaults are those of the newest generation."""
 
     family: str = ""
     version: tuple[int, int] = (99, 0)
@@ -34,11 +34,11 @@ class ClaudeModel(NamedTuple):
     takes_sampling: bool = False
     takes_prefill: bool = False
     checks: Checks = "always"
-    """Whether it compares the conversation before a block with the one that the block was made in."""
+    """Whether it compares the conversation before a block with the original one."""
     is_account_bound: bool = False
-    """Whether its blocks are dropped in another account. Others' signatures are refused there."""
+    """Whether its blocks are dropped in another account. Others' signatures are rejected there."""
     hides_text: bool = True
-    """Whether thinking is left out of the answer unless it is asked for."""
+    """Whether thinking is left out of the answer by default."""
 
     @property
     def is_bound(self) -> bool:
@@ -46,7 +46,7 @@ class ClaudeModel(NamedTuple):
 
     @property
     def drops_unreadable(self) -> bool:
-        """From 5 on, a block that the model can't read is dropped; before, it is refused."""
+        """From 5 on, a block that the model can't read is dropped; before, it is rejected."""
         return self.version >= (5, 0)
 
 
@@ -91,15 +91,16 @@ _ROWS: dict[str, tuple[tuple[tuple[int, int], ClaudeModel], ...]] = {
     "fable": (((5, 0), _ALWAYS), ((5, 1), _BOUND), ((5, 2), ClaudeModel())),
     "mythos": (((5, 0), _ALWAYS), ((5, 1), ClaudeModel()), ((5, 2), ClaudeModel())),
 }
-"""By family, from which version on. What is above the last row of its family is of the newest generation."""
+"""By family and first version. Later versions than the last row of a family are of the newest generation."""
 _MYTHOS_PREVIEW = _ALWAYS._replace(family="mythos", version=(4, 9), modes=("adaptive", "enabled"))
 _PINNED = {"classic": "claude-sonnet-4-5", "adaptive": "claude-opus-4-8"}
-"""Profiles under which every name behaves as one model of old."""
+"""Profiles under which every name behaves as one older model."""
 
 
 def model_named(name: str, profile: str = "") -> ClaudeModel:
     """The model of a name, in any platform's spelling: `us.anthropic.claude-opus-5-5-v1:0`, `claude-sonnet-5[1m]`,
-    `claude-haiku-4-5@20251001`, `anthropic/claude-sonnet-4.5`."""
+    `claude-haiku-4-5@20251001`, `anthropic/claude-sonnet-4.5`.
+    """
     if profile in _PINNED:
         return model_named(_PINNED[profile])
     if "mythos-preview" in name:

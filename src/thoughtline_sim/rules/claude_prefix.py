@@ -1,9 +1,9 @@
-"""What stands before a thinking block: Claude's prefix, of which every block of a bound model keeps a digest.
+"""Claude's prefix, the content before a thinking block: every block of a bound model has a digest of it.
 
-In it are the system prompt, the tools, and all messages before the block but for their thinking. `cache_control`, the
-order of keys, a tool that is deferred until something refers to it, and the attribution line that Claude Code sends to
-Anthropic itself are not. It begins at the latest compaction block (Anthropic, "Preserved thinking", "What counts as an
-edit").
+It includes the system prompt, the tools, and all messages before the block without their thinking. It does not include
+`cache_control`, the order of keys, a tool that is deferred until it is referred to, and the attribution line that
+Claude Code sends to Anthropic itself. It begins at the latest compaction block (Anthropic, "Preserved thinking", "What
+counts as an edit").
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Prefixes(NamedTuple):
     parts: PrefixParts
     before: tuple[str, ...]
     compacted: dict[int, tuple[int, str]]
-    """By message: where its compaction block stands, and the prefix of what follows in that message."""
+    """By message: the position of its compaction block, and the prefix after it in that message."""
     end: str
-    """Of the next answer, which goes on with an assistant message that the request ends with."""
+    """Of the next answer, which continues an assistant message at the end of the request."""
     whole: str
     """Of all messages."""
 
@@ -41,7 +41,7 @@ class Prefixes(NamedTuple):
 
 
 def platform_of(exchange: SimExchange) -> Platform:
-    """Which door to Claude this is, by its address."""
+    """The platform of this API, by its URL."""
     path = exchange.request.path
     if "/model/" in path:
         return "bedrock"
@@ -92,7 +92,7 @@ def compaction_bound(exchange: SimExchange) -> tuple[str, ...]:
 
 
 def _system(exchange: SimExchange) -> list[JsonObject]:
-    """The system prompt as blocks. Anthropic itself takes the attribution line of Claude Code away."""
+    """The system prompt as blocks. Anthropic itself removes the attribution line of Claude Code."""
     system = exchange.body.get("system")
     blocks = [{"type": "text", "text": system}] if isinstance(system, str) else objects(system)
     is_attributed = blocks and string(blocks[0].get("text")).startswith(_ATTRIBUTION)
@@ -118,14 +118,14 @@ def _names_in(block: JsonObject) -> Iterator[str]:
 
 
 def _unmarked(value: Json) -> Json:
-    """Without `cache_control`, wherever it stands."""
+    """Without `cache_control`, at any depth."""
     if isinstance(value, dict):
         return {key: _unmarked(held) for key, held in value.items() if key != "cache_control"}
     return [_unmarked(held) for held in value] if isinstance(value, list) else value
 
 
 def difference(made: PrefixParts | None, now: PrefixParts) -> str:
-    """The sentence about what changed, if it is known what it was."""
+    """The message about the changed part, if it is known."""
     if made is None:
         return ""
     if made.system != now.system:

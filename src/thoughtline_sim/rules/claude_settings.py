@@ -1,4 +1,4 @@
-"""What Claude's models take beside the conversation: modes of thinking, efforts, forced tools, sampling, edits."""
+"""Settings that Claude's models accept: modes of thinking, efforts, forced tools, sampling, edits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def mode_of(exchange: SimExchange) -> str:
 
 
 def is_thinking(exchange: SimExchange) -> bool:
-    """A forced tool is called without thinking, where it is taken."""
+    """A forced tool is called without thinking, if it is accepted."""
     return mode_of(exchange) != "off" and not (_is_forced(exchange) and claude_of(exchange).takes_forced_tool)
 
 
@@ -94,7 +94,7 @@ def binding_beta_given(exchange: SimExchange) -> Iterator[str]:
 
 
 def effort_fits(exchange: SimExchange) -> Iterator[str]:
-    """Efforts by model; the highest two want full thinking."""
+    """Efforts by model; the highest two require full thinking."""
     config = as_object(exchange.body.get("output_config"))
     effort, model = string(config.get("effort")), claude_of(exchange)
     if not effort:
@@ -146,7 +146,7 @@ def edits_fit(exchange: SimExchange) -> Iterator[str]:
 
 
 def no_prefill(exchange: SimExchange) -> Iterator[str]:
-    """From 4.6 on the last message is never the model's, unless a summary is asked for."""
+    """From 4.6 on the last message must not be the model's, unless a summary is requested."""
     is_answer = "compaction" not in exchange.body and bool(exchange.history)
     is_prefilled = is_answer and exchange.history[-1].role == "assistant"
     if is_prefilled and not claude_of(exchange).takes_prefill:
@@ -154,8 +154,9 @@ def no_prefill(exchange: SimExchange) -> Iterator[str]:
 
 
 def sampling_fits(exchange: SimExchange) -> Iterator[str]:
-    """Opus 4.7 and later take no sampling but its default; those before not while they think, and since 4.1 not both
-    of two."""
+    """Opus 4.7 and later accept only default sampling; earlier models reject it while they think, and since 4.1 both of
+    two settings together.
+    """
     temperature, top_p, top_k = (exchange.body.get(name) for name in ("temperature", "top_p", "top_k"))
     model = claude_of(exchange)
     is_one_alone = model.version >= (4, 1)

@@ -1,8 +1,8 @@
-"""What Command Code's own address refuses: a request in another shape, one that does not stream, an old CLI.
+"""Errors of Command Code's own API: wrong shape, no streaming, an old CLI.
 
 The shape is what its validator named, path by path (hareeshkar/opencode-commandcode, `schema.generated.json` and
-`parts.generated.json`, 2026-09-29); the sentences for streaming and for many tokens are quoted by MAXeaglet's and
-diegosouzapw's proxies (2026-10). Reasoning is taken back and never asked for (CommandCodeAI/command-code#754).
+`parts.generated.json`, 2026-09-29); the messages about streaming and too many tokens are quoted by MAXeaglet's and
+diegosouzapw's proxies (2026-10). Reasoning is accepted back and never required (CommandCodeAI/command-code#754).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def cli_is_recent(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def envelope_fits(exchange: SimExchange) -> Iterator[str]:
-    """What stands around the request."""
+    """The envelope around the request."""
     body = as_object(msgspec.json.decode(exchange.request.body))
     config = body.get("config")
     yield from _expected(config, dict, "config")
@@ -80,7 +80,7 @@ def params_fit(exchange: SimExchange) -> Iterator[str]:
 
 
 def messages_fit(exchange: SimExchange) -> Iterator[str]:
-    """Roles, parts and what each part must have; a result names a call that stands before it."""
+    """Roles, parts and the required members of each part; a result names a call before it."""
     called: set[str] = set()
     for index, message in enumerate(exchange.body["messages"]):
         place = f"params.messages[{index}]"

@@ -1,4 +1,4 @@
-"""DeepSeek's settings: words for the effort, the effort without thinking, and the names of its models."""
+"""DeepSeek's settings: values of the effort, the effort without thinking, and the names of its models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ _NAMES = re.compile(r"deepseek-(v4(\.1)?-(pro|flash)|flash|chat|reasoner)(-\d+)?
 
 
 def model_known(exchange: SimExchange) -> Iterator[str]:
-    """Chat and Responses. The Anthropic API takes any name for one of its own, and a reseller has names of its own."""
+    """Chat and Responses. The Anthropic API accepts any name for one of its own, and a reseller has
+    names of its own.
+    """
     if exchange.profile != "reseller" and not _NAMES.match(exchange.model):
         yield (
             f"The supported API model names are deepseek-v4-pro or deepseek-v4-flash, but you passed {exchange.model}."
@@ -23,7 +25,7 @@ def model_known(exchange: SimExchange) -> Iterator[str]:
 
 
 def effort_known(exchange: SimExchange) -> Iterator[Rejection]:
-    """A 422, with the place where the word ends."""
+    """A 422, with the position where the word ends."""
     effort = exchange.body.get("reasoning_effort")
     if effort is None or effort in _EFFORTS:
         return
@@ -46,5 +48,5 @@ def effort_with_thinking(exchange: SimExchange) -> Iterator[str]:
 
 
 def responses_think(exchange: SimExchange) -> bool:
-    """The Responses API has one switch."""
+    """The Responses API has a single switch."""
     return as_object(exchange.body.get("reasoning")).get("effort") != "none"

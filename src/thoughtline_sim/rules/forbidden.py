@@ -1,4 +1,4 @@
-"""Families that refuse a field for being there: Mistral, Groq, Cerebras; and what Ollama and Copilot look at."""
+"""Families that reject unknown fields: Mistral, Groq, Cerebras; and the checks of Ollama and Copilot."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from thoughtline_sim.writing import digest
 
 _MISTRAL_KEYS = {"role", "content", "tool_calls", "prefix", "name", "tool_call_id", "weight"}
 _SUPPORTED = {"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "reasoning", "channel"}
-"""What Groq and Cerebras know of a message. Copilot CLI's `refusal` and `__copilotMessageSource` are refused there."""
+"""Members of a message that Groq and Cerebras know. Copilot CLI's `refusal` and
+`__copilotMessageSource` are rejected.
+"""
 
 _OLLAMA_EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "ultra", "max", "none")
 _NOT_THINKING = ("llama", "gemma2", "gemma3", "mistral", "phi")
@@ -21,7 +23,7 @@ _NOT_THINKING = ("llama", "gemma2", "gemma3", "mistral", "phi")
 
 
 def _unknown_keys(exchange: SimExchange, known: set[str]) -> Iterator[tuple[int, str, list[str]]]:
-    """Of each message with members that nobody knows: its index, its role and their names."""
+    """For each message with unknown members: its index, its role and their names."""
     for index, message in enumerate(objects(exchange.body.get("messages"))):
         keys = [key for key in message if key not in known]
         if keys:
@@ -41,7 +43,7 @@ def mistral_extra_keys(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def groq_properties(exchange: SimExchange) -> Iterator[str]:
-    """All that the first such message has, one a line."""
+    """All unknown members of the first such message, one per line."""
     for index, role, keys in _unknown_keys(exchange, _SUPPORTED):
         place = f"'messages.{index}'"
         lines = "\n".join(f"{place} : property '{key}' is unsupported" for key in keys)
@@ -49,7 +51,7 @@ def groq_properties(exchange: SimExchange) -> Iterator[str]:
 
 
 def cerebras_properties(exchange: SimExchange) -> Iterator[str]:
-    """All of them at once, one a line."""
+    """All of them, one per line."""
     places: list[str] = [name for name in ("reasoning", "enable_thinking") if name in exchange.body]
     for index, role, keys in _unknown_keys(exchange, _SUPPORTED):
         places += [f"messages.{index}.{role}.{key}" for key in keys]
@@ -66,7 +68,7 @@ def ollama_thinks(exchange: SimExchange) -> bool:
 
 
 def ollama_can_think(exchange: SimExchange) -> Iterator[str]:
-    """Levels are gpt-oss's alone before 0.17.7 (the profile `0.17`)."""
+    """Before 0.17.7 (the profile `0.17`) only gpt-oss has levels."""
     think = exchange.body.get("think")
     if think and not ollama_model_thinks(exchange.model):
         yield f'"{exchange.model}" does not support thinking'
@@ -85,7 +87,7 @@ def ollama_effort_known(exchange: SimExchange) -> Iterator[str]:
 
 
 def copilot_opaque_opens(exchange: SimExchange) -> Iterator[str]:
-    """A token of another model or account, or one whose text was changed."""
+    """A token of another model or account, or one with changed text."""
     for index, message in enumerate(objects(exchange.body.get("messages"))):
         token = message.get("reasoning_opaque")
         if token is None:

@@ -1,9 +1,9 @@
 """Google's APIs: the first function call of every step of Gemini 3's current turn is signed.
 
-Interactions: no public error is known for a thought that is missing or changed; that these are refused as in
-generateContent, and every sentence, is unverified. Code Assist and Antigravity: Gemini's validator for Gemini,
-Anthropic's for Claude, whose errors come as a string; which sentence Antigravity has for Claude's loop without its
-thinking is unverified, and Anthropic's own is taken.
+Interactions: no public error is known for a missing or changed thought; that these are rejected as in generateContent,
+and every message, is unverified. Code Assist and Antigravity: Gemini's validator for Gemini, Anthropic's for Claude,
+with errors as a string; Antigravity's message for Claude's loop without its thinking is unverified: Anthropic's own
+is used.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def generate_is_signed(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def results_follow_code(exchange: SimExchange) -> Iterator[Rejection]:
-    """What came of code stands right after it."""
+    """The result of code comes right after it."""
     for message in exchange.history:
         before: JsonObject = {}
         for part in objects(message.raw.get("parts")):
@@ -75,7 +75,8 @@ def _corrupted(exchange: SimExchange) -> str:
 
 def _is_good(exchange: SimExchange, call: InputCall) -> bool:
     """A call has its own signature, or that of a call in the same request: clients copy it to every call of a parallel
-    set (ruby_llm, recorded and answered; goose 1.34, also where it writes each call as a step of its own)."""
+    set (ruby_llm, recorded and answered; goose 1.34, also if it writes each call as a step of its own).
+    """
     if is_sentinel(call.signature):
         return True
     calls = [other for message in exchange.history for other in message.calls]
@@ -87,7 +88,7 @@ def _is_good(exchange: SimExchange, call: InputCall) -> bool:
 
 
 def previous_known(exchange: SimExchange) -> Iterator[Rejection]:
-    """An interaction that was not kept can't be named."""
+    """An interaction that was not stored can't be named."""
     name = string(exchange.body.get("previous_interaction_id"))
     known = exchange.ledger.responses.get((exchange.account, name)) if name else None
     if name and (known is None or not known.is_stored):
@@ -95,7 +96,7 @@ def previous_known(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def thoughts_lead_to_calls(exchange: SimExchange) -> Iterator[str]:
-    """Of each turn since the last words of the user: a call stands behind a thought. Older models don't mind."""
+    """In each turn since the last user text, a call comes after a thought. Older models don't check this."""
     if is_2_5(exchange.model) or exchange.model.endswith("3.5-flash"):
         return
     has_thought = False
@@ -106,7 +107,7 @@ def thoughts_lead_to_calls(exchange: SimExchange) -> Iterator[str]:
 
 
 def signatures_open(exchange: SimExchange) -> Iterator[str]:
-    """A thought that has none must not come back (js-genai#1735)."""
+    """A thought without a signature must not come back (js-genai#1735)."""
     for message in exchange.history:
         if message.raw.get("type") == "thought" and not message.raw.get("signature"):
             yield "Request contains an invalid argument."
@@ -119,7 +120,7 @@ def signatures_open(exchange: SimExchange) -> Iterator[str]:
 
 
 def for_gemini(rule: Rule) -> Rule:
-    """A rule that Claude is not held to."""
+    """A rule that does not apply to Claude."""
     return lambda exchange: iter(()) if is_claude(exchange.model) else rule(exchange)
 
 

@@ -38,7 +38,7 @@ def _problems(exchange: SimExchange) -> Iterator[str]:
 
 
 def _has_minimal(model: str) -> bool:
-    """Lite models and Gemma have it; Pro from 3.1 and Flash from 3.7 on, and what is newer, have not."""
+    """Lite models and Gemma have it; Pro from 3.1 on, Flash from 3.7 on, and newer models don't."""
     found = re.search(r"gemini-(\d+)(?:\.(\d+))?", model)
     if found is None or "lite" in model:
         return True

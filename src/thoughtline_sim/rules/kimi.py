@@ -1,6 +1,6 @@
-"""Kimi's settings: sampling that the mode fixes, forced tools, and models that can't be switched off.
+"""Kimi's settings: sampling fixed by the mode, forced tools, and models that always think.
 
-Live reports of 2026-08 and later. `kimi-latest` takes anything; a newer name than K3 behaves as K3.
+Live reports of 2026-08 and later. `kimi-latest` accepts anything; a newer name than K3 behaves as K3.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _is_versioned(exchange: SimExchange) -> bool:
 
 
 def kimi_is_thinking(exchange: SimExchange) -> bool:
-    """K2-thinking and K2.7-code can't be switched off; K3 can."""
+    """K2-thinking and K2.7-code always think; K3 can be switched off."""
     is_off = string(as_object(exchange.body.get("thinking")).get("type")) == "disabled"
     return re.search(r"thinking|k2\.7", exchange.model) is not None or not is_off
 
@@ -33,7 +33,7 @@ def thinking_can_be_off(exchange: SimExchange) -> Iterator[str]:
 
 
 def sampling_fixed(exchange: SimExchange) -> Iterator[str]:
-    """The value that the mode has, or none."""
+    """The value of the mode, or none."""
     is_cool = _SWITCHED.search(exchange.model) and not exchange.thinks
     allowed = {"temperature": 0.6 if is_cool else 1, **_FIXED}
     for name, value in allowed.items() if _is_versioned(exchange) else ():
@@ -42,7 +42,7 @@ def sampling_fixed(exchange: SimExchange) -> Iterator[str]:
 
 
 def forced_tool(exchange: SimExchange) -> Iterator[str]:
-    """A named tool never goes with thinking; any tool does from K3 on."""
+    """A named tool is never allowed with thinking; any tool is from K3 on."""
     choice = exchange.body.get("tool_choice")
     kind = string(choice) or string(as_object(choice).get("type"))
     word = {"function": "specified", "tool": "specified", "required": "required", "any": "required"}.get(kind, "")

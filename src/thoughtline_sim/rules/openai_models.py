@@ -1,7 +1,7 @@
 """OpenAI's models by name: efforts on either API, tools on chat, sampling.
 
 Measured or reported from 2026-09 to 2026-11 (onyx#15008, inspect_ai#5254, Vane#1173, LibreChat#14355, litellm#39631). A
-newer name than any in the table behaves as the newest: it reasons always, and takes tools on Responses alone.
+newer name than any in the table behaves as the newest: it always reasons, and accepts tools on Responses only.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _MAX = (*_LOW, "xhigh", "max")
 
 
 class OpenAIModel(NamedTuple):
-    """What a model takes. The defaults are those of the newest."""
+    """What a model accepts. The defaults are those of the newest."""
 
     efforts: tuple[str, ...] = _MAX
-    """On Responses; empty for a model whose efforts are not known."""
+    """On Responses; empty for a model with unknown efforts."""
     chat_efforts: tuple[str, ...] = (*_LOW, "xhigh")
     chat_tools: ChatTools = "never"
     reasons: bool = True
     takes_sampling: bool = False
     takes_old_limits: bool = False
-    """Whether chat takes `stop` and `max_tokens`."""
+    """Whether chat accepts `stop` and `max_tokens`."""
     has_chat: bool = True
     preserves: bool = True
-    """Whether reasoning is dropped whose history was edited."""
+    """Whether reasoning with an edited history is dropped."""
 
 
 _PLAIN = OpenAIModel((), (), "free", reasons=False, takes_sampling=True, takes_old_limits=True, preserves=False)
@@ -57,7 +57,7 @@ _NAMED = {"gpt-6-astra": OpenAIModel(), "gpt-6.1-terra": _FIVE_SIX}
 
 
 def model_named(name: str) -> OpenAIModel:
-    """The model of a name. One that is no name of OpenAI's (a deployment at Azure) is not judged by it."""
+    """The model of a name. Names that are not OpenAI's (deployments at Azure) are not checked."""
     if name.startswith(PLAIN_MODELS):
         return _PLAIN
     if _SERIES_O.match(name):

@@ -1,8 +1,8 @@
-"""Preserved reasoning: OpenAI's newer models drop reasoning whose history was edited, without a word.
+"""Preserved reasoning: OpenAI's newer models silently drop reasoning whose history was edited.
 
-The API compares the items before a reasoning item with those that it was made after (developers.openai.com,
-"Preserved reasoning"). What was dropped shows in the numbers alone: fewer tokens come in and are cached, and more are
-thought. A probe of gpt-6-astra (2026-09-26) still read such reasoning; the profile `unchecked` does that.
+The API compares the items before a reasoning item with the original ones (developers.openai.com, "Preserved
+reasoning"). A drop shows only in the usage: fewer input and cached tokens, more reasoning. A probe of gpt-6-astra
+(2026-09-26) still read such reasoning; the profile `unchecked` does that.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from thoughtline_sim.wires.responses import history_of, is_model_item, items_of,
 
 
 def reasoning_preserved(exchange: SimExchange) -> Iterator[Rejection]:
-    """Refuses nothing: it notes what the model does not see."""
+    """Rejects nothing: it notes the reasoning that the model does not see."""
     model = model_named(exchange.model)
     items = [*history_of(exchange), *items_of(exchange.body)]
     last_user = max((at for at, item in enumerate(items) if item.get("role") == "user"), default=-1)
@@ -40,7 +40,7 @@ def reasoning_preserved(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def _made_after(exchange: SimExchange, item: JsonObject) -> str:
-    """The history that an item was made after; empty if it is not known."""
+    """The original history before an item; empty if it is unknown."""
     claims = exchange.mint.open(string(item.get("encrypted_content")), openai_bound(exchange), OPENAI)
     if claims is not None:
         return string(claims.get("after"))

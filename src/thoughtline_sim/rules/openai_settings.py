@@ -1,4 +1,4 @@
-"""What OpenAI and Azure refuse beside the conversation: efforts, sampling, tools on chat, summaries."""
+"""Settings that OpenAI and Azure reject: efforts, sampling, tools on chat, summaries."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def sampling_supported(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def may_summarize(exchange: SimExchange) -> Iterator[Rejection]:
-    """The profile of an organisation that is not verified."""
+    """The profile of an unverified organisation."""
     summary = as_object(exchange.body.get("reasoning")).get("summary")
     if exchange.profile == "unverified" and summary is not None:
         yield openai_error(_VERIFY, param="reasoning.summary", code="unsupported_value")
 
 
 def codex_stores_nothing(exchange: SimExchange) -> Iterator[Rejection]:
-    """The backend of Codex subscriptions, with an envelope of its own."""
+    """The backend of Codex subscriptions, with its own envelope."""
     if "/codex/" in exchange.request.path and exchange.body.get("store") is not False:
         message = "Store must be set to false"
         yield Rejection(400, compact({"detail": message}), message)
@@ -97,7 +97,7 @@ def chat_effort_supported(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def chat_tools_supported(exchange: SimExchange) -> Iterator[Rejection]:
-    """From 5.4 on no tools beside an effort; from 5.6 on none but with `none`; on the newest none at all."""
+    """From 5.4 on no tools together with an effort; from 5.6 on only with `none`; on the newest none at all."""
     kind, effort = model_named(exchange.model).chat_tools, exchange.body.get("reasoning_effort")
     is_fine = {
         "free": True,

@@ -1,7 +1,7 @@
 """OpenRouter: no contract of its own; the upstream's applies, and its error comes wrapped.
 
 A chat request is read as the upstream would get it (thinking blocks from `reasoning_details`, and so on), the
-upstream's own rules look at that, and the upstream's own tokens stand in the answer's details.
+upstream's own rules check that, and the upstream's own tokens are in the answer's details.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from thoughtline_sim.wires.responses import openai_bound
 
 
 class Upstream(NamedTuple):
-    """A row: which models it serves, what it is called in errors, its rule and envelope, its way with details."""
+    """A row: its models, its name in errors, its rule and envelope, its handling of details."""
 
     prefix: str
     provider_name: str
@@ -45,7 +45,7 @@ def _details_of(message: InputMessage) -> list[JsonObject]:
 
 
 def _bare(exchange: SimExchange) -> Iterator[InputMessage]:
-    """Turns without details (an empty list is some) and without plain reasoning under either name."""
+    """Turns without details (an empty list counts as details) and without plain reasoning under either name."""
     for message in exchange.history if exchange.thinks else ():
         has_text = any(isinstance(message.raw.get(name), str) for name in ("reasoning", "reasoning_content"))
         has_any = has_text or isinstance(message.raw.get("reasoning_details"), list)
@@ -78,7 +78,7 @@ def as_messages(exchange: SimExchange) -> SimExchange:
 
 
 def _merged(history: Iterator[InputMessage]) -> list[JsonObject]:
-    """Tool results that follow each other are one user message."""
+    """Consecutive tool results are one user message."""
     made: list[JsonObject] = []
     for has_results, group in groupby(history, lambda message: bool(message.results)):
         if has_results:
@@ -95,7 +95,7 @@ def _merged(history: Iterator[InputMessage]) -> list[JsonObject]:
 
 
 def _assistant_blocks(message: InputMessage) -> list[JsonObject]:
-    """`reasoning` without details becomes thinking that nobody signed."""
+    """`reasoning` without details becomes unsigned thinking."""
     blocks = [_thinking(entry) for entry in _details_of(message)]
     if not blocks and string(message.raw.get("reasoning")):
         blocks = [{"type": "thinking", "thinking": message.raw["reasoning"], "signature": ""}]
@@ -121,7 +121,7 @@ _AS_CLAUDE = messages.MessagesStyle(anthropic.sign, anthropic.STYLE.call_id, ant
 
 
 def _anthropic_details(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> list[JsonObject]:
-    # Details come before words and calls: that is the order they go back in.
+    # Details come before text and calls: they go back in that order.
     words = (Say(answer.text),) if answer.text else ()
     ordered = replace(answer, pieces=(*answer.thoughts, *words, *answer.calls))
     blocks = messages.written_blocks(_AS_CLAUDE, as_messages(exchange), ordered)
@@ -144,7 +144,7 @@ def _gemini(exchange: SimExchange) -> Iterator[str]:
 
 
 def _with_seals(message: InputMessage) -> InputMessage:
-    """A signature is the encrypted entry whose id is the call's."""
+    """A signature is the encrypted entry with the call's id."""
     seals = {string(entry.get("id")): string(entry.get("data")) for entry in _details_of(message)}
     calls = tuple(replace(call, signature=seals.get(call.id or "", "")) for call in message.calls)
     return replace(message, calls=calls)
@@ -202,7 +202,7 @@ def upstream_of(model: str) -> Upstream:
 
 
 def upstream_agrees(exchange: SimExchange) -> Iterator[Rejection]:
-    """The one rule: what the upstream refuses, wrapped."""
+    """The only rule: the upstream's error, wrapped."""
     yield from switches.openrouter_mandatory(exchange)
     upstream = upstream_of(exchange.model)
     for found in upstream.rule(exchange):
@@ -211,7 +211,7 @@ def upstream_agrees(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def _put_reasoning(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
-    """`reasoning` is what the details show; an empty list of them is a sign that must come back too."""
+    """`reasoning` is the readable part of the details; an empty list is a marker that must come back too."""
     upstream = upstream_of(exchange.model)
     is_signed = upstream.details is _gemini_details and bool(answer.calls)
     details = upstream.details(exchange, answer, message) if answer.thoughts or is_signed else []

@@ -1,4 +1,4 @@
-"""Families that only look whether reasoning is there: DeepSeek, Kimi, MiMo."""
+"""Families that only check the presence of reasoning: DeepSeek, Kimi, MiMo."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def _has_switched_on(exchange: SimExchange) -> bool:
 
 
 def is_thinking(exchange: SimExchange) -> bool:
-    """On, unless the request switches it off in one of the three ways the three APIs have."""
+    """On, unless the request switches it off in one of the ways of the three APIs."""
     body = exchange.body
     effort = as_object(body.get("reasoning")).get("effort") or body.get("reasoning_effort")
     return as_object(body.get("thinking")).get("type") != "disabled" and effort != "none"
 
 
 def deepseek_is_thinking(exchange: SimExchange) -> bool:
-    """`deepseek-chat` is the name of the model that does not think, unless it is told to."""
+    """`deepseek-chat` is the name of the model that thinks only on request."""
     return _has_switched_on(exchange) if exchange.model == "deepseek-chat" else is_thinking(exchange)
 
 
 def mimo_is_thinking(exchange: SimExchange) -> bool:
-    """On by default but for v2-flash."""
+    """On by default except for v2-flash."""
     is_default = as_object(exchange.body.get("thinking")).get("type") is None
     return _has_switched_on(exchange) or (is_default and "v2-flash" not in exchange.model)
 
@@ -49,7 +49,7 @@ def has_block(message: InputMessage) -> bool:
 
 
 def has_item(message: InputMessage) -> bool:
-    """Text in the clear: another provider's ciphertext is none."""
+    """Readable text: another provider's ciphertext doesn't count."""
     parts = objects(message.raw.get("content"))
     return kind_of(message.raw) == "reasoning" and any(part.get("type") == "reasoning_text" for part in parts)
 
@@ -58,7 +58,7 @@ def has_item(message: InputMessage) -> bool:
 
 
 def deepseek_r1_forbids(exchange: SimExchange) -> Iterator[str]:
-    """The body of that era's error is not known: the sentence is ours, and says so."""
+    """The error body of that time is unknown: the message is ours, and says so."""
     for message in exchange.history:
         if "reasoning_content" in message.raw:
             yield f"simulated wording: `reasoning_content` is not allowed in the input (message index {message.index})."
@@ -75,8 +75,9 @@ def deepseek_v3_2_requires(exchange: SimExchange) -> Iterator[str]:
 
 
 def _is_demanded(exchange: SimExchange, run: tuple[InputMessage, ...]) -> bool:
-    """Whether a turn must have its reasoning: with `tools` in the request any, by the profile `toolcalls` one that
-    called."""
+    """Whether a turn must have its reasoning: with `tools` in the request every turn, with the profile `toolcalls` one
+    with calls.
+    """
     if exchange.profile == "toolcalls":
         return any(message.calls for message in run)
     return bool(exchange.body.get("tools"))
@@ -91,7 +92,7 @@ def deepseek_chat_requires(exchange: SimExchange) -> Iterator[str]:
 
 
 def deepseek_requires(has_reasoning: Callable[[InputMessage], bool], member: str) -> Rule:
-    """Messages and Responses: by the turn. A turn that was said here without reasoning can't bring any back."""
+    """Messages and Responses: by turn. A turn that was sent without reasoning can't return any."""
 
     def rule(exchange: SimExchange) -> Iterator[str]:
         for turn, run in enumerate(runs_of(exchange.history)):
@@ -147,7 +148,7 @@ def kimi_one_switch(exchange: SimExchange) -> Iterator[str]:
 
 
 def kimi_text_not_empty(exchange: SimExchange) -> Iterator[str]:
-    """The coding endpoint alone."""
+    """Only the coding endpoint."""
     for message in exchange.history if "/coding/" in exchange.request.path else ():
         parts = objects(message.raw.get("content"))
         if any(part.get("type") == "text" and part.get("text") == "" for part in parts):
@@ -157,8 +158,9 @@ def kimi_text_not_empty(exchange: SimExchange) -> Iterator[str]:
 def calls_require(
     has_reasoning: Callable[[InputMessage], bool], missing: Callable[[SimExchange, int], str | Rejection]
 ) -> Rule:
-    """Kimi and MiMo: thinking on, and an assistant message with calls that has none, wherever it stands. Prefixes are
-    let through."""
+    """Kimi and MiMo: thinking on, and an assistant message with calls but without reasoning, at any position. Prefixes
+    are accepted.
+    """
     can_say_nothing = has_reasoning is has_field
 
     def rule(exchange: SimExchange) -> Iterator[str | Rejection]:

@@ -41,14 +41,16 @@ def previous_known(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def no_frame_members(exchange: SimExchange) -> Iterator[Rejection]:
-    """What only a frame of a WebSocket may say (openai-python, `ResponseCreate`); nothing unknown is taken."""
+    """Members that only a frame of a WebSocket may have (openai-python, `ResponseCreate`); unknown members are
+    rejected.
+    """
     for name in () if exchange.request.is_websocket else ("type", "stream_id", "generate"):
         if name in exchange.body:
             yield openai_error(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
 
 
 def conversation_known(exchange: SimExchange) -> Iterator[Rejection]:
-    """Nobody can make one here, so none is known."""
+    """This simulator can't create one, so none is known."""
     conversation = exchange.body.get("conversation")
     if conversation is not None:
         name = string(conversation) or string(as_object(conversation).get("id"))
@@ -67,7 +69,7 @@ def no_duplicates(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def status_not_null(exchange: SimExchange) -> Iterator[Rejection]:
-    """A call may have none (recorded on gpt-5)."""
+    """A call may omit it (recorded on gpt-5)."""
     for index, item in enumerate(items_of(exchange.body)):
         if "status" in item and item["status"] is None and kind_of(item) != "function_call":
             place = f"input[{index}].status"
@@ -79,14 +81,14 @@ def status_not_null(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def _sealed_items(exchange: SimExchange) -> Iterator[JsonObject]:
-    """Reasoning items with ciphertext; a compaction has some too, and is taken."""
+    """Reasoning items with ciphertext; a compaction has some too, and is accepted."""
     for item in items_of(exchange.body):
         if kind_of(item) == "reasoning" and item.get("encrypted_content"):
             yield item
 
 
 def ciphertext_supported(exchange: SimExchange) -> Iterator[Rejection]:
-    """A model that does not reason neither gives nor takes ciphertext."""
+    """A model that does not reason neither returns nor accepts ciphertext."""
     is_asked = includes_ciphertext(exchange)
     if exchange.model.startswith(PLAIN_MODELS) and (is_asked or any(_sealed_items(exchange))):
         message = "Encrypted content is not supported with this model."
@@ -94,7 +96,7 @@ def ciphertext_supported(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def ciphertext_opens(exchange: SimExchange) -> Iterator[Rejection]:
-    """Made here, for this account, and for the item that carries it."""
+    """Issued here, for this account, and for the item that has it."""
     for item in _sealed_items(exchange):
         name, token = string(item.get("id")), string(item["encrypted_content"])
         claims = exchange.mint.open(token, openai_bound(exchange), OPENAI)
@@ -121,7 +123,7 @@ def items_kept(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def hosted_named(exchange: SimExchange) -> Iterator[Rejection]:
-    """What the provider ran itself goes by its id (openai/codex#6926)."""
+    """Calls of tools that the provider ran are identified by id (openai/codex#6926)."""
     for index, item in enumerate(items_of(exchange.body)):
         if is_hosted(item) and not string(item.get("id")):
             place = f"input[{index}].id"
@@ -131,7 +133,7 @@ def hosted_named(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def _made_with(exchange: SimExchange, item: JsonObject) -> tuple[list[JsonObject], int]:
-    """The items of the answer that an item was part of, and its place among them; -1 if it was part of none."""
+    """The items of the answer that an item belongs to, and its position among them; -1 if it belongs to none."""
     name = string(item.get("id"))
     known = exchange.ledger.response_of_item(exchange.account, name) if name else None
     made = list(known.items) if known is not None else []
@@ -139,8 +141,9 @@ def _made_with(exchange: SimExchange, item: JsonObject) -> tuple[list[JsonObject
 
 
 def reasoning_has_follower(exchange: SimExchange) -> Iterator[Rejection]:
-    """A reasoning item with an id must stand right before the item it was made with, unless nothing is stored: nine
-    recordings with `store: false` and ciphertext were taken."""
+    """A reasoning item with an id must come right before the item it was made with, unless nothing is stored: nine
+    recordings with `store: false` and ciphertext were accepted.
+    """
     items = [*history_of(exchange), *items_of(exchange.body), {}] if is_stored(exchange) else []
     for item, follower in pairwise(items):
         made, place = _made_with(exchange, item)
@@ -152,8 +155,9 @@ def reasoning_has_follower(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def item_has_reasoning(exchange: SimExchange) -> Iterator[Rejection]:
-    """What has an id needs the reasoning that stood before it: a message, a call, also one of the provider's own.
-    Unless nothing is stored, as above."""
+    """An item with an id requires the reasoning before it: a message, a call, even of a tool that the provider runs.
+    Unless nothing is stored, as above.
+    """
     items = [*history_of(exchange), *items_of(exchange.body)] if is_stored(exchange) else []
     present = {string(item.get("id")) for item in items}
     for item in items:
@@ -214,8 +218,9 @@ _MESSAGE_KEYS = frozenset(
 
 
 def chat_parameters_known(exchange: SimExchange) -> Iterator[Rejection]:
-    """Reasoning has no place in this API, neither beside the messages nor in them; nor has any
-    other member of a message that it does not know."""
+    """Reasoning has no place in this API, neither next to the messages nor in them; nor has any other unknown member of
+    a message.
+    """
     unknown: list[str] = [name for name in ("reasoning", "thinking", "include_reasoning") if name in exchange.body]
     for index, message in enumerate(objects(exchange.body.get("messages"))):
         unknown += [f"messages[{index}].{name}" for name in message if name not in _MESSAGE_KEYS]

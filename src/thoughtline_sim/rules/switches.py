@@ -1,7 +1,7 @@
-"""Switches and efforts of providers that look at little else: xAI, GLM, MiniMax, Qwen, Mistral, Groq, Copilot, Meta.
+"""Switches and efforts of providers that check little else: xAI, GLM, MiniMax, Qwen, Mistral, Groq, Copilot, Meta.
 
-Where a provider's sentence is not known, the simulator's says that it is simulated. A newer name than those that are
-known behaves as the newest.
+If a provider's message is unknown, the simulator's says that it is simulated. An unknown newer name behaves as the
+newest.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def _thinking_type(exchange: SimExchange) -> str:
 
 
 def _version(name: str) -> tuple[int, int]:
-    """The first number of a name: `glm-5.3-air` is (5, 3); one without a number is newer than any."""
+    """The first number of a name: `glm-5.3-air` is (5, 3); a name without a number is newer than any."""
     found = re.search(r"(\d+)(?:\.(\d+))?", name)
     return (int(found[1]), int(found[2] or 0)) if found else (99, 0)
 
 
 def forget_earlier_turns(exchange: SimExchange) -> None:
-    """Reasoning before the latest user message is taken and not read."""
+    """Reasoning before the latest user message is accepted but not read."""
     for message in exchange.history[: last_person(exchange.history) + 1]:
         for number, thought in enumerate(message.thoughts):
             exchange.unread[f"{message.index}.{number}"] = thought
@@ -45,12 +45,12 @@ _PENALTIES = ("presence_penalty", "frequency_penalty", "stop")
 
 
 def xai_thinks(exchange: SimExchange) -> bool:
-    """Grok 4.3 can be switched off; from 4.5 on none can."""
+    """Grok 4.3 can be switched off; from 4.5 on no model can."""
     return "non-reasoning" not in exchange.model and not ("4.3" in exchange.model and _effort(exchange) == "none")
 
 
 def xai_parameters(exchange: SimExchange) -> Iterator[str | Rejection]:
-    """The code of the first is recorded."""
+    """The code of the first one is recorded."""
     if _effort(exchange) is not None and _NO_EFFORT.search(exchange.model):
         sentence = f"Model {exchange.model} does not support parameter reasoningEffort."
         yield xai_error(sentence, "Client specified an invalid argument")
@@ -77,7 +77,7 @@ def glm_efforts(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def glm_clears_thinking(exchange: SimExchange) -> Iterator[str]:
-    """Earlier turns are read on the Coding Plan, and elsewhere if the request says so."""
+    """Earlier turns are read on the Coding Plan, and elsewhere on request."""
     switch = as_object(exchange.body.get("thinking")).get("clear_thinking")
     if switch is True or (switch is None and "/coding/" not in exchange.request.path):
         forget_earlier_turns(exchange)
@@ -88,7 +88,7 @@ def glm_clears_thinking(exchange: SimExchange) -> Iterator[str]:
 
 
 def minimax_thinks(exchange: SimExchange) -> bool:
-    """M2 always thinks, and so do M3.1 and later. M3 does on chat unless told not to, elsewhere if told to."""
+    """M2 always thinks, and so do M3.1 and later. M3 thinks on chat by default, elsewhere on request."""
     if _version(exchange.model) != (3, 0):
         return True
     kind, effort = _thinking_type(exchange), _effort(exchange)
@@ -122,7 +122,7 @@ def qwen_one_limit(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def qwen_preserves(exchange: SimExchange) -> Iterator[str]:
-    """`preserve_thinking`: on by default on 3.8 Max alone."""
+    """`preserve_thinking`: on by default only on 3.8 Max."""
     switch = exchange.body.get("preserve_thinking")
     is_default = _version(exchange.model) >= (3, 8) and "flash" not in exchange.model
     if switch is False or (switch is None and not is_default):
@@ -149,7 +149,7 @@ def mistral_effort(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def mistral_thinks(exchange: SimExchange) -> bool:
-    """Magistral always does, the others at `high`. What is not named as Mistral's reasons as Magistral does."""
+    """Magistral always thinks, the others at `high`. A name that is not Mistral's behaves as Magistral."""
     is_plain = re.match(r"(mistral|ministral|codestral|devstral|pixtral|open-)", exchange.model)
     return not is_plain or exchange.body.get("reasoning_effort") == "high"
 
@@ -179,8 +179,8 @@ _RESPONSES_ALONE = re.compile(r"codex|gpt-(5\.([4-9]|\d\d)|[6-9]|\d\d)")
 
 
 def copilot_serves(endpoint: str) -> Rule:
-    """Each model has endpoints of its own (`supported_endpoints` of its list of models): Messages is for Claude,
-    Responses for OpenAI's, and from GPT-5.4 on and for Codex there is no other (copilot-api#113, copilot-cli#4337).
+    """Each model has its own endpoints (`supported_endpoints` of its list of models): Messages is for Claude, Responses
+    for OpenAI's, the only one from GPT-5.4 on and for Codex (copilot-api#113, copilot-cli#4337).
     """
 
     def refused(exchange: SimExchange) -> Iterator[str]:
@@ -197,7 +197,7 @@ def copilot_serves(endpoint: str) -> Rule:
 
 
 def copilot_effort(exchange: SimExchange) -> Iterator[str]:
-    """Efforts per model; the refusal names the field as the API at hand has it."""
+    """Efforts per model; the error names the field of the API in use."""
     effort = exchange.body.get("reasoning_effort")
     config = as_object(exchange.body.get("output_config")).get("effort")
     field, value = ("output_config.effort", config) if config else ("reasoning_effort", effort)
@@ -211,7 +211,7 @@ def copilot_effort(exchange: SimExchange) -> Iterator[str]:
 
 
 def copilot_input_types(exchange: SimExchange) -> Iterator[str]:
-    """Some models of Copilot's Responses take no reasoning items: the profile `no-items`."""
+    """Some models of Copilot's Responses reject reasoning items: the profile `no-items`."""
     for message in exchange.history if exchange.profile == "no-items" else ():
         if message.raw.get("type") == "reasoning":
             yield f'input[{message.index}].type "reasoning" is not a valid input item type'
@@ -239,7 +239,7 @@ _MANDATORY = re.compile(
 
 
 def openrouter_mandatory(exchange: SimExchange) -> Iterator[Rejection]:
-    """Models that always reason, and can't be told not to."""
+    """Models that always reason and can't be switched off."""
     reasoning = as_object(exchange.body.get("reasoning"))
     is_off = reasoning.get("enabled") is False or reasoning.get("effort") == "none"
     if is_off and _MANDATORY.search(exchange.model):
@@ -247,5 +247,5 @@ def openrouter_mandatory(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def only(rule: Rule, pattern: str) -> Rule:
-    """A rule for the models whose name holds a pattern."""
+    """A rule for the models whose name contains a pattern."""
     return lambda exchange: rule(exchange) if re.search(pattern, exchange.model) else iter(())

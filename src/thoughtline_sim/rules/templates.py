@@ -1,8 +1,8 @@
-"""Local servers: the chat template decides which reasoning the model sees, by switches of its own.
+"""Local servers: the chat template decides which reasoning the model sees, by its own switches.
 
-Rows after llama.cpp's `models/templates` (2026-08-22) and the vendors' files. llama.cpp tells its template (`/props`)
-and renders it without an answer (`/apply-template`); vLLM counts (`/tokenize`); Ollama shows what a model can do
-(`/api/show`). A template that raises is a 500.
+Rows after llama.cpp's `models/templates` (2026-08-22) and the vendors' files. llama.cpp shows its template (`/props`)
+and renders it without an answer (`/apply-template`); vLLM counts (`/tokenize`); Ollama shows a model's capabilities
+(`/api/show`). A template error is a 500.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from thoughtline_sim.values import HttpRequest, Rejection
 Scope = Literal["all", "since user", "calls since user", "since answer", "open calls"]
 _PRESERVES = {"preserve_thinking": True, "clear_thinking": False, "truncate_history_thinking": False}
 _PRESERVES |= {"drop_thinking": False}
-"""What llama.cpp's `preserve_reasoning` sets at once."""
+"""All that llama.cpp's `preserve_reasoning` sets."""
 
 
 class Template(NamedTuple):
-    """A row: which models it belongs to, which reasoning it reads, and the switch that makes it read all."""
+    """A row: its models, the reasoning it reads, and the switch that makes it read all."""
 
     pattern: str
     scope: Scope = "since user"
     switch: str = ""
     keeps_at: bool = True
-    """The value of the switch at which all turns are read."""
+    """The value of the switch with which all turns are read."""
     keeps_unasked: bool = False
     efforts: tuple[str, ...] = ()
     effort_error: str = ""
@@ -74,7 +74,7 @@ TEMPLATES: tuple[Template, ...] = (
 )
 """The last one is that of Qwen3, GLM-4.6, MiniMax M2 and StepFun 3.5."""
 LOADED = ("qwen3.8", "qwen3.7", "qwen3", "glm-4.7", "nemotron-3", "deepseek-v4", "gemma-4", "kimi-k3", "hy3", "gpt-oss")
-"""Which model llama.cpp can have loaded: its profiles."""
+"""The models that llama.cpp can have loaded: its profiles."""
 
 
 def template_of(name: str) -> Template:
@@ -117,7 +117,7 @@ def unread_turns(row: Template, body: JsonObject, *, is_llama: bool) -> Iterator
 
 
 def raises(row: Template, body: JsonObject) -> Iterator[str]:
-    """What a template refuses to render."""
+    """Errors that a template raises."""
     kwargs = as_object(body.get("chat_template_kwargs"))
     effort = kwargs.get("reasoning_effort") or body.get("reasoning_effort")
     if row.efforts and effort is not None and effort not in row.efforts:
@@ -133,7 +133,7 @@ def raises(row: Template, body: JsonObject) -> Iterator[str]:
 
 
 def rendered(row: Template, body: JsonObject, *, is_llama: bool) -> str:
-    """The prompt as the template makes it."""
+    """The prompt as the template renders it."""
     unread = set(unread_turns(row, body, is_llama=is_llama))
     turns = []
     for at, message in enumerate(objects(body.get("messages"))):
@@ -186,7 +186,7 @@ def _rule(row_of: Callable[[SimExchange], Template], *, is_llama: bool) -> Rule:
 
 
 llama_renders = _rule(lambda exchange: template_of(exchange.profile), is_llama=True)
-"""llama.cpp has one model loaded, whatever name a request gives it."""
+"""llama.cpp has one model loaded, whatever name a request has."""
 vllm_renders = _rule(lambda exchange: template_of(exchange.model), is_llama=False)
 
 
@@ -234,7 +234,9 @@ def vllm_tokenize(request: HttpRequest, profile: str) -> JsonObject | Rejection:
 
 
 def ollama_show(can_think: Callable[[str], bool]) -> Callable[[HttpRequest, str], JsonObject]:
-    """What Ollama says of a model. It has Go templates, which read the thinking of the turns since the last user."""
+    """Ollama's description of a model. It has Go templates, which read the thinking of the turns since the last user
+    message.
+    """
 
     def show(request: HttpRequest, profile: str) -> JsonObject:
         name = string(_body(request).get("model") or _body(request).get("name"))

@@ -1,4 +1,4 @@
-"""Names and schemas of tools that OpenAI, Claude and Gemini refuse, each in its own sentence."""
+"""Names and schemas of tools that OpenAI, Claude and Gemini reject, each with its own message."""
 
 from __future__ import annotations
 
@@ -56,9 +56,10 @@ def _openai_tool(tool: JsonObject, place: str) -> Iterator[Rejection]:
 
 
 def _openai_schema(schema: Json, context: tuple[str, ...], *, is_strict: bool) -> Iterator[str]:
-    """The object at the top has properties, and arrays have items; strict schemas are closed and know few formats.
+    """The top-level object has properties, and arrays have items; strict schemas are closed and allow few formats.
 
-    An object below may have none: it is taken, and not shown to the model (community.openai.com/t/1368533, 2026-11-19).
+    A nested object may omit them: it is accepted, and not shown to the model (community.openai.com/t/1368533,
+    2026-11-19).
     """
     if not isinstance(schema, dict) or len(context) > 40:
         return
@@ -123,7 +124,7 @@ def gemini_tools(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def _gemini_function(function: JsonObject, place: str, *, knows_formats: bool) -> Iterator[str]:
-    """Gemini 3 takes any format of a string (recorded 2026)."""
+    """Gemini 3 accepts any format of a string (recorded 2026)."""
     if not _GOOGLE_NAME.fullmatch(string(function.get("name"))):
         yield (
             f"* GenerateContentRequest.{place}.name: Invalid function name. Must start with a letter or an underscore. "
@@ -137,7 +138,7 @@ def _gemini_function(function: JsonObject, place: str, *, knows_formats: bool) -
 
 
 def _unknown_names(schema: Json, place: str) -> Iterator[str]:
-    """What the protocol buffer has no field for, by the position of each property."""
+    """Members without a field in the protocol buffer, by the position of each property."""
     if not isinstance(schema, dict):
         return
     for name in _GOOGLE_LACKS:
@@ -149,7 +150,7 @@ def _unknown_names(schema: Json, place: str) -> Iterator[str]:
 
 
 def _gemini_schema(schema: Json, place: str) -> Iterator[str]:
-    """What the validator says of fields that it knows, by the name of each property."""
+    """The validator's errors about known fields, by the name of each property."""
     if not isinstance(schema, dict):
         return
     kind = string(schema.get("type")).upper()

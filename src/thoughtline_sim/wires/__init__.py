@@ -1,5 +1,5 @@
-"""How simulators read and write: one module per wire format, each giving rows of `WireFormat`.
+"""How simulators decode and encode: one module per wire format, each with rows of `WireFormat`.
 
-They are written apart from `thoughtline.formats` on purpose: a simulator is what the product is tested against, and two
-readers that share code share mistakes. The tests hold them together: every answer written here is read there.
+They are independent of `thoughtline.formats` on purpose: the product is tested against the simulators, and two readers
+that share code share mistakes. The tests compare them: every answer written here is decoded there.
 """

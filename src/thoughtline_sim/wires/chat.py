@@ -1,7 +1,7 @@
-"""Chat Completions, as each of its providers speaks it: reading requests, writing answers and streams.
+"""Chat Completions in each provider's variant: decoding requests, encoding answers and streams.
 
-What differs between providers is a `ChatStyle`: its ids, where its reasoning stands, how its stream is cut. The rows
-are in `chat_styles.py`. Ollama's own chat, at the end, has `message.thinking`, and one JSON object a line.
+Differences between providers are in a `ChatStyle`: its ids, the place of its reasoning, how its stream is split. The
+rows are in `chat_styles.py`. Ollama's own chat, at the end, has `message.thinking`, and one JSON object a line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _RESULTS = ("tool", "function")
 
 
 def problem_of(body: JsonObject) -> str | None:
-    """What keeps this body from being a chat request, told by its place."""
+    """Why this body is not a chat request, with the position."""
     messages = body.get("messages")
     if not isinstance(messages, list):
         return "messages: expected an array"
@@ -57,7 +57,7 @@ def _read_message(index: int, message: JsonObject) -> InputMessage:
 
 
 def _visible(content: Json) -> str:
-    """Words without a `<think>` head or thinking chunks: those are thoughts."""
+    """Text without a `<think>` head or thinking chunks: those are thoughts."""
     text = text_of(content)
     return text.partition("</think>")[2].lstrip("\n") if text.startswith("<think>") else text
 
@@ -70,8 +70,9 @@ def _read_call(call: JsonObject) -> InputCall:
 
 
 def _thoughts(message: JsonObject) -> tuple[str, ...]:
-    """Every carrier of reasoning that a chat message can have; an empty one carries none, and neither does a copy of
-    `reasoning_content` in `reasoning`, as Qwen Code writes one: no server reads both."""
+    """Every carrier of reasoning that a chat message can have; empty ones don't count, and neither does a copy of
+    `reasoning_content` in `reasoning`, as Qwen Code writes it: no server reads both.
+    """
     found = [string(message.get(field)) for field in REASONING_FIELDS[:1] + REASONING_FIELDS[2:]]
     details = objects(message.get("reasoning_details"))
     copy = string(message.get("reasoning"))
@@ -103,7 +104,7 @@ _NONE: JsonObject = {}
 
 
 class ChatStyle(NamedTuple):
-    """A provider's way with chat."""
+    """A provider's variant of chat."""
 
     reply_id: Callable[[str], str]
     call_id: Callable[[str, str, int], str]
@@ -115,7 +116,7 @@ class ChatStyle(NamedTuple):
     chunk_extras: JsonObject = _NONE
     """Members without content that the family's own SDKs require: of a choice, of a whole answer, of a chunk."""
     first_delta: JsonObject | None = None
-    """What stands beside the role in a first chunk of its own; `None` repeats the role in every delta."""
+    """The members next to the role in a separate first chunk; `None` repeats the role in every delta."""
     splits_arguments: bool = True
     usage_in: Literal["last", "own", "asked"] = "last"
     comment: bytes = b""
@@ -196,7 +197,7 @@ def _deltas(style: ChatStyle, message: JsonObject, chunk_chars: int) -> Iterator
 
 
 def _thought_deltas(message: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
-    """Reasoning, wherever the provider puts it."""
+    """Reasoning, in the provider's place for it."""
     details = objects(message.get("reasoning_details"))
     for field in () if details else REASONING_FIELDS[:3]:
         for piece in pieces_of(string(message.get(field)), chunk_chars):
@@ -213,7 +214,7 @@ def _thought_deltas(message: JsonObject, chunk_chars: int) -> Iterator[JsonObjec
 
 
 def _detail_pieces(entry: JsonObject, chunk_chars: int) -> Iterator[tuple[str | None, JsonObject]]:
-    """A detail in pieces with one index, each with the text that it shows; a signature comes alone."""
+    """A detail in pieces with one index, each with its visible text; a signature comes separately."""
     field = next((name for name in ("text", "summary") if name in entry), "")
     head = {key: value for key, value in entry.items() if key not in (field, "signature")}
     for piece in pieces_of(string(entry.get(field)), chunk_chars):
@@ -223,7 +224,7 @@ def _detail_pieces(entry: JsonObject, chunk_chars: int) -> Iterator[tuple[str | 
 
 
 def _word_deltas(message: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
-    # A turn that thought nothing has an empty list of details, which its client must send back.
+    # A turn without reasoning has an empty list of details, which its client must send back.
     details: JsonObject = {"reasoning_details": []} if {"reasoning", "reasoning_details"} <= set(message) else {}
     for piece in pieces_of(text_of(message.get("content")), chunk_chars):
         yield {"content": piece, **details}
@@ -232,7 +233,7 @@ def _word_deltas(message: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
 
 
 def _call_deltas(message: JsonObject, chunk_chars: int, splits_arguments: bool) -> Iterator[JsonObject]:
-    """The calls of a message: whole, or opened and then filled."""
+    """The calls of a message: complete, or opened and then filled."""
     for number, call in enumerate(objects(message.get("tool_calls"))):
         function = call["function"]
         if not splits_arguments:
@@ -247,7 +248,7 @@ def _call_deltas(message: JsonObject, chunk_chars: int, splits_arguments: bool) 
 
 
 def _read_ollama(body: JsonObject) -> tuple[InputMessage, ...]:
-    """Messages are chat's, but for the name of the reasoning field."""
+    """Messages are chat's, except for the name of the reasoning field."""
     messages = [{**message, "reasoning_content": string(message.get("thinking"))} for message in body["messages"]]
     return read({"messages": messages})
 

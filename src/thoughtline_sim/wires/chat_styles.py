@@ -1,5 +1,6 @@
-"""The chat providers as rows. How an answer looks was read off recorded ones; where none was recorded (Kimi, MiMo,
-MiniMax, vLLM, Copilot's and OpenAI's chat) it follows what contracts.md says."""
+"""The chat providers as rows. The shape of answers comes from recordings; without any (Kimi, MiMo, MiniMax, vLLM,
+Copilot's and OpenAI's chat) it follows contracts.md.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def _grok_field(exchange: SimExchange, answer: ModelAnswer, message: JsonObject)
 
 
 def _always_field(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
-    """Where the field must come back, it is there even if the model thought nothing."""
+    """If the field must come back, it is present even if the model thought nothing."""
     return {**message, "reasoning_content": answer.thinking} if exchange.thinks else message
 
 
@@ -56,7 +57,7 @@ def _think_tags(answer: ModelAnswer, message: JsonObject) -> JsonObject:
 
 
 def _minimax(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
-    """`<think>` in the text, or details if the request asks for `reasoning_split`."""
+    """`<think>` in the text, or details if the request sets `reasoning_split`."""
     if exchange.body.get("reasoning_split") is not True or not answer.thinking:
         return _think_tags(answer, message)
     entry = {"type": "reasoning.text", "id": "reasoning-text-1", "format": "MiniMax-response-v1", "index": 0}
@@ -95,7 +96,7 @@ def google_seal(exchange: SimExchange, call: CallTool | None) -> str:
 
 
 def _google(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
-    """On the first call, or on the message where there is none."""
+    """On the first call, or on the message if there is none."""
     if not signs_answer(exchange, answer):
         return message
     signature = google_seal(exchange, answer.calls[0] if answer.calls else None)

@@ -1,4 +1,4 @@
-"""Command Code's own address: messages of the AI SDK in an envelope, answered with the SDK's stream parts."""
+"""Command Code's own API: messages of the AI SDK in an envelope, answered with the SDK's stream parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "tool": "to
 
 
 def problem_of(params: JsonObject) -> str | None:
-    """What the request in the envelope must have; the envelope itself is looked at by a rule."""
+    """The required members of the request in the envelope; a rule checks the envelope itself."""
     if not isinstance(params.get("messages"), list):
         return 'Invalid input: expected array, received undefined at "params.messages"'
     return None
@@ -47,7 +47,7 @@ def _read_call(part: JsonObject) -> InputCall:
 
 
 def _thought(part: JsonObject) -> str:
-    """Its text, and what its provider said of it."""
+    """Its text, and its provider's metadata."""
     options = part.get("providerOptions")
     return string(part.get("text")) + (canonical(options) if options else "")
 
@@ -90,7 +90,7 @@ def _parts(exchange: SimExchange, answer: ModelAnswer) -> Iterator[JsonObject]:
 
 
 def _metadata(exchange: SimExchange, text: str) -> JsonObject:
-    """Claude's signature, as the AI SDK's provider for Anthropic tells it."""
+    """Claude's signature, as the AI SDK's provider for Anthropic sends it."""
     if "claude" not in exchange.model:
         return {}
     bound = ("command-code", exchange.model, exchange.account)
@@ -113,7 +113,7 @@ def _events(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
         yield {"type": f"{kind}-start", "id": name}
         for piece in pieces_of(part["text"], chunk_chars):
             yield {"type": f"{kind}-delta", "id": name, "text": piece}
-        if "providerOptions" in part:  # as `@ai-sdk/anthropic` does: a delta of its own, without words
+        if "providerOptions" in part:  # as `@ai-sdk/anthropic` does: a delta of its own, without text
             yield {"type": f"{kind}-delta", "id": name, "text": "", "providerMetadata": part["providerOptions"]}
         yield {"type": f"{kind}-end", "id": name}
     reason, usage = whole["finishReason"], whole["usage"]
@@ -139,6 +139,6 @@ COMMAND_CODE = WireFormat(
     write=_write,
     frames=_frames,
     echo=lambda whole: {"messages": [{"role": "assistant", "content": whole["content"]}]},
-    # Seen as this, as `application/json` and as NDJSON: lines of JSON whichever it says.
+    # Seen with this content type, with `application/json` and as NDJSON: always lines of JSON.
     stream_type=lambda _: "text/event-stream",
 )

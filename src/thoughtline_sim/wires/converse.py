@@ -36,7 +36,7 @@ def read(body: JsonObject) -> tuple[InputMessage, ...]:
 
 
 def claude_message(message: JsonObject) -> JsonObject:
-    """A message in Claude's own wire."""
+    """A message in Claude's own format."""
     return {"role": message.get("role"), "content": [_claude_block(block) for block in objects(message.get("content"))]}
 
 
@@ -57,7 +57,7 @@ def _claude_block(block: JsonObject) -> JsonObject:
 
 
 def _unwrapped(value: Json) -> Json:
-    """The blob is base64 of what was base64 already."""
+    """The blob is base64 of a base64 text."""
     try:
         return base64.b64decode(string(value), validate=True).decode()
     except (binascii.Error, UnicodeDecodeError, ValueError):
@@ -72,7 +72,7 @@ def offer(body: JsonObject) -> OfferedTools:
 
 
 def converse_wire(claude: MessagesStyle) -> WireFormat:
-    """Claude signs here as it does at home; its style says how."""
+    """Claude signs here as it does at Anthropic; its style says how."""
     return WireFormat(
         "bedrock_converse",
         problem_of,
@@ -106,12 +106,12 @@ def _write(claude: MessagesStyle, exchange: SimExchange, answer: ModelAnswer) ->
 
 
 def _plain(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Thought) -> JsonObject:
-    """Models that sign nothing; Nova does not show what it thinks."""
+    """Models without signatures; Nova does not show its reasoning."""
     return {"type": "thinking", "thinking": "[REDACTED]" if "nova" in answer.model else piece.text}
 
 
 def _block(block: JsonObject) -> JsonObject:
-    """A block of Claude's own wire in Amazon's."""
+    """A block of Claude's own format in Amazon's."""
     match block["type"]:
         case "text":
             return {"text": block["text"]}

@@ -23,12 +23,12 @@ _SENTINELS = {
     for word in _SENTINEL_WORDS
     for spelled in (word, base64.b64encode(word.encode()).decode())
 }
-"""Both the words and their base64 are sent in practice; the SDK writes the latter."""
+"""Both the words and their base64 are sent in practice; the SDK sends the latter."""
 _STOPS = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS"}
 
 
 def either(holder: JsonObject, camel: str, snake: str) -> object:
-    """A member in one of the two spellings that the API takes."""
+    """A member in one of the two spellings that the API accepts."""
     return holder.get(camel, holder.get(snake))
 
 
@@ -45,7 +45,7 @@ def signature_of(part: JsonObject) -> str:
 
 
 def is_sentinel(signature: str) -> bool:
-    """Whether it says that there is none, on purpose. The AI SDK writes one on every call that has no signature."""
+    """Whether it marks a missing signature. The AI SDK writes one on every call without a signature."""
     return standard(signature.rstrip("=")) in _SENTINELS
 
 
@@ -58,7 +58,7 @@ def spelling_for(model: str) -> Spelling:
 
 
 def bound_to(exchange: SimExchange, name: str, arguments: str) -> tuple[str, ...]:
-    """What a signature is good for: this call of this model for this account. No name: a text part."""
+    """What a signature is bound to: this call of this model for this account. No name: a text part."""
     return ("gemini", exchange.model, exchange.account, name, arguments)
 
 
@@ -89,7 +89,7 @@ def read(body: JsonObject) -> tuple[InputMessage, ...]:
 def _read_content(index: int, content: JsonObject) -> InputMessage:
     parts = objects(content.get("parts"))
     role: Role = "assistant" if content.get("role") == "model" else "user"
-    # The summary may be dropped, the signature may not: only the signature is reasoning that comes back.
+    # The summary may be dropped, the signature may not: only the signature counts as reasoning that comes back.
     signatures = [signature_of(part) for part in parts if signature_of(part) and not is_sentinel(signature_of(part))]
     return InputMessage(
         role,
@@ -138,7 +138,7 @@ def response_of(answer: ModelAnswer, parts: Iterable[JsonObject]) -> JsonObject:
 
 
 def parts(exchange: SimExchange, answer: ModelAnswer) -> Iterator[JsonObject]:
-    """Summaries if asked for; the signature on the first call of the step, or on the last text where there is none."""
+    """Summaries on request; the signature on the first call of the step, or on the last text if there is none."""
     shows = either(thinking_config(exchange), "includeThoughts", "include_thoughts") is True
     signs = signs_answer(exchange, answer)
     says = [piece for piece in answer.pieces if isinstance(piece, Say)]
@@ -155,7 +155,7 @@ def parts(exchange: SimExchange, answer: ModelAnswer) -> Iterator[JsonObject]:
                 yield _call_part(exchange, answer, piece, calls, signs)
                 calls += 1
             case Hosted():
-                # Code that Google ran, signed, and what came of it (recorded).
+                # Code that Google ran, signed, and its result (recorded).
                 code = {"language": "PYTHON", "code": f"{piece.name}({piece.arguments})"}
                 yield {"executableCode": code, "thoughtSignature": seal(exchange, "", "")}
                 yield {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "ok"}}
@@ -164,7 +164,7 @@ def parts(exchange: SimExchange, answer: ModelAnswer) -> Iterator[JsonObject]:
 
 
 def signs_answer(exchange: SimExchange, answer: ModelAnswer) -> bool:
-    """Gemini 3 signs its calls even at minimal thinking; 2.5 only what it thought, and only if tools were declared."""
+    """Gemini 3 signs its calls even at minimal thinking; 2.5 only its thoughts, and only if tools were declared."""
     if is_2_5(answer.model):
         return bool(answer.thoughts and exchange.body.get("tools"))
     return bool(answer.thoughts or answer.calls)
@@ -198,7 +198,7 @@ def is_sse(exchange: SimExchange) -> bool:
 
 
 def is_array(exchange: SimExchange) -> bool:
-    """Whether the answer is one JSON array: a stream that was not asked for as events."""
+    """Whether the answer is one JSON array: a stream without `alt=sse`."""
     return exchange.is_streaming and not is_sse(exchange)
 
 
@@ -245,14 +245,14 @@ GENERATE = WireFormat(
 
 
 def code_assist_thinks(exchange: SimExchange) -> bool:
-    """Gemini unless told not to; Claude if told to."""
+    """Gemini thinks by default, Claude on request."""
     config = thinking_config(exchange)
     budget = either(config, "thinkingBudget", "thinking_budget")
     return bool(config) and budget != 0 if is_claude(exchange.model) else budget != 0
 
 
 def bound_thought(exchange: SimExchange, text: str) -> tuple[str, ...]:
-    """What the signature of a thought is good for: these words of this model for this account."""
+    """What the signature of a thought is bound to: this text of this model for this account."""
     return ("antigravity", exchange.model, exchange.account, text)
 
 

@@ -1,4 +1,4 @@
-"""Gemini's Interactions API: steps, and answers that are kept unless a request says otherwise."""
+"""Gemini's Interactions API: steps, and answers that are stored by default."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def offer(body: JsonObject) -> OfferedTools:
 
 
 def bound_to(exchange: SimExchange) -> tuple[str, ...]:
-    """What the signature of a thought is good for: this model for this account."""
+    """What the signature of a thought is bound to: this model for this account."""
     return ("interactions", exchange.model, exchange.account)
 
 
@@ -97,7 +97,7 @@ def _write(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
 
 def _steps(exchange: SimExchange, answer: ModelAnswer) -> Iterator[JsonObject]:
     if answer.calls and not answer.thoughts:
-        yield _thought(exchange, Think(""))  # as Gemini 3 signs its calls even at minimal thinking
+        yield _thought(exchange, Think(""))  # Gemini 3 signs its calls even at minimal thinking
     for number, piece in enumerate(answer.pieces):
         match piece:
             case Think() | Redacted():
@@ -117,10 +117,10 @@ def _steps(exchange: SimExchange, answer: ModelAnswer) -> Iterator[JsonObject]:
 
 
 def _thought(exchange: SimExchange, piece: Thought) -> JsonObject:
-    """The summary stands in it if asked for."""
+    """The summary is included on request."""
     shows = as_object(exchange.body.get("generation_config")).get("thinking_summaries") == "auto"
     summary = {"summary": [{"type": "text", "text": piece.text}]} if shows and piece.text else {}
-    # js-genai#1735 (2026-06): these two give a thought without a signature beside its summary.
+    # js-genai#1735 (2026-06): these two return a thought without a signature next to its summary.
     is_unsigned = shows and exchange.model.endswith(("2.5-flash", "3.5-flash"))
     return {"type": "thought", "signature": "" if is_unsigned else _seal(exchange, piece.text), **summary}
 
@@ -153,7 +153,7 @@ def _events(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
 
 
 def _opened(step: JsonObject, chunk_chars: int) -> tuple[JsonObject, list[JsonObject]]:
-    """A step as it starts, and what it grows by. A signature comes empty first (recorded)."""
+    """A step at its start, and its deltas. A signature comes empty first (recorded)."""
     match step["type"]:
         case "thought":
             summary = [piece for one in step.get("summary", []) for piece in pieces_of(one["text"], chunk_chars)]

@@ -1,7 +1,7 @@
-"""Anthropic Messages: reading requests, writing answers and streams.
+"""Anthropic Messages: decoding requests, encoding answers and streams.
 
 The genuine API signs its thinking (`rules/anthropic.py` checks it); DeepSeek, Kimi, MiMo and MiniMax speak the same
-wire and sign nothing that anybody reads. That difference is a `MessagesStyle`.
+format without signatures that matter. That difference is a `MessagesStyle`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROLES: dict[str, Role] = {"assistant": "assistant", "system": "system"}
 
 
 class BlockPlace(NamedTuple):
-    """Where a thinking block stands in the answer that is being signed."""
+    """The position of a thinking block in the answer that is being signed."""
 
     message_id: str
     number: int
@@ -33,7 +33,7 @@ class BlockPlace(NamedTuple):
 
 
 class MessagesStyle(NamedTuple):
-    """What a server of this wire puts into a thinking block, and how it names things."""
+    """A server's content of a thinking block, and its names."""
 
     thinking: Callable[[SimExchange, ModelAnswer, BlockPlace, Thought], JsonObject]
     call_id: Callable[[str, str, int], str]
@@ -107,7 +107,7 @@ def messages_wire(style: MessagesStyle) -> WireFormat:
 
 
 def skeleton_of(blocks: list[JsonObject]) -> str:
-    """The kinds of a message's blocks in order: what a thinking block's neighbours were."""
+    """The kinds of a message's blocks in order: the neighbours of a thinking block."""
     letters = {"thinking": "t", "redacted_thinking": "r", "tool_use": "u", "text": "x", "server_tool_use": "s"}
     return "".join(letters.get(string(block.get("type")), "o") for block in blocks)
 
@@ -157,14 +157,14 @@ def written_blocks(style: MessagesStyle, exchange: SimExchange, answer: ModelAns
 
 
 def _server_tool(piece: Hosted, name: str) -> list[JsonObject]:
-    """A call of the provider's own tool and its result, which stands right after it."""
+    """A call of the provider's own tool followed by its result."""
     use = {"type": "server_tool_use", "id": name, "name": piece.name, "input": arguments_of(piece)}
     found = [{"type": "web_search_result", "url": "https://example.com", "title": "Found", "encrypted_content": name}]
     return [use, {"type": f"{piece.name}_tool_result", "tool_use_id": name, "content": found}]
 
 
 def arguments_of(call: CallTool | Hosted) -> Json:
-    """The arguments as an object, for wires that have no text for them; what is no object becomes one."""
+    """The arguments as an object, for formats that have no text for them; other values are wrapped in one."""
     try:
         value = msgspec.json.decode(call.arguments)
     except msgspec.DecodeError:
@@ -197,7 +197,7 @@ def events_of(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
 
 
 def _opened(block: JsonObject) -> JsonObject:
-    """A block as it is announced: what deltas bring is empty. A signed compaction comes whole."""
+    """A block as it is announced, without the content of its deltas. A signed compaction comes complete."""
     if block["type"] == "compaction":
         return block if "signature" in block else {**block, "content": None}
     empty: JsonObject = {"thinking": "", "signature": "", "text": "", "input": {}}
@@ -223,12 +223,12 @@ def _deltas(block: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
 
 
 def _unsigned(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Thought) -> JsonObject:
-    """DeepSeek, MiMo, MiniMax: a signature that is there for the schema and nothing else."""
+    """DeepSeek, MiMo, MiniMax: a signature only for the schema."""
     return {"type": "thinking", "thinking": piece.text, "signature": place.message_id}
 
 
 def _decorated(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Thought) -> JsonObject:
-    """Kimi: no magic, 12946 characters whole and 4340 streamed, never read."""
+    """Kimi: no prefix, 12946 characters whole and 4340 streamed, never read."""
     size = 4340 if exchange.is_streaming else 12946
     letters = "".join(digest(answer.id, str(place.number), str(number)) for number in range(size // 24 + 1))
     return {"type": "thinking", "thinking": piece.text, "signature": letters[:size]}
@@ -243,7 +243,7 @@ KIMI = MessagesStyle(
 
 
 def _hidden(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Thought) -> JsonObject:
-    """Meta: reasoning that nobody can read."""
+    """Meta: unreadable reasoning."""
     return {"type": "redacted_thinking", "data": digest(answer.id, str(place.number)) * 4}
 
 

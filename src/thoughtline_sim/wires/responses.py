@@ -1,7 +1,7 @@
-"""The Responses API of OpenAI, Azure, xAI, DeepSeek and Copilot: reading requests, writing answers and streams.
+"""The Responses API of OpenAI, Azure, xAI, DeepSeek and Copilot: decoding requests, encoding answers and streams.
 
-What differs is a `ResponsesStyle`: ids, what a reasoning item holds, whether answers are stored. Its rows are at the
-end.
+Differences are in a `ResponsesStyle`: ids, the content of a reasoning item, whether answers are stored. Its rows are at
+the end.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from thoughtline_sim.writing import compact, digest, pieces_of, uuid_of
 MODEL_ITEMS = ("reasoning", "function_call", "custom_tool_call")
 _RESULTS = ("function_call_output", "custom_tool_call_output")
 _GROK_SEALED = re.compile(r"grok-(4\.[7-9]|[5-9])")
-"""Models of xAI that always give ciphertext."""
+"""Models of xAI that always return ciphertext."""
 
 
 class ResponsesStyle(NamedTuple):
-    """A provider's way with Responses."""
+    """A provider's variant of Responses."""
 
     item_id: Callable[[str, str, int], str]
     """From the kind of item (`rs`, `fc`, `msg`), the answer's digits and the item's number."""
@@ -37,7 +37,7 @@ class ResponsesStyle(NamedTuple):
     reasoning: Callable[[SimExchange, ModelAnswer, str, Thought], JsonObject]
     has_phase: bool = False
     announces_ciphertext: bool = False
-    """Whether an item is announced with a ciphertext that is not finished."""
+    """Whether an item is announced with an unfinished ciphertext."""
     keeps: bool = True
     """Whether answers can be stored at all."""
 
@@ -60,7 +60,7 @@ def items_of(body: JsonObject) -> list[JsonObject]:
 
 
 def kind_of(item: JsonObject) -> str:
-    """A message may leave its type out."""
+    """A message may omit its type."""
     return string(item.get("type")) or ("message" if "role" in item else "item_reference")
 
 
@@ -85,7 +85,7 @@ def _read_item(index: int, item: JsonObject) -> InputMessage:
 
 
 def is_hosted(item: JsonObject) -> bool:
-    """Whether an item is a call of a tool that the provider runs itself."""
+    """Whether an item is a call of a tool that the provider runs."""
     return kind_of(item).endswith("_call") and kind_of(item) not in MODEL_ITEMS
 
 
@@ -94,7 +94,7 @@ def is_model_item(item: JsonObject) -> bool:
 
 
 def prefix_digest(items: Iterable[JsonObject]) -> str:
-    """What was said before a reasoning item: ids, states and other reasoning are no part of it."""
+    """The content before a reasoning item, without ids, states and other reasoning."""
     history = [
         {name: value for name, value in item.items() if name not in ("id", "status", "phase", "type")}
         for item in items
@@ -105,7 +105,7 @@ def prefix_digest(items: Iterable[JsonObject]) -> str:
 
 
 def _thoughts(item: JsonObject) -> tuple[str, ...]:
-    """The ciphertext is what must come back; without one, the text, or the id of what is kept."""
+    """The ciphertext must come back; without one, the text, or the id of the stored item."""
     held = string(item.get("encrypted_content")) or text_of(item.get("content")) or text_of(item.get("summary"))
     return (held or string(item.get("id")),) if held or item.get("id") else ()
 
@@ -214,7 +214,7 @@ _ECHOED: JsonObject = {
     "tools": [],
     "top_p": 1.0,
 }
-"""Settings of the request that stand in the answer too, and what they are by default: those the SDK's types require."""
+"""Settings of the request that the answer repeats, and their defaults: those that the SDK's types require."""
 
 
 # --- its stream: every event numbered, every item announced, filled and closed ----------------------------------------
@@ -225,7 +225,7 @@ _PARTS = {
     "reasoning_text": ("content_part", "reasoning_text"),
     "output_text": ("content_part", "output_text"),
 }
-"""By the type of a part: what its events are called, and those of its text."""
+"""By the type of a part: the names of its events, and of those for its text."""
 
 
 def frames_of(exchange: SimExchange, whole: JsonObject, chunk_chars: int, *, announces_ciphertext: bool) -> list[bytes]:
@@ -248,7 +248,7 @@ def _events(whole: JsonObject, chunk_chars: int, announces_ciphertext: bool) -> 
 
 
 def _opened(item: JsonObject, announces_ciphertext: bool) -> JsonObject:
-    """An item as it is announced. Its ciphertext there is not the final one and opens nowhere."""
+    """An item as it is announced. Its ciphertext there is not the final one and is never valid."""
     empty = {"status": "in_progress", "content": [], "summary": [], "arguments": ""}
     opened = {key: empty.get(key, value) for key, value in item.items() if key != "encrypted_content"}
     if item.get("encrypted_content") and announces_ciphertext:
@@ -281,11 +281,11 @@ def _part(part: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
     yield {"type": f"response.{name}.done", "part": part}
 
 
-# --- the providers as rows, read off recorded answers ----------------------------------------------------------------
+# --- the providers as rows, from recorded answers --------------------------------------------------------------------
 
 
 def openai_bound(exchange: SimExchange) -> tuple[str, ...]:
-    """Ciphertext is good for its organisation at its endpoint; the item's id is one of its claims."""
+    """Ciphertext is bound to its organisation and endpoint; the item's id is one of its claims."""
     return ("responses", exchange.account)
 
 
@@ -304,7 +304,7 @@ def _openai_reasoning(exchange: SimExchange, answer: ModelAnswer, item_id: str, 
 
 
 def _xai_reasoning(exchange: SimExchange, answer: ModelAnswer, item_id: str, piece: Thought) -> JsonObject:
-    """The summary is always shown; ciphertext is bound to nothing but its maker."""
+    """The summary is always shown; ciphertext is bound only to its provider."""
     shown = [{"text": piece.text, "type": "summary_text"}] if piece.text else []
     item: JsonObject = {"id": item_id, "summary": shown, "type": "reasoning", "status": "completed"}
     if wants_ciphertext(exchange) or _GROK_SEALED.search(answer.model):
@@ -313,7 +313,7 @@ def _xai_reasoning(exchange: SimExchange, answer: ModelAnswer, item_id: str, pie
 
 
 def _deepseek_reasoning(exchange: SimExchange, answer: ModelAnswer, item_id: str, piece: Thought) -> JsonObject:
-    """Thinking in the clear. `encrypted_content` is a handle, `<response id>-0`, that nobody needs back."""
+    """Readable thinking. `encrypted_content` is a handle, `<response id>-0`, that is not needed back."""
     item: JsonObject = {
         "type": "reasoning",
         "id": item_id,

@@ -1,4 +1,4 @@
-"""Servers that answer as they are told: with a status, over TLS with a certificate nobody trusts, or not at all."""
+"""Servers with scripted answers: a status, TLS with an untrusted certificate, or no answer at all."""
 
 from __future__ import annotations
 

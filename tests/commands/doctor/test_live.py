@@ -21,7 +21,7 @@ def test_live_proves_the_loop_and_says_the_cost_first(tmp_path: Path) -> None:
     assert "sk-never-shown" not in result.stdout + result.stderr
 
 
-def test_live_without_a_key_asks_nobody(tmp_path: Path) -> None:
+def test_live_without_a_key_sends_no_request(tmp_path: Path) -> None:
     """It says which variable is missing, and no request is sent."""
     result = doctor(tmp_path, "deepseek", "--live", "--upstream", served("deepseek").url, "--provider", "deepseek")
     assert "skip  live deepseek" in result.stdout

@@ -32,7 +32,7 @@ def doctor(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_with_nothing_set(tmp_path: Path) -> None:
-    """What is built in is well."""
+    """Built-in values pass."""
     result = doctor(tmp_path)
     assert result.returncode == 0, result.stdout
     assert "no config file" in result.stdout
@@ -95,7 +95,7 @@ def test_settings_with_mistakes(tmp_path: Path) -> None:
 
 
 def test_flags_are_looked_at_too(tmp_path: Path) -> None:
-    """What `serve` would be told, `doctor` can be told."""
+    """`doctor` accepts the options of `serve`."""
     result = doctor(tmp_path, "--upstream", f"http://127.0.0.1:{closed_port()}", "--store", "memory://")
     assert result.returncode == 1
     assert "nothing listens" in result.stdout
@@ -115,7 +115,7 @@ def served_by(folder: Path, *arguments: str) -> tuple[subprocess.Popen[str], int
     return process, port
 
 
-def test_without_settings_what_the_gateway_was_asked_for_is_checked(tmp_path: Path) -> None:
+def test_without_settings_the_providers_in_use_are_checked(tmp_path: Path) -> None:
     """The advertised use has no file: the running gateway knows which providers it was asked for."""
     process, port = served_by(tmp_path, "--upstream", f"http://127.0.0.1:{closed_port()}", "--provider", "kimi")
     try:
@@ -138,7 +138,7 @@ def test_what_was_not_checked_is_not_called_well(tmp_path: Path) -> None:
 
 
 def test_a_named_provider_is_checked(tmp_path: Path) -> None:
-    """Also one that no settings speak of; a misspelt one is told."""
+    """Even one that no settings mention; a misspelt one is reported."""
     result = doctor(tmp_path, "vllm", "--json")
     checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
     assert checks["upstream vllm"]["state"] == "fail"
@@ -161,7 +161,7 @@ def test_the_running_gateways_own_address_is_checked(tmp_path: Path) -> None:
 
 
 def test_a_key_stays_with_the_address_of_its_settings() -> None:
-    """A running gateway may use another address: keys of the settings don't go there, and what is set here stays."""
+    """A running gateway may use another URL: keys of the settings are not sent there, and values set here stay."""
     deepseek = replace(PROVIDERS["deepseek"], api_keys=("sk-1",), headers={"x-key": "sk-2"})
     settings = Settings(providers={**PROVIDERS, "deepseek": deepseek})
     rows = tuple(told(name, "http://127.0.0.1:1") for name in ("deepseek", "mine"))

@@ -56,7 +56,7 @@ def exposed(host: str, key: str = "", insecure: bool = False) -> Settings:
 
 
 def test_exposure() -> None:
-    """The rule that keeps the gateway from starting, and what is near it."""
+    """The rule that keeps the gateway from starting, and the cases close to it."""
     assert look_at_exposure(exposed("127.0.0.1", "k"), False).state == "ok"
     assert look_at_exposure(exposed("0.0.0.0", "k"), False).state == "fail"
     assert look_at_exposure(exposed("0.0.0.0", "k"), True).state == "ok"
@@ -64,7 +64,7 @@ def test_exposure() -> None:
     assert look_at_exposure(exposed("0.0.0.0"), False).state == "ok"
 
 
-def test_what_is_closed_to_callers_from_elsewhere_is_told() -> None:
+def test_a_gateway_closed_to_remote_callers_is_reported() -> None:
     """Servers of the gateway's own network that settings speak of, unless everybody may."""
     settings = replace(exposed("0.0.0.0"), configured=frozenset({"ollama"}))
     settings = replace(settings, providers={**PROVIDERS, **settings.providers})

@@ -28,7 +28,7 @@ async def looked(settings: Settings) -> dict[str, Check]:
 
 
 async def test_a_store_that_is_well(tmp_path: Path) -> None:
-    """It is opened, written, read back, and left without a trace; layout, size and room are told."""
+    """It is opened, written, read back, and left without a trace; layout, size and free space are reported."""
     found = await looked(at(tmp_path))
     assert {name: check.state for name, check in found.items()} == {"store": "ok", "store file": "ok", "disk": "ok"}
     assert f"layout {MIGRATIONS[-1].number}" in found["store file"].message
@@ -68,7 +68,7 @@ async def test_memory_forgets() -> None:
 
 
 async def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
-    """What the store itself says is told, with what to look at."""
+    """The store's own message is reported, with a remedy."""
     (tmp_path / "file").touch()
     found = await looked(at(tmp_path / "file"))
     assert found["store"].state == "fail"
@@ -103,7 +103,7 @@ async def test_a_server_that_is_down() -> None:
 
 
 async def test_little_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store that may grow beyond the disk is told before the disk is full, and a full disk is a failure."""
+    """A store that may outgrow the disk is reported before the disk is full, and a full disk is a failure."""
     found = await looked(at(tmp_path, StoreSettings(max_bytes=2**60)))
     assert (found["disk"].state, "max_size" in found["disk"].remedy) == ("warn", True)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))

@@ -111,7 +111,7 @@ async def test_a_closed_port() -> None:
     assert check.message == f"here (127.0.0.1:{port}) can't be reached: nothing listens there (connection refused)."
 
 
-async def test_a_name_that_nobody_knows() -> None:
+async def test_an_unknown_name() -> None:
     """Names under .invalid lead nowhere (RFC 6761)."""
     [check] = await looked(at("https://thoughtline.invalid/v1", KEY))
     assert check.state == "fail"
@@ -127,7 +127,7 @@ async def test_a_host_without_tls() -> None:
     assert "http://" in check.remedy
 
 
-async def test_a_certificate_that_nobody_trusts(tmp_path: Path) -> None:
+async def test_an_untrusted_certificate(tmp_path: Path) -> None:
     """It is said to be that, not a broken connection."""
     async with answering(200, context=self_signed(tmp_path)) as server:
         [check] = await looked(at(f"https://127.0.0.1:{server.port}", KEY))
@@ -150,7 +150,7 @@ async def test_an_address_that_is_still_to_be_set() -> None:
 
 
 async def test_keys_over_an_open_line() -> None:
-    """Plain HTTP beyond this machine is told, whether it answers or not."""
+    """Plain HTTP beyond this machine is reported, whether it answers or not."""
     checks = await looked(at("http://thoughtline.invalid/v1", KEY))
     assert [check.state for check in checks] == ["warn", "fail"]
     assert "unencrypted" in checks[0].message
@@ -161,7 +161,7 @@ async def test_keys_over_an_open_line() -> None:
     [(0, "ok", "agrees"), (3600, "warn", "behind"), (-3600, "warn", "ahead of"), (None, "skipped", "no provider sent")],
 )
 async def test_the_clock(ahead: float | None, state: str, message: str) -> None:
-    """Ours against what upstreams say; an hour off is told, and on which side."""
+    """Our clock against the upstreams'; an hour's difference is reported, with its direction."""
     async with answering(200, now=None if ahead is None else time.time() + ahead) as server:
         check = look_at_clock(await look_at_upstreams(settings_of(at(f"http://127.0.0.1:{server.port}"))))
     assert (check.state, message in check.message) == (state, True)

@@ -10,7 +10,7 @@ from thoughtline.commands.file_edits.env_edits import edited_env
 
 @given(st.dictionaries(st.sampled_from(["A", "B", "LONG_NAME"]), st.text("xyz", min_size=1), min_size=1))
 def test_variables_in_a_file(variables: dict[str, str]) -> None:
-    """Each on its line, replaced where it stands; others stay."""
+    """Each on its line, replaced in place; others stay."""
     text = "# keys\nexport A=1\nOTHER=2"
     once = edited_env(text, variables)
     values = dict(line.removeprefix("export ").split("=", 1) for line in once.splitlines() if not line.startswith("#"))

@@ -32,7 +32,7 @@ ADDED = [
 
 @given(objects, objects, indents)
 def test_json_says_the_merged_thing(old: dict[str, Any], new: dict[str, Any], indent: Any) -> None:
-    """However it was indented; and what is written twice is written once."""
+    """Whatever its indentation; and a second write changes nothing."""
     once = edited_json(json.dumps(old, indent=indent), json.dumps(new))
     assert json.loads(once) == merged(old, new)
     assert edited_json(once, json.dumps(new)) == once

@@ -42,6 +42,6 @@ def test_what_is_said_then(old: Any, new: Any, result: Any) -> None:
 
 
 def test_lines_end_with_a_line_feed_alone() -> None:
-    """Other separators stand inside of strings; the lines together are the text."""
+    """Strings may contain other separators; the lines together are the text."""
     text = "a\r\nb\u2028c\x0b\n\nd"
     assert lines_in(text) == ["a\r\n", "b\u2028c\x0b\n", "\n", "d"]

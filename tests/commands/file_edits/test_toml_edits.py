@@ -31,7 +31,7 @@ TOML = [
 
 @pytest.mark.parametrize("text", [*TOML, *(each.replace("\n", "\r\n") for each in TOML)])
 def test_toml_says_the_merged_thing(text: str) -> None:
-    """Comments and other tables stay; what is written twice is written once."""
+    """Comments and other tables stay; a second write changes nothing."""
     once = edited_toml(text, CODEX)
     assert tomllib.loads(once) == merged(tomllib.loads(text), tomllib.loads(CODEX))
     assert edited_toml(once, CODEX) == once

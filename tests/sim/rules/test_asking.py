@@ -1,4 +1,4 @@
-"""What a request asks for beside its conversation: tools and sampling that a provider refuses, results sent twice."""
+"""The options of a request: tools and sampling that a provider rejects, results sent twice."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_anthropic(model: str, members: Json, sentence: str) -> None:
     )
 
 
-def test_gemini_takes_no_search_beside_functions() -> None:
+def test_gemini_rejects_a_search_together_with_functions() -> None:
     """Each generation says it in its own words."""
     tools = [{"functionDeclarations": [{"name": "look"}]}, {"googleSearch": {}}]
     body = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}], "tools": tools}
@@ -79,7 +79,7 @@ def test_gemini_takes_no_search_beside_functions() -> None:
     ("simulator", "model"), [("openai", "gpt-5.1"), ("deepseek", "deepseek-v4-pro"), ("qwen", "q")]
 )
 def test_a_chat_result_answers_one_call_once(simulator: str, model: str) -> None:
-    """A second one, or one for nobody, is a 400."""
+    """A second one, or one without a call, is a 400."""
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     result = {"role": "tool", "tool_call_id": "c1", "content": "x"}
     history = [*HI, {"role": "assistant", "content": None, "tool_calls": [call]}, result]
@@ -89,7 +89,7 @@ def test_a_chat_result_answers_one_call_once(simulator: str, model: str) -> None
     assert (status, "must be a response to a preceding message" in answer) == (400, True)
 
 
-def test_converse_wants_tools_beside_calls() -> None:
+def test_converse_requires_tools_with_calls() -> None:
     """And no more results than calls."""
     use = {"toolUse": {"toolUseId": "t1", "name": "look", "input": {}}}
     result = {"toolResult": {"toolUseId": "t1", "content": [{"text": "x"}]}}

@@ -99,7 +99,7 @@ def test_several_blocks_of_one_answer() -> None:
 
 
 def test_drop_block_ends_with_the_first_bad_one() -> None:
-    """The failing block and every later one are dropped, told and not billed."""
+    """The failing block and every later one are dropped, reported and not billed."""
     dialogue = asking(conversation(4, "dropped"), "drop_block")
     billed = dialogue.post().json()["usage"]["input_tokens"]
     assert transformations(dialogue) == []
@@ -199,7 +199,7 @@ def on_bedrock(profile: str, mark: str, **extra: Any) -> Dialogue:
 
 @pytest.mark.parametrize(("is_bound", "reason"), [(True, "end_user_binding_mismatch"), (False, "")])
 def test_end_users_on_bedrock(is_bound: bool, reason: str) -> None:
-    """Amazon binds a block to the end user that the request names, unless it is told not to."""
+    """Amazon binds a block to the end user that the request names, unless it opts out."""
     thinking: Body = {"type": "adaptive", "block_binding": {} if is_bound else {"bind_to_end_user": False}}
     dialogue = on_bedrock("bound", f"user {is_bound}", metadata={"user_id": "u-1"}, thinking=thinking)
     assert transformations(dialogue) == []

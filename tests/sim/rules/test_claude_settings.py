@@ -1,4 +1,4 @@
-"""What Claude's models take beside the conversation, in the provider's own sentences."""
+"""The settings that Claude's models accept, with the provider's own messages."""
 
 from __future__ import annotations
 
@@ -222,6 +222,6 @@ def test_bedrock_knows_no_effort_on_old_models() -> None:
     ],
 )
 def test_a_budget_is_below_the_limit_of_the_answer(budget: int, beta: str, sentence: str) -> None:
-    """Interleaved thinking has its budget beside that limit."""
+    """Interleaved thinking has a separate budget."""
     members = {"thinking": {"type": "enabled", "budget_tokens": budget}}
     assert sentence_of("claude-opus-4-6", members, beta) == sentence

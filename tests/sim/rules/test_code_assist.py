@@ -60,8 +60,8 @@ def test_claude_s_loop_begins_with_its_thinking() -> None:
     assert dialogue.post().status_code == 200
 
 
-def test_what_is_asked_beside_the_model() -> None:
-    """A tier and a project, so that nobody is taken through a setup; what nobody needs is empty."""
+def test_requests_besides_those_for_the_model() -> None:
+    """A tier and a project, so that clients skip their setup; unused answers are empty."""
     url = served("code-assist").url
     answer = HTTP.post(f"{url}/v1internal:loadCodeAssist", json={}).json()
     assert answer["currentTier"]["id"]

@@ -110,7 +110,7 @@ def test_what_is_refused(case: str) -> None:
     assert post(sent)[:2] == (400, sentence)
 
 
-def test_a_part_of_a_kind_that_nobody_knows() -> None:
+def test_a_part_of_an_unknown_kind() -> None:
     """The validator names all kinds that it knows."""
     sent: Json = json.loads(json.dumps(body()))
     setting(*PART, "type", value="toolCall")(sent)
@@ -121,7 +121,7 @@ def test_a_part_of_a_kind_that_nobody_knows() -> None:
 
 
 @pytest.mark.parametrize("headers", [{}, {"x-command-code-version": "0.0.1"}], ids=["none", "old"])
-def test_a_version_is_asked_for(headers: dict[str, str]) -> None:
+def test_a_version_is_required(headers: dict[str, str]) -> None:
     """403."""
     assert post(body(), headers)[0] == 403
 
@@ -139,7 +139,7 @@ def test_an_answer_is_a_stream_of_parts(model: str) -> None:
     assert [event["text"] for event in signed] == ([""] if model.startswith("claude") else [])
 
 
-def test_reasoning_that_is_lost_is_told_and_not_refused() -> None:
+def test_lost_reasoning_is_reported_and_not_rejected() -> None:
     """The ledger says what became of it."""
     opening = {**body()["params"]["messages"][0]}
     opening["content"] = "Lost.\n" + opening["content"].partition("\n")[2]

@@ -37,7 +37,7 @@ def test_a_signature_that_does_not_open() -> None:
 
 
 def test_an_interaction_that_was_not_kept() -> None:
-    """`store: false`, or a name that nobody knows: 404. One that was kept goes on from what is new."""
+    """`store: false`, or an unknown name: 404. A stored one continues with new steps only."""
     for stores, status in ((False, 404), (True, 200)):
         dialogue = Dialogue(INTERACTIONS, f"kept {stores}", store=stores)
         dialogue.body["previous_interaction_id"] = dialogue.ask()["id"]
@@ -49,7 +49,7 @@ def test_an_interaction_that_was_not_kept() -> None:
 
 @pytest.mark.parametrize("model", ["gemini-2.5-flash", "gemini-3.5-flash"])
 def test_a_thought_without_a_signature(model: str) -> None:
-    """Beside a summary two models give one, and refuse it when it comes back (js-genai#1735)."""
+    """Two models return one next to a summary, and reject it when it comes back (js-genai#1735)."""
     dialogue = called(INTERACTIONS._replace(model=model), f"unsigned {model}")
     assert dialogue.history[1]["signature"] == ""
     response = dialogue.post()

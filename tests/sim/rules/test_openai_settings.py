@@ -1,4 +1,4 @@
-"""What OpenAI and Azure refuse beside the conversation, in their own sentences."""
+"""The settings that OpenAI and Azure reject, with their own messages."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def to_responses(model: str, instead: str) -> str:
 )
 @pytest.mark.parametrize("simulator", ["openai", "azure"])
 def test_tools_on_chat(simulator: str, model: str, effort: str | None, is_taken: bool, instead: str) -> None:
-    """From 5.4 on not beside an effort, from 5.6 on only with `none`, on the newest not at all."""
+    """From 5.4 on not together with an effort, from 5.6 on only with `none`, on the newest not at all."""
     body = {"model": model, "messages": HI, "tools": TOOLS}
     error = error_of(CHAT, body if effort is None else {**body, "reasoning_effort": effort}, simulator)
     assert error.get("message", "") == ("" if is_taken else to_responses(model, instead))

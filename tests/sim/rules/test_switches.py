@@ -131,7 +131,7 @@ def test_reasoning_of_earlier_turns(simulator: str, model: str, path: str, membe
 
 
 def test_qwen() -> None:
-    """Open weights stream their thinking; an effort beside a budget is refused."""
+    """Open weights stream their thinking; an effort together with a budget is rejected."""
     status, body = asked("qwen", "qwen3-32b")
     assert (status, body["error"]["message"]) == (
         400,
@@ -216,7 +216,7 @@ def test_meta() -> None:
 
 @pytest.mark.parametrize("model", ["anthropic/claude-opus-5.5", "openai/gpt-6-astra"])
 def test_openrouters_mandatory_reasoning(model: str) -> None:
-    """Models that can't be told not to."""
+    """Models that can't be switched off."""
     for reasoning in ({"enabled": False}, {"effort": "none"}):
         status, body = asked("openrouter", model, reasoning=reasoning)
         assert status == 400

@@ -64,7 +64,7 @@ def test_what_a_template_reads(profile: str, kwargs: Json, shown: tuple[bool, bo
 
 
 def test_deepseeks_template_without_tools() -> None:
-    """It drops old reasoning unless there are tools or calls, or it is told not to."""
+    """It drops old reasoning by default, unless there are tools or calls."""
     plain = [*HISTORY[:3]]
     assert rendered("deepseek-v4", messages=plain) == (False, False)
     assert rendered("deepseek-v4", messages=plain, tools=[{"type": "function"}]) == (True, False)

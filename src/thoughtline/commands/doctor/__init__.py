@@ -1,4 +1,4 @@
-"""What is wrong with an installation, and how to mend it.
+"""Finds problems of an installation, and how to fix them.
 
 settings ─▶ store, keys ─▶ exposure
         ├─▶ each upstream, with its keys ─▶ clock
@@ -16,7 +16,7 @@ State = Literal["ok", "warn", "fail", "skipped"]
 
 
 class Check(Struct, frozen=True):
-    """One line of a report. `remedy` is what to do, where there is something to do."""
+    """One line of a report. `remedy` is what to do, if anything."""
 
     name: str
     state: State
@@ -25,5 +25,5 @@ class Check(Struct, frozen=True):
 
 
 def is_well(checks: Iterable[Check]) -> bool:
-    """Whether nothing fails. A warning is no failure, and neither is what was not checked."""
+    """Whether nothing fails. Warnings and skipped checks are no failures."""
     return all(check.state != "fail" for check in checks)

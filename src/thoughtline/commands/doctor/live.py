@@ -1,4 +1,4 @@
-"""The proof of the loop, with a real key: the model thinks, the client leaves that out, the gateway puts it back."""
+"""An end-to-end test with a real key: the model thinks, the client omits the reasoning, the gateway restores it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from thoughtline.terminal import counted
 
 REQUESTS = 2
 TOKENS = 1000
-"""About what both requests take together, with a model that thinks briefly."""
+"""About what both requests use together, with a model that thinks briefly."""
 
 
 class LiveKey:
-    """A key for a provider: from the settings, or from a variable of the environment. It is never shown."""
+    """A key for a provider: from the settings, or from an environment variable. It is never shown."""
 
     def __init__(self, provider: Provider, environment: Mapping[str, str]) -> None:
         names = key_variables(Address(f"/{provider.name}", ""))[1:]
@@ -34,7 +34,7 @@ class LiveKey:
 
 
 async def look_live(settings: Settings, name: str, model: str | None = None) -> Check:
-    """Ask a provider twice through a gateway of our own, and see whether its reasoning was put back."""
+    """Send a provider two requests through a gateway of our own, and check whether its reasoning was restored."""
     provider, about = settings.providers[name], f"live {name}"
     key, model = LiveKey(provider, os.environ), model or example_models().get(name, "")
     if not model:

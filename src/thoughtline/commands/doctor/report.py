@@ -1,4 +1,4 @@
-"""`thoughtline doctor`: all looks together, and how they are told."""
+"""`thoughtline doctor`: runs all checks and prints the report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from thoughtline.commands.doctor.server import look_at_exposure, look_at_port, l
 from thoughtline.commands.doctor.store import StoreReport, look_at_store
 from thoughtline.commands.doctor.upstreams import look_at_clock, look_at_upstreams, named_in
 from thoughtline.commands.options import add_server_options, flags_of
-from thoughtline.commands.telling import json_text
+from thoughtline.commands.output import json_text
 from thoughtline.gateway.admin.request_answers import RequestPage
 from thoughtline.gateway.admin.status_answers import ProviderAbout, ProvidersView
 from thoughtline.gateway.admin_token import FILE_NAME
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit status: 0 nothing fails, 1 something does."""
+    """Exit status: 0 no failure, 1 a failure."""
     wanted = Wanted(options.name, is_live=options.live, model=options.model)
     checks = asyncio.run(examine(options.config, os.environ, flags_of(options), home_folder(), wanted))
     if options.json:
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 class Wanted(NamedTuple):
-    """What a person wants to know."""
+    """The checks that the user asked for."""
 
     provider: str | None = None
     is_live: bool = False
@@ -82,7 +82,7 @@ class Wanted(NamedTuple):
 async def examine(
     file: Path | None, environment: Mapping[str, str], flags: Flags, home: Path, wanted: Wanted
 ) -> list[Check]:
-    """Look at everything. With settings that can't be read there is nothing else to look at."""
+    """Run all checks. If the settings can't be read, there are no others."""
     try:
         settings = load_settings(file, environment, flags, home)
     except SettingsError as error:
@@ -120,14 +120,14 @@ async def _look(settings: Settings, data_dir: Path, clock: Clock, wanted: Wanted
 
 
 class Running(NamedTuple):
-    """The providers of a gateway that runs, as it says itself, and those of them that it was asked for."""
+    """The providers of a running gateway, from its own report, and those of them to check."""
 
     providers: tuple[ProviderAbout, ...] = ()
     in_use: tuple[ProviderAbout, ...] = ()
 
 
 async def asked_of_running(settings: Settings, data_dir: Path) -> Running:
-    """Ask the gateway at the address of the settings, if one runs and its token is here."""
+    """Query the gateway at the URL in the settings, if one is running and its token is available."""
     token, file = settings.server.admin_token, data_dir / FILE_NAME
     if token is None and not os.access(file, os.R_OK):
         return Running()
@@ -142,9 +142,9 @@ async def asked_of_running(settings: Settings, data_dir: Path) -> Running:
 
 
 def as_used(settings: Settings, running: Running) -> Settings:
-    """The settings with the running gateway's addresses of providers that the settings don't speak of (`serve --sim`).
+    """The settings with the running gateway's URLs of providers that the settings don't mention (`serve --sim`).
 
-    No key goes there: a key belongs to the address that the settings name.
+    These get no key: a key belongs to the URL in the settings.
     """
     own, rows = named_in(settings), dict(settings.providers)
     for each in running.providers:
@@ -157,7 +157,7 @@ def as_used(settings: Settings, running: Running) -> Settings:
 
 
 def _requires_keys(settings: Settings, store: StoreReport, data_dir: Path) -> bool:
-    """Whether nobody gets in without a client key."""
+    """Whether only clients with a key are admitted."""
     configured = settings.server.require_client_keys
     return configured if configured is not None else store.has_client_keys or KeyMark(data_dir).is_set
 
@@ -167,7 +167,7 @@ def as_json(checks: list[Check]) -> str:
 
 
 def print_report(checks: list[Check], out: TextIO) -> None:
-    """One line a check, and one for what to do."""
+    """One line per check, and one for the remedy."""
     console = Console(file=out, highlight=False, soft_wrap=True)
     width = max(len(check.name) for check in checks)
     for check in checks:

@@ -1,4 +1,4 @@
-"""A look at the gateway's own place: its port, who reaches it, its admin token."""
+"""Checks the gateway's own side: its port, who can reach it, its admin token."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONGEST_ANSWER = 4096
 
 
 async def look_at_port(server: ServerSettings) -> Check:
-    """Whether it can be listened on, or a gateway does already."""
+    """Whether the port is free, or a gateway already listens on it."""
     place = f"{server.host}:{server.port}"
     try:
         family = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)[0][0]
@@ -76,7 +76,7 @@ async def _is_gateway(server: ServerSettings) -> bool:
 
 
 def look_at_exposure(settings: Settings, has_client_keys: bool) -> Check:
-    """Who could spend the providers' keys."""
+    """Who could use the providers' keys."""
     error = check_exposure(settings, has_client_keys)
     host = settings.server.host
     if error is not None:
@@ -96,7 +96,7 @@ def look_at_exposure(settings: Settings, has_client_keys: bool) -> Check:
 
 
 def look_at_routes(settings: Settings, has_client_keys: bool) -> list[Check]:
-    """Routes that can't fail over: a caller's own key is for the first target's provider, and for no other."""
+    """Routes that can't fail over: a caller's own key is for the first target's provider only."""
     checks = []
     for route in settings.routes.values():
         rows = [settings.providers[target.partition("/")[0]] for target in route.targets]
@@ -110,7 +110,7 @@ def look_at_routes(settings: Settings, has_client_keys: bool) -> list[Check]:
 
 
 def look_at_token(settings: Settings, data_dir: Path) -> Check:
-    """The admin token: set, made, or to be made."""
+    """The admin token: set, generated, or still to be generated."""
     place = data_dir / FILE_NAME
     if settings.server.admin_token is not None:
         return Check("admin token", "ok", "set in the settings")

@@ -1,4 +1,4 @@
-"""A look at the store: does it open, keep what it is given, and have room?"""
+"""Checks the store: does it open, keep what is written, and have space?"""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ LEAST_FREE_BYTES = 16 * 2**20
 
 
 class StoreReport(NamedTuple):
-    """What was found, and whether there are client keys."""
+    """The result, and whether there are client keys."""
 
     checks: list[Check]
     has_client_keys: bool = False
 
 
 async def look_at_store(settings: Settings, clock: Clock = time.time) -> StoreReport:
-    """Open it as the gateway would, write something, read it back."""
+    """Open the store as the gateway would, write a record, read it back."""
     if settings.store_url.startswith("memory:"):
         message = "turns are kept in memory and lost with the process"
         return StoreReport([Check("store", "warn", message, "set url in [store], or leave it out for the default")])
@@ -92,7 +92,7 @@ def _look_at_file(settings: Settings) -> list[Check]:
     with closing(sqlite3.connect(place)) as connection:
         layout = connection.execute("SELECT max(number) FROM migrations").fetchone()[0]
     checks = [Check("store file", "ok", f"{place}, layout {layout}, {_size(place.stat().st_size)}")]
-    if hasattr(os, "getuid") and place.stat().st_mode & 0o077:  # elsewhere modes say nothing of others
+    if hasattr(os, "getuid") and place.stat().st_mode & 0o077:  # elsewhere modes say nothing about other users
         checks = [Check("store file", "warn", f"others on this machine can read {place}", f"chmod 600 {place}")]
     return [*checks, _look_at_disk(place, settings.store.max_bytes)]
 

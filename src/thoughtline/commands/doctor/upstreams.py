@@ -1,4 +1,4 @@
-"""A look at each upstream: is it there, does it speak HTTP, does it take its keys, what time is it there?"""
+"""Checks each upstream: is it reachable, does it speak HTTP, does it accept its keys, what is its time?"""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ SKEW_SECONDS = 60.0
 
 
 class Seen(NamedTuple):
-    """What was found at one upstream, and how far its clock is from ours."""
+    """The result for one upstream, and the offset of its clock from ours."""
 
     checks: list[Check]
     skew_seconds: float | None = None
 
 
 def named_in(settings: Settings) -> frozenset[str]:
-    """The providers that settings speak of."""
+    """The providers that the settings mention."""
     return frozenset(filter(None, (*settings.configured, settings.default_provider)))
 
 
 async def look_at_upstreams(
     settings: Settings, clock: Clock = time.time, names: Collection[str] | None = None
 ) -> list[Seen]:
-    """Each of these providers, or each that settings speak of, all at once."""
+    """Check these providers, or all that the settings mention, concurrently."""
     upstreams = Upstreams()
     names = named_in(settings) if names is None else names
     chosen = [replace(row, timeouts=PATIENCE) for name, row in settings.providers.items() if name in names]
@@ -52,7 +52,7 @@ async def look_at_upstreams(
 
 
 def look_at_clock(seen: list[Seen]) -> Check:
-    """Ours against those of the upstreams: the nearest of them counts, since theirs may be wrong too."""
+    """Compare our clock with the upstreams': the smallest offset counts, since theirs may be wrong too."""
     skews = [each.skew_seconds for each in seen if each.skew_seconds is not None]
     if not skews:
         return Check("clock", "skipped", "no provider sent its time")
@@ -111,7 +111,7 @@ def _skew(date: str, now: float) -> float | None:
 
 
 def _judged(name: str, provider: Provider, status: int, has_key: bool, took: float) -> Check:
-    """What the status of a list of models says."""
+    """The result, from the status of the list of models."""
     table = f"[providers.{provider.name}]"
     timing = f"{urlsplit(provider.base_url).netloc.rpartition('@')[2]} answers in {took:.0f} ms"
     is_listing = "models_elsewhere" not in FORMATS[provider.formats[0]].quirks

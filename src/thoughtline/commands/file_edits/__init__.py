@@ -1,8 +1,8 @@
-"""Settings put into a file that belongs to another program, with everything else in it as it was, comments too.
+"""Adds settings to another program's file and leaves everything else in it unchanged, comments included.
 
     file's text, lines to add ── edited ──▶ text      by the file's language: one module for each
-                                       └──▶ `Uneditable` where the result would not be what is meant
+                                       └──▶ `Uneditable` if the result would be wrong
 
-Objects are merged, lists of named objects by name, and what is named `thoughtline` is ours and replaced whole. Each
-module reads its own result again: an edit that does not say what it should is not made.
+Objects are merged, lists of named objects by name, and an object named `thoughtline` is ours and replaced entirely.
+Each module decodes its own result: a wrong edit is not made.
 """

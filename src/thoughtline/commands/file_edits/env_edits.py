@@ -8,7 +8,7 @@ from thoughtline.commands.file_edits.merging import lines_in
 
 
 def edited_env(text: str, variables: Mapping[str, str]) -> str:
-    """A line that sets one of them is replaced, the last if there are several, since that one counts; others follow."""
+    """A line that sets one of them is replaced; of several the last, since it counts. New variables are appended."""
     newline = "\r\n" if "\r\n" in text else "\n"
     lines = lines_in(text)
     if lines and not lines[-1].endswith("\n"):
@@ -24,6 +24,6 @@ def edited_env(text: str, variables: Mapping[str, str]) -> str:
 
 
 def _name(line: str) -> str:
-    """Which variable a line sets; empty if none."""
+    """The variable that a line sets; empty if none."""
     before, equals, _ = line.partition("=")
     return before.strip().removeprefix("export ").strip() if equals else ""

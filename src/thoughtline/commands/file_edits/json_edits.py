@@ -1,4 +1,4 @@
-"""A JSON file, with or without comments and trailing commas: read with the place of each part, then edited there."""
+"""A JSON file, with or without comments and trailing commas: decoded with positions, then edited in place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DEEPEST = 200
 
 
 class Edit(NamedTuple):
-    """Text in place of what stands from `start` to `end`."""
+    """Replaces the text from `start` to `end`."""
 
     start: int
     end: int
@@ -25,7 +25,7 @@ class Edit(NamedTuple):
 
 
 def edited_json(text: str, lines: str) -> str:
-    """Values are replaced where they stand, new members follow the last, new items of a list come first."""
+    """Values are replaced in place, new members follow the last one, new items of a list come first."""
     new = json.loads(lines)
     if not text.strip("\ufeff \t\r\n"):
         return f"{lines.strip()}\n"
@@ -43,7 +43,7 @@ def edited_json(text: str, lines: str) -> str:
 
 
 def _unit(text: str) -> str:
-    """How far one level is indented."""
+    """The indentation of one level."""
     found = re.search(r"^[{\[]\s*?\n([ \t]+)\S", text.lstrip("\ufeff \t\r\n"))
     return found[1] if found else "  "
 
@@ -55,9 +55,9 @@ class _Writer:
         self._newline = newline
 
     def edits(self, node: Node, new: Any, key: str | int = "") -> Iterator[Edit]:
-        """What makes a value into the merged one."""
+        """The edits that turn a value into the merged one."""
         if isinstance(node.value, dict) and isinstance(new, dict) and key != OURS:
-            last = {member.key: member.node for member in node.members}  # of members that stand twice, the last counts
+            last = {member.key: member.node for member in node.members}  # of duplicate members the last one counts
             for name in new:
                 if name in last:
                     yield from self.edits(last[name], new[name], name)
@@ -100,7 +100,7 @@ class _Writer:
         yield Edit(behind, place, before + comment + gap + f",{gap}".join(members) + after)
 
     def _filled(self, node: Node, new: dict[str, Any]) -> Edit:
-        """An object that was empty. A comment in it stays."""
+        """Fill an empty object. A comment in it stays."""
         outer = self._indent(node.start)
         inner = self._text[node.start + 1 : node.end - 1].rstrip()
         lines = self._written(new, outer)[1:-1].strip()
@@ -108,7 +108,7 @@ class _Writer:
         return Edit(node.start + 1, node.end - 1, f"{start}{lines}{self._newline}{outer}")
 
     def _gap(self, node: Node, first: Member) -> str:
-        """What parts the members: a line break with its indentation, or nothing where they stand on one line."""
+        """The separator of members: a line break with indentation, or nothing if they are on one line."""
         before = self._text[node.start + 1 : first.start]
         if "\n" not in before:
             return ""
@@ -116,23 +116,23 @@ class _Writer:
         return self._newline + line[: len(line) - len(line.lstrip(" \t"))]
 
     def _indent(self, at: int) -> str:
-        """The indentation of the line of a place."""
+        """The indentation of a position's line."""
         line = self._text[self._text.rfind("\n", 0, at) + 1 :]
         return line[: len(line) - len(line.lstrip(" \t"))]
 
     def _written(self, value: Any, indent: str | None) -> str:
-        """On lines of their own, from this indentation on; None: on one line."""
+        """On several lines with this indentation; None: on one line."""
         if indent is None:
             return json.dumps(value, ensure_ascii=False)
         text = json.dumps(value, indent=self._unit, ensure_ascii=False)
         return text.replace("\n", f"{self._newline}{indent}")
 
 
-# --- reading ----------------------------------------------------------------------------------------------------------
+# --- decoding ---------------------------------------------------------------------------------------------------------
 
 
 class Node(NamedTuple):
-    """A value: where it stands, its members by key or place, and where a comma follows its last one, else -1."""
+    """A value: its position, its members by key or index, and the position of a trailing comma, else -1."""
 
     value: Any
     start: int
@@ -142,7 +142,7 @@ class Node(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A value within another, and where it begins, with its key if it has one."""
+    """A value within another: its start, and its key if it has one."""
 
     key: str | int
     start: int
@@ -150,7 +150,7 @@ class Member(NamedTuple):
 
 
 def read_tree(text: str) -> Node:
-    """The one value of a document. Raises `Uneditable`."""
+    """The single value of a document. Raises `Uneditable`."""
     start = 1 if text.startswith("\ufeff") else 0
     reader = _Reader(text)
     node = reader.value(reader.skipped(start), 0)
@@ -160,7 +160,7 @@ def read_tree(text: str) -> Node:
 
 
 def end_of_line_comment(text: str, at: int) -> int:
-    """Where a comment that begins behind this place, on the same line, ends; the place itself if there is none."""
+    """The end of a comment after this position on the same line; the position itself if there is none."""
     found = _COMMENT.match(text, at)
     return found.end() if found else at
 

@@ -1,4 +1,4 @@
-"""What a document says after an addition, whatever it looks like."""
+"""Computes a document's content after an addition, independent of its language."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ NAMES = ("name", "model_name")
 
 
 class Uneditable(Exception):
-    """A file whose text can't be changed so that it says what it should. It stays as it is."""
+    """A file whose text can't be changed to the wanted content. It stays as it is."""
 
 
 def lines_in(text: str) -> list[str]:
-    """The lines of a file with their ends. Only a line feed ends one: in a string, other such characters may stand."""
+    """The lines of a file with their ends. Only a line feed ends one: strings may contain other such characters."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def merged(old: Any, new: Any) -> Any:
-    """Objects by key, lists of named objects by name, new ones first; anything else is replaced."""
+    """Objects are merged by key, lists of named objects by name, new ones first; anything else is replaced."""
     if isinstance(old, dict) and isinstance(new, dict):
         joined = {key: value if key == OURS else merged(old.get(key), value) for key, value in new.items()}
         return {**old, **joined}
@@ -32,7 +32,7 @@ def merged(old: Any, new: Any) -> Any:
 
 
 def name_of(item: Any) -> str | None:
-    """What an object of a list is called."""
+    """The name of an object in a list."""
     if not isinstance(item, dict):
         return None
     return next((item[key] for key in NAMES if isinstance(item.get(key), str)), None)

@@ -10,7 +10,7 @@ from thoughtline.toml.lines import KeyPath, key_lines
 
 
 def edited_toml(text: str, lines: str) -> str:
-    """Keys are replaced on their lines or put at the top; a table is replaced whole or put at the end."""
+    """Keys are replaced on their lines or added at the top; a table is replaced entirely or appended."""
     try:
         old, new = tomllib.loads(text), tomllib.loads(lines)
     except tomllib.TOMLDecodeError as error:
@@ -60,7 +60,7 @@ def _starts_with_key(text: str) -> bool:
 
 
 def _comment(line: str, assignment: dict[str, Any]) -> str:
-    """What stands behind a value on its line."""
+    """The text after a value on its line."""
     for at, letter in enumerate(line):
         if letter == "#" and _says(line[:at], assignment):
             return f"  {line[at:].rstrip()}"
@@ -83,5 +83,5 @@ def _with_table(text: str, path: KeyPath, table: str) -> str:
     every = lines_in(text)
     end = min((line for line in headers.values() if line > begin), default=len(every))
     while end > begin + 1 and (not every[end - 1].strip() or every[end - 1].lstrip().startswith("#")):
-        end -= 1  # what stands before the next table belongs to that
+        end -= 1  # comments before the next table belong to that
     return "".join([*every[:begin], table, *every[end:]])

@@ -1,6 +1,5 @@
 """A YAML file, as people write them: keys at the margin, with a value on their line or a list of objects below.
-
-There is no parser of YAML among what we install, so only plain forms are touched; any other file stays as it is.
+None of our dependencies parses YAML, so only plain forms are edited; any other file stays as it is.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ _NOT_PLAIN = tuple("[{&*!|>%@`")
 
 
 class YamlEntry(NamedTuple):
-    """A key at the margin with all that belongs to it; without a key, what stands above the first."""
+    """A key at the margin with all its lines; without a key, the lines above the first."""
 
     key: str
     lines: list[str]
 
 
 def edited_yaml(text: str, lines: str, kept: tuple[str, ...] = ()) -> str:
-    """Values are replaced on their lines, items of a list by name; what is new goes to the end, items to the front."""
+    """Values are replaced on their lines, items of a list by name; new keys are appended, new items come first."""
     newline = "\r\n" if "\r\n" in text else "\n"
     present = [line.rstrip("\r\n") for line in lines_in(text)]
     entries = _entries(present)
@@ -60,7 +59,7 @@ def _entries(lines: list[str]) -> list[YamlEntry]:
 
 
 def _rest(lines: list[str]) -> list[str]:
-    """Blank lines and comments at the margin, which end an entry and belong to what follows."""
+    """Blank lines and comments at the margin, which end an entry and belong to the next one."""
     at = len(lines)
     while at > 1 and (not lines[at - 1].strip() or lines[at - 1].startswith("#")):
         at -= 1
@@ -76,7 +75,7 @@ def _with_value(lines: list[str], added: list[str]) -> list[str]:
 
 
 def _parted(value: str) -> tuple[str, str] | None:
-    """A value on its line without quotes, and the comment behind it; None if it is not a plain one."""
+    """A value on its line without quotes, and the comment after it; None if it is not a plain value."""
     quote = value[:1]
     if value.startswith(_NOT_PLAIN):
         return None
@@ -108,7 +107,7 @@ def _with_items(lines: list[str], added: list[str]) -> list[str]:
 
 
 def _items(body: list[str]) -> tuple[list[list[str]], int]:
-    """The items of a list, each with its lines, and how far they are indented."""
+    """The items of a list, each with its lines, and their indentation."""
     first = next((found for line in body if (found := _ITEM.match(line))), None)
     indent = len(first["indent"]) if first else 2
     items: list[list[str]] = []
@@ -140,7 +139,7 @@ def _indented(item: list[str], indent: int) -> list[str]:
 
 
 def _name(item: list[str]) -> str | None:
-    """What an item is called; only at its own level."""
+    """The name of an item; only at its own level."""
     start = next((line for line in item if _ITEM.match(line)), "")
     level = len(start) - len(start.lstrip()) + 2
     for line in item:

@@ -1,7 +1,7 @@
-"""The Messages API: Anthropic itself, Vertex, and the APIs of this shape that DeepSeek, Kimi, MiMo and MiniMax have.
+"""The Messages API: Anthropic itself, Vertex, and the compatible APIs of DeepSeek, Kimi, MiMo and MiniMax.
 
-Reasoning is `thinking` and `redacted_thinking` blocks, in their place among the others. Other proxies write blocks of
-type `reasoning`, which are read too.
+Reasoning is `thinking` and `redacted_thinking` blocks, in order among the others. Other proxies write blocks of
+type `reasoning`, which are decoded too.
 """
 
 import re
@@ -118,7 +118,7 @@ WIRE = Wire(
     count_inside="",
     version="v1",
     headers=((b"anthropic-version", b"2023-06-01"),),
-    # 20 a page if nothing is said.
+    # 20 per page by default.
     models=ModelList(encode=_models, query="limit=1000", path="", header=b"anthropic-version"),
     errors=ErrorCodec(read_error, _error, _write_error, failures=_FAILURES),
     in_lists=None,

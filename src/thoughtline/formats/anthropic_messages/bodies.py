@@ -1,4 +1,4 @@
-"""Requests and whole responses of the Messages API, and their content blocks; why a turn ended and what it cost."""
+"""Requests and whole responses of the Messages API, and their content blocks; finish reasons and usage."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def decode_response(body: bytes, dialect: Dialect = ANTHROPIC) -> Reply:
 
 
 def encode_response(reply: Reply, dialect: Dialect = ANTHROPIC) -> bytes:
-    """The body of a whole response: as it came, but for what was edited."""
+    """The body of a whole response: unchanged except for the edits."""
     if reply.body and not reply.is_edited:
         return reply.body
     candidate = reply.candidates[0] if reply.candidates else Candidate(Turn("assistant", ()))
@@ -168,7 +168,7 @@ def encode_response(reply: Reply, dialect: Dialect = ANTHROPIC) -> bytes:
     )
 
 
-# --- one content block and the item it is, in both directions ---------------------------------------------------------
+# --- one content block and its item, in both directions ---------------------------------------------------------------
 
 
 class _Block(Struct, gc=False):
@@ -192,7 +192,7 @@ KNOWN_BLOCKS = ("text", "thinking", "redacted_thinking", "reasoning", "tool_use"
 def decode_block(raw: Raw, dialect: Dialect) -> Item:
     """One block as a typed item."""
     try:
-        return _typed(_decode(raw), raw, dialect)  # called for every item of every edited turn: no detour
+        return _typed(_decode(raw), raw, dialect)  # called for every item of every edited turn: the direct way
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     block = decode_kind(_decoder, raw, KNOWN_BLOCKS)
@@ -208,7 +208,7 @@ def _typed(block: _Block, raw: Raw, dialect: Dialect) -> Item:
         case "redacted_thinking":
             return ReasoningEncrypted(block.data or "", dialect.reasoning_format, raw=raw)
         case "reasoning":
-            # No block of Anthropic's: other proxies write it for reasoning of chat models, in `text`.
+            # Not a block of Anthropic: other proxies write it for the reasoning of chat models, in `text`.
             return ReasoningText(block.text or block.thinking or "", None, UNKNOWN_FORMAT, raw=raw)
         case "tool_use":
             return ToolCall(
@@ -240,7 +240,7 @@ def decode_blocks(content: str | list[Raw] | None, dialect: Dialect) -> tuple[It
 
 
 def _decode_at(raw: Raw, dialect: Dialect, position: int) -> Item:
-    """A block of a kind we don't know, or one with a problem whose place is wanted."""
+    """A block of an unknown kind, or an invalid one that needs its position in the error."""
     try:
         return decode_block(raw, dialect)
     except DecodeError as error:
@@ -248,7 +248,7 @@ def _decode_at(raw: Raw, dialect: Dialect, position: int) -> Item:
 
 
 def encode_block(item: Item, dialect: Dialect) -> bytes:
-    """One block for the wire: its own JSON if it came from there and says the same, else made new."""
+    """One block for the wire: its own JSON if that is still right, else a new one."""
     if isinstance(item, Unknown):
         return bytes(item.raw)
     if item.raw and as_it_came(item, decode_block, dialect) == item:
@@ -282,7 +282,7 @@ def mark_block(item: Item, mark: Raw, dialect: Dialect) -> tuple[Item, ...] | No
     return (decode_block(with_mark(encode_block(item, dialect), mark), dialect),)
 
 
-# --- why a turn ended and what it cost --------------------------------------------------------------------------------
+# --- finish reasons and usage -----------------------------------------------------------------------------------------
 
 
 FINISH = FinishWords(
@@ -305,7 +305,7 @@ FINISH = FinishWords(
 _INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 USAGE = UsageMembers(
     "/usage",
-    input=" ".join(_INPUT),  # Anthropic counts cached input apart; here it is part of the input
+    input=" ".join(_INPUT),  # Anthropic counts cached input separately; here it is part of the input
     output="output_tokens",
     reasoning="output_tokens_details.thinking_tokens",
     cached="cache_read_input_tokens",
@@ -323,16 +323,18 @@ _MOST_DROPPED = 64
 
 
 def with_dropped(usage: Usage | None, transformations: Raw) -> Usage | None:
-    """With the thinking that the provider says it dropped. It does so only to those who send the beta
-    `thinking-binding-controls-2026-08-01` (Anthropic docs, Preserved thinking, 2026-09-26)."""
+    """The usage with the thinking that the provider reports as dropped. It only does so for requests with the beta
+    `thinking-binding-controls-2026-08-01` (Anthropic docs, Preserved thinking, 2026-09-26).
+    """
     listed = read_or_none(_transformations, transformations) if is_given(transformations) else None
     dropped = [f"/{one.path.replace('.', '/')}" for one in listed or () if one.type == "thinking_dropped"]
     return replace(usage or Usage(), dropped=tuple(dropped[:_MOST_DROPPED])) if dropped else usage
 
 
 def together(begun: Raw, ended: Raw) -> Raw:
-    """The usage of a stream: what its start said of the input, what its end said of all. Some servers tell the input at
-    the start alone, others write zeros into one of the two."""
+    """The usage of a stream: the input from its start, everything else from its end. Some servers send the input only
+    at the start, others write zeros into one of the two.
+    """
     if bytes(begun)[:1] != b"{" or bytes(ended)[:1] != b"{":
         return ended
     first, last = members(begun), members(ended)

@@ -1,4 +1,4 @@
-"""The notes of a text block: `citations`, which are about all of its words."""
+"""The notes of a text block: `citations`, which refer to its whole text."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def _citations_of(item: Text | Unknown) -> Raw:
 
 
 def decode_notes(item: Text) -> Notes:
-    """The pages that a block's words came from; places in documents of the request have no address."""
+    """The pages that a block's text cites; places in documents of the request have no URL."""
     citations = _citations_of(item)
     return of_all(decode_citations(citations, "citations"), item.text) if citations is not NULL else NO_NOTES
 
 
 def encode_noted(text: str, notes: Notes) -> Text:
-    """A block of words with the pages they came from."""
+    """A text block with the pages it cites."""
     kind = "web_search_result_location"
     citations = [
         {"type": kind, "url": one.url, "title": one.title, "cited_text": one.quote, "encrypted_index": ""}
@@ -44,6 +44,6 @@ def encode_noted(text: str, notes: Notes) -> Text:
 
 
 def wants_citations(item: Unknown) -> bool:
-    """Whether a document asks that words be cited from it."""
+    """Whether a document asks for citations."""
     wish = read_or_none(_wish_decoder, _citations_of(item))
     return wish is not None and wish.enabled

@@ -1,4 +1,4 @@
-"""The options of a Messages request, and its pictures, files and results, in shared words and back."""
+"""The options of a Messages request, and its media and tool results, as shared values and back."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _READ = (
 _TIERS = {"auto": "auto", "default": "standard_only", "standard_only": "standard_only"}
 _CHOICES: dict[str, Literal["auto", "none", "required", "named"]] = {"any": "required", "tool": "named", "none": "none"}
 _NOT_AT_THE_TOP = ("oneOf", "allOf", "anyOf", "$schema")
-"""Keywords that Anthropic refuses at the top of an input schema ("does not support oneOf, allOf, or anyOf")."""
+"""Keywords that Anthropic rejects at the top of an input schema ("does not support oneOf, allOf, or anyOf")."""
 
 
 class _Tool(Struct, gc=False):
@@ -87,7 +87,7 @@ _tool_decoder = msgspec.json.Decoder(_Tool)
 
 
 def decode_options(body: bytes) -> ReadOptions:
-    """What a Messages request asks for."""
+    """The options of a Messages request."""
     reader = Reader(body)
     reader.skip("messages", "system")
     config, thinking = reader.inner("output_config"), reader.inner("thinking")
@@ -110,7 +110,7 @@ def decode_options(body: bytes) -> ReadOptions:
 
 
 def decode_tool(raw: Raw, place: str) -> Tool:
-    """One tool: a function, or one of the provider's."""
+    """One tool: a function, or one that the provider runs."""
     tool = decode(_tool_decoder, raw, place)
     if tool.type in (None, "custom"):
         mark = given(tool.cache_control)
@@ -156,7 +156,7 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
 
 
 def encode_tool(tool: Tool) -> bytes:
-    """One tool; of the provider's own, those that it has."""
+    """One tool; of those that the provider runs, only Anthropic's."""
     match tool:
         case FunctionTool():
             return described(tool, ("input_schema", input_schema(tool.parameters)), (CACHE_CONTROL, tool.cache_mark))
@@ -167,7 +167,7 @@ def encode_tool(tool: Tool) -> bytes:
 
 
 def input_schema(parameters: Raw | None) -> bytes:
-    """A schema whose top is a plain object, which Anthropic insists on."""
+    """A schema whose top level is a plain object, which Anthropic requires."""
     if parameters is None or bytes(parameters)[:1] != b"{":
         return ANY_OBJECT
     known = members(parameters)
@@ -178,7 +178,7 @@ def input_schema(parameters: Raw | None) -> bytes:
 
 
 def encode_choice(choice: ToolChoice | None, parallel: bool | None) -> object:
-    """`tool_choice`, which also says whether calls may be parallel."""
+    """`tool_choice`, which also allows or forbids parallel calls."""
     kinds = {"auto": "auto", "none": "none", "required": "any", "named": "tool"}
     if choice is None and parallel is not False:
         return None
@@ -191,7 +191,7 @@ def encode_choice(choice: ToolChoice | None, parallel: bool | None) -> object:
     return tool_choice
 
 
-# --- media and results -----------------------------------------------------------------------------------------------
+# --- media and results ------------------------------------------------------------------------------------------------
 
 
 class _Source(Struct, gc=False):
@@ -212,7 +212,7 @@ _block_decoder = msgspec.json.Decoder(_Block)
 
 
 def decode_media(item: Unknown) -> Media | str | None:
-    """The picture or file that a block is, a file of plain text as its text; None if it is neither."""
+    """The picture or file in a block; a plain-text file as its text; None if it is neither."""
     block = read_or_none(_block_decoder, item.raw) or _Block()
     source = block.source
     if block.type not in ("image", "document") or source is None or source.type == "content":
@@ -225,7 +225,7 @@ def decode_media(item: Unknown) -> Media | str | None:
 
 
 def encode_media(media: Media) -> Unknown | None:
-    """A block; None if there is none of this kind."""
+    """A block; None if the format has none of this kind."""
     if media.kind not in ("image", "document"):
         return None
     if media.url is not None:
@@ -240,13 +240,13 @@ def encode_media(media: Media) -> Unknown | None:
 
 
 def decode_result(item: ToolResult) -> ResultContent:
-    """What a `tool_result` holds: text or blocks, and whether the tool failed."""
+    """The content of a `tool_result`: text or blocks, and whether the tool failed."""
     is_error = bool(item.raw) and bytes(members(item.raw).get("is_error", NULL)) == b"true"
     return ResultContent(decode_parts(item.content, decode_media), is_error)
 
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
-    """Text as a string; blocks where there are pictures or files; `is_error` where the tool failed."""
+    """Text as a string; blocks if there are pictures or files; `is_error` if the tool failed."""
     text, held, rest = split_result(content, encode_media)
     first = [encode({"type": "text", "text": text})] if text else []
     encoded = Raw(array([*first, *held]) if held else encode(text))

@@ -1,4 +1,4 @@
-"""Reading Messages streams: blocks that start, grow by deltas and stop, each under its index."""
+"""Decodes Messages streams: blocks that start, grow by deltas and stop, each under its index."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from thoughtline.values.items import Item, ToolCall
 from thoughtline.values.turns import Finish
 
 MAX_BLOCKS = 10_000
-"""No answer has so many blocks; a stream that opens more is not one."""
+"""No answer has this many blocks; a stream that opens more is rejected."""
 
 
 class _Delta(Struct, gc=False):
@@ -94,7 +94,7 @@ _message_decoder = msgspec.json.Decoder(_Message)
 
 
 class _Draft(Struct):
-    """A block that grows."""
+    """A block under construction."""
 
     start: Raw
     is_call: bool
@@ -111,7 +111,9 @@ class _Draft(Struct):
         self.compaction |= {name: bytes(raw) for name, raw in delta.items() if is_given(raw)}
 
     def whole(self) -> tuple[Raw, str | None]:
-        """The block as it would have come whole, and the arguments text where that is no JSON (a call cut short)."""
+        """The complete block as a whole response has it, and the text of the arguments if it is no JSON (an incomplete
+        call).
+        """
         changes: list[tuple[str, bytes | None]] = []
         known = members(self.start)
         if self.texts:
@@ -119,7 +121,7 @@ class _Draft(Struct):
         if self.thoughts:
             changes.append(("thinking", _joined(known, "thinking", self.thoughts)))
         if self.signature is not None or "signature" in known:
-            # `content_block_start` has an empty one: no signature until its delta has come
+            # `content_block_start` has an empty one: there is no signature until its delta has come
             changes.append(("signature", encode(self.signature) if self.signature else None))
         changes += self.compaction.items()
         if self.citations:
@@ -138,7 +140,7 @@ def _joined(known: dict[str, Raw], key: str, pieces: list[str]) -> bytes:
 
 
 class StreamDecoder(PayloadStreamDecoder):
-    """Bytes of a Messages stream in, events out."""
+    """Decodes the bytes of a Messages stream to events."""
 
     def __init__(
         self, dialect: Dialect = ANTHROPIC, limit: int = MAX_EVENT_BYTES, framing: Framing | None = None
@@ -249,7 +251,7 @@ class StreamDecoder(PayloadStreamDecoder):
     def _close(self, events: list[Event]) -> None:
         if self._has_begun and not self._is_done:
             for draft in self._drafts.values():
-                draft.signature = None  # a signature counts once its block is closed
+                draft.signature = None  # a signature is valid only when its block is closed
             self._end_turn(events)
 
 
@@ -261,7 +263,7 @@ def _item(draft: _Draft, dialect: Dialect) -> Item:
     return item
 
 
-# --- where visible text stands ----------------------------------------------------------------------------------------
+# --- positions of visible text ----------------------------------------------------------------------------------------
 
 
 def _event(value: Json) -> Reading:

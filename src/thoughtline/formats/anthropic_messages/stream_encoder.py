@@ -1,4 +1,4 @@
-"""Writing Messages streams: one block open at a time, each start, growth and stop in Anthropic's grammar."""
+"""Encodes Messages streams: one block at a time, with Anthropic's events for start, growth and stop."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _GROWS = b'event: content_block_delta\ndata: {"type":"content_block_delta","inde
 
 
 class StreamEncoder(EventEncoder):
-    """Events in, bytes of a Messages stream out."""
+    """Encodes events to the bytes of a Messages stream."""
 
     def __init__(self, dialect: Dialect = ANTHROPIC) -> None:
         super().__init__(dialect)
@@ -51,7 +51,7 @@ class StreamEncoder(EventEncoder):
         return sse(object_of([("type", b'"error"'), ("error", error)]), "error")
 
     def finish(self) -> bytes:
-        """The end of the stream; nothing if the turn was cut."""
+        """The end of the stream; nothing if the turn was cut off."""
         if self._finish is None:
             return b""
         delta = object_of([("stop_reason", FINISH.encode(self._finish)), ("stop_sequence", b"null")])
@@ -74,7 +74,7 @@ class StreamEncoder(EventEncoder):
         return sse(object_of([("type", b'"message_start"'), ("message", message)]), "message_start")
 
     def _enter(self, choice: int, position: int, block: bytes) -> bytes:
-        """Open the block at this position, if it is not open."""
+        """Open the block at this position unless it is open."""
         if self._cursor.open == position:
             return b""
         left = self._leave()
@@ -83,7 +83,7 @@ class StreamEncoder(EventEncoder):
         return left + sse(object_of(start), "content_block_start")
 
     def _grow(self, delta: bytes) -> bytes:
-        """The open block grows. Called for nearly every event."""
+        """Extend the open block. Called for nearly every event."""
         return b'%b%d,"delta":%b}\n\n' % (_GROWS, self._cursor.index, delta)
 
     def _leave(self) -> bytes:
@@ -116,13 +116,13 @@ class StreamEncoder(EventEncoder):
         return signed + self._leave()
 
     def _cite(self, block: Json) -> bytes:
-        """Where the words of a block came from, which comes with its end."""
+        """The citations of a block, which come with its end."""
         listed = members(block).get("citations", NULL)
         citations = elements(listed) if is_array(listed) else []
         return b"".join(self._grow(object_of([("type", b'"citations_delta"'), ("citation", one)])) for one in citations)
 
     def _whole(self, choice: int, position: int, item: Item) -> bytes:
-        """An item that no delta announced."""
+        """An item without deltas."""
         block = encode_block(item, self._dialect)
         match item:
             case Text():

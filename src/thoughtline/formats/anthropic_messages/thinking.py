@@ -1,4 +1,4 @@
-"""How a request tells a Claude to think: `thinking` says in which way, `output_config` how hard."""
+"""How a request switches Claude's thinking: `thinking` selects the mode, `output_config` the effort."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _edits(body: bytes, settings: Mapping[tuple[str, ...], object]) -> list[Memb
 
 
 def _with(raw: Raw, name: str, settings: Mapping[tuple[str, ...], object]) -> bytes | None:
-    """A member without what it said of how much, and with what is to be said; None if nothing is left."""
+    """A member without its amounts and with the given settings; None if nothing is left."""
     before = members(raw).items() if is_given(raw) else ()
     kept: dict[str, bytes] = {key: bytes(value) for key, value in before if key not in _HOW_MUCH}
     kept |= {path[1]: encode(value) for path, value in settings.items() if path[0] == name}

@@ -1,7 +1,7 @@
 """Bedrock's Converse and ConverseStream, for every model that Bedrock serves.
 
-A content block is an object with one member that says what it is; reasoning is `reasoningContent`, text with a
-signature or a redacted blob.
+A content block is an object whose one member names its kind; reasoning is `reasoningContent`: text with a signature, or
+a redacted blob.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""One content block of Converse and the item it is, in both directions; its notes."""
+"""One content block of Converse and its item, in both directions; its notes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _ReasoningText(Struct, gc=False):
 
 
 class ReasoningMember(Struct, gc=False, rename="camel"):
-    """Whole: one of the first two. In a stream: text, a signature or a blob, each by itself."""
+    """In a whole response one of the first two members. In a stream: text, a signature or a blob, each separately."""
 
     reasoning_text: _ReasoningText | None = None
     redacted_content: str | None = None
@@ -62,8 +62,9 @@ class ToolUse(Struct, gc=False, rename="camel"):
 
     @property
     def is_ours(self) -> bool:
-        """Whether the client runs it; what Amazon runs itself is no call of the client's (API reference of
-        `ToolUseBlock`, read 2026-11-15)."""
+        """Whether the client runs it; a tool that Amazon runs is no call for the client (API reference of
+        `ToolUseBlock`, read 2026-11-15).
+        """
         return self.type != "server_tool_use"
 
 
@@ -117,16 +118,16 @@ def _decode_reasoning(reasoning: ReasoningMember, raw: Raw, dialect: Dialect) ->
 
 
 def unwrap(blob: str) -> str:
-    """The token inside a `redactedContent`: Converse encodes Claude's own base64 text once more, as any blob."""
+    """The token inside a `redactedContent`: Converse encodes Claude's own base64 text a second time, like any blob."""
     try:
         token = base64.b64decode(blob, validate=True).decode("ascii")
-    except ValueError:  # no base64, or not of a text
+    except ValueError:  # not base64, or not of a text
         return blob
     return token if token.isprintable() else blob
 
 
 def wrap(token: str) -> str:
-    """The blob for a token; a blob that had no token inside is still itself."""
+    """The blob for a token; a blob without a token inside stays as it is."""
     return base64.b64encode(token.encode()).decode()
 
 
@@ -135,7 +136,7 @@ def decode_blocks(blocks: Sequence[Raw], dialect: Dialect, place: str) -> tuple[
 
 
 def encode_block(item: Item, dialect: Dialect) -> bytes:
-    """One block for the wire: its own JSON if it came from there and says the same, else made new."""
+    """One block for the wire: its own JSON if that is still right, else a new one."""
     if isinstance(item, Unknown):
         return bytes(item.raw)
     if as_it_came(item, decode_block, dialect) == item:
@@ -175,7 +176,7 @@ _mark_decoder = msgspec.json.Decoder(_CachePoint)
 
 
 def mark_of(item: Item) -> Raw | None:
-    """The mark that a `cachePoint` is, in Anthropic's words."""
+    """The `cachePoint` as a mark of Anthropic's form."""
     if not isinstance(item, Unknown) or item.kind != CACHE_POINT:
         return None
     block = read_or_none(_point_decoder, item.raw)
@@ -184,14 +185,14 @@ def mark_of(item: Item) -> Raw | None:
 
 
 def cache_point(mark: Raw) -> Raw:
-    """The block that says what a mark of Anthropic's says."""
+    """A mark of Anthropic's form as a `cachePoint` block."""
     known = read_or_none(_mark_decoder, mark)
     ttl = known.ttl if known is not None else None
     return Raw(encode({CACHE_POINT: {"type": "default"} | ({"ttl": ttl} if ttl else {})}))
 
 
 def mark_block(item: Item, mark: Raw, dialect: Dialect) -> tuple[Item, ...] | None:
-    """A block, and behind it a mark for prompt caching; thinking can't have one."""
+    """A block followed by a mark for prompt caching; thinking can't have one."""
     return None if isinstance(item, REASONING_KINDS) else (item, Unknown(CACHE_POINT, cache_point(mark)))
 
 
@@ -204,7 +205,7 @@ def _encode_result(item: ToolResult) -> bytes:
     return object_of([("toolUseId", encode(item.call_id or "")), ("content", content)])
 
 
-# --- notes: `citationsContent`, words and where they came from --------------------------------------------------------
+# --- notes: `citationsContent`, text and its sources ------------------------------------------------------------------
 # https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_CitationsContentBlock.html, checked 2026-11-15.
 
 
@@ -222,7 +223,7 @@ _citations_decoder = msgspec.json.Decoder(list[_Citation])
 
 
 def decode_notes(item: Text) -> Notes:
-    """The pages that a block's words came from; places in documents of the request have no address."""
+    """The pages that a block's text cites; places in documents of the request have no URL."""
     raws = citations_of(item.raw)
     citations = read_or_none(_citations_decoder, Raw(array(raws))) if raws else []
     if citations is None:
@@ -245,6 +246,6 @@ def citations_of(raw: Raw) -> list[Raw]:
 
 
 def cited_block(text: str, citations: list[Raw]) -> Raw:
-    """The block that words and citations of a stream would have been."""
+    """The block for text and citations that came in a stream."""
     content = object_of([("content", encode([{"text": text}])), ("citations", array(citations))])
     return Raw(object_of([("citationsContent", content)]))

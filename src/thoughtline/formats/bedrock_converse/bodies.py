@@ -1,4 +1,4 @@
-"""Requests and whole responses of Converse; why a turn ended and what it cost."""
+"""Requests and whole responses of Converse; finish reasons and usage."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _response_decoder = msgspec.json.Decoder(_Response)
 
 
 def decode_request(body: bytes, dialect: Dialect = BEDROCK_CLAUDE) -> Transcript:
-    """A Converse request as typed turns. The model and streaming stand in the address."""
+    """A Converse request as typed turns. The model and streaming are in the URL."""
     request = decode(_request_decoder, body)
     turns = []
     if request.system:
@@ -107,7 +107,7 @@ def decode_response(body: bytes, dialect: Dialect = BEDROCK_CLAUDE) -> Reply:
 
 
 def encode_response(reply: Reply, dialect: Dialect = BEDROCK_CLAUDE) -> bytes:
-    """The body of a whole response: as it came, but for what was edited."""
+    """The body of a whole response: unchanged except for the edits."""
     if reply.body and not reply.is_edited:
         return reply.body
     candidate = reply.candidates[0] if reply.candidates else Candidate(Turn("assistant", ()))
@@ -124,7 +124,7 @@ def encode_response(reply: Reply, dialect: Dialect = BEDROCK_CLAUDE) -> bytes:
     )
 
 
-# --- why a turn ended and what it cost --------------------------------------------------------------------------------
+# --- finish reasons and usage -----------------------------------------------------------------------------------------
 
 
 FINISH = FinishWords(

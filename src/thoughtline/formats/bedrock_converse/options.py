@@ -1,6 +1,6 @@
-"""The options of a Converse request, and its pictures, files and results, in shared words and back.
+"""The options of a Converse request, and its media and tool results, as shared values and back.
 
-What is a model's own stands in `additionalModelRequestFields`, in that model's words.
+Options of a single model are in `additionalModelRequestFields`, under the model's own names.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def decode_options(body: bytes) -> ReadOptions:
 
 
 def _decode_tools(raws: tuple[Raw, ...]) -> list[Tool]:
-    """The tools; a `cachePoint` is a mark on the one before it."""
+    """The tools; a `cachePoint` marks the one before it."""
     tools: list[Tool] = []
     for at, raw in enumerate(raws):
         tool = _decode_tool(raw, f"/toolConfig/tools/{at}")
@@ -130,7 +130,7 @@ def _decode_choice(raw: Raw | None) -> ToolChoice | None:
 
 
 def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
-    """The members of a Converse request; model and streaming stand in the address."""
+    """The members of a Converse request; model and streaming are in the URL."""
     if options.temperature is not None:
         options = replace(options, temperature=min(options.temperature, 1.0))
     writer = OptionWriter(options)
@@ -172,14 +172,14 @@ def _encode_tool(tool: FunctionTool) -> list[bytes]:
 
 
 def _texts(metadata: Raw | None) -> dict[str, str] | None:
-    """Metadata of which all values are text; Converse takes no other."""
+    """Metadata if all values are text; Converse accepts no other."""
     if metadata is None:
         return None
     known = msgspec.json.decode(metadata)
     return {str(key): str(value) for key, value in known.items()} if isinstance(known, dict) and known else None
 
 
-# --- media and results -----------------------------------------------------------------------------------------------
+# --- media and results ------------------------------------------------------------------------------------------------
 
 
 class _Source(Struct, gc=False):
@@ -214,7 +214,7 @@ _DOCUMENTS = {
 
 
 def decode_media(item: Unknown) -> Media | None:
-    """The picture or file that a block is; None if it is neither."""
+    """The picture or file in a block; None if it is neither."""
     block = read_or_none(_block_decoder, item.raw)
     kinds: tuple[MediaKind, ...] = ("image", "document", "video", "audio")
     for kind in kinds:
@@ -231,7 +231,7 @@ def _media_type(kind: MediaKind, format: str) -> str:
 
 
 def encode_media(media: Media) -> Unknown | None:
-    """A block of something that came with its bytes; Converse fetches nothing but from S3."""
+    """A block for media with their bytes; Converse fetches only from S3."""
     if media.data is None or media.kind == "audio":
         return None
     source = {"source": {"bytes": media.data}}
@@ -243,7 +243,7 @@ def encode_media(media: Media) -> Unknown | None:
 
 
 def _title(name: str | None) -> str:
-    """Converse takes letters, digits, spaces, hyphens, brackets, and nothing else in the name of a document."""
+    """Converse allows only letters, digits, spaces, hyphens and brackets in the name of a document."""
     kept = "".join(one if one.isalnum() or one in "-()[]" else " " for one in name or "document")
     return " ".join(kept.split()) or "document"
 
@@ -271,7 +271,7 @@ def _decode_part(raw: Raw) -> ResultPart:
 
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
-    """Blocks: text, then what came with its bytes; `status` where the tool failed."""
+    """Blocks: text, then media with their bytes; `status` if the tool failed."""
     text, held, rest = split_result(content, encode_media)
     blocks = array([*([encode({"text": text})] if text or not held else []), *held])
     if not content.is_error:
@@ -282,7 +282,7 @@ def encode_result(content: ResultContent, call_id: str | None, name: str | None)
 
 
 def unasked(body: bytes) -> list[MemberEdit]:
-    """What asks the model to think stands among the model's own fields."""
+    """Edits that stop asking for thinking: the switch is among the model's own fields."""
     fields = msgspec.json.decode(body).get(_FIELDS)
     if not isinstance(fields, dict):
         return [(_FIELDS, None)]

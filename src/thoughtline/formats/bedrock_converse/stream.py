@@ -1,4 +1,4 @@
-"""ConverseStream, read and written: blocks that grow by deltas under their index, in Amazon's binary framing."""
+"""ConverseStream, decoded and encoded: blocks that grow by deltas under their index, in Amazon's binary framing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningText, Te
 from thoughtline.values.turns import Finish, Usage
 
 MAX_BLOCKS = 10_000
-"""No answer has so many blocks; a stream that opens more is not one."""
+"""No answer has this many blocks; a stream that opens more is rejected."""
 
 
 class _CallDelta(Struct, gc=False):
@@ -73,7 +73,7 @@ class _MessageStop(Struct, gc=False, rename="camel"):
 
 
 class _Event(Struct, gc=False, rename="camel"):
-    """One event, as SDKs give it: an object with one member named after the event."""
+    """One event as SDKs show it: an object with one member named after the event."""
 
     content_block_delta: _BlockEvent | None = None
     message_start: Raw = NULL
@@ -118,7 +118,7 @@ class _Draft(Struct):
         return [Text(text)] if self.is_text else []
 
     def _own_call(self, call: ToolUse) -> Item:
-        """A call of a tool that Amazon runs itself, as it would have come whole."""
+        """A call of a tool that Amazon runs, as a whole response has it."""
         named = {"toolUseId": call.tool_use_id, "name": call.name, "type": call.type}
         known = [(name, encode(value)) for name, value in named.items()]
         text = "".join(self.json)
@@ -218,7 +218,7 @@ class StreamDecoder(PayloadStreamDecoder):
     def _close(self, events: list[Event]) -> None:
         if self._is_started and not self._is_done:
             for draft in self._drafts.values():
-                draft.signature = None  # a signature counts once its block is closed
+                draft.signature = None  # a signature is valid only when its block is closed
             self._end(None, events)
 
 
@@ -277,7 +277,7 @@ class StreamEncoder(EventEncoder):
     def _item_done(self, event: ItemDone) -> bytes:
         item = event.item
         if isinstance(item, (ReasoningText, ReasoningEncrypted)):
-            encode_block(item, self._dialect)  # refuses a seal of another maker
+            encode_block(item, self._dialect)  # rejects another provider's seal
         output = b""
         if event.position not in self._cursor.entered:
             output = self._whole(event.choice, event.position, item)
@@ -290,7 +290,7 @@ class StreamEncoder(EventEncoder):
         return output + self._leave()
 
     def _whole(self, choice: int, position: int, item: Item) -> bytes:
-        """An item that no delta announced."""
+        """An item without deltas."""
         match item:
             case Text():
                 return self._enter(choice, position) + self._grow({"text": item.text})
@@ -305,8 +305,8 @@ class StreamEncoder(EventEncoder):
                 raise EncodeError(f"a Converse stream can't hold a {type(item).__name__}")
 
 
-# --- where visible text stands ----------------------------------------------------------------------------------------
-# In whole answers: streams are binary, with checksums, and are read and written anew.
+# --- positions of visible text ----------------------------------------------------------------------------------------
+# Only for whole answers: streams are binary with checksums, so they are decoded and encoded again.
 
 
 def _body(value: Json) -> Iterator[TextSpot]:

@@ -1,7 +1,8 @@
-"""Bedrock's InvokeModel for Claude: the Messages API with the model in its address, in Amazon's framing.
+"""Bedrock's InvokeModel for Claude: the Messages API with the model in the URL, in Amazon's framing.
 
-The body is that of the Messages API without `model` and `stream`, and with `anthropic_version`; models of others have
-bodies of their own, which are not read. A message of the stream holds one Messages event in base64, beside padding.
+The body is that of the Messages API without `model` and `stream`, and with `anthropic_version`; other makers' models
+have bodies of their own, which are not supported. A message of the stream holds one Messages event in base64, and
+padding.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def _decode_response(body: bytes, dialect: Dialect) -> Reply:
 
 
 class _Options:
-    """Those of the Messages API, but for what the address says."""
+    """The options of the Messages API, except those in the URL."""
 
     decode_options = staticmethod(messages_options.decode_options)
     decode_media = staticmethod(messages_options.decode_media)
@@ -68,7 +69,7 @@ WIRE = replace(
     models=OPENAI_MODELS,
     errors=AMAZON_ERRORS,
     options=_Options(),
-    texts=_MESSAGES.texts._replace(framing=None),  # binary, with checksums: written anew
+    texts=_MESSAGES.texts._replace(framing=None),  # binary, with checksums: encoded again
     response_prefix="msg_bdrk_",
     held=None,
     quirks=_MESSAGES.quirks | {"models_elsewhere", "shared_address", "signed_requests", "streamed_by_address"},

@@ -1,8 +1,8 @@
-"""Command Code's `/alpha/generate`: messages of the AI SDK inside of an envelope, answered with its stream parts.
+"""Command Code's `/alpha/generate`: messages of the AI SDK in an envelope, answered with its stream parts.
 
     {"config": …, "memory": …, "params": {"model": …, "messages": …}}      {"type": "reasoning-delta", "text": …}
 
-Every answer is a stream of JSON lines. A seal is the `providerMetadata` of a part, and goes back as its
+Every answer is a stream of JSON lines. A seal is the `providerMetadata` of a part, and is sent back as its
 `providerOptions`.
 """
 

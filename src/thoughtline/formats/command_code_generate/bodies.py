@@ -1,4 +1,4 @@
-"""Requests in their envelope, and whole answers: all the lines of a stream, read at once."""
+"""Requests in their envelope, and whole answers: all lines of a stream, decoded at once."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _NAME: FormatName = "command_code_generate"
 _INSIDE = "params"
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "tool": "tool"}
 
-# What a request must have around it (the API's own refusals, as hareeshkar/opencode-commandcode collected them,
-# 2026-09-29). It tells the model where the CLI runs; nothing is known of that here, and a prompt that says the same
-# every time can be cached.
+# The members that a request must have around it (from the API's own error messages, as hareeshkar/opencode-commandcode
+# collected them, 2026-09-29). They describe where the CLI runs, which is unknown here; a prompt that is always the same
+# can be cached.
 _CONFIG = {
     "workingDir": "/",
     "date": "",
@@ -76,7 +76,7 @@ _request_decoder = msgspec.json.Decoder(_Request)
 
 
 def decode_request(body: bytes, dialect: Dialect = COMMAND_CODE) -> Transcript:
-    """The request in the envelope; one that has none is read as it is."""
+    """The request in the envelope; without an envelope the body itself."""
     envelope = decode(_envelope_decoder, body)
     start, end = (span_at(body, (_INSIDE,)) if is_given(envelope.params) else None) or (0, len(body))
     try:
@@ -130,7 +130,7 @@ def encode_request(transcript: Transcript, dialect: Dialect = COMMAND_CODE) -> b
 
 
 def _encode_content(items: tuple[Item, ...], before: bytes | None, dialect: Dialect) -> bytes:
-    """A list of parts; the one text of a message that had a string stays one."""
+    """A list of parts; a message that had a string keeps it."""
     match items:
         case (Text(seal=None) as text,) if not text.raw and before and _is_string(before):
             return encode(text.text)
@@ -145,7 +145,7 @@ def _is_string(message: bytes) -> bool:
 
 @of_upstream
 def decode_response(body: bytes, dialect: Dialect = COMMAND_CODE) -> Reply:
-    """The answer that a stream told; a body that is no stream is an error."""
+    """The answer in a stream; a body that is not a stream is an error."""
     value = plain_value(body)
     if isinstance(value, dict) and "type" not in value:
         known = members(body).get("error", NULL)
@@ -158,7 +158,7 @@ def decode_response(body: bytes, dialect: Dialect = COMMAND_CODE) -> Reply:
 
 
 def encode_response(reply: Reply, dialect: Dialect = COMMAND_CODE) -> bytes:
-    """The lines of a whole answer: as they came, or all of them written again."""
+    """The lines of a whole answer: unchanged, or all written again."""
     if reply.body and not reply.is_edited:
         return reply.body
     candidate = reply.candidates[0] if reply.candidates else Candidate(Turn("assistant", ()))

@@ -1,4 +1,4 @@
-"""The options of a request to Command Code, and its pictures, files and results, in shared words and back."""
+"""The options of a request to Command Code, and its media and tool results, as shared values and back."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _tool_decoder = msgspec.json.Decoder(_Tool)
 
 
 def decode_options(body: bytes) -> ReadOptions:
-    """What the request in the envelope asks for."""
+    """The options of the request in the envelope."""
     reader = Reader(body)
     reader.skip("messages", "system")
     choice = reader.take(_Choice, "tool_choice")
@@ -87,7 +87,7 @@ def _typed_choice(choice: _Choice) -> ToolChoice:
 
 
 def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
-    """The members of a request; it always streams, and a model that may call nothing is offered nothing."""
+    """The members of a request; it always streams. If the model may call nothing, no tools are offered."""
     if options.max_tokens is not None:
         options = replace(options, max_tokens=min(options.max_tokens, MOST_TOKENS))
     writer = OptionWriter(options)
@@ -112,7 +112,7 @@ def _encode_tool(tool: FunctionTool) -> bytes:
     return described(replace(tool, description=tool.description or ""), ("input_schema", parameters))
 
 
-# --- media and results -----------------------------------------------------------------------------------------------
+# --- media and results ------------------------------------------------------------------------------------------------
 
 
 class _Source(Struct, gc=False):
@@ -143,7 +143,7 @@ def decode_media(item: Unknown) -> Media | str | None:
 
 
 def encode_media(media: Media) -> Unknown | None:
-    """A picture by its address or as one; a file with its bytes; None if there is no part of this kind."""
+    """A picture as a URL or inline; a file with its bytes; None if there is no part of this kind."""
     if media.kind == "image" and (media.url is not None or media.data is not None):
         held = media if media.media_type or media.url else replace(media, media_type="image/png")
         return Unknown("image", Raw(encode({"type": "image", "image": data_url(held)})))
@@ -154,7 +154,7 @@ def encode_media(media: Media) -> Unknown | None:
 
 
 def decode_result(item: ToolResult) -> ResultContent:
-    """What an `output` holds: a text, JSON, or parts, and whether the tool failed."""
+    """The content of an `output`: a text, JSON, or parts, and whether the tool failed."""
     text = bytes(item.content)
     if text[:1] != b"{":
         return ResultContent(decode_parts(item.content, decode_media))
@@ -168,7 +168,7 @@ def decode_result(item: ToolResult) -> ResultContent:
 
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
-    """Text; `error-text` where the tool failed."""
+    """Text; `error-text` if the tool failed."""
     text, _, rest = split_result(content, no_media)
     value = encode(text)
     if content.is_error:

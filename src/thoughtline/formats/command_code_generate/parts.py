@@ -1,4 +1,4 @@
-"""One content part of the AI SDK and the item it is, in both directions."""
+"""One content part of the AI SDK and its item, in both directions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Part(Struct, gc=False, rename="camel"):
 
 
 class Output(Struct, gc=False):
-    """What a tool gave back: a text, JSON, or parts; `error-…` where it failed."""
+    """The output of a tool: a text, JSON, or parts; `error-…` if it failed."""
 
     type: str = ""
     value: Raw = NULL
@@ -69,13 +69,13 @@ def decode_part(raw: Raw, dialect: Dialect) -> Item:
 
 
 def _token(metadata: Raw) -> str | None:
-    """What a provider said of a part, as one token: the part goes back with it or not at all."""
+    """The provider's metadata of a part as one token: they are sent back complete or not at all."""
     text = bytes(metadata)
     return as_text(text) if text[:1] == b"{" and text != b"{}" else None
 
 
 def _result(output: Raw) -> Raw:
-    """A result that is a text as its text, any other as it stands."""
+    """A text result as its text, any other unchanged."""
     known = read_or_none(output_decoder, output) if bytes(output)[:1] == b"{" else None
     return known.value if known is not None and known.type == "text" and bytes(known.value)[:1] == b'"' else output
 
@@ -88,7 +88,7 @@ def decode_parts(content: str | list[Raw] | None, dialect: Dialect, place: str) 
 
 
 def encode_part(item: Item, dialect: Dialect) -> bytes:
-    """One part for the wire: its own JSON if it came from there and says the same, else made new."""
+    """One part for the wire: its own JSON if that is still right, else a new one."""
     if isinstance(item, Unknown):
         return bytes(item.raw)
     if item.raw and as_it_came(item, decode_part, dialect) == item:
@@ -120,7 +120,7 @@ def _options(seal: Seal | None) -> list[tuple[str, bytes]]:
 
 
 def metadata_of(token: str) -> bytes:
-    """The metadata that a token is."""
+    """The metadata in a token."""
     text = token.encode()
     if read_or_none(_object_decoder, text) is None:
         raise ForeignSeal("no metadata of a provider's that the AI SDK could carry")
@@ -132,7 +132,7 @@ _metadata_decoder = msgspec.json.Decoder(dict[str, dict[str, Raw]])
 
 
 def merged(metadata: Sequence[Raw]) -> str | None:
-    """The metadata of a part whose stream told it in pieces: of each provider's members the last counts."""
+    """The metadata of a part that came in pieces: for each provider's member the last value counts."""
     whole: dict[str, dict[str, Raw]] = {}
     for raw in metadata:
         for provider, known in (read_or_none(_metadata_decoder, raw) or {}).items():

@@ -1,7 +1,7 @@
-"""The AI SDK's stream parts, one JSON object a line, read and written.
+"""The AI SDK's stream parts, one JSON object a line, decoded and encoded.
 
-Parts of text and reasoning grow under their id between a start and an end. A call counts when it comes whole, as
-`tool-call`: the `tool-input-…` before it are for show. `TextStreamPart` of `ai` 5 and 6 (vercel/ai,
+Parts of text and reasoning grow under their id between a start and an end. A call counts when it is complete, as
+`tool-call`: the `tool-input-…` before it are only for display. `TextStreamPart` of `ai` 5 and 6 (vercel/ai,
 `packages/ai/src/generate-text/stream-text-result.ts`), read 2026-11-18.
 """
 
@@ -47,7 +47,7 @@ from thoughtline.values.items import Item, ReasoningText, Seal, Text, ToolCall
 from thoughtline.values.turns import Finish, Usage
 
 MAX_PARTS = 10_000
-"""No answer has so many parts; a stream that opens more is not one."""
+"""No answer has this many parts; a stream that opens more is rejected."""
 
 FINISH = FinishWords(
     known={
@@ -67,7 +67,7 @@ FINISH = FinishWords(
         "error": "error",
         "other": "other",
     },
-    # Makers' own words, seen in `finish` (9router's `commandcode-to-openai.js`, 2026-11).
+    # The providers' own values, seen in `finish` (9router's `commandcode-to-openai.js`, 2026-11).
     foreign={
         "end_turn": "stop",
         "end": "stop",
@@ -117,7 +117,7 @@ _KNOWN = ("text-delta", "reasoning-delta", "tool-call", "finish", "error")
 
 
 class _Draft(Struct):
-    """A text or a thought that is growing. One that was not announced ends where anything else begins."""
+    """A text or a thought under construction. One without a start event ends when anything else begins."""
 
     kind: _Kind
     position: int
@@ -126,7 +126,7 @@ class _Draft(Struct):
     metadata: list[Raw] = field(default_factory=list)
 
     def items(self, dialect: Dialect, *, is_whole: bool) -> list[Item]:
-        """What it is; a seal counts once its part has ended."""
+        """Its items; a seal is valid only when its part has ended."""
         text, token = "".join(self.pieces), merged(self.metadata) if is_whole else None
         if not text and token is None:
             return []
@@ -254,13 +254,13 @@ def _key(kind: _Kind, event: _Event) -> tuple[_Kind, str]:
 
 
 def _finish(event: _Event) -> Finish | None:
-    """Why the turn ended: a word, which version 6 of the SDK also has inside of an object."""
+    """The finish reason: a word, or in version 6 of the SDK an object with one."""
     reason = read_or_none(_reason_decoder, event.finish_reason) if is_given(event.finish_reason) else None
     return FINISH.decode(reason.unified if isinstance(reason, _Reason) else reason)
 
 
 class StreamEncoder(EventEncoder):
-    """Events in, lines out. A blank line says nothing and keeps a connection alive."""
+    """Encodes events to lines. A blank line keeps a connection alive."""
 
     keep_alive = b"\n"
 
@@ -280,7 +280,7 @@ class StreamEncoder(EventEncoder):
 
     def _item_done(self, event: ItemDone) -> bytes:
         item = event.item
-        encode_part(item, self._dialect)  # refuses a seal of another maker, and what has no place
+        encode_part(item, self._dialect)  # rejects another provider's seal, and items without a place
         if isinstance(item, ToolCall):
             return self._leave() + self._whole_call(event.choice, event.position, item)
         if not isinstance(item, (Text, ReasoningText)):
@@ -308,7 +308,7 @@ class StreamEncoder(EventEncoder):
         return self._leave() + _line("error", ("error", error))
 
     def finish(self) -> bytes:
-        """The last lines; nothing if the turn was cut."""
+        """The last lines; nothing if the turn was cut off."""
         if self._finish is None:
             return b""
         reason = ("finishReason", FINISH.encode(self._finish))
@@ -354,7 +354,7 @@ def _encode_usage(usage: Usage) -> bytes:
     )
 
 
-# --- where visible text stands: in a stream, as there is nothing else -------------------------------------------------
+# --- positions of visible text: in a stream, the only kind of answer --------------------------------------------------
 
 
 def _event(value: Json) -> Reading:

@@ -1,8 +1,8 @@
-"""Code Assist's `v1internal`, which Gemini CLI speaks after a login, and Antigravity: `generateContent` in an envelope.
+"""Code Assist's `v1internal`, used by Gemini CLI after a login and by Antigravity: `generateContent` in an envelope.
 
     {"model": …, "project": …, "request": {"contents": …}}      {"response": {"candidates": …}, "traceId": …}
 
-What is inside is Gemini's own, read and written by its codec. Errors stand in no envelope.
+The content is Gemini's own, decoded and encoded by its codec. Errors have no envelope.
 """
 
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ _GENERATE = gemini_generate.WIRE
 
 
 def _client_path(segments: list[str]) -> ClientPath | None:
-    """`/v1internal:METHOD`: the model stands in the body."""
+    """`/v1internal:METHOD`: the model is in the body."""
     version, _, method = segments[-1].partition(":") if segments else ("", "", "")
     if version != _VERSION or method not in METHODS or not is_lead(segments[:-1]):
         return None

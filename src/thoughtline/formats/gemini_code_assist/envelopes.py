@@ -1,4 +1,4 @@
-"""Requests, whole responses and streams: what stands around Gemini's own keeps its bytes."""
+"""Requests, whole responses and streams: everything around Gemini's own content keeps its bytes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from thoughtline.values.turns import FormatName, Reply, Transcript, Turn
 
 _NAME: FormatName = "gemini_code_assist"
 _OWN = ("model",)
-"""Members of the envelope itself that a request is changed in."""
+"""Members of the envelope that an edit of a request may change."""
 
 _MARK = "[Thought: true]"
 
@@ -51,7 +51,7 @@ _response_decoder = msgspec.json.Decoder(_ResponseEnvelope)
 
 
 def decode_request(body: bytes, dialect: Dialect = GEMINI) -> Transcript:
-    """The request in the envelope; one that has none is read as it is."""
+    """The request in the envelope; without an envelope the body itself."""
     envelope = decode(_request_decoder, body)
     start, end = (span_at(body, ("request",)) if is_given(envelope.request) else None) or (0, len(body))
     try:
@@ -84,13 +84,13 @@ def decode_response(body: bytes, dialect: Dialect = GEMINI) -> Reply:
 
 
 def inside(body: bytes) -> bytes | Raw:
-    """What an answer has in its envelope, or all of one that has none."""
+    """The content of an answer's envelope, or all of an answer without one."""
     found = decode(_response_decoder, body).response
     return found if is_given(found) else body
 
 
 def encode_response(reply: Reply, dialect: Dialect = GEMINI) -> bytes:
-    """The body of a whole response: as it came, but for candidates that were edited."""
+    """The body of a whole response: unchanged except for edited candidates."""
     if not reply.body:
         return object_of([("response", bodies.encode_response(reply, dialect))])
     if not reply.is_edited:
@@ -114,7 +114,7 @@ class StreamEncoder(stream.StreamEncoder):
 
 
 def _deeper(spot: TextSpot) -> TextSpot:
-    """Visible text stands where Gemini has it, one level deeper."""
+    """The position of visible text in Gemini's format, one level deeper."""
     return spot._replace(path=("response", *spot.path), owner=("response", *spot.owner))
 
 
@@ -130,9 +130,9 @@ def _body(value: Json) -> Iterator[TextSpot]:
 TEXTS = stream.TEXTS._replace(body=_body, event=_event)
 
 
-# --- thoughts that Gemini CLI sends back as words ---------------------------------------------------------------------
+# --- thoughts that Gemini CLI sends back as text ----------------------------------------------------------------------
 # `{"text": "…\n[Thought: true]"}` stands for `{"text": "…", "thought": true}`.
-# Read as thoughts, or nobody would know the turn again; what is written of them is what came.
+# Decoded as thoughts, so that the turn is recognized; written back exactly as they came.
 # Gemini CLI's `code_assist/converter.ts`, 0.61.0, read 2026-11-16.
 
 
@@ -156,7 +156,7 @@ def _thought(item: Item, dialect: Dialect) -> Item:
 
 
 def _words(item: Item) -> Item:
-    """Only of what came so: its JSON has the mark, and no word that it is a thought."""
+    """Applies only to items that came this way: their JSON has the mark, and no `thought` member."""
     raw = bytes(item.raw)
     if not isinstance(item, ReasoningText) or _MARK.encode() not in raw or b'"thought"' in raw:
         return item

@@ -1,6 +1,6 @@
 """Gemini's `generateContent`, on the Gemini API and on Vertex.
 
-Reasoning is a part with `thought: true`, or a signature beside the payload of any other part. Calls may lack ids.
+Reasoning is a part with `thought: true`, or a signature next to the payload of any other part. Calls may lack ids.
 """
 
 import re
@@ -31,7 +31,7 @@ _PUBLISHED = PublishedMethods(
 
 
 def _client_path(segments: list[str]) -> ClientPath | None:
-    """`/models/MODEL:METHOD`, where a model's name may have slashes and colons."""
+    """`/models/MODEL:METHOD`; the name of a model may contain slashes and colons."""
     if "publishers" in segments:
         return _PUBLISHED.find(segments)
     at = next((at for at, segment in enumerate(segments) if segment in _COLLECTIONS), len(segments))
@@ -43,7 +43,7 @@ def _client_path(segments: list[str]) -> ClientPath | None:
 
 
 def _upstream_path(base: str, model: str, method: str) -> str:
-    """Google names its models with their collection, and clients leave the common one out."""
+    """Google's model names include their collection; clients leave out the default one."""
     collection, _, name = model.rpartition("/")
     if collection not in _COLLECTIONS:
         collection, name = "models", model
@@ -105,7 +105,7 @@ WIRE = Wire(
     response_prefix="",
     envelope_slot="call",
     held=None,
-    # Gemini 2.5: "Tool use with function calling is unsupported"; Gemini 3 wants all that its tools did back.
+    # Gemini 2.5: "Tool use with function calling is unsupported"; Gemini 3 requires the output of its tools back.
     quirks=frozenset(
         {
             "answers_in_pieces",

@@ -1,4 +1,4 @@
-"""Requests and whole responses of `generateContent`; why a turn ended and what it cost."""
+"""Requests and whole responses of `generateContent`; finish reasons and usage."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Answer(Noting, Generic[C], gc=False, rename="camel"):
 
 
 class Response(Struct, Generic[C], gc=False, rename="camel"):
-    """A whole response, or a part of one that streams."""
+    """A whole response, or a chunk of a stream."""
 
     candidates: list[Answer[C]] | None = None
     usage_metadata: Raw = NULL
@@ -86,8 +86,9 @@ _SINGLE = re.compile(rb'"(?:contents|tools)"\s*:\s*\{')
 
 
 def in_lists(body: bytes) -> bytes:
-    """A request whose `contents` and `tools` are lists: Google takes a single object for either, as its own examples
-    and goose write it. One that can't be read stays as it is."""
+    """A request whose `contents` and `tools` are lists: Google also accepts a single object for either, as in its own
+    examples and in goose. An unreadable request stays unchanged.
+    """
     known = read_or_none(_members_decoder, body) if _SINGLE.search(body) else None
     held = {name: bytes(known[name]) for name in ("contents", "tools") if name in known} if known is not None else {}
     changes = [(name, array([value])) for name, value in held.items() if value[:1] == b"{"]
@@ -95,7 +96,7 @@ def in_lists(body: bytes) -> bytes:
 
 
 def decode_request(body: bytes, dialect: Dialect = GEMINI) -> Transcript:
-    """A request as typed turns. The model stands in the address, not in the body; so does streaming."""
+    """A request as typed turns. The model and streaming are in the URL, not in the body."""
     request = decode(_request_decoder, body)
     turns = []
     system = request.system_instruction if is_given(request.system_instruction) else request.snake_system
@@ -126,12 +127,12 @@ def _decode_system(system: Raw, dialect: Dialect) -> tuple[Item, ...]:
 
 
 def _decode_parts(parts: Raw, dialect: Dialect, place: str) -> tuple[Item, ...]:
-    """The parts of a content: a list, or one part by itself, which Google's servers take too, as they do of tools."""
+    """The parts of a content: a list, or a single part, which Google's servers accept too."""
     return decode_each(_listed(parts, place), lambda raw: decode_part(raw, dialect), place)
 
 
 def _listed(value: Raw, place: str) -> list[Raw]:
-    """The elements of a list, or what stands there in place of one."""
+    """The elements of a list, or a single value in place of one."""
     if not is_given(value):
         return []
     return [value] if bytes(value)[:1] == b"{" else decode_list(value, place)
@@ -157,7 +158,7 @@ def encode_request(transcript: Transcript, dialect: Dialect = GEMINI) -> bytes:
 
 
 def _with_parts(content: bytes, parts: bytes) -> bytes:
-    """A content with these parts; one part that stood by itself still does."""
+    """A content with these parts; a single part stays single."""
     alone = members(content).get("parts")
     if alone is not None and parts == b"[" + bytes(alone) + b"]":
         return content
@@ -166,7 +167,7 @@ def _with_parts(content: bytes, parts: bytes) -> bytes:
 
 @of_upstream
 def decode_response(body: bytes, dialect: Dialect = GEMINI) -> Reply:
-    """A whole response, errors included (which come in an array where the request was a stream)."""
+    """A whole response or an error (in an array if the request was a stream)."""
     first = next(iter(decode_list(body)), body) if is_array(body.lstrip()) else body
     response = decode(_response_decoder, first)
     candidates = tuple(
@@ -193,7 +194,7 @@ def _decode_candidate(candidate: Answer[_Content], position: int, dialect: Diale
 
 
 def encode_response(reply: Reply, dialect: Dialect = GEMINI) -> bytes:
-    """The body of a whole response: as it came, but for candidates that were edited."""
+    """The body of a whole response: unchanged except for edited candidates."""
     if not reply.body:
         return _encode_new(reply, dialect)
     body = reply.body
@@ -207,7 +208,7 @@ def encode_response(reply: Reply, dialect: Dialect = GEMINI) -> bytes:
 
 
 def _with_content(candidate: bytes, parts: bytes) -> bytes:
-    """A candidate with these parts; one that was blocked has no content, and one that was cut no parts."""
+    """A candidate with these parts; a blocked one has no content, and one that was cut off no parts."""
     found = members(candidate).get("content", NULL)
     content = bytes(found) if is_given(found) else b"{}"
     if parts == b"[]" and "parts" not in members(content):
@@ -235,13 +236,13 @@ def _encode_candidate(candidate: Candidate, dialect: Dialect) -> bytes:
 def encode_answer(
     parts: Sequence[bytes], index: int, finish: Finish | None = None, notes: Sequence[tuple[str, bytes]] = ()
 ) -> bytes:
-    """A candidate, or what a chunk of a stream has of one."""
+    """A candidate, or its part in a chunk of a stream."""
     content = object_of([("parts", array(parts)), ("role", b'"model"')])
     ended = FINISH.encode(finish) if finish else None
     return object_of([("content", content), ("finishReason", ended), ("index", encode(index)), *notes])
 
 
-# --- why a turn ended and what it cost --------------------------------------------------------------------------------
+# --- finish reasons and usage -----------------------------------------------------------------------------------------
 
 
 FINISH = FinishWords(

@@ -1,7 +1,7 @@
 """The notes of a candidate: `groundingMetadata` and `citationMetadata`.
 
-Google counts places in bytes of a part (https://ai.google.dev/api/generate-content#Segment, checked 2026-11-15); in a
-stream, where parts are pieces, in bytes of all the words. A segment tells its words, so a place can be checked.
+Google counts positions in bytes of a part (https://ai.google.dev/api/generate-content#Segment, checked 2026-11-15); in
+a stream, where parts are pieces, in bytes of the whole text. A segment quotes its text, so a position can be checked.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _page_decoder = msgspec.json.Decoder(_Page)
 
 
 class Noting(Struct, gc=False, rename="camel"):
-    """The members of a candidate that are notes, unread."""
+    """The members of a candidate that are notes, not decoded."""
 
     grounding_metadata: Raw = NULL
     citation_metadata: Raw = NULL
@@ -76,7 +76,7 @@ class Noting(Struct, gc=False, rename="camel"):
 
 
 def decode_notes(noting: Noting, items: Sequence[Item]) -> Notes:
-    """The notes of an answer, by places in all its words joined."""
+    """The notes of an answer, with positions in its joined text."""
     if not noting.has_notes:
         return NO_NOTES
     found: list[Notes] = []
@@ -127,7 +127,7 @@ def _decode_sources(raw: Raw, items: Sequence[Item]) -> Notes:
 
 
 class _Words:
-    """The words of an answer: all of them joined, and where each part's begin."""
+    """The text of an answer: all parts joined, and the start of each part."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         texts = {at: item.text.encode() for at, item in enumerate(items) if isinstance(item, Text)}
@@ -135,7 +135,7 @@ class _Words:
         self._data = b"".join(texts.values())
 
     def place(self, segment: _Segment) -> tuple[int, int] | tuple[None, None]:
-        """Where a segment stands, in characters of all the words; nowhere if what it says does not stand there."""
+        """The position of a segment in characters of the whole text; none if its quote is not there."""
         if segment.end_index is None:
             return None, None
         for base in (self._bases.get(segment.part_index, 0), 0):
@@ -152,7 +152,7 @@ class _Words:
         return text is None or found == text
 
     def _found(self, text: str | None) -> tuple[int, int] | tuple[None, None]:
-        """Where words stand that stand there once."""
+        """The position of a text that occurs exactly once."""
         data = (text or "").encode()
         if not data or self._data.count(data) != 1:
             return None, None
@@ -164,7 +164,7 @@ class _Words:
 
 
 def encode_notes(notes: Notes, items: Sequence[Item]) -> list[tuple[str, bytes]]:
-    """The members of a candidate that say it. Places are those of its parts."""
+    """The members of a candidate for these notes. Positions are those in its parts."""
     return [("groundingMetadata", _encode_grounding(notes.citations, items))] if notes.citations else []
 
 
@@ -185,7 +185,7 @@ def _encode_grounding(citations: tuple[Citation, ...], items: Sequence[Item]) ->
 
 
 def _segment(start: int, end: int, items: Sequence[Item]) -> dict[str, object] | None:
-    """The part that these words stand in, and where; None if they stand in several."""
+    """The part that contains this range, and the range in it; None if it spans several."""
     base = 0
     for at, item in enumerate(items):
         text = item.text if isinstance(item, Text) else ""

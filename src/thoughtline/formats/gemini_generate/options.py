@@ -1,4 +1,4 @@
-"""The options of a `generateContent` request, and its pictures, files and results, in shared words and back.
+"""The options of a `generateContent` request, and its media and tool results, as shared values and back.
 
 Both spellings of every member are read, as Google's servers do; camelCase is written.
 """
@@ -151,7 +151,7 @@ def _decode_thinking(inner: Reader) -> Thinking:
 
 
 def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
-    """The members of a request; model and streaming stand in the address."""
+    """The members of a request; model and streaming are in the URL."""
     writer = OptionWriter(options)
     declared = [_encode_function(tool) for tool in options.tools if isinstance(tool, FunctionTool)]
     tools = [object_of([("functionDeclarations", array(declared))])] if declared else []
@@ -174,7 +174,7 @@ def _encode_output(output: StructuredOutput | None) -> list[tuple[str, object]]:
 
 
 def _encode_function(tool: FunctionTool) -> bytes:
-    """A declaration. `parametersJsonSchema` takes JSON schemas as they are, but for `$schema`."""
+    """A declaration. `parametersJsonSchema` accepts any JSON schema, without `$schema`."""
     schema = tool.parameters
     if schema is not None and b'"$schema"' in bytes(schema):
         schema = Raw(set_members(schema, [("$schema", None)]))
@@ -193,7 +193,7 @@ def _encode_choice(choice: ToolChoice | None) -> dict[str, object] | None:
             return {"mode": "NONE" if choice.mode == "none" else "AUTO"}
 
 
-# --- media and results -----------------------------------------------------------------------------------------------
+# --- media and results ------------------------------------------------------------------------------------------------
 
 
 class _Blob(Struct, gc=False, rename="camel"):
@@ -216,7 +216,7 @@ _part_decoder = msgspec.json.Decoder(_Part)
 
 
 def decode_media(item: Unknown) -> Media | None:
-    """The picture, sound or file that a part is; None if it is none of them."""
+    """The picture, sound or file in a part; None if it is none of them."""
     part = read_or_none(_part_decoder, item.raw) or _Part()
     blob = part.inline_data or part.snake_inline or part.file_data or part.snake_file
     if blob is None:
@@ -240,7 +240,7 @@ def _kind_of(media_type: str) -> MediaKind:
 
 
 def encode_media(media: Media) -> Unknown | None:
-    """A part; None for what only its provider keeps."""
+    """A part; None for media that only their provider stores."""
     kind = media.media_type or _LIKELY[media.kind]
     if media.data is not None:
         return Unknown("inlineData", Raw(encode({"inlineData": {"mimeType": kind, "data": media.data}})))
@@ -253,13 +253,13 @@ _ONE_TEXT = ("result", "output", "content", "error")
 
 
 def decode_result(item: ToolResult) -> ResultContent:
-    """A `functionResponse`: an object, and what stands in parts beside it."""
+    """A `functionResponse`: an object, and the parts next to it."""
     response = _decode_response(item.content)
     return ResultContent((*response.parts, *_decode_beside(item.raw)), response.is_error)
 
 
 def _decode_response(content: Raw) -> ResultContent:
-    """An object that is nothing but a text under a usual name is that text."""
+    """An object that is only a text under a usual name becomes that text."""
     if bytes(content)[:1] != b"{":
         return ResultContent((as_text(content),) if is_given(content) else ("",))
     held = members(content)
@@ -283,14 +283,14 @@ _result_decoder = msgspec.json.Decoder(_Result)
 
 
 def _decode_beside(raw: Raw) -> list[ResultPart]:
-    """Pictures and files of a result; a part of another kind as its JSON."""
+    """Pictures and files of a result; any other part as its JSON."""
     known = _result_decoder.decode(raw) if raw else _Result()
     held = known.function_response or known.snake_result
     return [decode_media(Unknown("", part)) or as_text(part) for part in (held.parts if held else ())]
 
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
-    """An object with the text under `result` (or `error`), pictures and files in parts beside it."""
+    """An object with the text under `result` (or `error`), pictures and files in parts next to it."""
     text, held, rest = split_result(content, encode_media)
     response = encode({"error" if content.is_error else "result": text})
     if not held:
@@ -299,7 +299,8 @@ def encode_result(content: ResultContent, call_id: str | None, name: str | None)
     return WrittenResult(ToolResult(Raw(response), call_id, name, raw), rest)
 
 
-# --- Gemini's own schema (a subset of OpenAPI 3.0) as a JSON schema: types in lower case, `nullable` as a type --------
+# --- Gemini's own schema (a subset of OpenAPI 3.0) as a JSON schema: types in lower case, `nullable` as a type
+# ----------
 
 
 _INNER = ("items", "additionalProperties")
@@ -309,7 +310,7 @@ _MAX_DEPTH = 64
 
 
 def _json_schema(own: Raw) -> Raw:
-    """The JSON schema that says the same; what is no schema at all stays as it is."""
+    """The equivalent JSON schema; a value that is no schema stays unchanged."""
     value = msgspec.json.decode(own)
     return Raw(msgspec.json.encode(_plain(value, 0))) if isinstance(value, dict) else own
 

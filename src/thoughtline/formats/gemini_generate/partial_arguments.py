@@ -1,5 +1,7 @@
-"""Call arguments that stream in pieces (`partialArgs`): each piece names a place by JSON path and brings a value, or
-more of a string. Shapes: recorded Vertex streams of Gemini 3, 2026."""
+"""Call arguments that stream in pieces (`partialArgs`): each piece has a JSON path and a value, or more of a string.
+
+Shapes: recorded Vertex streams of Gemini 3, 2026.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,10 @@ from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.values.errors import DecodeError, LimitExceeded
 
 MAX_INDEX = 10_000
-"""An array index beyond this would be filled up with nulls: more than any call has."""
+"""A larger array index would be padded with nulls: more than any call has."""
 
 MAX_DEPTH = 200
-"""Arguments nested deeper than this are no arguments."""
+"""Arguments nested deeper than this are rejected."""
 
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d{1,9})\]|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]")
 _ESCAPED = re.compile(r"\\(.)")
@@ -55,7 +57,7 @@ class PartialArguments:
         _set(holder, steps[-1], piece)
 
     def _make_room(self, holder: Tree, step: str | int) -> None:
-        """A place for the next value. All the room that arrays of one call take is bounded together."""
+        """Make room for the next value. The total size of all arrays of one call is bounded."""
         if isinstance(step, int) and isinstance(holder, list):
             missing = max(0, step + 1 - len(holder))
             if missing > self._room:
@@ -72,7 +74,7 @@ class PartialArguments:
 
 
 def _steps(path: str) -> list[str | int]:
-    """The steps of a path, all of it: what is left over is no path that we know."""
+    """The steps of a path. A path that does not match to its end is unknown."""
     found = list(_STEP.finditer(path, 1))
     if not path.startswith("$") or sum(len(step.group()) for step in found) != len(path) - 1:
         if re.search(r"\[\d{10,}\]", path):

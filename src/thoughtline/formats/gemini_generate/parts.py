@@ -1,7 +1,7 @@
-"""One part of a Gemini content and the item it is, in both directions.
+"""One part of a Gemini content and its item, in both directions.
 
-A `thoughtSignature` stands beside the payload of a part, whatever that is: on a call or on text it is that item's seal.
-Both spellings that Google's servers take, camelCase and snake_case, are read; a part keeps the one it has.
+A `thoughtSignature` is a member next to the payload of a part of any kind: on a call or on text it is that item's seal.
+Both spellings that Google's servers accept, camelCase and snake_case, are read; a part keeps its own.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Part(Struct, gc=False, rename="camel"):
 
     @property
     def signature(self) -> str | None:
-        """An empty one is none."""
+        """The signature; an empty one counts as none."""
         return self.thought_signature or self.snake_signature or None
 
     @property
@@ -91,7 +91,7 @@ def _kind_of(raw: Raw) -> str:
 
 
 def encode_part(item: Item, dialect: Dialect) -> bytes:
-    """One part for the wire: its own JSON if it came from there, with the seal it has now, else made new."""
+    """One part for the wire: its own JSON, with the current seal, if it came from there; else a new one."""
     before = as_it_came(item, decode_part, dialect)
     if before == item:
         return bytes(item.raw)

@@ -1,8 +1,8 @@
-"""`streamGenerateContent`, read and written: partial responses, as server-sent events (`alt=sse`). One growing array is
-read too.
+"""`streamGenerateContent`, decoded and encoded: partial responses, as server-sent events (`alt=sse`). One growing array
+is decoded too.
 
-Text without a signature grows over chunks. A part with a signature is an item by itself: joined to its neighbours it
-would no longer be what was signed.
+Text without a signature grows over chunks. A part with a signature is an item of its own: joined to its neighbours it
+would no longer match its signature.
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ class _Draft:
             return
         item = typed_part(part, raw.copy(), self._dialect)
         if self._is_thought and self._pieces and isinstance(item, ReasoningText) and not item.text:
-            # Claude's at Antigravity: the signature of a thought comes behind it (CLIProxyAPI#570, 2026-11).
+            # Claude at Antigravity: the signature follows its thought (CLIProxyAPI#570, 2026-11).
             item, self._pieces = replace(item, text="".join(self._pieces), raw=NO_RAW), []
         self._end_item(events)
         self._done(item, events)
 
     def note(self, noting: Noting) -> None:
-        """The notes of a chunk: where the words came from is told of all so far."""
+        """The notes of a chunk: citations refer to the whole text so far."""
         kept = self._noting
         for name in Noting.__struct_fields__:
             raw = getattr(noting, name)
@@ -98,7 +98,7 @@ class _Draft:
         if self._pieces and is_thought != self._is_thought:
             self._end_item(events)
         if not text:
-            return  # the closing chunk: `{"text":""}` without a signature says nothing
+            return  # the closing chunk, `{"text":""}` without a signature, has no content
         self._is_thought = is_thought
         self._raw = NO_RAW if self._pieces else raw.copy()
         self._pieces.append(text)
@@ -106,7 +106,7 @@ class _Draft:
         events.append(delta(self.choice, self._position, text))
 
     def _add_piece(self, call: Call, item: Item, events: list[Event]) -> None:
-        """More of a call whose arguments stream; a piece that will not continue ends it."""
+        """Extend a call whose arguments stream; a piece that says it is the last one ends it."""
         if self._call is None or call.name:
             self._end_item(events)
             self._call = replace(item, raw=NO_RAW) if isinstance(item, ToolCall) else None
@@ -136,7 +136,7 @@ class _Draft:
         self._position += 1
 
     def end(self, native: str | None, events: list[Event]) -> None:
-        """The candidate is over, as far as the provider says. With code execution it says so and then goes on."""
+        """Handle the finish reason. With code execution the provider sends one and then continues."""
         self._give_notes(events)
         self._end_item(events)
         self.is_done = True
@@ -145,7 +145,7 @@ class _Draft:
 
 
 def _with(before: Raw, more: Raw) -> Raw:
-    """An object of notes with the members that a later chunk brought."""
+    """An object of notes with the members of a later chunk."""
     return Raw(set_members(before, members(more).items())) if is_given(before) else more
 
 
@@ -179,7 +179,7 @@ class StreamDecoder(PayloadStreamDecoder):
             events.append(UsageReported(USAGE.decode(self._usage)))
 
     def _grow(self, candidate: Answer[_Content], events: list[Event]) -> bool:
-        """Take in what a chunk brings for one candidate; says whether it ends it."""
+        """Add a chunk of one candidate; returns whether the chunk ends it."""
         if not 0 <= candidate.index < MAX_CANDIDATES:
             raise LimitExceeded(f"candidate index {candidate.index} is not below {MAX_CANDIDATES}", "/candidates")
         draft = self._drafts.get(candidate.index)
@@ -216,7 +216,7 @@ class StreamEncoder(EventEncoder):
         return self._part(event.choice, encode({"text": event.text, "thought": True}))
 
     def pulse(self) -> bytes:
-        """An answer that says nothing: Google's SDKs take a comment for JSON."""
+        """A partial answer without content: Google's SDKs would read a comment as JSON."""
         return self._part(0, b'{"text":""}')
 
     def _note(self, event: Noted) -> bytes:
@@ -234,13 +234,13 @@ class StreamEncoder(EventEncoder):
 
     def _item_done(self, event: ItemDone) -> bytes:
         item = event.item
-        if isinstance(item, Text):  # for the places of notes: a stream counts from the beginning of all its words
+        if isinstance(item, Text):  # for positions of notes: a stream counts from the beginning of the whole text
             self._words[event.choice] = self._words.get(event.choice, "") + item.text
         if (event.choice, event.position) not in self._written or isinstance(item, ToolCall):
             return self._part(event.choice, encode_part(item, self._dialect))
         if not isinstance(item, (Text, ReasoningText)) or seal_of(item) is None:
             return b""
-        # The text has gone out unsigned; Gemini itself sends the signature in an empty part then.
+        # The text was sent without its signature; Gemini itself sends the signature in an empty part then.
         return self._part(event.choice, encode_part(replace(item, text="", raw=NO_RAW), self._dialect))
 
     def _turn_done(self, event: TurnDone) -> bytes:
@@ -252,7 +252,7 @@ class StreamEncoder(EventEncoder):
         return self._ending() if self._usage else b""
 
     def _ending(self) -> bytes:
-        """Why answers ended, and what they cost, in one chunk as Gemini has it: its SDKs expect an answer in each."""
+        """Finish reasons and usage in one chunk, as Gemini sends it: its SDKs expect an answer in each chunk."""
         ended, usage = self._ended, self._usage
         self._ended, self._usage = [], None
         head = [("candidates", array(ended))] if ended else []
@@ -272,12 +272,12 @@ class StreamEncoder(EventEncoder):
         return answer
 
 
-# --- where visible text stands ----------------------------------------------------------------------------------------
-# What is signed is left out: changed, it would not be what was signed.
+# --- positions of visible text ----------------------------------------------------------------------------------------
+# Signed text is left out: an edit would invalidate its signature.
 
 
 def _event(value: Json) -> Reading:
-    """A signed part is an item by itself, and so is a call: a text is over where one comes."""
+    """A signed part or a call is an item of its own, so it ends the text before it."""
     spots: list[TextSpot] = []
     ended: list[Steps] = [EVERY] if value.get("error") else []
     for at, candidate in objects(value.get("candidates")):

@@ -1,8 +1,8 @@
 """Gemini's Interactions API, as of its revision 2026-05-20: a conversation is a list of steps.
 
-Reasoning is a step of its own, `thought`, whose signature goes back before the call or the words that it led to. With
-`previous_interaction_id` the conversation stays at Google, and a request has only what is new. Passed on in its own
-format alone: no other is translated into it, or it into another.
+Reasoning is a step of its own, `thought`, whose signature is sent back before the call or text that follows from it.
+With `previous_interaction_id` the conversation is stored at Google, and a request has only the new steps. It is
+forwarded in its own format only: there is no translation to or from other formats.
 """
 
 import re
@@ -22,7 +22,7 @@ _CALL_IDS = IdRule(re.compile(r".{1,64}", re.DOTALL))
 
 
 class _NoOptions:
-    """What an interaction asks for beside its steps is in no shared words."""
+    """The options of an interaction have no shared values."""
 
     @staticmethod
     def decode_options(*_: object) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Requests and whole responses of the Interactions API; why an interaction ended and what it cost."""
+"""Requests and whole responses of the Interactions API; finish reasons and usage."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _string_decoder = msgspec.json.Decoder(str)
 
 
 def decode_request(body: bytes, dialect: Dialect = INTERACTIONS) -> Transcript:
-    """A request as typed turns: neighbouring steps of the model's are one turn."""
+    """A request as typed turns: neighbouring steps of the model are one turn."""
     request = decode(_request_decoder, body)
     turns: list[Turn] = []
     if request.system_instruction is not None:
@@ -137,7 +137,7 @@ def encode_request(transcript: Transcript, dialect: Dialect = INTERACTIONS) -> b
 
 
 def _content_member(transcript: Transcript) -> Transcript:
-    """A conversation that is one content, and no list: it stays so where it can."""
+    """A conversation that is a single content instead of a list: it stays so if possible."""
     turns = [turn for turn in transcript.turns if turn.at != SYSTEM_MEMBER]
     is_alone = len(turns) == 1 and turns[0].is_edited and len(turns[0].items) == 1
     if not is_alone or bytes(members(transcript.body).get("input", NULL))[:1] != b"{":
@@ -166,7 +166,7 @@ def _candidate(response: Interaction, dialect: Dialect) -> Candidate:
 
 
 def encode_response(reply: Reply, dialect: Dialect = INTERACTIONS) -> bytes:
-    """The body of a whole response: as it came, but for what was edited."""
+    """The body of a whole response: unchanged except for the edits."""
     if reply.body and not reply.is_edited:
         return reply.body
     candidate = reply.candidates[0] if reply.candidates else Candidate(Turn("assistant", ()))
@@ -179,7 +179,7 @@ def encode_response(reply: Reply, dialect: Dialect = INTERACTIONS) -> bytes:
 def encode_interaction(
     id: str | None, model: str | None, finish: Finish | None, usage: Usage | None, steps: bytes | None = None
 ) -> bytes:
-    """A new one; in a stream it has no steps."""
+    """A new interaction; in a stream it has no steps."""
     return object_of(
         [
             ("id", encode(id or "")),
@@ -192,7 +192,7 @@ def encode_interaction(
     )
 
 
-# --- why an interaction ended and what it cost ------------------------------------------------------------------------
+# --- finish reasons and usage -----------------------------------------------------------------------------------------
 
 
 FINISH = FinishWords(
@@ -214,7 +214,7 @@ FINISH = FinishWords(
     },
 )
 UNENDED = ("queued", "in_progress")
-"""An interaction that goes on in the background."""
+"""An interaction that continues in the background."""
 
 USAGE = GoogleUsage(
     "/usage",

@@ -1,8 +1,8 @@
-"""One step of an interaction and the items it is, in both directions.
+"""One step of an interaction and its items, in both directions.
 
-A step of the model's is one item: a thought with its signature, words, or a call. What a tool of Google's was asked and
-gave is part of the model's turn, signed on both halves. A user's step has an item for each of its contents; contents
-may also stand in the list by themselves.
+A step of the model is one item: a thought with its signature, text, or a call. Calls of Google's tools and their
+results are part of the model's turn, both with signatures. A user's step has an item for each of its contents; contents
+may also be elements of the list.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from thoughtline.values.errors import EncodeError
 from thoughtline.values.items import Item, ReasoningText, Role, Seal, Text, ToolCall, ToolResult, Unknown
 
 _CONTENTS = frozenset({"text", "image", "audio", "document", "video"})
-"""Kinds that are no steps: a user's, where they stand in the list by themselves."""
+"""Kinds of contents, not steps: as elements of the list they are the user's."""
 
 _KNOWN = ("thought", "model_output", "function_call", "function_result", "user_input", "text")
 
@@ -66,7 +66,7 @@ _kind_decoder = msgspec.json.Decoder(_Kind)
 
 
 def decode_step(raw: Raw, dialect: Dialect) -> tuple[Role, tuple[Item, ...]]:
-    """One element of the list: who said it, and its items."""
+    """One element of the list: its role and its items."""
     step = decode_kind(step_decoder, raw, _KNOWN)
     if isinstance(step, str):
         return ("user" if step in _CONTENTS else "assistant"), (Unknown(step, raw),)
@@ -91,7 +91,7 @@ def decode_step(raw: Raw, dialect: Dialect) -> tuple[Role, tuple[Item, ...]]:
 
 
 def decode_content(raw: Raw) -> Item:
-    """One content of a user's: words, a result, or something that is neither."""
+    """One content of a user: text, a result, or something else."""
     content = decode_kind(_content_decoder, raw, ("text", "function_result"))
     if isinstance(content, str):
         return Unknown(content, raw)
@@ -120,7 +120,7 @@ def _only_item(raw: Raw, dialect: Dialect) -> Item:
 
 
 def encode_step(item: Item, dialect: Dialect) -> bytes:
-    """One step of the model's, or a result: its own JSON if that says it, else made new."""
+    """One step of the model, or a result: its own JSON if that is still right, else a new one."""
     if as_it_came(item, _only_item, dialect) == item:
         return bytes(item.raw)
     require_own(item, dialect)
@@ -148,7 +148,7 @@ def _encode_result(item: ToolResult) -> bytes:
 
 
 def encode_content(item: Item) -> bytes:
-    """One content of a user's."""
+    """One content of a user."""
     match item:
         case Text() | Unknown() | ToolResult() if item.raw:
             return bytes(item.raw)
@@ -168,5 +168,5 @@ def encode_user_step(items: Sequence[Item], before: bytes | None) -> bytes:
 
 
 def is_content(element: bytes) -> bool:
-    """Whether an element is no step."""
+    """Whether an element is a content, not a step."""
     return _kind_decoder.decode(element).type in _CONTENTS

@@ -1,7 +1,7 @@
-"""Streams of interactions, read and written: steps that start, grow and stop.
+"""Streams of interactions, decoded and encoded: steps that start, grow and stop.
 
-The signature of a thought comes several times, empty first, between pieces of its summary: the last that is none of
-these counts (recorded).
+The signature of a thought comes several times, empty first, between pieces of its summary: the last non-empty one
+counts (recorded).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from thoughtline.values.items import Item, ReasoningText, Text, ToolCall
 from thoughtline.values.turns import Finish
 
 MAX_STEPS = 10_000
-"""No answer has so many steps; a stream that opens more is not one."""
+"""No answer has this many steps; a stream that opens more is rejected."""
 
 _GROWS: dict[str, type[ReasoningDelta | TextDelta | CallDelta]] = {
     "thought_summary": ReasoningDelta,
@@ -75,7 +75,7 @@ class _Delta(Struct, gc=False):
 
     @property
     def growth(self) -> str:
-        """What the step grows by."""
+        """The text by which the step grows."""
         return self.text or self.arguments or (self.content.text if self.content is not None else None) or ""
 
 
@@ -84,7 +84,7 @@ _delta_decoder = msgspec.json.Decoder(_Delta)
 
 
 class _Draft(Struct):
-    """A step that grows: what was announced of it, and what its deltas brought."""
+    """A step under construction: its announced part and the content of its deltas."""
 
     raw: Raw
     step: Step
@@ -93,7 +93,7 @@ class _Draft(Struct):
     more: dict[str, bytes] = {}
 
     def item(self, dialect: Dialect, *, is_whole: bool) -> Item:
-        """The step as an item. One that was cut has no signature."""
+        """The step as an item. One that was cut off has no signature."""
         text = "".join(self.pieces)
         match self.step.type:
             case "thought":
@@ -227,7 +227,7 @@ class StreamEncoder(EventEncoder):
 
     def _item_done(self, event: ItemDone) -> bytes:
         item = event.item
-        step = encode_step(item, self._dialect)  # refuses a seal of another maker
+        step = encode_step(item, self._dialect)  # rejects another provider's seal
         if event.position not in self._cursor.entered:
             return self._whole(event.choice, event.position, item, step)
         if self._cursor.open != event.position:
@@ -235,7 +235,7 @@ class StreamEncoder(EventEncoder):
         return self._signed(item) + self._leave()
 
     def _whole(self, choice: int, position: int, item: Item, step: bytes) -> bytes:
-        """An item that no delta announced."""
+        """An item without deltas."""
         match item:
             case ReasoningText():
                 opened = self._enter(choice, position, b'{"type":"thought"}')
@@ -260,7 +260,7 @@ class StreamEncoder(EventEncoder):
         return _written("error", ("error", error))
 
     def finish(self) -> bytes:
-        """The end of the stream; nothing if the turn was cut."""
+        """The end of the stream; nothing if the turn was cut off."""
         if self._finish is None:
             return b""
         done = _written("interaction.completed", ("interaction", self._interaction(self._finish)))
@@ -270,7 +270,7 @@ class StreamEncoder(EventEncoder):
         return encode_interaction(self._started.id, self._started.model, finish, self._usage)
 
     def _enter(self, choice: int, position: int, step: bytes) -> bytes:
-        """Open the step at this position, if it is not open."""
+        """Open the step at this position unless it is open."""
         if self._cursor.open == position:
             return b""
         left = self._leave()
@@ -289,7 +289,7 @@ def _written(name: str, *members: tuple[str, bytes | Raw]) -> bytes:
     return sse(object_of([*members, ("event_type", encode(name))]), name)
 
 
-# --- where visible text stands ----------------------------------------------------------------------------------------
+# --- positions of visible text ----------------------------------------------------------------------------------------
 
 
 def _event(value: Json) -> Reading:

@@ -1,6 +1,6 @@
-"""Ollama's own API: `/api/chat`, and `/api/generate` read as a conversation of one prompt.
+"""Ollama's own API: `/api/chat`, and `/api/generate` as a conversation of one prompt.
 
-Reasoning is `thinking` beside the content; a stream is one JSON object a line.
+Reasoning is the member `thinking` next to the content; a stream is one JSON object a line.
 """
 
 import re

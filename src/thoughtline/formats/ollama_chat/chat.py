@@ -133,7 +133,7 @@ def encode_message(turn: Turn, before: bytes | None, dialect: Dialect) -> bytes:
 
 
 def _parted(items: tuple[Item, ...]) -> tuple[list[Item], list[ToolCall]]:
-    """What stands beside the calls, and the calls."""
+    """The items other than calls, and the calls."""
     calls = [item for item in items if isinstance(item, ToolCall)]
     return [item for item in items if not isinstance(item, ToolCall)], calls
 
@@ -188,7 +188,7 @@ def _encode_result(items: tuple[Item, ...], before: bytes | None) -> bytes:
 
 
 def decode_request(body: bytes, dialect: Dialect = OLLAMA) -> Transcript:
-    """A request as typed turns. Ollama streams unless told not to."""
+    """A request as typed turns. Ollama streams by default."""
     request = decode(_request_decoder, body)
     turns = []
     for at, message in enumerate(request.messages or ()):
@@ -264,7 +264,7 @@ def usage_of(response: Response) -> Usage | None:
 
 
 def encode_response(reply: Reply, dialect: Dialect = OLLAMA) -> bytes:
-    """The body of a whole response: as it came, but for what was edited."""
+    """The body of a whole response: unchanged except for the edits."""
     if reply.body and (not reply.is_edited or decode_response(reply.body, dialect).candidates == _plain(reply)):
         return reply.body
     candidate = reply.candidates[0] if reply.candidates else Candidate(Turn("assistant", ()))
@@ -280,7 +280,7 @@ def encode_response(reply: Reply, dialect: Dialect = OLLAMA) -> bytes:
 
 
 def _plain(reply: Reply) -> tuple[Candidate, ...]:
-    """The candidates without the mark of an edit."""
+    """The candidates without the marker of an edit."""
     return tuple(replace(one, turn=replace(one.turn, is_edited=False, original=None)) for one in reply.candidates)
 
 

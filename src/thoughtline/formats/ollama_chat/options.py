@@ -1,4 +1,4 @@
-"""The options of an Ollama request, and its pictures and results, in shared words and back."""
+"""The options of an Ollama request, and its pictures and tool results, as shared values and back."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _string_decoder = msgspec.json.Decoder(str)
 
 
 def decode_options(body: bytes) -> ReadOptions:
-    """What an Ollama request asks for; it streams unless told not to."""
+    """The options of an Ollama request; it streams by default."""
     reader = Reader(body)
     reader.skip("messages", "prompt", "system", "images")
     inner = reader.inner("options")
@@ -102,7 +102,7 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     tools = [_encode_tool(tool) for tool in options.tools if isinstance(tool, FunctionTool) and not forbids]
     writer.put("tools", "tools", Raw(array(tools)) if tools else None)
     if options.tool_choice is not None and not options.tool_choice.is_forced:
-        writer.carry("tool_choice")  # the model may call, or it was offered nothing to call
+        writer.carry("tool_choice")  # the model may call, or no tools were offered
     if options.parallel_tool_calls is True:
         writer.carry("parallel_tool_calls")
     if options.output is not None:
@@ -116,25 +116,25 @@ def _encode_tool(tool: FunctionTool) -> bytes:
     return object_of([("type", b'"function"'), ("function", function)])
 
 
-# --- media and results -----------------------------------------------------------------------------------------------
+# --- media and results ------------------------------------------------------------------------------------------------
 
 _text_decoder = msgspec.json.Decoder(str)
 
 
 def decode_media(item: Unknown) -> Media | None:
-    """A picture: base64 by itself."""
+    """A picture: only its base64."""
     data = read_or_none(_text_decoder, item.raw) if item.kind == "image" else None
     return Media("image", _media_type(data), data=data) if data is not None else None
 
 
 def _media_type(data: str) -> str:
-    """What the first bytes say, in base64."""
+    """The media type, from the first bytes in base64."""
     heads = {"/9j/": "image/jpeg", "iVBORw": "image/png", "R0lGOD": "image/gif", "UklGR": "image/webp"}
     return next((kind for head, kind in heads.items() if data.startswith(head)), "image/png")
 
 
 def encode_media(media: Media) -> Unknown | None:
-    """A picture that came with its bytes; Ollama fetches nothing."""
+    """A picture with its bytes; Ollama fetches nothing."""
     if media.kind != "image" or media.data is None:
         return None
     return Unknown("image", Raw(encode(media.data)))

@@ -102,7 +102,7 @@ class StreamDecoder(PayloadStreamDecoder):
 
 
 class StreamEncoder(EventEncoder):
-    """Events in, lines of an Ollama stream out. Reasoning goes into `thinking`, whatever the dialect reads."""
+    """Encodes events to lines of an Ollama stream. Reasoning is written to `thinking`, whatever the dialect reads."""
 
     def __init__(self, dialect: Dialect = OLLAMA) -> None:
         super().__init__(dialect)
@@ -115,19 +115,19 @@ class StreamEncoder(EventEncoder):
         return self._say(event.choice, event.position, ReasoningText(event.text))
 
     def _item_done(self, event: ItemDone) -> bytes:
-        encode_message(Turn("assistant", (event.item,)), None, OLLAMA)  # refuses what has no place
+        encode_message(Turn("assistant", (event.item,)), None, OLLAMA)  # rejects items without a place
         return b"" if event.position in self._written else self._say(event.choice, event.position, event.item)
 
     def _fail(self, error: Raw) -> bytes:
         return one_line(object_of([("error", error)])) + b"\n"
 
     def pulse(self) -> bytes:
-        """A line that says nothing."""
+        """A line without content."""
         message = b'{"role":"assistant","content":""}'
         return one_line(line_of(self._started.model, message, None, None, self._started.created)) + b"\n"
 
     def finish(self) -> bytes:
-        """The last line; nothing if the turn was cut."""
+        """The last line; nothing if the turn was cut off."""
         if self._finish is None:
             return b""
         message = b'{"role":"assistant","content":""}'
@@ -141,7 +141,7 @@ class StreamEncoder(EventEncoder):
         return one_line(line_of(self._started.model, message, None, None, self._started.created)) + b"\n"
 
 
-# --- where visible text stands ----------------------------------------------------------------------------------------
+# --- positions of visible text ----------------------------------------------------------------------------------------
 
 
 def _event(value: Json) -> Reading:

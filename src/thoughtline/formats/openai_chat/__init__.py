@@ -1,7 +1,7 @@
-"""Chat Completions and all that speak it: DeepSeek, Kimi, MiMo, GLM, Qwen, MiniMax, OpenRouter, Groq, Cerebras,
+"""Chat Completions and its compatible APIs: DeepSeek, Kimi, MiMo, GLM, Qwen, MiniMax, OpenRouter, Groq, Cerebras,
 Mistral, Cohere, Copilot, xAI, local servers, and Gemini's compatible endpoint.
 
-What differs between them, where reasoning stands, is a `Dialect`.
+They differ in where they put reasoning: that is a `Dialect`.
 """
 
 import re
@@ -61,7 +61,7 @@ WIRE = Wire(
     thinking_modes=None,
     inclusion=None,
     call_ids=IdRule(re.compile(r".{1,40}", re.DOTALL)),
-    # vLLM's have 46 characters; nobody but OpenAI, and who passes on to it, is known to count them.
+    # vLLM's have 46 characters; only OpenAI, and hosts that forward to it, are known to check the length.
     upstream_call_ids=IdRule(re.compile(r".{1,256}", re.DOTALL)),
     has_turns_of_blocks=False,
     has_object_arguments=False,

@@ -1,4 +1,4 @@
-"""Chat requests, and whole responses: `choices`, or Cohere's single `message` beside its finish reason."""
+"""Chat requests, and whole responses: `choices`, or Cohere's single `message` with its finish reason."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from thoughtline.values.notes import NO_NOTES
 from thoughtline.values.turns import Candidate, Finish, Reply, Transcript, Turn, Usage
 
 SWITCHES = ("thinking", "enable_thinking", "reasoning", "reasoning_effort", "chat_template_kwargs", "think")
-"""Members that switch thinking, each at some servers: the first that says anything counts where all may."""
+"""Members that switch thinking, each at some servers: the first one set counts if several are allowed."""
 
 
 class _Request(NamesUser, gc=False, kw_only=True):
@@ -65,7 +65,7 @@ def decode_request(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Transcr
     """A chat request as typed turns, one for each message."""
     request = decode(_request_decoder, body)
     turns: list[Turn] = []
-    add, role_of = turns.append, ROLES.get  # called for every message of every history: no detour
+    add, role_of = turns.append, ROLES.get  # called for every message of every history: the direct way
     for at, message in enumerate(request.messages):
         try:
             items = decode_items(message, dialect)
@@ -92,8 +92,9 @@ def decode_request(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Transcr
 
 
 def _references(request: _Request) -> tuple[Raw, ...]:
-    """Documents that a server's template writes into the prompt, and what a provider has cached: Gemini's name of that
-    stands in `extra_body`, with its maker's other members."""
+    """Documents that a server's template writes into the prompt, and cached content at a provider: Gemini's name of it
+    is in `extra_body`, among Google's other members.
+    """
     if request.documents is NULL and request.extra_body is NULL:
         return ()
     cached = (member_of(held, "cached_content") for held in members_of(request.extra_body).values())
@@ -134,7 +135,7 @@ class _Response(Struct, gc=False):
 
 
 _UNSAID = Finish("other", "")
-"""A body that came whole has ended, even where a host leaves the reason out."""
+"""A whole body has ended, even if a host omits the reason."""
 
 _response_decoder = msgspec.json.Decoder(_Response)
 _message_decoder = msgspec.json.Decoder(Message)
@@ -174,7 +175,7 @@ def _decode_choice(choice: _Choice, position: int, dialect: Dialect, citations: 
 
 
 def _answer_items(message: Message, dialect: Dialect, place: str) -> tuple[Item, ...]:
-    """An empty reasoning field of an answer says that there was none; in a request it is a field that is there."""
+    """An empty reasoning field of an answer means no reasoning; in a request it is a field that is present."""
     message.role = "assistant"
     try:
         items = decode_items(message, dialect)
@@ -188,7 +189,7 @@ def _answer_items(message: Message, dialect: Dialect, place: str) -> tuple[Item,
 
 
 def encode_response(reply: Reply, dialect: Dialect = REASONING_CONTENT) -> bytes:
-    """The body of a whole response: as it came, but for candidates that were edited."""
+    """The body of a whole response: unchanged except for edited candidates."""
     if not reply.body:
         return _encode_new(reply, dialect)
     body = reply.body
@@ -229,7 +230,7 @@ def _encode_choice(candidate: Candidate, dialect: Dialect) -> bytes:
     )
 
 
-# --- why a turn ended and what it cost --------------------------------------------------------------------------------
+# --- finish reasons and usage -----------------------------------------------------------------------------------------
 
 
 FINISH = FinishWords(

@@ -1,6 +1,4 @@
-"""The chunks of a chat stream, and a message that arrives in them. When it ends it becomes the message that would have
-come whole, and is read so.
-"""
+"""The chunks of a chat stream, and the message that they build. At its end it is decoded as a whole message is."""
 
 from __future__ import annotations
 
@@ -49,7 +47,9 @@ from thoughtline.values.notes import Notes, together
 from thoughtline.values.turns import Finish
 
 _MOST_TELLINGS = 16
-"""How often the reasoning of one answer is told before its end: each costs as much as it is long."""
+"""How often the reasoning of one answer is reported before its end: each report costs time in
+proportion to its length.
+"""
 
 _LEGACY = -1
 """The index of a `function_call`, which has none."""
@@ -70,7 +70,7 @@ class ToolCallDelta(Struct, gc=False):
 
 
 class Delta(Struct, gc=False):
-    """The members of a delta that we read."""
+    """The members of a delta that we decode."""
 
     content: str | list[Raw] | None = None
     reasoning_content: str | None = None
@@ -87,7 +87,7 @@ class Delta(Struct, gc=False):
 
 
 class _Piecewise(Struct):
-    """Text or thinking in the content that grows, at its position in the answer."""
+    """Text or thinking in the content, under construction, with its position in the answer."""
 
     kind: Literal["text", "thinking"]
     position: int
@@ -95,7 +95,7 @@ class _Piecewise(Struct):
 
 
 class _Call(Struct):
-    """A tool call that grows."""
+    """A tool call under construction."""
 
     position: int
     index: int | None
@@ -113,7 +113,7 @@ class _Call(Struct):
 
 
 class MessageDraft(Struct):
-    """One choice of a stream. `_splitter` is there where its reasoning stands in tags."""
+    """One choice of a stream. `_splitter` is set if its reasoning is in tags."""
 
     choice: int
     _dialect: Dialect
@@ -138,7 +138,7 @@ class MessageDraft(Struct):
     _refusal: list[str] = []
 
     def add(self, delta: Delta, events: list[Event]) -> None:
-        """Take one delta in. Order of the checks: what comes most often first."""
+        """Add one delta. Checks are in order of frequency."""
         thought = delta.reasoning_content or delta.reasoning
         if delta.thinking is not NULL:
             thought = thought or text_of(delta.thinking)
@@ -189,7 +189,7 @@ class MessageDraft(Struct):
             events.append(TextDelta(self.choice, draft.position, content))
 
     def add_thinking(self, thought: str, events: list[Event]) -> None:
-        """Reasoning that stands in the content."""
+        """Reasoning inside of the content."""
         if thought:
             last = self._contents[-1] if self._contents else None
             if not isinstance(last, _Piecewise) or last.kind != "thinking":
@@ -210,10 +210,10 @@ class MessageDraft(Struct):
                 case other:
                     self._contents.append(other)
                     self._text = None
-                    self._give_contents(events)  # in its place between what was said before and after it
+                    self._give_contents(events)  # at its place between the texts before and after it
 
     def _tell_reasoning(self, events: list[Event]) -> None:
-        """Something else begins: what is known of sealed reasoning, again where it has grown since."""
+        """When something else begins, report the sealed reasoning known so far, again if it has grown since."""
         if self._tellings < _MOST_TELLINGS:
             self._has_news = False
             self._tellings += 1
@@ -235,7 +235,7 @@ class MessageDraft(Struct):
         if is_new:
             if self._has_news:
                 self._tell_reasoning(events)
-            if is_given(call.extra):  # a seal that comes whole, with its call: Gemini's
+            if is_given(call.extra):  # a seal that comes complete with its call: Gemini's
                 sealed = answer_tail(Message(role="assistant", tool_calls=[call.whole()]))
                 events.append(ReasoningDelta(self.choice, self._position_of_reasoning(), "", known=tuple(sealed)))
         events.append(
@@ -245,7 +245,7 @@ class MessageDraft(Struct):
     def _call_for(self, delta: ToolCallDelta) -> _Call:
         """The call a piece belongs to.
 
-        The id decides where there is one: some hosts give every parallel call the index 0, others leave the index out.
+        The id decides if there is one: some hosts give every parallel call the index 0, others leave the index out.
         Then the index, of which the call opened last counts; then a name, which opens a call.
         """
         waiting = None
@@ -254,7 +254,7 @@ class MessageDraft(Struct):
             if delta.id:
                 if call.id == delta.id:
                     return call
-                if is_under_index and not call.id:  # an id that comes late names the call that is open there
+                if is_under_index and not call.id:  # a late id names the call that is open at this index
                     waiting = waiting or call
             elif is_under_index or (delta.index is None and not (delta.function and delta.function.name)):
                 return call
@@ -269,7 +269,7 @@ class MessageDraft(Struct):
             details = self._details or DetailsMerger()
             text, is_summary = details.add(raw)
             self._details = details
-            if text and not is_repeated:  # `reasoning` repeats the text of the entries beside it
+            if text and not is_repeated:  # `reasoning` repeats the text of the entries next to it
                 events.append(ReasoningDelta(self.choice, self._position_of_reasoning(), text, is_summary))
         if delta.reasoning_text:
             self._copilot.append(delta.reasoning_text)
@@ -287,7 +287,7 @@ class MessageDraft(Struct):
             self._extra = delta.extra_content.copy()
 
     def end(self, finish: Finish | None, events: list[Event]) -> None:
-        """Give every item whole, and the end of the turn."""
+        """Return every item complete, and the end of the turn."""
         self.is_done = True
         if self._splitter is not None:
             thought, text = self._splitter.finish()
@@ -311,7 +311,7 @@ class MessageDraft(Struct):
         events.append(TurnDone(self.choice, finish, carriers))
 
     def _give_contents(self, events: list[Event]) -> None:
-        """The reasoning of the fields, once, and the content so far."""
+        """Return the reasoning of the fields, once, and the content so far."""
         if not self._has_given:
             self._has_given = True
             for item in field_reasoning(self._fields(), self._dialect):
@@ -328,7 +328,7 @@ class MessageDraft(Struct):
         self._contents.clear()
 
     def _fields(self) -> Message:
-        """The members of the message that would have come whole which hold its reasoning."""
+        """The members with reasoning, as the whole message would have them."""
         return Message(
             role="assistant",
             reasoning_content="".join(self._reasoning) or None,
@@ -339,7 +339,7 @@ class MessageDraft(Struct):
         )
 
     def _give_tail(self, events: list[Event]) -> None:
-        """What stands after the content of that message."""
+        """Return the items after the content of that message."""
         self._calls.sort(key=lambda call: call.index if call.index is not None else call.position)
         positions = [call.position for call in self._calls]
         if self._refusal:
@@ -354,7 +354,7 @@ class MessageDraft(Struct):
 
 
 MAX_CHOICES = 128
-"""OpenAI allows `n` up to 128; an index beyond that is no choice."""
+"""OpenAI allows `n` up to 128; a larger index is rejected."""
 
 
 class _Choice(Struct, gc=False):
@@ -377,10 +377,9 @@ _decode_chunk = msgspec.json.Decoder(Chunk).decode
 
 
 class ChunkDecoder(PayloadStreamDecoder):
-    """Chunks with `choices[].delta`.
+    """Decodes chunks with `choices[].delta`.
 
-    A choice's items end when its `finish_reason` comes (or the stream does), in the order a whole message would have
-    them.
+    A choice's items end with its `finish_reason` (or with the stream), in the order of a whole message.
     """
 
     def __init__(self, dialect: Dialect = REASONING_CONTENT, limit: int = MAX_EVENT_BYTES) -> None:
@@ -397,7 +396,7 @@ class ChunkDecoder(PayloadStreamDecoder):
             if choice.delta is not None and not draft.is_done:
                 draft.add(choice.delta, events)
             if chunk.citations is not NULL:
-                draft.addresses = chunk.citations  # xAI and Perplexity repeat them beside every chunk
+                draft.addresses = chunk.citations  # xAI and Perplexity repeat them with every chunk
             if choice.finish_reason and not draft.is_done:
                 draft.end(FINISH.decode(choice.finish_reason), events)
         if chunk.error is not NULL and chunk.choices and is_given(chunk.error):
@@ -407,7 +406,7 @@ class ChunkDecoder(PayloadStreamDecoder):
 
     @abstractmethod
     def _take_rare(self, chunk: Chunk, payload: bytes, events: list[Event]) -> tuple[()]:
-        """Read a payload without choices."""
+        """Decode a payload without choices."""
 
     def draft_for(self, index: int, chunk: Chunk, events: list[Event]) -> MessageDraft:
         if not 0 <= index < MAX_CHOICES:

@@ -1,4 +1,6 @@
-"""The items of a turn as one chat message. Where it was on a wire before, only the members that differ are written."""
+"""Encodes the items of a turn as one chat message. If it came from a message, only the members that
+differ are written.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,7 @@ _IN_CONTENT = ("think_tags", "mistral_chunks", "cohere_chunks")
 def encode_message(
     role: str, items: tuple[Item, ...], before: bytes | None, dialect: Dialect, moves_reasoning: bool = False
 ) -> bytes:
-    """A message for the wire. `moves_reasoning` writes reasoning into the dialect's own member wherever it stood."""
+    """A message for the wire. `moves_reasoning` writes reasoning into the dialect's own member, wherever it was."""
     old = decode_items(decode(message_decoder, before), dialect) if before is not None else ()
     if before is not None and old == items and not moves_reasoning:
         return before
@@ -105,7 +107,7 @@ def _contents(items: tuple[Item, ...]) -> list[Text | Unknown]:
 
 
 def _thoughts(items: tuple[Item, ...]) -> list[Reasoning | Unknown]:
-    """The reasoning, entries of kinds we don't know included."""
+    """The reasoning, including entries of unknown kinds."""
     found = [item for item in items if isinstance(item, (*REASONING_KINDS, Unknown))]
     return [item for item in found if not isinstance(item, Unknown) or item.kind.startswith("reasoning.")]
 
@@ -115,12 +117,12 @@ def _calls(items: tuple[Item, ...]) -> list[ToolCall]:
 
 
 def _touches_content(old: tuple[Item, ...], dialect: Dialect) -> bool:
-    """Whether reasoning stands, or is to stand, inside `content`."""
+    """Whether reasoning is inside `content`, or is to be written there."""
     return dialect.carrier in _IN_CONTENT or any(map(chunk_carrier, old))
 
 
 def _reasoning_members(items: tuple[Item, ...], before: bytes, dialect: Dialect) -> list[tuple[str, bytes | None]]:
-    """What the reasoning members of a message become: the dialect's own is set, every other one goes."""
+    """Edits of the reasoning members of a message: the dialect's own is set, all others are removed."""
     present = members(before)
     wanted: dict[str, bytes | None] = {field: None for field in _FIELDS if field in present}
     if "thinking" in wanted and text_of(present["thinking"]) is None:
@@ -174,7 +176,7 @@ def _message_extra(reasoning: tuple[Reasoning, ...], before: Raw | None, dialect
 
 
 def _with_google_seal(extra: Raw | None, data: str | None) -> bytes | None:
-    """`extra_content` with Google's signature set or taken out, whatever else is in it kept."""
+    """`extra_content` with Google's signature set or removed; everything else in it stays."""
     outer = bytes(extra) if extra is not None and is_given(extra) else b"{}"
     inner = bytes(members(outer).get("google", Raw(b"{}")))
     google = set_members(inner, [("thought_signature", encode(data) if data is not None else None)])
@@ -185,7 +187,7 @@ def _with_google_seal(extra: Raw | None, data: str | None) -> bytes | None:
 def _encode_content(
     items: tuple[Item, ...], before: bytes | None, dialect: Dialect, *, is_asked: bool = False
 ) -> bytes:
-    """Text alone as a string. In what a model is asked, text that was made as a part stays one."""
+    """A single text as a string. In input for the model, a text that was created as a part stays one."""
     contents = _contents(items)
     for item in contents:
         if isinstance(item, Text) and item.seal is not None:
@@ -204,7 +206,7 @@ def _encode_content(
 def _encode_tagged(
     contents: list[Text | Unknown], reasoning: tuple[Reasoning, ...], was_list: bool, dialect: Dialect
 ) -> bytes:
-    """Content with reasoning in tags at the head of its text."""
+    """Content with reasoning in tags at the beginning of its text."""
     texts = [item for item in contents if isinstance(item, Text)]
     if not was_list and len(texts) == len(contents):
         text = "".join(item.text for item in texts)
@@ -234,7 +236,7 @@ def _encode_part(item: Item, dialect: Dialect) -> bytes:
 
 
 def mark_part(item: Item, mark: Raw, dialect: Dialect) -> tuple[Item, ...] | None:
-    """A part with a mark for prompt caching, as OpenRouter reads it; a call or a thought can't have one."""
+    """A part with a mark for prompt caching, as OpenRouter accepts it; a call or a thought can't have one."""
     match item:
         case Text(seal=None) if item.text:
             return (decode_part(with_mark(encode({"type": "text", "text": item.text}), mark), dialect),)
@@ -260,7 +262,7 @@ def _encode_calls(items: tuple[Item, ...], before: bytes, dialect: Dialect) -> b
 
 
 def encode_call(call: ToolCall, olds: Sequence[ToolCall], dialect: Dialect) -> bytes:
-    """One tool call for the wire: as one of the old ones stood there, but for its seal, or new."""
+    """One tool call for the wire: like the matching old one except for its seal, or new."""
     same = (call.name, call.arguments, call.id)
     old = next((old for old in olds if (old.name, old.arguments, old.id) == same), None)
     if old is not None and old.seal == call.seal:

@@ -1,7 +1,7 @@
 """One chat message and its items.
 
-Items of a message stand in this order: reasoning of its own fields, content, refusal, tool calls. Reasoning is read
-from every carrier there is; a string that merely repeats what `reasoning_details` says is not a second item.
+Items of a message are in this order: reasoning of its own fields, content, refusal, tool calls. Reasoning is read from
+every known carrier; a string that only repeats `reasoning_details` is not a second item.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Call(Struct, gc=False):
 
 
 class Message(Struct, gc=False):
-    """The members of a message that we read."""
+    """The members of a message that we decode."""
 
     role: str = ""
     content: Raw = NULL
@@ -177,12 +177,12 @@ def _is_there(message: Message, name: str) -> bool:
 
 
 def text_of(thinking: Raw) -> str | None:
-    """`thinking` where it is text: elsewhere the word is a switch, or a list of some library's."""
+    """`thinking` if it is text: elsewhere it is a switch, or a library's list."""
     return decode(_text_decoder, thinking, "/thinking") if bytes(thinking)[:1] == b'"' else None
 
 
 def answer_carriers(message: Message, items: Sequence[Item]) -> tuple[str, ...]:
-    """The members of an answer that hold any reasoning, or what it calls its chunks in the content."""
+    """The members of an answer that hold reasoning, or the name of its reasoning chunks in the content."""
     values = {
         "reasoning_details": message.reasoning_details,
         "reasoning_text": message.reasoning_text or message.reasoning_opaque,
@@ -195,7 +195,9 @@ def answer_carriers(message: Message, items: Sequence[Item]) -> tuple[str, ...]:
 
 
 def chunk_carrier(item: Item) -> str:
-    """How an answer writes reasoning into its content: Mistral's way or Cohere's; empty for all that is no chunk."""
+    """How an answer writes reasoning into its content: as Mistral or Cohere does; empty for anything that is not a
+    chunk.
+    """
     if not isinstance(item, ReasoningText) or not item.raw or item.signature is not None:
         return ""
     written = members(item.raw)
@@ -205,9 +207,9 @@ def chunk_carrier(item: Item) -> str:
 
 
 def carrier_among(carriers: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
-    """The one member that says where a server keeps reasoning, of several that an answer has it in.
+    """The one member that identifies where a server keeps reasoning, if an answer has it in several.
 
-    One that can hold seals comes first: the others repeat what is readable of it.
+    One that can hold seals comes first: the others repeat its readable part.
     """
     for name in ("reasoning_details", "reasoning_text", dialect.carrier):
         if name in carriers:
@@ -216,7 +218,7 @@ def carrier_among(carriers: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
 
 
 def answer_tail(message: Message) -> list[Item]:
-    """What stands after the content of an answer: its refusal and its calls."""
+    """The items after the content of an answer: its refusal and its calls."""
     items: list[Item] = [Unknown("refusal", Raw(encode(message.refusal)))] if message.refusal else []
     if message.tool_calls:
         for call in message.tool_calls:
@@ -229,12 +231,12 @@ def answer_tail(message: Message) -> list[Item]:
 
 
 def field_reasoning(message: Message, dialect: Dialect) -> list[Item]:
-    """The reasoning that stands in members of its own."""
+    """The reasoning in members of its own."""
     text = message.reasoning_content or message.reasoning
     if not text and message.thinking is not NULL:
         text = text_of(message.thinking)
     if text is None:
-        text = message.reasoning_content  # an empty field is a field that is there
+        text = message.reasoning_content  # an empty field is present
     items: list[Item] = [] if text is None else [ReasoningText(text, None, dialect.reasoning_format)]
     if message.reasoning_details:
         details = [decode_detail(raw, f"/reasoning_details/{at}") for at, raw in enumerate(message.reasoning_details)]
@@ -259,7 +261,7 @@ def _is_readable(item: Item) -> bool:
 
 
 def _copilot_pair(text: str | None, opaque: str | None, dialect: Dialect) -> Reasoning:
-    """Text that the opaque token signs, or the token alone."""
+    """Text that the opaque token signs, or only the token."""
     if opaque and not text:
         return ReasoningEncrypted(opaque, dialect.reasoning_format)
     return ReasoningText(text or "", opaque, dialect.reasoning_format)
@@ -275,7 +277,7 @@ def _google_seal(extra: Raw) -> Seal | None:
 
 
 def _decode_tagged(content: str | list[Raw], dialect: Dialect) -> list[Item]:
-    """Content whose first text may open with reasoning in tags."""
+    """Content whose first text may start with reasoning in tags."""
     items: list[Item] = [Text(content)] if isinstance(content, str) else _decode_parts(content, dialect)
     if not items or not isinstance(items[0], Text):
         return items
@@ -308,7 +310,7 @@ def _chunk_text(thinking: str | list[_ThinkingText]) -> str:
 
 
 def decode_call(raw: Raw) -> ToolCall:
-    """One tool call by itself."""
+    """One tool call."""
     return replace(_typed_call(decode(_call_decoder, raw)), raw=raw)
 
 
@@ -331,13 +333,14 @@ def _arguments(function: Function) -> str:
     return arguments if isinstance(arguments, str) else as_text(object_of((arguments or {}).items()))
 
 
-# --- reasoning put in front of a message ------------------------------------------------------------------------------
+# --- reasoning added to the front of a message ------------------------------------------------------------------------
 
 
 def with_reasoning(before: bytes, items: tuple[Item, ...], dialect: Dialect) -> bytes | None:
-    """The message with reasoning put in front of all it has: by far the most common edit, so no member is looked at.
+    """The message with reasoning added in front of all its members: by far the most common edit, so no member is
+    examined.
 
-    None where the message has reasoning already, or the dialect keeps it elsewhere.
+    None if the message already has reasoning, or the dialect keeps it elsewhere.
     """
     field = _FIELD_NAMES.get(dialect.carrier)
     if field is None or not items or b'"reasoning' in before or b'"thinking"' in before:
@@ -353,7 +356,7 @@ def with_reasoning(before: bytes, items: tuple[Item, ...], dialect: Dialect) -> 
 
 
 def plain_text(reasoning: Sequence[Reasoning]) -> str:
-    """Reasoning for a field that holds text and nothing else."""
+    """Reasoning for a field that holds only text."""
     texts = []
     for item in reasoning:
         match item:

@@ -1,4 +1,4 @@
-"""The notes of a chat answer: `annotations`, and the list of addresses that some hosts put beside it."""
+"""The notes of a chat answer: `annotations`, and the list of URLs that some hosts add."""
 
 from __future__ import annotations
 
@@ -26,13 +26,12 @@ _history_decoder = msgspec.json.Decoder(_History)
 
 
 def decode_annotations(raw: Raw) -> Notes:
-    """The pages of `annotations`, by their places in the content; OpenRouter adds what the page says."""
+    """The pages of `annotations`, by position in the content; OpenRouter adds a quote of the page."""
     return decode_citations(raw, "annotations")
 
 
 def with_addresses(notes: Notes, raw: Raw) -> Notes:
-    """These notes, and the pages that they don't name of a list of addresses (xAI, Perplexity); Cohere's list is its
-    own."""
+    """These notes, with the missing pages from a list of URLs (xAI, Perplexity); Cohere's list is of its own kind."""
     if not is_given(raw):
         return notes
     addresses = read_or_none(_addresses_decoder, raw)
@@ -53,7 +52,7 @@ def _shaped(one: Citation) -> dict[str, object]:
 
 
 def noted_places(body: bytes) -> tuple[str, ...]:
-    """Where a history has annotations."""
+    """The positions of annotations in a history."""
     history = read_or_none(_history_decoder, Raw(body)) if b'"annotations"' in body else None
     messages = (history.messages if history is not None else None) or ()
     noted = [at for at, one in enumerate(messages) if bytes(one.annotations) not in _EMPTY]

@@ -1,4 +1,4 @@
-"""The options of a chat request, and its pictures, files and results, in shared words and back."""
+"""The options of a chat request, and its media and tool results, as shared values and back."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ _choice_decoder: msgspec.json.Decoder[str | _Choice] = msgspec.json.Decoder(str 
 
 
 def decode_options(body: bytes) -> ReadOptions:
-    """What a chat request asks for."""
+    """The options of a chat request."""
     reader = Reader(body)
     reader.skip("messages")
     streaming = reader.inner("stream_options")
@@ -136,7 +136,7 @@ def decode_options(body: bytes) -> ReadOptions:
 
 
 def decode_tool(raw: Raw, place: str) -> Tool:
-    """One tool: a function, one of free text, or one of the provider's."""
+    """One tool: a function, a free-text tool, or one that the provider runs."""
     tool = decode(_tool_decoder, raw, place)
     if tool.function is not None:
         named = tool.function
@@ -148,13 +148,13 @@ def decode_tool(raw: Raw, place: str) -> Tool:
 
 
 def _decode_function(raw: Raw, at: int) -> FunctionTool:
-    """A function of the time before tools."""
+    """A function of the API before tools."""
     named = decode(_named_decoder, raw, f"/functions/{at}")
     return FunctionTool(named.name, named.description, given(named.parameters))
 
 
 def _decode_old_choice(raw: Raw | None) -> ToolChoice | None:
-    """`function_call` of that time: a word, or an object with a name."""
+    """`function_call` of that API: a word, or an object with a name."""
     if raw is None or bytes(raw)[:1] == b'"':
         return _decode_choice(raw)
     return ToolChoice("named", decode(_named_decoder, raw, "/function_call").name)
@@ -186,7 +186,7 @@ _OTHER_EFFORTS = {"ultra": "max", "off": "none", "disabled": "none"}
 
 
 def _decode_thinking(reader: Reader) -> Thinking:
-    """All the switches there are: OpenAI's, OpenRouter's, DeepSeek's and Kimi's, Qwen's, local servers'."""
+    """All known switches: those of OpenAI, OpenRouter, DeepSeek and Kimi, Qwen, local servers."""
     inner = reader.inner("reasoning")
     switches = reader.inner("thinking")
     switch = reader.switch(*_SWITCHES)
@@ -207,9 +207,9 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     writer.put("model", "model", options.model)
     if options.is_streaming:
         writer.put_json("stream", b"true")
-        if dialect not in (MISTRAL, COHERE):  # they tell the usage unasked and know no such member
+        if dialect not in (MISTRAL, COHERE):  # they always send the usage and have no such member
             writer.put_json("stream_options", b'{"include_usage":true}')
-    # OpenAI's reasoning models refuse `max_tokens`; most others know no other name for it.
+    # OpenAI's reasoning models reject `max_tokens`; most others know no other name.
     writer.put("max_tokens", "max_completion_tokens" if dialect == NO_REASONING else "max_tokens", options.max_tokens)
     writer.write(_PLAIN)
     writer.put("cache_key", "prompt_cache_key", options.cache_key if dialect == NO_REASONING else None)
@@ -222,7 +222,7 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
 
 
 def encode_tool(tool: Tool) -> bytes:
-    """One tool; one of the provider's own as it came."""
+    """One tool; one that the provider runs is unchanged."""
     match tool:
         case FunctionTool():
             strict = encode(tool.strict) if tool.strict is not None else None
@@ -254,7 +254,7 @@ def _encode_output(output: StructuredOutput | None) -> object:
     return {"type": "json_schema", "json_schema": schema}
 
 
-# --- media and results -----------------------------------------------------------------------------------------------
+# --- media and results ------------------------------------------------------------------------------------------------
 
 
 class _Image(Struct, gc=False):
@@ -286,7 +286,7 @@ _part_decoder = msgspec.json.Decoder(_Part)
 
 
 def decode_media(item: Unknown) -> Media | None:
-    """The picture, sound or file that a part is; None if it is none of them."""
+    """The picture, sound or file in a part; None if it is none of them."""
     part = read_or_none(_part_decoder, item.raw) or _Part()
     if part.image_url is not None:
         image = part.image_url if isinstance(part.image_url, _Image) else _Image(part.image_url)
@@ -324,11 +324,11 @@ def encode_media(media: Media) -> Unknown | None:
 
 
 def decode_result(item: ToolResult) -> ResultContent:
-    """What a tool message holds: text, or parts."""
+    """The content of a tool message: text, or parts."""
     return ResultContent(decode_parts(item.content, decode_media))
 
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
-    """Text alone: a tool message holds nothing else."""
+    """Only text: a tool message holds nothing else."""
     text, _, rest = split_result(content, no_media)
     return WrittenResult(ToolResult(Raw(encode(failed(text) if content.is_error else text)), call_id, name), rest)

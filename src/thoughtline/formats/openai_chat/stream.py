@@ -1,4 +1,4 @@
-"""Reading chat streams: chunks, and what else may come, such as Cohere's named events."""
+"""Decodes chat streams: chunks and other payloads, such as Cohere's named events."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from thoughtline.values.events import Event, Failed, Other, UsageReported
 
 
 class StreamDecoder(ChunkDecoder):
-    """Bytes of a chat stream in, events out."""
+    """Decodes the bytes of a chat stream to events."""
 
     def _take_rare(self, chunk: Chunk, payload: bytes, events: list[Event]) -> tuple[()]:
-        """A payload without choices: an error, usage alone, an event of Cohere's, or something we don't know."""
+        """A payload without choices: an error, only usage, an event of Cohere, or an unknown one."""
         if is_given(chunk.error):
             events.append(Failed(chunk.error.copy()))
         elif is_cohere_event(chunk.type):
@@ -30,7 +30,7 @@ class StreamDecoder(ChunkDecoder):
         return ()
 
 
-# --- where visible text stands ----------------------------------------------------------------------------------------
+# --- positions of visible text ----------------------------------------------------------------------------------------
 
 
 def _event(value: Json) -> Reading:
@@ -52,7 +52,7 @@ def _body(value: Json) -> Iterator[TextSpot]:
 TEXTS = Texts(_body, _event, ServerSentEvents, member="reasoning_content")
 
 
-# --- Cohere's v2 stream: named events instead of chunks, the same message underneath ----------------------------------
+# --- Cohere's v2 stream: named events instead of chunks, with the same message inside ---------------------------------
 
 
 class _Content(Struct, gc=False):
@@ -97,7 +97,7 @@ def is_cohere_event(name: str | None) -> bool:
 
 
 def take_cohere_event(payload: bytes, draft: MessageDraft, events: list[Event]) -> None:
-    """Read one event into the draft."""
+    """Add one event to the draft."""
     event = _event_decoder.decode(payload)
     delta = event.delta or _Delta()
     message = delta.message or _Message()

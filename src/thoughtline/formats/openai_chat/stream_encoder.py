@@ -1,4 +1,4 @@
-"""Writing chat streams: each event becomes the chunk a server of the dialect would send."""
+"""Encodes chat streams: each event becomes the chunk that a server of the dialect would send."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from thoughtline.values.notes import Citation
 from thoughtline.values.turns import Usage
 
 _PLAIN_MEMBERS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
-"""Carriers that are a member of text beside `content`."""
+"""Carriers that are a text member next to `content`."""
 
 _GROWS = b'data: %b,"choices":[{"index":%d,"delta":{"%b":%b},"finish_reason":null}]}\n\n'
 
 
 def _head_of(started: Started) -> bytes:
-    """What every chunk begins with."""
+    """The beginning of every chunk."""
     head = [
         ("id", encode(started.id or "")),
         ("object", b'"chat.completion.chunk"'),
@@ -54,7 +54,7 @@ class _Choice(Struct):
 
 
 class StreamEncoder(EventEncoder):
-    """Events in, bytes of a chat stream out."""
+    """Encodes events to the bytes of a chat stream."""
 
     def __init__(self, dialect: Dialect = REASONING_CONTENT) -> None:
         super().__init__(dialect)
@@ -69,7 +69,7 @@ class StreamEncoder(EventEncoder):
         return b""
 
     def _grow(self, event: TextDelta | ReasoningDelta, member: bytes) -> bytes:
-        """More of what was written before, in a member of its own; nothing if it is something else."""
+        """Continue the member that was last written; nothing if the event is for another one."""
         choice = self._choices.get(event.choice)
         if choice is None or choice.is_thinking or event.position not in choice.written or not member:
             return b""
@@ -82,7 +82,7 @@ class StreamEncoder(EventEncoder):
 
     def _reasoning(self, event: ReasoningDelta) -> bytes:
         if event.known:
-            return b""  # it is written whole at the end
+            return b""  # it is written complete at the end
         if grown := self._grow(event, self._thinks_in):
             return grown
         return self._delta(event.choice, event.position, self._thinking(event.choice, event.text))
@@ -127,7 +127,7 @@ class StreamEncoder(EventEncoder):
             case "reasoning_content" | "reasoning" | "reasoning_text" | "thinking":
                 return [(self._dialect.carrier, encode(text))]
             case "reasoning_details":
-                return [("reasoning", encode(text))]  # the entry itself comes whole when it is done
+                return [("reasoning", encode(text))]  # the entry itself is written complete at the end
             case "think_tags":
                 choice = self._choice(index)
                 opening = "" if choice.is_thinking else "<think>"
@@ -165,7 +165,7 @@ class StreamEncoder(EventEncoder):
         return self._delta(event.choice, event.position, delta) if delta else b""
 
     def _whole(self, event: ItemDone) -> list[tuple[str, bytes]]:
-        """An item that no delta announced."""
+        """An item without deltas."""
         item = event.item
         match item:
             case Text():
@@ -194,7 +194,7 @@ class StreamEncoder(EventEncoder):
                 return self._reasoning_members(item)
 
     def _rest_of(self, event: ItemDone) -> list[tuple[str, bytes]]:
-        """What the deltas of an item could not say."""
+        """The part of an item that its deltas could not express."""
         item = event.item
         if isinstance(item, ToolCall) and item.seal is not None:
             return self._seal_of_call(event.choice, event.position, item)

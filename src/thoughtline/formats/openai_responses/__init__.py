@@ -1,7 +1,7 @@
-"""The Responses API: OpenAI, Azure, xAI, and the APIs of this shape that DeepSeek, OpenRouter and local servers have.
+"""The Responses API: OpenAI, Azure, xAI, and the compatible APIs of DeepSeek, OpenRouter and local servers.
 
-A conversation is a flat list of elements. Reasoning is an element of its own, before what it led to, and pairs with it
-by ids.
+A conversation is a flat list of elements. Reasoning is an element of its own, before the elements that follow
+from it, and is paired with them by ids.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Requests and whole responses of the Responses API; why a turn ended and what it cost."""
+"""Requests and whole responses of the Responses API; finish reasons and usage."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class _Incomplete(Struct, gc=False):
 
 
 class Response(Struct, gc=False):
-    """The members of a whole response that we read."""
+    """The members of a whole response that we decode."""
 
     output: list[Raw] | None = None
     id: str | None = None
@@ -78,7 +78,7 @@ _string_decoder = msgspec.json.Decoder(str)
 
 
 def decode_request(body: bytes, dialect: Dialect = OPENAI_RESPONSES) -> Transcript:
-    """A Responses request as typed turns: neighbouring elements of the model's are one turn."""
+    """A Responses request as typed turns: neighbouring elements of the model are one turn."""
     request = decode(_request_decoder, body)
     turns: list[Turn] = []
     if is_given(request.instructions):
@@ -103,7 +103,7 @@ def decode_request(body: bytes, dialect: Dialect = OPENAI_RESPONSES) -> Transcri
 
 
 def _references(request: _Request) -> tuple[Raw, ...]:
-    """A stored prompt, the conversation as OpenAI keeps it, and instructions that are not read."""
+    """A stored prompt, the conversation stored at OpenAI, and instructions that are not decoded."""
     unread = request.instructions if is_array(request.instructions) else NULL
     return those_given(unread, request.prompt, request.conversation, request.previous_response_id)
 
@@ -153,12 +153,12 @@ def encode_request(transcript: Transcript, dialect: Dialect = OPENAI_RESPONSES) 
 
 @of_upstream
 def decode_response(body: bytes, dialect: Dialect = OPENAI_RESPONSES) -> Reply:
-    """A whole response, errors included."""
+    """A whole response or an error."""
     return reply_of(decode(response_decoder, body), body, dialect)
 
 
 def reply_of(response: Response, body: bytes, dialect: Dialect) -> Reply:
-    """The reply that a response object is, from a body or from the last event of a stream."""
+    """The reply in a response object, from a body or from the last event of a stream."""
     error = response.error.copy() if is_given(response.error) else None
     if response.output is None:
         return Reply(
@@ -177,7 +177,7 @@ def reply_of(response: Response, body: bytes, dialect: Dialect) -> Reply:
 
 
 def encode_response(reply: Reply, dialect: Dialect = OPENAI_RESPONSES) -> bytes:
-    """The body of a whole response: as it came, but for what was edited."""
+    """The body of a whole response: unchanged except for the edits."""
     if reply.body and not reply.is_edited:
         return reply.body
     candidate = reply.candidates[0] if reply.candidates else Candidate(Turn("assistant", ()))
@@ -199,7 +199,7 @@ def encode_response(reply: Reply, dialect: Dialect = OPENAI_RESPONSES) -> bytes:
     )
 
 
-# --- why a turn ended and what it cost --------------------------------------------------------------------------------
+# --- finish reasons and usage -----------------------------------------------------------------------------------------
 
 
 USAGE = UsageMembers(
@@ -226,7 +226,7 @@ def encode_usage(usage: Usage) -> bytes:
 
 
 def decode_finish(status: str | None, why: str | None, items: Iterable[Item]) -> Finish | None:
-    """A response that is still being made has not ended."""
+    """A response in progress has no finish."""
     match status:
         case "completed" | None:
             reason: FinishReason = "stop"
@@ -243,7 +243,7 @@ def decode_finish(status: str | None, why: str | None, items: Iterable[Item]) ->
 
 
 def encode_status(finish: Finish | None) -> list[tuple[str, bytes]]:
-    """`status`, and why where it is not complete."""
+    """`status`, and the reason if it is not complete."""
     if finish is None:
         return [("status", b'"in_progress"')]
     match finish.reason:

@@ -1,7 +1,8 @@
-"""One element of a Responses list (`input` or `output`) and the items it is, in both directions.
+"""One element of a Responses list (`input` or `output`) and its items, in both directions.
 
 One element is one item, with two exceptions: a `reasoning` element holds up to three kinds (summaries, text,
-ciphertext), each an item with the element's id and index; and a message that is not the model's is one item per part.
+ciphertext), each an item with the element's id and index; and a message of any role but the model's is one item per
+part.
 """
 
 from __future__ import annotations
@@ -54,8 +55,9 @@ _KNOWN = (
     "custom_tool_call_output",
 )
 COMPACTIONS = ("compaction", "compaction_summary", "context_compaction")
-"""A conversation in few words, sealed; the others are Codex's older and newer names of it (openai/codex
-`protocol/src/models.rs`, 2026-08-22)."""
+"""A summarized conversation, sealed; the others are Codex's older and newer names of it (openai/codex
+`protocol/src/models.rs`, 2026-08-22).
+"""
 
 AGENT_MESSAGE = "agent_message"
 
@@ -68,7 +70,7 @@ class _Piece(Struct, gc=False):
 
 
 class Element(Struct, gc=False):
-    """The members of an element that we read."""
+    """The members of an element that we decode."""
 
     type: str | None = None
     role: str | None = None
@@ -101,14 +103,14 @@ _pieces_decoder = msgspec.json.Decoder(list[_Piece])
 
 
 def input_elements(given: Raw) -> list[Raw]:
-    """The elements of a request's `input`: a text alone is a message of the user's."""
+    """The elements of a request's `input`: a plain text is a message of the user."""
     if is_array(given):
         return elements(given)
     return [Raw(object_of([("role", b'"user"'), ("content", given)]))] if is_given(given) else []
 
 
 def role_of(element: Element) -> Role:
-    """Who said it. Elements of kinds we don't know are the model's, unless they answer it."""
+    """The element's role. Elements of unknown kinds are the model's, unless they are results."""
     if element.role is not None:
         return _ROLES.get(element.role, "other")
     if element.type is None or not element.type.endswith(_FROM_CLIENT):
@@ -121,7 +123,7 @@ def role_of(element: Element) -> Role:
 
 
 def decode_element(raw: Raw, dialect: Dialect, index: int) -> tuple[Role, tuple[Item, ...]]:
-    """One element: who said it, and its items. `index` is its place in its turn."""
+    """One element: its role and its items. `index` is its position in its turn."""
     element = decode_kind(element_decoder, raw, _KNOWN)
     if isinstance(element, str):
         return role_of(Element(element)), (Unknown(element, raw),)
@@ -144,7 +146,7 @@ def decode_element(raw: Raw, dialect: Dialect, index: int) -> tuple[Role, tuple[
 
 
 def decode_answer_element(raw: Raw, dialect: Dialect, index: int) -> tuple[Item, ...]:
-    """One element of an answer. A compaction gives back messages of the user too: they are no words of the model's."""
+    """One element of an answer. A compaction also returns messages of the user, which are not the model's text."""
     role, items = decode_element(raw, dialect, index)
     return items if role in ("assistant", "tool") else (Unknown("message", raw),)
 
@@ -159,7 +161,7 @@ def _decode_call(element: Element, raw: Raw) -> ToolCall:
 
 
 def _message_text(content: Raw) -> str:
-    """What is visible of a message of the model's: its parts joined, as a client shows them."""
+    """The visible text of a message of the model: its parts joined, as a client shows them."""
     parts = decode_content(content)
     if parts is None or isinstance(parts, str):
         return parts or ""
@@ -192,7 +194,7 @@ def _decode_reasoning(element: Element, raw: Raw, dialect: Dialect, index: int) 
             items.append(ReasoningText(piece.text or "", None, made_by, id=name, index=index, raw=raw))
     if element.encrypted_content:
         items.append(ReasoningEncrypted(element.encrypted_content, made_by, name, index, raw))
-    # Nothing but an id is reasoning too: the provider holds the rest.
+    # An element with only an id is reasoning too: the provider stores the rest.
     return tuple(items) or (ReasoningSummary("", made_by, name, index, raw),)
 
 
@@ -206,7 +208,7 @@ _agent_message_decoder = msgspec.json.Decoder(_AgentMessage)
 
 
 def agent_words(raw: Raw) -> tuple[str, bool]:
-    """What one of Codex's agents told another, as words of a user's, and whether that is all of it: some is sealed."""
+    """A message between Codex's agents as text of a user, and whether that is all of it: some is sealed."""
     try:
         message = _agent_message_decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -220,7 +222,7 @@ def agent_words(raw: Raw) -> tuple[str, bool]:
 
 
 def encode_elements(items: Sequence[Item], dialect: Dialect) -> list[bytes]:
-    """The items of a model step as elements; reasoning items of one element go back into one."""
+    """The items of a model step as elements; reasoning items of one element are joined again."""
     encoded = []
     group: list[Reasoning] = []
     for item in items:
@@ -246,7 +248,7 @@ def _belongs(item: Reasoning, last: Reasoning) -> bool:
 
 
 def encode_reasoning(group: Sequence[Reasoning], dialect: Dialect) -> bytes:
-    """One `reasoning` element: as it came if nothing changed, else with what the items say now."""
+    """One `reasoning` element: unchanged, or with the current items."""
     raw = group[0].raw
     before = _reasoning_before(raw, group[0].index, dialect) if raw else None
     if before == tuple(group):
@@ -273,7 +275,7 @@ def encode_reasoning(group: Sequence[Reasoning], dialect: Dialect) -> bytes:
         base,
         [
             ("id", encode(group[0].id) if group[0].id is not None else None),
-            ("summary", encode(summaries)),  # the key must be there, xAI and OpenAI insist
+            ("summary", encode(summaries)),  # xAI and OpenAI require the key
             ("content", encode(texts) if texts else None),
             ("encrypted_content", encode(data) if data is not None else None),
         ],
@@ -281,7 +283,7 @@ def encode_reasoning(group: Sequence[Reasoning], dialect: Dialect) -> bytes:
 
 
 def _reasoning_before(raw: Raw, index: int | None, dialect: Dialect) -> tuple[Reasoning, ...] | None:
-    """The items of an element as its JSON has them; None if it is no such element."""
+    """The items of an element, decoded from its JSON; None if it is no such element."""
     try:
         element = decode(element_decoder, raw)
         return _decode_reasoning(element, raw, dialect, index or 0) if element.type == "reasoning" else None
@@ -318,7 +320,7 @@ def _encode_item(item: Item, dialect: Dialect) -> bytes:
 
 
 def _item_before(item: Item, dialect: Dialect) -> Item | None:
-    """The item as its JSON has it, if that is an element that differs at most in its ids."""
+    """The item decoded from its JSON, if that is an element that differs at most in its ids."""
     try:
         _, items = decode_element(item.raw, dialect, 0)
     except DecodeError:
@@ -339,13 +341,13 @@ UNSAID: tuple[tuple[str, bytes], ...] = (
     ("tool_choice", b'"auto"'),
     ("tools", b"[]"),
 )
-"""Members that every response has and that a typed reply does not know: OpenAI's defaults."""
+"""Members that every response has but a typed reply lacks: OpenAI's defaults."""
 
 _NAMES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 
 
 def complete_element(element: bytes, reply_id: str | None, number: int) -> bytes:
-    """An element of an answer with the id and the status that its own wire would have given it."""
+    """An element of an answer with the id and the status that its own server would have set."""
     known = members(element)
     kind = msgspec.json.decode(known.get("type", NULL), type=str | None) or ""
     changes: list[tuple[str, bytes]] = []
@@ -357,7 +359,7 @@ def complete_element(element: bytes, reply_id: str | None, number: int) -> bytes
 
 
 def encode_message(role: str, items: Sequence[Item], before: bytes | None) -> bytes:
-    """A message that is not the model's. One text that was no part of a list stays text."""
+    """A message of any role but the model's. A single text that was not in a list stays text."""
     if len(items) == 1 and isinstance(items[0], Text) and not items[0].raw and before is not None:
         return set_members(before, [("content", encode(items[0].text))])
     parts = []

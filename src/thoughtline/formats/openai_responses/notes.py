@@ -30,7 +30,7 @@ _message_decoder = msgspec.json.Decoder(_Message)
 
 
 def decode_notes(item: Text) -> Notes:
-    """The notes of a message, by places in its words joined."""
+    """The notes of a message, with positions in its joined text."""
     message = read_or_none(_message_decoder, item.raw) or _Message()
     found: list[Notes] = []
     base = 0
@@ -41,7 +41,7 @@ def decode_notes(item: Text) -> Notes:
 
 
 def encode_noted(text: str, notes: Notes) -> Text:
-    """A message of words with the notes on them."""
+    """A message with a text and its notes."""
     annotations = [
         {"type": "url_citation", "url": one.url, "title": one.title, "start_index": one.start, "end_index": one.end}
         for one in notes.citations

@@ -1,4 +1,4 @@
-"""The options of a Responses request, and its pictures, files and results, in shared words and back."""
+"""The options of a Responses request, and its media and tool results, as shared values and back."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ _choice_decoder: msgspec.json.Decoder[str | _Choice] = msgspec.json.Decoder(str 
 
 
 def decode_options(body: bytes) -> ReadOptions:
-    """What a Responses request asks for."""
+    """The options of a Responses request."""
     reader = _Reader(body)
     reader.skip("input", "instructions")
     text, reasoning = reader.inner("text"), reader.inner("reasoning")
@@ -133,10 +133,10 @@ def decode_options(body: bytes) -> ReadOptions:
 
 
 class _Reader(Reader):
-    """The members of a Responses request; tools may also stand in its conversation."""
+    """The members of a Responses request; tools may also be in its conversation."""
 
     def later_tools(self) -> tuple[tuple[str, Raw], ...]:
-        """Tools that Codex offers by an item of `input`, or that a search of its own found; each with its place."""
+        """Tools that Codex offers by an item of `input`, or that its own search found; each with its position."""
         raw = self._members.get("input", NULL)
         if bytes(raw)[:1] != b"[" or not _OFFERS_LATER.search(bytes(raw)):
             return ()
@@ -149,7 +149,7 @@ class _Reader(Reader):
 
 
 def kind_of(element: Raw) -> str:
-    """What an element of a list says it is."""
+    """The `type` of an element of a list."""
     try:
         return _kind_decoder.decode(element).type
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -157,7 +157,7 @@ def kind_of(element: Raw) -> str:
 
 
 def decode_tools(raws: tuple[Raw, ...], later: tuple[tuple[str, Raw], ...] = ()) -> tuple[Tool, ...]:
-    """All that is offered: a namespace is the tools in it. A tool that is offered twice counts as it was first."""
+    """All tools offered: a namespace yields the tools in it. Of a tool offered twice the first definition counts."""
     places = [*((f"/tools/{at}", raw) for at, raw in enumerate(raws)), *later]
     found: dict[object, Tool] = {}
     for place, raw in places:
@@ -168,7 +168,7 @@ def decode_tools(raws: tuple[Raw, ...], later: tuple[tuple[str, Raw], ...] = ())
 
 
 def decode_tool(raw: Raw, place: str, namespace: str | None = None) -> list[Tool]:
-    """One tool: a function, one of free text, one of the provider's; or several in a namespace."""
+    """One tool: a function, a free-text tool, one that the provider runs; or several in a namespace."""
     tool = decode(_tool_decoder, raw, place)
     match tool.type:
         case "function":
@@ -187,7 +187,7 @@ def decode_tool(raw: Raw, place: str, namespace: str | None = None) -> list[Tool
 
 
 def _introduced(tools: list[Tool], namespace: str, description: str | None) -> list[Tool]:
-    """What is said of a namespace stands with the first of its tools."""
+    """The description of a namespace is added to the first of its tools."""
     first = tools[0] if tools else None
     if not description or first is None or isinstance(first, BuiltInTool):
         return tools
@@ -225,7 +225,7 @@ def _decode_thinking(reader: Reader, inner: Reader) -> Thinking:
 
 
 def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
-    """The members of a Responses request. Nothing is kept at the provider unless the client asked for it."""
+    """The members of a Responses request. The provider stores nothing unless the client asks for it."""
     writer = OptionWriter(options)
     writer.put("model", "model", options.model)
     if options.is_streaming:
@@ -256,7 +256,7 @@ def _write_text(writer: OptionWriter, options: Options) -> None:
 
 
 def encode_tool(tool: Tool) -> bytes:
-    """One tool. A function is strict here unless it says that it is not."""
+    """One tool. A function is strict here by default."""
     match tool:
         case FunctionTool():
             parameters = tool.parameters if tool.parameters is not None else b'{"type":"object"}'
@@ -280,7 +280,7 @@ def _encode_choice(choice: ToolChoice | None) -> object:
     return {"type": "function", "name": choice.name} if choice.mode == "named" else choice.mode
 
 
-# --- media and results -----------------------------------------------------------------------------------------------
+# --- media and results ------------------------------------------------------------------------------------------------
 
 
 class _Audio(Struct, gc=False):
@@ -304,7 +304,7 @@ _part_decoder = msgspec.json.Decoder(_Part)
 
 
 def decode_media(item: Unknown) -> Media | None:
-    """The picture, sound or file that a part is; None if it is none of them."""
+    """The picture, sound or file in a part; None if it is none of them."""
     part = read_or_none(_part_decoder, item.raw) or _Part()
     match part.type:
         case "input_image":
@@ -337,19 +337,19 @@ def encode_media(media: Media) -> Unknown | None:
 
 
 def encode_words(text: str) -> Text:
-    """What the model said, for a request: a message by itself, for one with parts must have an id."""
+    """Text of the model, for a request: a simple message, because one with parts must have an id."""
     return Text(text, raw=Raw(encode({"type": "message", "role": "assistant", "content": text})))
 
 
 def decode_result(item: ToolResult) -> ResultContent:
-    """What a call's output holds: text, or parts."""
+    """The content of a call's output: text, or parts."""
     if bytes(item.content)[:1] == b"{":
         return ResultContent((as_text(item.content),))
     return ResultContent(decode_parts(item.content, decode_media))
 
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
-    """Text as a string; parts where there are pictures or files."""
+    """Text as a string; parts if there are pictures or files."""
     text, held, rest = split_result(content, encode_media)
     text = failed(text) if content.is_error else text
     if not held:

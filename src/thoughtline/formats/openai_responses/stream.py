@@ -1,6 +1,6 @@
-"""Reading Responses streams: elements that are added, grow and are done, then the response as a whole.
+"""Decodes Responses streams: elements that are added, grow and are done, then the response as a whole.
 
-What counts is the element in `output_item.done`: the copy in `output_item.added` may lack most of its ciphertext.
+The element in `output_item.done` counts: the copy in `output_item.added` may lack most of its ciphertext.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from thoughtline.values.events import (
 from thoughtline.values.items import Item, ReasoningSummary, ReasoningText, Text, ToolCall
 
 MAX_ELEMENTS = 10_000
-"""No answer has so many elements; a stream that opens more is not one."""
+"""No answer has this many elements; a stream that opens more is rejected."""
 
 
 class _Event(Struct, gc=False):
@@ -89,13 +89,13 @@ _name_decoder = msgspec.json.Decoder(_Named)
 
 
 def _is_ours(payload: bytes) -> bool:
-    """Whether we read this event at all: those we don't may have objects where ours have text."""
+    """Whether we decode this event at all: others may have objects in the members that we expect to be text."""
     name = _name_decoder.decode(payload).type
     return name in _GROWS or name in _ENDS or name.startswith(("response.output_item.", "response.created"))
 
 
 class _Draft(Struct):
-    """An element that grows: what was announced of it, and what its deltas brought, by part."""
+    """An element under construction: its announced part, and the content of its deltas, by part."""
 
     added: Raw
     id: str | None = None
@@ -103,7 +103,7 @@ class _Draft(Struct):
 
 
 class StreamDecoder(PayloadStreamDecoder):
-    """Bytes of a Responses stream in, events out."""
+    """Decodes the bytes of a Responses stream to events."""
 
     def __init__(self, dialect: Dialect = OPENAI_RESPONSES, limit: int = MAX_EVENT_BYTES) -> None:
         super().__init__(ServerSentEvents(limit))
@@ -223,7 +223,7 @@ class StreamDecoder(PayloadStreamDecoder):
         self._start(response, events)
         whole = decode(response_decoder, response, "/response")
         for index, raw in enumerate(whole.output or ()):
-            self._element_done(index, raw.copy(), events)  # what no event of its own announced
+            self._element_done(index, raw.copy(), events)  # elements that no event of their own announced
         if self._order.waiting or self._drafts.keys() - self._done:
             self._end_the_open(events)
         if is_given(whole.usage):
@@ -248,7 +248,7 @@ class StreamDecoder(PayloadStreamDecoder):
 
 
 def _cut_short(draft: _Draft, dialect: Dialect, index: int) -> tuple[Item, ...]:
-    """What came of an element that was never done: its text, and no seal."""
+    """What arrived of an element that was never done: its text, and no seal."""
     element: Element | str = ""
     if is_given(draft.added):
         element = decode_kind(element_decoder, draft.added, _CALLS)
@@ -268,8 +268,8 @@ def _cut_short(draft: _Draft, dialect: Dialect, index: int) -> tuple[Item, ...]:
     return tuple(items)
 
 
-# --- where visible text stands ----------------------------------------------------------------------------------------
-# In deltas, and again in all that repeats them.
+# --- positions of visible text ----------------------------------------------------------------------------------------
+# In deltas, and again in every event that repeats them.
 
 
 def _event(value: Json) -> Reading:

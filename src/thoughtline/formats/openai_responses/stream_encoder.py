@@ -1,4 +1,4 @@
-"""Writing Responses streams: the life of each element, numbered, and the response as a whole at the end."""
+"""Encodes Responses streams: all events of each element, numbered, and the response as a whole at the end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _EMPTY_PART = b'{"type":"output_text","text":"","annotations":[]}'
 
 
 class _Open(Struct):
-    """The element that is being written; one without a kind if none is."""
+    """The element that is being written; its kind is empty if there is none."""
 
     kind: str = ""
     name: str = ""
@@ -41,12 +41,12 @@ class _Open(Struct):
 
     @property
     def is_sealed(self) -> bool:
-        """Whether it has its ciphertext: nothing follows that."""
+        """Whether it has its ciphertext, which is always last."""
         return bool(self.reasoning) and isinstance(self.reasoning[-1], ReasoningEncrypted)
 
 
 class StreamEncoder(EventEncoder):
-    """Events in, bytes of a Responses stream out."""
+    """Encodes events to the bytes of a Responses stream."""
 
     keep_alive = b": keep-alive\n\n"
 
@@ -63,7 +63,7 @@ class StreamEncoder(EventEncoder):
         return b"".join(self._response(name, b'"in_progress"') for name in names)
 
     def pulse(self) -> bytes:
-        """OpenAI's `keepalive`: Codex counts no comment as life. Before the first event its SDKs take nothing else."""
+        """OpenAI's `keepalive`: Codex ignores comments. Before the first event its SDKs accept nothing else."""
         return self._event("keepalive", []) if self._number else self.keep_alive
 
     def _turn_done(self, event: TurnDone) -> bytes:
@@ -74,7 +74,7 @@ class StreamEncoder(EventEncoder):
         return sse(set_members(body, [("type", b'"error"')]), "error")
 
     def finish(self) -> bytes:
-        """The end of the stream; nothing if the turn was cut."""
+        """The end of the stream; nothing if the turn was cut off."""
         if self._finish is None:
             return b""
         status = encode_status(self._finish)
@@ -131,7 +131,7 @@ class StreamEncoder(EventEncoder):
         return left + self._event("response.output_item.added", [*self._here, ("item", element)])
 
     def _close(self, element: bytes) -> bytes:
-        """The element is done, under the name it was announced with; it is part of the output from now on."""
+        """The element is done, under the name it was announced with; it becomes part of the output."""
         opened, self._open = self._open, _Open()
         if opened.name and (opened.kind != "reasoning" or "id" not in members(element)):
             element = set_members(element, [("id", encode(opened.name))])
@@ -141,14 +141,14 @@ class StreamEncoder(EventEncoder):
         return done
 
     def _leave(self) -> bytes:
-        """End the element that is open with what was written of it."""
+        """End the open element with the content written so far."""
         opened = self._open
         if opened.kind == "reasoning":
             return self._end_part() + self._close(encode_reasoning(opened.reasoning, self._dialect))
         return b"" if opened.part_position is None else self._end_item(self._item_so_far(opened))
 
     def _item_so_far(self, opened: _Open) -> Item:
-        """The item that the deltas amount to, for an element that nobody ended."""
+        """The item built from the deltas, for an element that was never closed."""
         text = "".join(opened.part_text)
         if opened.kind == "message":
             return Text(text, None, opened.name or None)
@@ -262,7 +262,7 @@ class StreamEncoder(EventEncoder):
         return frames + self._close(element)
 
     def _text_done(self, item: Text, element: bytes) -> bytes:
-        """The notes on the words, which come with their end, and the end."""
+        """The notes of a text, which come with its end, and the end."""
         text = encode(item.text)
         part = object_of([("type", b'"output_text"'), ("text", text), ("annotations", b"[]")])
         frames = b""

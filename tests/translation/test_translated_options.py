@@ -1,4 +1,4 @@
-"""What a request asks for beside its conversation: worked out once, and never taken for another's."""
+"""The translated options of a request: computed once, and never mixed up with another's."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.replay.detection import resolve
-from thoughtline.translation.asking import Target, TranslatedOptions
 from thoughtline.translation.requests import options_of
+from thoughtline.translation.translated_options import TargetModel, TranslatedOptions
 from thoughtline.values.destination import Destination
 from thoughtline.values.options import FunctionTool
 from thoughtline.values.turns import FormatName
 
 CLAUDE = resolve(Destination("anthropic", "https://upstream.example", "claude-sonnet-4-5", "anthropic_messages"))
-TARGET = Target("anthropic_messages", CLAUDE, "claude-sonnet-4-5", is_streaming=False, missing_tools="leave_out")
+TARGET = TargetModel("anthropic_messages", CLAUDE, "claude-sonnet-4-5", is_streaming=False, missing_tools="leave_out")
 TOOL = {"type": "function", "name": "look", "parameters": {"type": "object"}}
 
 
-def translated(format: FormatName = "openai_chat", target: Target = TARGET, **members: Any) -> TranslatedOptions:
+def translated(format: FormatName = "openai_chat", target: TargetModel = TARGET, **members: Any) -> TranslatedOptions:
     return options_of(json.dumps(members).encode(), FORMATS[format], target)
 
 
@@ -41,7 +41,7 @@ def test_another_member_asks_for_something_else(change: dict[str, Any]) -> None:
 
 
 def test_another_target_is_asked_otherwise() -> None:
-    """Model, contract and stream are part of what is asked."""
+    """Model, contract and streaming are part of the cache key."""
     plain = translated(messages=[], model="m")
     assert json.loads(
         translated(target=TARGET._replace(model="claude-opus-4-8"), messages=[], model="m").body
@@ -59,7 +59,7 @@ def test_tools_that_stand_in_a_conversation_are_its_own() -> None:
 
 
 def test_long_ones_are_not_kept() -> None:
-    """What is kept stays small."""
+    """The cache stays small."""
     members: dict[str, Any] = {"model": "m", "messages": [], "user": "u", "metadata": {"long": "x" * 200_000}}
     assert translated(**members) is not translated(**members)
 
@@ -71,7 +71,7 @@ ADAPTIVE = resolve(Destination("anthropic", "https://upstream.example", "claude-
 NEWEST = resolve(Destination("anthropic", "https://upstream.example", "claude-opus-5-5", "anthropic_messages"))
 ROUTER = resolve(Destination("openrouter", "https://openrouter.ai", "anthropic/claude-sonnet-4.5", "openai_chat"))
 ASKING = TARGET._replace(may_ask_to_think=True)
-TARGETS: dict[str, Target] = {
+TARGETS: dict[str, TargetModel] = {
     "classic": ASKING,
     "adaptive": ASKING._replace(contract=ADAPTIVE, model="claude-opus-4-8"),
     "newest": ASKING._replace(contract=NEWEST, model="claude-opus-5-5"),
@@ -135,7 +135,7 @@ def test_what_gemini_does_unasked_does_not_speak_against_thinking(target: str) -
 
 @pytest.mark.parametrize("config", [{"thinkingBudget": 0}, {"thinkingLevel": "low"}, {"thinkingBudget": 5_000}])
 def test_a_client_that_says_anything_about_thinking_is_believed(config: Json) -> None:
-    """The same goes up as without the setting."""
+    """The same request as without the setting."""
     members = {"generationConfig": {"thinkingConfig": config}}
     asked, plain = (translated("gemini_generate", each, **members) for each in (ASKING, TARGET))
     assert (asked.body, asked.findings) == (plain.body, plain.findings)
@@ -149,7 +149,7 @@ def test_a_client_of_claudes_own_format_is_believed_when_it_says_nothing() -> No
     assert b"thinking" in translated("openai_chat", target, model="m").body
 
 
-def test_a_mode_that_was_refused_is_not_asked_for() -> None:
+def test_a_rejected_mode_is_not_requested() -> None:
     """What a refusal taught holds here too."""
     learned = ASKING._replace(contract=replace(CLAUDE, refused_modes=("enabled",)))
     assert thinking_in(translated(target=learned, model="m")) == {}

@@ -1,7 +1,7 @@
-"""What a request asks for beside its conversation, as the upstream is asked for it.
+"""Translates the options of a request: everything except the conversation.
 
-An agent asks for the same in every request of a conversation, so what that became is kept: `translate_options` is a
-function of the members around the conversation alone, and they are compared byte by byte.
+An agent sends the same options with every request of a conversation, so results are cached: `translate_options` depends
+only on the members around the conversation, which are compared byte by byte.
 """
 
 from __future__ import annotations
@@ -25,17 +25,19 @@ from thoughtline.values.records import digest
 from thoughtline.values.turns import FormatName
 
 _LONGEST_USER = 64
-"""OpenAI refuses a longer name for an end user; Claude Code's is one. A digest tells users apart as well."""
+"""OpenAI rejects longer names for an end user, such as Claude Code's. A digest distinguishes users just as well."""
 
 DEFAULT_MAX_TOKENS = 32_000
-"""Anthropic must be told a limit. All models since Claude Opus 4 can write as much."""
+"""Anthropic requires a limit. All models since Claude Opus 4 can write this much."""
 
 _MOST_KEPT, LONGEST_KEPT = 64, 128 * 2**10
-"""Kept are so many at most, and none that is longer: 16 MiB with what they became."""
+"""Number of cached results, and the longest input that is cached: at most 16 MiB with the results."""
 
 
-class Target(NamedTuple):
-    """Whom it is asked of. `may_ask_to_think`: where a client leaves thinking to its provider, the model is asked."""
+class TargetModel(NamedTuple):
+    """The provider and model that get the request. `may_ask_to_think`: ask for thinking if the client leaves it to its
+    provider.
+    """
 
     to: FormatName
     contract: Contract
@@ -46,8 +48,9 @@ class Target(NamedTuple):
 
 
 class TranslatedOptions(NamedTuple):
-    """`options` are what the client asked for, `offered` those with tools that the upstream takes; `body` has all
-    members but the conversation's."""
+    """`options` are those that the client set, `offered` those with tools that the upstream accepts; `body` has all
+    members except the conversation.
+    """
 
     read: ReadOptions
     options: Options
@@ -55,8 +58,8 @@ class TranslatedOptions(NamedTuple):
     body: bytes
     findings: tuple[Finding, ...]
 
-    def offering(self, offered: ToolOffer, target: Target) -> TranslatedOptions:
-        """The same with other tools."""
+    def offering(self, offered: ToolOffer, target: TargetModel) -> TranslatedOptions:
+        """A copy with other tools."""
         if offered is self.offered:
             return self
         body, findings = _body(self.read, offered.options, target)
@@ -64,8 +67,8 @@ class TranslatedOptions(NamedTuple):
 
 
 @lru_cache(maxsize=_MOST_KEPT)
-def translate_options(frame: bytes, format: FormatName, target: Target) -> TranslatedOptions:
-    """What the members around a conversation ask for. Raises `Untranslatable` where the upstream can't be asked."""
+def translate_options(frame: bytes, format: FormatName, target: TargetModel) -> TranslatedOptions:
+    """Translate the members around a conversation. Raises `Untranslatable` if the upstream can't serve them."""
     read = FORMATS[format].options.decode_options(frame)
     options = replace(read.options, model=target.model, is_streaming=target.is_streaming)
     _refuse_what_is_kept(read, target.to)
@@ -83,7 +86,7 @@ def _refuse_what_is_kept(read: ReadOptions, to: FormatName) -> None:
 
 
 def _asking_for_seals(options: Options, to: FormatName, contract: Contract) -> Options:
-    """Where nothing is kept at the provider, encrypted reasoning comes to those who ask; some models refuse to be."""
+    """Ask for encrypted reasoning if the provider stores nothing; some models reject that option."""
     gives = contract.takes == "own" or (contract.may_seal and contract.takes != "nothing")
     inclusion = FORMATS[to].inclusion
     if inclusion is None or options.store or not gives:
@@ -91,7 +94,7 @@ def _asking_for_seals(options: Options, to: FormatName, contract: Contract) -> O
     return replace(options, include=tuple(dict.fromkeys((*options.include, inclusion.seals))))
 
 
-def _body(read: ReadOptions, options: Options, target: Target) -> tuple[bytes, tuple[Finding, ...]]:
+def _body(read: ReadOptions, options: Options, target: TargetModel) -> tuple[bytes, tuple[Finding, ...]]:
     """The body without its conversation."""
     to, contract = target.to, target.contract
     findings: list[Finding] = []
@@ -125,7 +128,7 @@ def _finding(read: ReadOptions, name: str, message: str) -> Finding:
 
 
 def _without_defaults(options: Options, to: FormatName) -> Options:
-    """What every upstream does unasked need not be said."""
+    """Leave out options that every upstream applies by default."""
     wire, changes = FORMATS[to], dict[str, object]()
     if options.n == 1:
         changes["n"] = None
@@ -147,7 +150,7 @@ def _without_defaults(options: Options, to: FormatName) -> Options:
 
 
 def _narrowed(options: Options, to: FormatName) -> Options:
-    """A choice among some of the tools, for a format that can't say it: the others are not offered."""
+    """For a format that can't express a choice among some of the tools: offer only those."""
     choice = options.tool_choice
     if choice is None or not choice.allowed or FORMATS[to].has_openai_tools:
         return options
@@ -169,10 +172,10 @@ _SAMPLING = ("temperature", "top_p", "top_k")
 
 
 def _asked_to_think(options: Options, contract: Contract, usual_sampling: tuple[tuple[str, float], ...]) -> Options:
-    """Options that ask for thinking, where the client says nothing about it and nothing that excludes it.
+    """Options that ask for thinking, if the client neither mentions it nor sets anything that excludes it.
 
-    Some settings exclude thinking: a forced tool, sampling of the client's own, a limit that leaves too little room for
-    the answer. Sampling that is usual at the client's own provider is no wish, and is left out.
+    A forced tool, the client's own sampling settings, or a limit that leaves too little room for the answer exclude
+    thinking. Sampling settings that are the defaults of the client's provider don't count and are left out.
     """
     thinking, choice, model = options.thinking, options.tool_choice, options.model.lower()
     is_said = thinking.switch != "unsaid" or thinking.effort is not None or thinking.budget is not None
@@ -187,7 +190,7 @@ def _asked_to_think(options: Options, contract: Contract, usual_sampling: tuple[
         return options
     most = BUDGETS["medium"]
     if options.max_tokens is not None:
-        most = min(most, options.max_tokens // 2)  # the answer keeps half of what the client allows
+        most = min(most, options.max_tokens // 2)  # the answer keeps half of the client's limit
     if most < BUDGETS["low"]:
         return options
     budget = most if knob.style == "claude_budget" else None
@@ -197,7 +200,9 @@ def _asked_to_think(options: Options, contract: Contract, usual_sampling: tuple[
 def _unforced(
     options: Options, contract: Contract, read: ReadOptions, findings: list[Finding]
 ) -> tuple[Options, Thinking]:
-    """Thinking wins over a forced tool where both can't be had: the model may choose, or which of the tools."""
+    """Thinking takes precedence over a forced tool if the model can't do both: it may then choose whether, or which,
+    tool to call.
+    """
     thinking = options.thinking
     choice = options.tool_choice
     thinks = contract.thinks_by_default if thinking.switch == "unsaid" else thinking.switch != "off"
@@ -215,7 +220,7 @@ def _unforced(
 
 
 def _merged(written: dict[str, bytes], settled: Settled) -> bytes:
-    """The written members with those of thinking among them."""
+    """The written members merged with those that control thinking."""
     nested: dict[str, object] = {}
     for path, value in settled.members:
         inner = nested
@@ -229,7 +234,7 @@ def _merged(written: dict[str, bytes], settled: Settled) -> bytes:
 
 
 def _deep(before: bytes | None, value: object) -> bytes:
-    """An object with the members of another set in it; anything else takes its place."""
+    """Merge the members of `value` into an object; replace anything else."""
     if before is None or not isinstance(value, dict):
         return encode(value)
     inner = {name: bytes(raw) for name, raw in members(before).items()}
@@ -239,14 +244,14 @@ def _deep(before: bytes | None, value: object) -> bytes:
 
 
 class Sampled(NamedTuple):
-    """Options that the model takes, and what was taken out: the option and why."""
+    """Options that the model accepts, and those that were removed: the option and the reason."""
 
     options: Options
     dropped: tuple[tuple[str, str], ...] = ()
 
 
 def sampled(options: Options, contract: Contract, *, is_thinking: bool) -> Sampled:
-    """The options without the settings that this model refuses."""
+    """The options without the settings that this model rejects."""
     rules, model = contract.sampling, options.model.lower()
     if re.search(rules.never, model):
         return _without(options, rules.names, "can't be set on this model")
@@ -264,7 +269,7 @@ def sampled(options: Options, contract: Contract, *, is_thinking: bool) -> Sampl
 
 
 def _while_thinking(options: Options, rules: Sampling) -> tuple[str, ...]:
-    """What is not set on a model that thinks."""
+    """Options that must not be set while the model thinks."""
     if not rules.least_top_p:
         return rules.while_thinking
     is_wide = options.top_p is None or options.top_p >= rules.least_top_p

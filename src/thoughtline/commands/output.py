@@ -1,4 +1,4 @@
-"""What commands say in the same way: JSON, wide tables, a question, and why they can't do what they were asked for."""
+"""Output shared by commands: JSON, wide tables, a question, and errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ FAILED = 2
 
 
 def tell(command: str, error: ThoughtlineError) -> int:
-    """The name of the command, what, where, and a remedy: a line for each problem; gives the exit status."""
+    """Print the command's name, the problem, its position, and a remedy: one line per problem; returns
+    the exit status.
+    """
     remedy = getattr(error, "remedy", "")
     for line in f"{error} {remedy}".rstrip().splitlines():
         sys.stderr.write(f"thoughtline {command}: {line}\n")
@@ -22,12 +24,12 @@ def tell(command: str, error: ThoughtlineError) -> int:
 
 
 def json_text(value: object) -> str:
-    """For people and programs: on lines of its own."""
+    """For people and programs: indented."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
 
 
 def print_table(table: Table, least_width: int) -> None:
-    """At least that wide, whatever the terminal is."""
+    """At least this wide, whatever the terminal is."""
     console = Console(file=sys.stdout, highlight=False)
     console.width = max(console.width, least_width)
     console.print(table)
