@@ -43,7 +43,7 @@ LIMITS: Mapping[str, float] = {
     "files over 700 lines": 0,
     "median line length": 44,
     "names that say nothing of the thing": 0,
-    "words of the old voice": 387,
+    "words of the old voice": 388,
     "DeepSeek stream: functions": 300,
     "Claude Code to GPT stream: functions": 450,
 }

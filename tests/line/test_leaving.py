@@ -57,7 +57,7 @@ def check_cut(line: Line, client: Any, store_url: str) -> None:
 async def _others() -> list[Any]:
     """Tasks that don't end by themselves; a save that is under way does."""
     others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    saves = [task for task in others if "Engine" in task.get_coro().__qualname__]
+    saves = [task for task in others if "Engine" in str(task.get_coro())]
     if saves:
         await asyncio.wait(saves, timeout=SECONDS)
     return [task for task in others if not task.done()]

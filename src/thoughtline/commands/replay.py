@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from thoughtline.commands.explain import turn_lines
 from thoughtline.commands.options import add_config_option, read_settings
-from thoughtline.commands.telling import json_text
+from thoughtline.commands.output import json_text
 from thoughtline.recording.form import RecordingFile, read_recording
 from thoughtline.recording.replaying import ReplayedExchange, ReplayTarget, replayed
 from thoughtline.settings import Flags
