@@ -26,7 +26,7 @@ _TIMEOUTS = Timeouts(connect=10.0, first_byte=120.0, read=60.0, total=180.0)
 _BUSY = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 
 
-class BudgetSpent(ThoughtlineError):
+class BudgetSpent(Exception):
     """No token is left for another request."""
 
 

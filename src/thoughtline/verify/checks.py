@@ -43,13 +43,13 @@ Verdict = Literal["agrees", "differs", "unknown"]
 ACCEPTED, REFUSED = "accepted", "refused"
 EITHER = "accepted or refused"
 YES_OR_NO = "yes or no"
-"""Where pages and recordings differ, and where a host passes on the rules of whoever serves the model."""
+"""Where pages and recordings differ, and where a host passes on the rules of the provider behind it."""
 
 _READ_TOKENS_PER_CHAR = 0.75 / 4
 """Reasoning that is read is billed as input: nearly all of its tokens, of about four characters."""
 
 _ASIDE = "Is Paris north of Rome? Answer yes or no."
-"""A question beside the conversation: an answer without thinking to the same question could be taken for its turn."""
+"""A question outside the conversation: an answer without thinking to the same question could be taken for its turn."""
 
 
 class ProviderRefusal(NamedTuple):

@@ -64,7 +64,7 @@ class Step(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """What a request asks for beside its conversation. `thinking` None leaves it to the model's default.
+    """What a request asks for in addition to its conversation. `thinking` None leaves it to the model's default.
 
     `members` are settings in the words of chat; `question` stands in the place of the usual one.
     """
@@ -176,13 +176,13 @@ def _altered(item: Item) -> Item:
 
 
 def _other(seal: str) -> str:
-    """A seal of the same length that nobody has made."""
+    """A seal of the same length that no provider has made."""
     middle = len(seal) // 2
     return seal[:middle] + ("A" if seal[middle : middle + 1] != "A" else "B") + seal[middle + 1 :]
 
 
 def text_of(items: tuple[Item, ...]) -> str:
-    """The reasoning of a turn that anybody can read; empty where it is too short to be told from its quotes."""
+    """The readable reasoning of a turn; empty where it is too short to be distinguished from its JSON."""
     text = "".join(item.text for item in items if isinstance(item, ReasoningText))
     return text if len(text) > _LEAST_TEXT else ""
 
