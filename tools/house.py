@@ -426,7 +426,7 @@ def held(files: list[Source]) -> Iterator[Figure]:
         "calls with more than five positional arguments": long_calls(files),
         "classes of one name imported outside their packages": shared_names(files),
         "names that say nothing of the thing": empty_names(files),
-        "words of the old voice": 382old_words(files),
+        "words of the old voice": old_words(files),
         "waivers without a reason": bare_waivers(waiving, pyproject),
         "files over 700 lines": tuple(file.path for file in files if len(file.lines) > 700),
     }
