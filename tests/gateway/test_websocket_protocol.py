@@ -266,7 +266,7 @@ def test_a_message_in_many_pieces() -> None:
 
 def test_who_asks_and_does_not_read_holds_up_its_own_answer_alone() -> None:
     """What its provider says is not read on into memory; others are served meanwhile."""
-    offered = 400
+    offered = 1000
 
     class Flood:
         taken = 0

@@ -40,7 +40,7 @@ TARGETS: list[tuple[str, str, FormatName, dict[str, Any]]] = [
     ("groq", "openai/gpt-oss-120b", CHAT, {}),
     ("together", "any/model", CHAT, {"reasoning_effort": "none"}),
     ("mistral", "mistral-small-latest", CHAT, {"reasoning_effort": "none"}),
-    ("mistral", "magistral-medium-latest", CHAT, {"reasoning_effort": "none"}),
+    ("mistral", "magistral-medium-latest", CHAT, {}),
     ("ollama", "qwen3:14b", "ollama_chat", {"think": False}),
 ]
 

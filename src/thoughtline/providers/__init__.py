@@ -127,22 +127,22 @@ PROVIDERS: tuple[ProviderRow, ...] = (
 
 def host_named(name: str) -> ProviderRow | None:
     """The row of a provider, by its name or an alias."""
-    return facts().host_named(name)
+    return _InUse.table.host_named(name)
 
 
 def host_at(address: str) -> ProviderRow | None:
     """The row of the provider at an address."""
-    return facts().host_at(address)
+    return _InUse.table.host_at(address)
 
 
 def maker_of(model: str) -> ProviderRow | None:
     """The row of the provider that makes a model, by the model's name."""
-    return facts().maker_of(model)
+    return _InUse.table.maker_of(model)
 
 
 def is_wanted_back(model: str) -> bool:
     """Whether some maker wants the reasoning of this model's tool calls back."""
-    return facts().is_wanted_back(model)
+    return _InUse.table.is_wanted_back(model)
 
 
 def canonical_name(name: str) -> str:
@@ -153,7 +153,7 @@ def canonical_name(name: str) -> str:
 
 def refusals() -> list[tuple[str, RefusalTemplate]]:
     """Every refusal that is known, with the provider whose rule it is."""
-    return facts().refusals
+    return _InUse.table.refusals
 
 
 UNKNOWN_IN: dict[FormatName, Contract] = {

@@ -299,7 +299,7 @@ class Scrubber:
         """What is no JSON: comments, marks of the end, and texts."""
         if frame.headers:
             return b""
-        is_spoken = re.fullmatch(rb"\s*\[?\w*\]?\s*", frame.payload) is None
+        is_spoken = re.fullmatch(rb"\[?\w*\]?", frame.payload.strip()) is None
         if not is_spoken:
             return self.text(_utf8(frame.raw), is_spoken=False).encode()
         return frame.with_payload(self.text(_utf8(frame.payload)).encode())

@@ -54,7 +54,7 @@ _UUID = re.compile(r"(?<![A-Za-z0-9])[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-
 _TOKEN = re.compile(r"[A-Za-z0-9+/=_-]{16,}")
 _RUN = re.compile(r"[A-Za-z0-9]{16,}")
 _UNSPEAKABLE = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}")
-_PATH_WORD = re.compile(r"[A-Z]?[a-z]{3,}(?:[_-]?[A-Z]?[a-z]+)*[_-]?[0-9]{0,4}|[A-Z]{4,}")
+_PATH_WORD = re.compile(r"[A-Z]?[a-z]{3,}(?:(?:[_-][A-Z]?|[A-Z])[a-z]+)*[_-]?[0-9]{0,4}|[A-Z]{4,}")
 
 PLACEHOLDER = re.compile(r"KEY_REDACTED_[0-9]+|SIGREDACTED[0-9]{5,}|FILE[0-9]{8}|user[0-9]+@example\.com")
 """What stands for a key, a signature, a file and an address: never replaced again."""
