@@ -14,6 +14,7 @@ import orjson
 from msgspec import Raw
 
 from bench.measure import best_seconds
+from thoughtline.engine.watching import capture
 from thoughtline.formats import FORMATS
 from thoughtline.providers import CONTRACTS
 from thoughtline.replay.planner import needs, plan
@@ -22,7 +23,6 @@ from thoughtline.values.identity import Identity
 from thoughtline.values.items import ReasoningText
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn
-from thoughtline.watching import capture
 
 WHO = Identity("tenant")
 ISSUER = Destination("deepseek", "host", "deepseek-v4-pro", "openai_chat", "account")

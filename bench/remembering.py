@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.gateway import proxy, recent
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.client_keys import NoKeys

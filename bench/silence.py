@@ -21,7 +21,7 @@ import websockets
 from msgspec.structs import replace
 
 from tests.gateway.gateways import running
-from thoughtline.catalogue import PROVIDERS, Provider
+from thoughtline.destinations.catalogue import PROVIDERS, Provider
 from thoughtline.formats import FORMATS
 from thoughtline.settings import Settings
 from thoughtline.translation.calls import CallIds, rule_of

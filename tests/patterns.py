@@ -144,7 +144,7 @@ def _tables() -> dict[tuple[str, str], list[str]]:
         (_OPTIONS, "rules.takes_both"): [one.sampling.takes_both for one in contracts],
         ("thoughtline.providers.knobs", "self.models"): [knob.models for one in contracts for knob in one.knobs],
         ("thoughtline.gateway.model_lists", "wire.models.path"): [wire.models.path for wire in FORMATS.values()],
-        ("thoughtline.healing", "sent.contract.forces_any"): [one.forces_any for one in contracts],
+        ("thoughtline.engine.healing", "sent.contract.forces_any"): [one.forces_any for one in contracts],
         ("thoughtline.verify.checks", "contract.forces_any"): [one.forces_any for one in contracts],
         ("thoughtline.verify.checks", "sampling.never"): [one.sampling.never for one in contracts],
         ("thoughtline.replay.settling", "contract.forces_any"): [one.forces_any for one in contracts],

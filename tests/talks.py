@@ -18,13 +18,14 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Raw
 from msgspec.structs import replace
 
-from thoughtline.contract_book import ContractBook
+from thoughtline.engine.contract_book import ContractBook
+from thoughtline.engine.lessons import Lessons
+from thoughtline.engine.prepared import Carried, Prepared
+from thoughtline.engine.replayer import Replayer
+from thoughtline.engine.watching import captured_at, provenance_of
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.translating import ClientFormat, way_back
-from thoughtline.lessons import Lessons
-from thoughtline.prepared import Carried, Prepared
 from thoughtline.providers import Contract
-from thoughtline.replayer import Replayer
 from thoughtline.stores.memory import MemoryStore
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.translation import Sealer, TranslatedRequest, translate_reply, translate_request
@@ -32,7 +33,6 @@ from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningText, Seal, Text, ToolCall, ToolResult
 from thoughtline.values.turns import Candidate, Finish, FormatName, Reply, Transcript, Turn
-from thoughtline.watching import captured_at, provenance_of
 
 Json = dict[str, Any]
 

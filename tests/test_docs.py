@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from thoughtline.catalogue import PROVIDERS
 from thoughtline.clients import CLIENTS
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.replay.rules import RULES
 from thoughtline_sim.simulators import SIMULATORS
 

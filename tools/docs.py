@@ -17,9 +17,9 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import fields
 
-from thoughtline.catalogue import PROVIDERS
 from thoughtline.clients import CLIENTS, DEFAULT_URL, Client, address_of, fill_words, lines_of
 from thoughtline.commands.parser import parser
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.facts.listing import listed
 from thoughtline.facts.sheets import written as sheets_of_facts
 from thoughtline.formats import FORMATS

@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from thoughtline.catalogue import PROVIDERS, Provider
 from thoughtline.clients import example_models
 from thoughtline.commands.doctor.live import LiveKey
+from thoughtline.destinations.catalogue import PROVIDERS, Provider
 from thoughtline.formats import FORMATS
 from thoughtline.providers import host_named
 from thoughtline.replay.detection import resolve

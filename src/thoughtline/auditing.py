@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from thoughtline.catalogue import listed
+from thoughtline.destinations.catalogue import listed
 from thoughtline.formats import FORMATS, USUAL, Wire
 from thoughtline.formats.json_text import json_given
 from thoughtline.providers import canonical_name

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from thoughtline.engine.watching import capture
 from thoughtline.formats import FORMATS, Wire
 from thoughtline.providers import Contract, Dialect
 from thoughtline.replay.detection import resolve
@@ -16,7 +17,6 @@ from thoughtline.replay.refusals import Correction, Refusal, classify, learn
 from thoughtline.replay.turn_audit import ReplayAudit, ReplayContract, ReplayViolation, audit_replay, replay_contract_of
 from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
-from thoughtline.watching import capture
 
 __all__ = [
     "FORMATS",

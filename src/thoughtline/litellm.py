@@ -20,17 +20,17 @@ from typing import Any, NamedTuple
 import msgspec
 from litellm.integrations.custom_logger import CustomLogger
 
-from thoughtline.catalogue import listed
-from thoughtline.credentials import account_of, tenant_of
+from thoughtline.destinations.catalogue import listed
+from thoughtline.destinations.credentials import account_of, tenant_of
+from thoughtline.destinations.outgoing import AskedAddress, server_of
+from thoughtline.engine.watching import log_problem
 from thoughtline.formats import USUAL
 from thoughtline.line import AsyncExchange, Line, SyncExchange
 from thoughtline.line.decoded import json_of
-from thoughtline.outgoing import AskedAddress, server_of
 from thoughtline.providers import canonical_name
 from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
 from thoughtline.values.records import digest, digest_of
-from thoughtline.watching import log_problem
 
 Json = dict[str, Any]
 

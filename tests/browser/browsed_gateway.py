@@ -21,7 +21,7 @@ from tests.gateway.managed_gateways import TOKEN, TOOLS, Managed, managed
 from tests.gateway.test_healing import STRICT, lost_elsewhere
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.sim.served_simulators import served
-from thoughtline.catalogue import Provider
+from thoughtline.destinations.catalogue import Provider
 from thoughtline.settings import DebugSettings, Settings
 
 Json = dict[str, Any]

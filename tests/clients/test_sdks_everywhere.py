@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.clients.apps import ANSWERS, APPS, Setup, Way, converse
 from tests.clients.upstreams import start
 from tests.gateway.gateways import running
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.settings import Settings
 
 pytestmark = pytest.mark.filterwarnings("ignore:The model:DeprecationWarning")

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from tests.commands.doctor.scripted_servers import closed_port
 from tests.gateway.managed_gateways import TOKEN, Managed, followed, managed
 from tests.gateway.test_admin_requests import NOVEL, acme, unseen
-from thoughtline.catalogue import PROVIDERS
 from thoughtline.cli import main
 from thoughtline.commands.explain import DONE, NOT_FOUND, demand_of
 from thoughtline.commands.output import FAILED
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.gateway.admin.request_answers import ContractUsed
 from thoughtline.providers import CONTRACTS
 from thoughtline.settings import Settings

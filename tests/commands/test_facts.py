@@ -19,9 +19,9 @@ import pytest
 
 from tests.facts.overlay_texts import ACME, KIMI_9
 from tests.gateway.tls_front import certify
+from thoughtline.engine.lessons import Lessons
 from thoughtline.facts.overlays import MAX_BYTES
 from thoughtline.facts.sheets import assembled
-from thoughtline.lessons import Lessons
 from thoughtline.providers import BUILT_IN
 from thoughtline.replay.refusals import Correction, Evidence
 from thoughtline.stores import open_store

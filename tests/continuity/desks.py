@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from thoughtline.continuity.handover import Handover, Quotation
 from thoughtline.continuity.memory import Memory
 from thoughtline.continuity.terms import Terms
+from thoughtline.engine.watching import capture
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.replay.detection import resolve
 from thoughtline.replay.known import needs_of_all
@@ -25,7 +26,6 @@ from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
 from thoughtline.values.records import Record
 from thoughtline.values.turns import FormatName, Provenance, Transcript
-from thoughtline.watching import capture
 
 Json = dict[str, Any]
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from thoughtline.engine.sessions import who_asks
 from thoughtline.formats import FORMATS, Wire
 from thoughtline.formats.lone_surrogates import MOST_ESCAPES, as_sent, readable
-from thoughtline.sessions import who_asks
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.items import Text
 

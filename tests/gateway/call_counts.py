@@ -18,7 +18,7 @@ import uvloop
 from msgspec.structs import replace
 
 from tests.gateway.gateways import moved
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.gateway import http_client
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.client_keys import ClientKeys

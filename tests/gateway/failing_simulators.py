@@ -22,8 +22,8 @@ from tests.gateway.gateways import Running, moved_in, running
 from tests.sim.faces import HTTP
 from tests.sim.served_simulators import NOW, listening
 from tests.translation.lanes import MORE_UPSTREAMS, UPSTREAMS, Answer, Client, Upstream
-from thoughtline.catalogue import PROVIDERS, ContinuityWord, TagMode
 from thoughtline.continuity.checkpoints import HEADING
+from thoughtline.destinations.catalogue import PROVIDERS, ContinuityWord, TagMode
 from thoughtline.settings import ContinuitySettings, ReplaySettings, RouteSettings, Settings
 from thoughtline.stores import Store
 from thoughtline.values.turns import FormatName

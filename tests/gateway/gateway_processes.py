@@ -19,7 +19,7 @@ import uvicorn
 from msgspec.structs import replace
 
 from tests.gateway.gateways import moved
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.client_keys import NoKeys
 from thoughtline.gateway.journal import Journal

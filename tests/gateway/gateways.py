@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from tests.sim.served_simulators import Server
-from thoughtline.catalogue import PROVIDERS, Provider
+from thoughtline.destinations.catalogue import PROVIDERS, Provider
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.client_keys import ClientKeys, KeyMark, NoKeys
 from thoughtline.gateway.journal import Journal, Line

@@ -16,7 +16,7 @@ import httpx
 
 from tests.gateway.gateways import Running, running
 from tests.gateway.upstreams import EVENTS, Answer, Got, Out, Upstream, upstream
-from thoughtline.catalogue import Provider
+from thoughtline.destinations.catalogue import Provider
 from thoughtline.settings import RouteSettings, Settings
 
 Json = dict[str, Any]

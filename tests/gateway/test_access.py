@@ -7,8 +7,8 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from thoughtline.catalogue import PROVIDERS, Provider
-from thoughtline.credentials import account_of, tenant_of
+from thoughtline.destinations.catalogue import PROVIDERS, Provider
+from thoughtline.destinations.credentials import account_of, tenant_of
 from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.access import visitor
 from thoughtline.gateway.client_keys import ClientKey, KnowsKeys, NoKeys, make_secret

@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.gateway.managed_gateways import managed
-from thoughtline.catalogue import PROVIDERS, Provider
+from thoughtline.destinations.catalogue import PROVIDERS, Provider
 from thoughtline.gateway.model_lists import names_in
 from thoughtline.settings import RouteSettings, Settings
 

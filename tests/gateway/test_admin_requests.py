@@ -15,7 +15,7 @@ from tests.gateway.gateways import running
 from tests.gateway.managed_gateways import CACHE, TOKEN, TOOLS, Json, Managed, Pauses, followed, managed
 from tests.gateway.upstreams import Got, Out, Upstream, upstream
 from tests.sim.served_simulators import served
-from thoughtline.catalogue import PROVIDERS, Provider
+from thoughtline.destinations.catalogue import PROVIDERS, Provider
 from thoughtline.gateway import recent
 from thoughtline.settings import DebugSettings, ReplaySettings, Settings
 

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.gateway.managed_gateways import TOKEN, Json, Managed, managed
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.gateway.shared_settings import ContinuityPatch, SettingsPatch, keep
 from thoughtline.gateway.state import with_settings
 from thoughtline.settings import ContinuitySettings, RouteSettings, ServerSettings, Settings

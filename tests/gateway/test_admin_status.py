@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.gateway.managed_gateways import Managed, managed
 from tests.gateway.upstreams import Got, Out, upstream
 from thoughtline import clients
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.settings import RouteSettings, Settings
 
 KEYS, ROUTES, CONNECT = "/api/keys", "/api/routes", "/api/connect"

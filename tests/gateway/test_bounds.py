@@ -20,12 +20,12 @@ from tests.gateway.test_faults import event, without_end
 from tests.gateway.test_serving import WAIT_SECONDS, _until_closed, serving
 from tests.gateway.upstreams import EVENTS, Got, Out, upstream
 from tests.sim.faces import HTTP
+from thoughtline.engine.working import WORK_SHARE, WorkShare
 from thoughtline.formats import weighing
 from thoughtline.gateway import relay, saving
 from thoughtline.gateway.in_flight import InFlight
 from thoughtline.gateway.relay import Disconnect
 from thoughtline.gateway.saving import Abandoned
-from thoughtline.working import WORK_SHARE, WorkShare
 
 Result = TypeVar("Result")
 MANY = b'{"model":"m","messages":[' + b"{}," * 110_000 + b"{}]}"

@@ -24,7 +24,7 @@ from tests.gateway.gateways import moved, running
 from tests.gateway.upstreams import JSON, Got, Out, Upstream, upstream
 from tests.sim.faces import CASES, HTTP, Case, Dialogue
 from tests.sim.served_simulators import served
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.settings import ServerSettings, Settings
 
 SPOKEN = [case for case in CASES if case.format in PROVIDERS[provider_of(case)].formats]

@@ -12,7 +12,7 @@ from tests.gateway.gateways import HEADERS, Running, moved_in, running
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.sim.faces import HTTP, WIRES, Call, command_code_body
 from tests.sim.served_simulators import served
-from thoughtline.catalogue import PROVIDERS, Provider
+from thoughtline.destinations.catalogue import PROVIDERS, Provider
 from thoughtline.formats import FORMATS
 from thoughtline.settings import Settings
 from thoughtline.values.events import fold

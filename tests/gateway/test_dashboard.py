@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tests.gateway.managed_gateways import Managed, managed
 from tests.gateway.upstreams import Got, Out, upstream
-from thoughtline.catalogue import Provider
+from thoughtline.destinations.catalogue import Provider
 from thoughtline.gateway import dashboard
 from thoughtline.settings import Settings
 

@@ -14,7 +14,7 @@ from tests.gateway.conftest import Gateways, provider_of
 from tests.gateway.forgetful_clients import TEN_TURNS, TURNS, Forgetful
 from tests.sim.faces import CASES, Case
 from tests.sim.served_simulators import served
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.destinations.catalogue import PROVIDERS
 
 ADAPTIVE = {"thinking": {"type": "adaptive"}}
 """Claude 4.6 to 4.8 think if they are asked to."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.gateway.managed_gateways import TOKEN, Managed, managed
 from tests.gateway.upstreams import Got, Out, upstream
-from thoughtline.catalogue import Provider
+from thoughtline.destinations.catalogue import Provider
 from thoughtline.gateway.access import is_direct, is_website
 from thoughtline.settings import ServerSettings, Settings
 

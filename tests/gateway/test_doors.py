@@ -15,7 +15,7 @@ from tests.gateway.gateways import Running, running
 from tests.gateway.test_healing import told
 from tests.gateway.upstreams import Got, Out, Upstream, upstream
 from tests.sim.served_simulators import served
-from thoughtline.catalogue import PROVIDERS, Provider
+from thoughtline.destinations.catalogue import PROVIDERS, Provider
 from thoughtline.providers import host_named
 from thoughtline.settings import Settings
 from thoughtline.values.turns import FormatName

@@ -21,7 +21,7 @@ from tests.gateway.upstreams import EVENTS, JSON, Answer, Got, Out, upstream
 from tests.sim.faces import CASES, HTTP
 from tests.sim.served_simulators import served
 from tests.stores.places import until_settled
-from thoughtline.catalogue import Timeouts
+from thoughtline.destinations.catalogue import Timeouts
 from thoughtline.gateway import proxy, relay
 from thoughtline.settings import ReplaySettings, Settings
 from thoughtline.stores import Found, LayeredStore, MemoryStore, Saved, StoreSettings

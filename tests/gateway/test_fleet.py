@@ -18,7 +18,7 @@ from tests.gateway.test_admin_events import EVENTS, Heard
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.stores.places import own_database, wipe
 from tests.stores.servers import Valkey
-from thoughtline.catalogue import Provider
+from thoughtline.destinations.catalogue import Provider
 from thoughtline.failover.failures import TargetFailure
 from thoughtline.gateway import fleet
 from thoughtline.gateway.bus import StoreCounts

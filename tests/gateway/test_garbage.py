@@ -16,13 +16,13 @@ from tests.gateway.gateways import Running, running
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.sim.faces import HTTP
 from tests.sim.served_simulators import served
+from thoughtline.engine.watching import StreamWatch, Watch
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.pipeline import Down
 from thoughtline.gateway.proxy import Exchange
 from thoughtline.gateway.relay import Relay
 from thoughtline.gateway.translating import Translate
-from thoughtline.watching import StreamWatch, Watch
 
 CHAT = "/deepseek/v1/chat/completions"
 GEMINI = "/deepseek/v1beta/models/deepseek-v4-pro"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from thoughtline.catalogue import PROVIDERS
-from thoughtline.credentials import credential_of
+from thoughtline.destinations.catalogue import PROVIDERS
+from thoughtline.destinations.credentials import credential_of
 from thoughtline.gateway.headers import request_headers, response_headers, without_credentials
 
 DEEPSEEK = PROVIDERS["deepseek"]

@@ -19,7 +19,7 @@ from tests.gateway.upstreams import Got, Out, upstream
 from tests.sim.faces import CASES, Body, Case
 from tests.sim.served_simulators import served
 from tests.translation.lanes import BODY_TYPES, Client, Upstream
-from thoughtline.catalogue import Provider
+from thoughtline.destinations.catalogue import Provider
 from thoughtline.settings import ReplaySettings, Settings
 from thoughtline.values.turns import FormatName
 

@@ -22,7 +22,7 @@ from tests.gateway.test_bytes import ANSWER, CHAT, behind, say_hi
 from tests.gateway.test_faults import event
 from tests.gateway.upstreams import Got, Out, Upstream, upstream
 from tests.sim.faces import HTTP
-from thoughtline.catalogue import Provider
+from thoughtline.destinations.catalogue import Provider
 from thoughtline.gateway import attempt, pieces, translating
 from thoughtline.gateway.admin.access import make_cookie
 from thoughtline.gateway.client_keys import ClientKeys

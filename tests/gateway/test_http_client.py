@@ -13,7 +13,7 @@ import pytest
 import uvloop
 
 from tests.gateway.tls_front import certify
-from thoughtline.catalogue import Timeouts
+from thoughtline.destinations.catalogue import Timeouts
 from thoughtline.gateway import http_client
 from thoughtline.gateway.connecting import ConnectFailed
 from thoughtline.gateway.http_client import (

@@ -15,7 +15,7 @@ from tests.gateway.gateways import Running, running
 from tests.gateway.test_bytes import say_hi
 from tests.gateway.upstreams import upstream
 from tests.sim.served_simulators import served
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.gateway.client_keys import ClientKeys, KeyMark, make_secret
 from thoughtline.settings import ServerSettings, Settings
 from thoughtline.stores import open_store

@@ -10,7 +10,7 @@ import pytest
 
 from tests.gateway.gateways import Running, running
 from tests.gateway.upstreams import Got, Out, Upstream, upstream
-from thoughtline.catalogue import Provider
+from thoughtline.destinations.catalogue import Provider
 from thoughtline.gateway.access import Neighbours, look_up
 from thoughtline.settings import RouteSettings, ServerSettings, Settings
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tests.gateway.managed_gateways import CACHE, TOOLS, Managed, followed, managed
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.sim.served_simulators import served
-from thoughtline.catalogue import PROVIDERS, ReplayMode
+from thoughtline.destinations.catalogue import PROVIDERS, ReplayMode
 from thoughtline.gateway.modes import mode_of
 from thoughtline.settings import ReplaySettings, Settings
 from thoughtline.values.errors import Declined

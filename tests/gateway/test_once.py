@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from tests.gateway.gateways import moved, running
 from tests.sim.faces import HTTP
 from tests.sim.served_simulators import served
-from thoughtline import watching
-from thoughtline.catalogue import TagMode
+from thoughtline.destinations.catalogue import TagMode
+from thoughtline.engine import watching
 from thoughtline.formats import FORMATS
 from thoughtline.formats.streaming import PayloadStreamDecoder
 from thoughtline.replay import chains, matching, plans

@@ -17,7 +17,7 @@ from tests.replay.provider_turns import bare, is_plain
 from tests.replay.test_provider_tools import puts_thoughts_first, puts_tools_last, unnamed
 from tests.replay.turn_wires import Elements
 from tests.sim.served_simulators import served
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.formats import FORMATS
 from thoughtline.settings import Settings
 from thoughtline.values.events import ItemDone

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from tests.gateway.gateways import running
 from tests.gateway.sockets import PATIENCE, USER, Talk, talking
 from tests.gateway.upstreams import Got, Out, upstream
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.formats import FORMATS
 from thoughtline.settings import Settings, TranslationSettings
 from thoughtline.values.events import fold

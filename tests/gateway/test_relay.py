@@ -12,7 +12,8 @@ import pytest
 from tests.gateway.gateways import running
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.sim.faces import HTTP
-from thoughtline import watching
+from thoughtline.engine import watching
+from thoughtline.engine.watching import captured_at
 from thoughtline.gateway.in_flight import GATEWAY, InFlight
 from thoughtline.gateway.relay import HAS_LEFT, LONG_ANSWER_BYTES, ON_DISCONNECT, Disconnect
 from thoughtline.gateway.saving import Abandoned
@@ -20,7 +21,6 @@ from thoughtline.replay.keys import Spot
 from thoughtline.values.items import Text
 from thoughtline.values.records import Record
 from thoughtline.values.turns import Reply
-from thoughtline.watching import captured_at
 
 
 async def _gone() -> Any:

@@ -11,9 +11,9 @@ from tests.gateway.forgetful_clients import TEN_TURNS, TURNS, Forgetful
 from tests.gateway.gateways import Running, running
 from tests.sim.faces import CASES, Case
 from tests.sim.served_simulators import served
+from thoughtline.engine.prepared import Prepared
+from thoughtline.engine.replayer import Replayer
 from thoughtline.gateway.admin.cache import forget
-from thoughtline.prepared import Prepared
-from thoughtline.replayer import Replayer
 from thoughtline.stores import Filter
 
 STARTS = (

@@ -14,7 +14,7 @@ from tests.gateway.gateways import moved_in, running
 from tests.gateway.test_translation import GatewayLane, lane
 from tests.sim.served_simulators import NOW, listening
 from tests.translation.lanes import MORE_UPSTREAMS, UPSTREAMS, Upstream
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.renaming import RenamedCalls
 from thoughtline.settings import Settings, TranslationSettings

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.gateway.gateways import Running
 from tests.gateway.teams import answers, ask, cuts, cuts_after_head, said, streams, team, told, who
 from tests.gateway.upstreams import EVENTS, Answer, Got, Out
-from thoughtline.catalogue import Timeouts
+from thoughtline.destinations.catalogue import Timeouts
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE, encode_message
 
 UNREACHABLE = "http://127.0.0.1:1"

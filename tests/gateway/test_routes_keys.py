@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tests.gateway.gateways import Running, running
 from tests.gateway.teams import Team, answers
 from tests.gateway.upstreams import Upstream, upstream
-from thoughtline.catalogue import Provider
+from thoughtline.destinations.catalogue import Provider
 from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.settings import RouteSettings, Settings
 

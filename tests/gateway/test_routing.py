@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.gateway.routing import Route, route_of
 
 CHAT, RESPONSES, MESSAGES = "openai_chat", "openai_responses", "anthropic_messages"

@@ -12,7 +12,7 @@ import pytest
 from tests.gateway.gateways import running
 from tests.gateway.managed_gateways import TOKEN, Managed, managed
 from tests.gateway.upstreams import Got, Out, Upstream, upstream
-from thoughtline.catalogue import Provider
+from thoughtline.destinations.catalogue import Provider
 from thoughtline.gateway.client_keys import ClientKeys, make_secret
 from thoughtline.settings import Settings
 

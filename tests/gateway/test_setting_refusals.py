@@ -26,7 +26,7 @@ from tests.refusal_texts import (
     line_of,
     messages,
 )
-from thoughtline.catalogue import Provider
+from thoughtline.destinations.catalogue import Provider
 from thoughtline.settings import Settings
 from thoughtline.values.turns import FormatName
 

@@ -20,7 +20,7 @@ from tests.clients.upstreams import Upstream, start
 from tests.gateway.gateways import Running, moved, running
 from tests.sim.faces import HTTP, WIRES
 from tests.sim.served_simulators import listening
-from thoughtline.credentials import credentials_of, signed_tenant
+from thoughtline.destinations.credentials import credentials_of, signed_tenant
 from thoughtline.gateway.signing import region_of
 from thoughtline.settings import Settings
 from thoughtline.stores import Filter

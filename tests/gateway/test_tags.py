@@ -15,7 +15,7 @@ from tests.gateway.gateways import moved_in, running
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.sim.faces import HTTP
 from tests.translation.lanes import BODY_TYPES, UPSTREAMS, Upstream
-from thoughtline.catalogue import PROVIDERS, TagMode
+from thoughtline.destinations.catalogue import PROVIDERS, TagMode
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.pieces import Piece
 from thoughtline.gateway.tagging import tags_in_stream

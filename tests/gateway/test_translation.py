@@ -16,7 +16,7 @@ from tests.gateway.upstreams import Got, Out, upstream
 from tests.sim.served_simulators import NOW, listening
 from tests.translation.lanes import BODY_TYPES, MORE_UPSTREAMS, UPSTREAMS, Answer, Client, Json, Upstream
 from tests.translation.pairs import HARDEST, SCRIPTS, hold
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.settings import Settings, TranslationSettings
 from thoughtline.values.turns import FormatName
 from thoughtline_sim.app import SimulatorApp, simulator_app

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.gateway.upstream import Upstreams
 
 BODY = b"x" * 70_000

@@ -21,7 +21,7 @@ from tests.gateway.sockets import RESPONSES, Talk, talking
 from tests.gateway.tls_front import certify
 from tests.sim.faces import HTTP, NO_STORE, TOOLS
 from tests.sim.served_simulators import listening
-from thoughtline.catalogue import PROVIDERS, Timeouts
+from thoughtline.destinations.catalogue import PROVIDERS, Timeouts
 from thoughtline.gateway import upstream_socket
 from thoughtline.gateway.http_client import UpstreamCut, UpstreamResponse
 from thoughtline.gateway.state import with_settings

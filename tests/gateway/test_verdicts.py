@@ -26,8 +26,8 @@ from tests.gateway.managed_gateways import Managed, managed
 from tests.gateway.tls_front import certify
 from tests.gateway.upstreams import Answer, Got, Out, upstream
 from tests.sim.served_simulators import served
-from thoughtline.catalogue import PROVIDERS, Provider, Timeouts
 from thoughtline.cli import main
+from thoughtline.destinations.catalogue import PROVIDERS, Provider, Timeouts
 from thoughtline.gateway.connecting import Cause, ConnectFailed
 from thoughtline.gateway.verdicts import (
     CHANGED,

@@ -13,9 +13,9 @@ import pytest
 
 from tests.line.chats import HEADERS, PATH, request, whole
 from thoughtline import Line
+from thoughtline.engine.replayer import Replayer
 from thoughtline.line.background import is_done, run, wait_for
 from thoughtline.line.shared_loop import SharedLoop
-from thoughtline.replayer import Replayer
 from thoughtline.stores import Saved
 from thoughtline.values.records import Record
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from thoughtline import catalogue, providers
+from thoughtline import providers
 from thoughtline.auditing import audit
 from thoughtline.codecs import FormatReasoningCodec, codec_for
-from thoughtline.healing import Sent, heal
+from thoughtline.destinations import catalogue
+from thoughtline.engine.healing import Sent, heal
 from thoughtline.preserver import requires_reasoning_preservation
 from thoughtline.providers import CONTRACTS, PROVIDERS, Dialect, FactTable, canonical_name, refusals
 from thoughtline.providers.contract import PRESENCE, Contract, unverified

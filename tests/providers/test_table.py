@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from thoughtline import providers
-from thoughtline.catalogue import listed
+from thoughtline.destinations.catalogue import listed
 from thoughtline.failover.failures import failure_of
 from thoughtline.providers import BUILT_IN, FactTable
 from thoughtline.replay.refusals import classify

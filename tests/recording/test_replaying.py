@@ -9,7 +9,7 @@ import pytest
 
 from tests import recordings
 from tests.recordings import Recording
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.recording.form import RecordingFile
 from thoughtline.recording.replaying import ReplayedExchange, ReplayTarget, replayed
 from thoughtline.settings import Settings

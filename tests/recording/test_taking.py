@@ -10,8 +10,8 @@ import pytest
 
 from tests.gateway.gateways import running
 from tests.sim.served_simulators import served
-from thoughtline.catalogue import PROVIDERS
 from thoughtline.commands.loopback import listening, state_for
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.formats import FORMATS
 from thoughtline.recording.form import TakenExchange
 from thoughtline.recording.taking import RecordingGateway, TakenExchanges

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Raw
 from msgspec import structs as values
 
+from thoughtline.engine.watching import Follows, capture
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.providers import Contract
 from thoughtline.replay.chains import wanting
@@ -29,7 +30,6 @@ from thoughtline.values.events import fold
 from thoughtline.values.identity import Identity
 from thoughtline.values.records import Key, Record, decode_record, encode_record
 from thoughtline.values.turns import FormatName, Provenance, Reply, Transcript
-from thoughtline.watching import Follows, capture
 
 Json = dict[str, Any]
 TENANT = "tenant"

@@ -22,6 +22,7 @@ from zlib import crc32
 from msgspec import Raw
 from msgspec.structs import replace
 
+from thoughtline.engine.watching import Follows, capture
 from thoughtline.providers import CONTRACTS, Contract
 from thoughtline.replay.chains import wanting
 from thoughtline.replay.planner import Needs, needs, plan
@@ -40,7 +41,6 @@ from thoughtline.values.items import (
 )
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn
-from thoughtline.watching import Follows, capture
 
 WORDS = ("go on", "list the files", "fix the test", "why?", "thanks", "again please")
 ANSWERS = ("", "Done.", "Let me look.", "It is fixed now.", "Hello!")

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tests.formats.test_recordings import decode_reply, decode_request, facts
 from tests.recordings import LEFT_OUT, SUPPORTED, Exchange, Recording, name_of, needs_recordings
+from thoughtline.engine.watching import capture
 from thoughtline.providers import Contract, Dialect
 from thoughtline.replay.detection import resolve
 from thoughtline.replay.findings import Finding
@@ -23,7 +24,6 @@ from thoughtline.values.identity import Identity
 from thoughtline.values.items import REASONING_KINDS, Item, Unknown, plain_token, seal_of
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Provenance, Transcript
-from thoughtline.watching import capture
 from tools.listed_changes import CHANGED_TURNS, PLANNED
 
 pytestmark = needs_recordings

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from thoughtline.auditing import audit, guess_format
+from thoughtline.engine.watching import capture
 from thoughtline.formats import FORMATS
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.rules import RULES
 from thoughtline.values.destination import Destination
 from thoughtline.values.records import Record
 from thoughtline.values.turns import FormatName, Provenance
-from thoughtline.watching import capture
 
 SEAL = "EqQBCkgIBxABGAIiQL8sVQmT0F0w1x2y3z4A5B6C7D8E9F0="
 CALL: dict[str, Any] = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from thoughtline.engine.healing import Sent, heal
 from thoughtline.formats import FORMATS
-from thoughtline.healing import Sent, heal
 from thoughtline.providers import ANTHROPIC
 from thoughtline.replay.detection import resolve
 from thoughtline.replay.learning import corrected

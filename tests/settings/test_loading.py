@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.settings.setting_files import HOME, NO_FLAGS, loaded, refused
-from thoughtline.catalogue import PROVIDERS, Timeouts
+from thoughtline.destinations.catalogue import PROVIDERS, Timeouts
 from thoughtline.providers import CONTRACTS
 from thoughtline.settings import (
     FILE_NAME,

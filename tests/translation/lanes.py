@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from tests.replay.dialogues import Store
 from tests.sim.faces import TOOLS, WIRES, Call, command_code_body
+from thoughtline.engine.watching import capture
 from thoughtline.formats import FORMATS, Wire
 from thoughtline.gateway.asgi import as_declined, error_body
 from thoughtline.providers import Contract, Dialect
@@ -38,7 +39,6 @@ from thoughtline.values.errors import ThoughtlineError
 from thoughtline.values.events import Event, fold
 from thoughtline.values.identity import Identity
 from thoughtline.values.turns import FormatName, Provenance, Reply, Transcript, Turn
-from thoughtline.watching import capture
 from thoughtline_sim.simulation import HttpResponse, Simulation
 from thoughtline_sim.simulators import SIMULATORS
 from thoughtline_sim.values import HttpRequest

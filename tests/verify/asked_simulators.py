@@ -7,8 +7,8 @@ import random
 from msgspec.structs import replace
 
 from tests.sim.served_simulators import NOW, listening
-from thoughtline.addresses import rebased
-from thoughtline.catalogue import listed
+from thoughtline.destinations.addresses import rebased
+from thoughtline.destinations.catalogue import listed
 from thoughtline.providers import host_named
 from thoughtline.replay.detection import resolve
 from thoughtline.values.destination import Destination

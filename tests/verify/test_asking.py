@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.providers import REASONING_CONTENT
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import Declined

@@ -15,11 +15,11 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from thoughtline import providers
-from thoughtline.catalogue import listed
 from thoughtline.clients import editors, further_agents, libraries, open_agents, terminal
 from thoughtline.clients.row import CHAT, FormatSetup
 from thoughtline.clients.row import Client as Client
 from thoughtline.clients.row import SetupStep as SetupStep
+from thoughtline.destinations.catalogue import listed
 from thoughtline.providers import canonical_name, maker_of
 from thoughtline.providers.thinking import knob_for
 from thoughtline.replay.detection import resolve

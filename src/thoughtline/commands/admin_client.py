@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from thoughtline.addresses import own_url
 from thoughtline.commands.http_client import NO_ANSWER, answer_to, read_whole
 from thoughtline.commands.options import add_config_option
+from thoughtline.destinations.addresses import own_url
 from thoughtline.gateway.admin.answers import Failure
 from thoughtline.gateway.admin_token import admin_token
 from thoughtline.settings import Settings, data_directory, home_folder

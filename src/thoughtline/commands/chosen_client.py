@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from thoughtline import clients
-from thoughtline.addresses import own_url
 from thoughtline.clients import SETTABLE, Address, Client
 from thoughtline.commands.options import add_config_option, read_settings
+from thoughtline.destinations.addresses import own_url
 from thoughtline.providers import canonical_name
 from thoughtline.settings import Flags, Settings
 from thoughtline.values.errors import Declined

@@ -17,6 +17,7 @@ from rich.table import Table
 from thoughtline.commands.http_client import NO_ANSWER, answer_to
 from thoughtline.commands.options import add_config_option, read_settings
 from thoughtline.commands.output import is_confirmed, json_text, print_table
+from thoughtline.engine.lessons import Lessons
 from thoughtline.facts.files import installed, overlays_folder
 from thoughtline.facts.learned import overlay_of
 from thoughtline.facts.listing import Difference, Fact, beliefs, formats_of, listed
@@ -24,7 +25,6 @@ from thoughtline.facts.overlays import MAX_BYTES
 from thoughtline.facts.sheets import KINDS, written
 from thoughtline.facts.updating import check, install, undo
 from thoughtline.facts.writing import document
-from thoughtline.lessons import Lessons
 from thoughtline.providers import ProviderRow, canonical_name, facts, host_named, maker_of
 from thoughtline.replay.detection import resolve
 from thoughtline.settings import Flags, data_directory, home_folder

@@ -26,10 +26,10 @@ from msgspec import Struct
 from rich.console import Console
 from rich.table import Table
 
-from thoughtline.catalogue import ContinuityWord
 from thoughtline.commands.http_client import NO_ANSWER, answer_to, read_whole
 from thoughtline.commands.loopback import gateway_before, listening
 from thoughtline.commands.output import json_text
+from thoughtline.destinations.catalogue import ContinuityWord
 from thoughtline.values.nearest import did_you_mean
 from thoughtline_sim.app import simulator_app
 from thoughtline_sim.simulators import SIMULATORS

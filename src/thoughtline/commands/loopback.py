@@ -11,7 +11,7 @@ from typing import Any
 import uvicorn
 from msgspec.structs import replace
 
-from thoughtline.catalogue import listed
+from thoughtline.destinations.catalogue import listed
 from thoughtline.gateway.app import Gateway, MakeState
 from thoughtline.gateway.client_keys import NoKeys
 from thoughtline.gateway.journal import Journal

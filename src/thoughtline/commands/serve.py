@@ -19,10 +19,10 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.markup import escape
 
-from thoughtline.addresses import own_url, server_url
-from thoughtline.catalogue import listed
 from thoughtline.clients import DEFAULT_URL, Address, example_models, key_variables
 from thoughtline.commands.options import add_log_options, add_server_options, flags_of, log_options
+from thoughtline.destinations.addresses import own_url, server_url
+from thoughtline.destinations.catalogue import listed
 from thoughtline.gateway.admin_token import FILE_NAME, admin_token
 from thoughtline.gateway.checking import check_start
 from thoughtline.gateway.listening import listen

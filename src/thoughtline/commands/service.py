@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from thoughtline.addresses import own_url
 from thoughtline.commands.options import add_config_option, read_settings
 from thoughtline.commands.run import answers
+from thoughtline.destinations.addresses import own_url
 from thoughtline.settings import Flags, data_directory, home_folder
 from thoughtline.terminal import program
 from thoughtline.values.errors import Declined

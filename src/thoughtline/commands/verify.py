@@ -11,11 +11,11 @@ from pathlib import Path
 
 from rich.table import Table
 
-from thoughtline.catalogue import Provider
 from thoughtline.clients import example_models
 from thoughtline.commands.doctor.live import LiveKey
 from thoughtline.commands.options import add_config_option, read_settings
 from thoughtline.commands.output import json_text, print_table
+from thoughtline.destinations.catalogue import Provider
 from thoughtline.facts.writing import document
 from thoughtline.formats import FORMATS
 from thoughtline.providers import canonical_name, host_named

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, Checkpoint, checkpoints_of, quoted
 from thoughtline.continuity.terms import Terms
+from thoughtline.engine.sessions import unnamed_session
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import members
 from thoughtline.providers import Contract
@@ -26,7 +27,6 @@ from thoughtline.replay.keys import evidence_of
 from thoughtline.replay.known import Known
 from thoughtline.replay.planner import Needs
 from thoughtline.replay.visible import packed
-from thoughtline.sessions import unnamed_session
 from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import REASONING_KINDS, Item, Text, seal_of

@@ -20,6 +20,7 @@ from msgspec import Struct
 from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, Checkpoint, checkpoint_of
 from thoughtline.continuity.handover import NOTHING_QUOTED, Handover, HandoverLine, Quotation, Quoted, line_of
 from thoughtline.continuity.terms import Terms
+from thoughtline.engine.working import Work, at_once
 from thoughtline.formats.json_text import read_or_none
 from thoughtline.replay.frames import Scope, scope_of
 from thoughtline.replay.known import known_steps
@@ -32,7 +33,6 @@ from thoughtline.values.errors import StoreError
 from thoughtline.values.identity import Identity
 from thoughtline.values.records import Key, Record, RecordId, digest
 from thoughtline.values.turns import Transcript
-from thoughtline.working import Work, at_once
 
 SESSIONS = "continuity"
 MOST_SESSIONS = 1000

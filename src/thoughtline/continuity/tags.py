@@ -11,7 +11,7 @@ import re
 from itertools import groupby
 from typing import Literal, NamedTuple
 
-from thoughtline.catalogue import TagMode as TagMode
+from thoughtline.destinations.catalogue import TagMode as TagMode
 
 Verdict = Literal["keep", "drop", "lift"]
 """What to do with a character: keep it, drop it as part of a marker, or lift it to reasoning."""

@@ -10,7 +10,7 @@ from typing import get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.catalogue import CompactedBy, ContinuityMode, TagMode
+from thoughtline.destinations.catalogue import CompactedBy, ContinuityMode, TagMode
 from thoughtline.providers import Dialect
 
 HEADER = b"x-thoughtline-continuity"

@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from thoughtline.addresses import host_name, hosts_of, is_private, is_private_address, is_this_machine
-from thoughtline.catalogue import Provider
-from thoughtline.credentials import (
+from thoughtline.destinations.addresses import host_name, hosts_of, is_private, is_private_address, is_this_machine
+from thoughtline.destinations.catalogue import Provider
+from thoughtline.destinations.credentials import (
     CREDENTIALS,
     credentials_of,
     is_signed,

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
+from thoughtline.engine.watching import log_problem
 from thoughtline.formats import FORMATS
 from thoughtline.gateway import cors, shared_settings, websocket
 from thoughtline.gateway.admin import recent
@@ -29,7 +30,6 @@ from thoughtline.gateway.state import State, envelope_key, with_shared
 from thoughtline.gateway.websocket import HeldConversations
 from thoughtline.gateway.websocket_protocol import WebSocket
 from thoughtline.values.errors import Declined, SettingsError, StoreError, ThoughtlineError
-from thoughtline.watching import log_problem
 
 log = logging.getLogger(__name__)
 

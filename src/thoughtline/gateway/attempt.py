@@ -13,12 +13,13 @@ from typing import NamedTuple
 from msgspec import Raw
 from msgspec.structs import replace
 
-from thoughtline.addresses import address, passthrough_address, with_query_key, without_query_key
-from thoughtline.catalogue import Provider, ReplayMode
 from thoughtline.continuity.tags import TagMode
 from thoughtline.continuity.terms import Terms
-from thoughtline.credentials import account_of, credentials_of
+from thoughtline.destinations.addresses import address, passthrough_address, with_query_key, without_query_key
+from thoughtline.destinations.catalogue import Provider, ReplayMode
+from thoughtline.destinations.credentials import account_of, credentials_of
 from thoughtline.encodings import unpacked
+from thoughtline.engine.prepared import MemberEdits, Prepared, with_finding
 from thoughtline.failover.failures import TargetFailure, failure_of
 from thoughtline.formats import FORMATS, USUAL
 from thoughtline.formats.errors import read_error
@@ -45,7 +46,6 @@ from thoughtline.gateway.plain_content import is_plain
 from thoughtline.gateway.recent import KeptBodies, RefusalNote, kept_bodies
 from thoughtline.gateway.translating import ClientFormat
 from thoughtline.gateway.upstream_socket import HELD_SOCKET, HeldSocket
-from thoughtline.prepared import MemberEdits, Prepared, with_finding
 from thoughtline.providers import Contract, host_named
 from thoughtline.providers.betas import BETA_HEADER
 from thoughtline.replay.findings import Finding

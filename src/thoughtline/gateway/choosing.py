@@ -10,10 +10,11 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.catalogue import Provider, ReplayMode, auth_for
 from thoughtline.continuity.handoffs import failed_results
 from thoughtline.continuity.tags import TagMode
 from thoughtline.continuity.terms import Terms, setting_for, terms_for
+from thoughtline.destinations.catalogue import Provider, ReplayMode, auth_for
+from thoughtline.engine.sessions import unnamed_session
 from thoughtline.failover.health import TargetHealth
 from thoughtline.formats import FORMATS
 from thoughtline.formats.paths import is_version
@@ -22,7 +23,6 @@ from thoughtline.gateway.headers import header_value
 from thoughtline.gateway.plain_content import is_plain
 from thoughtline.gateway.routing import Route, is_client_path
 from thoughtline.providers import canonical_name, facts, host_at, host_named, maker_of
-from thoughtline.sessions import unnamed_session
 from thoughtline.settings import RouteSettings, Settings
 from thoughtline.values.errors import Declined, DecodeError
 from thoughtline.values.nearest import nearest

@@ -26,7 +26,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.catalogue import ContentWord, ReplayMode
+from thoughtline.destinations.catalogue import ContentWord, ReplayMode
 from thoughtline.settings import Settings, check_exposure, make_private
 from thoughtline.stores import Clock, LayeredStore, Note, Store
 from thoughtline.values.digests import secret_digest

@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from thoughtline.addresses import is_loopback_url
+from thoughtline.destinations.addresses import is_loopback_url
 
 Cause = Literal[
     "dns",

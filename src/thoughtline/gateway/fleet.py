@@ -19,6 +19,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
+from thoughtline.engine.watching import log_problem
 from thoughtline.failover.breakers import PROBE_SECONDS, Breaker
 from thoughtline.failover.failures import LONGEST_PAUSE_SECONDS
 from thoughtline.failover.health import TargetHealth
@@ -30,7 +31,6 @@ from thoughtline.stores import Channel, Clock
 from thoughtline.stores.base import Counters
 from thoughtline.stores.packing import Packer
 from thoughtline.values.errors import StoreError, StoreUnavailable, ThoughtlineError
-from thoughtline.watching import log_problem
 
 log = logging.getLogger(__name__)
 

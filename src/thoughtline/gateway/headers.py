@@ -12,8 +12,8 @@ from functools import lru_cache
 from itertools import chain
 from urllib.parse import unquote
 
-from thoughtline.catalogue import Provider
-from thoughtline.credentials import CREDENTIALS, signed_headers
+from thoughtline.destinations.catalogue import Provider
+from thoughtline.destinations.credentials import CREDENTIALS, signed_headers
 from thoughtline.encodings import ACCEPTED
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.client_keys import has_checksum

@@ -18,7 +18,7 @@ from urllib.parse import quote, urlsplit
 
 from httptools import HttpParserError, HttpResponseParser
 
-from thoughtline.catalogue import Timeouts
+from thoughtline.destinations.catalogue import Timeouts
 from thoughtline.gateway.connecting import Endpoint, basic_login, connected, proxy_for
 
 MAX_HEAD_BYTES = 256 * 2**10

@@ -11,9 +11,11 @@ from functools import partial
 
 from msgspec import Struct, field
 
-from thoughtline.catalogue import Provider
-from thoughtline.credentials import account_of
+from thoughtline.destinations.catalogue import Provider
+from thoughtline.destinations.credentials import account_of
 from thoughtline.encodings import unpacked
+from thoughtline.engine.sessions import first_model, who_asks
+from thoughtline.engine.working import WORK_SHARE, WorkShare
 from thoughtline.failover.health import TargetHealth
 from thoughtline.formats.weighing import check_weight, is_light
 from thoughtline.gateway.access import LOOKED_AT, PROBES, Head, Visitor, visitor_of
@@ -26,11 +28,9 @@ from thoughtline.gateway.state import State
 from thoughtline.gateway.tracing import ExchangeTrace
 from thoughtline.providers import host_named
 from thoughtline.replay.remembering import Cut
-from thoughtline.sessions import first_model, who_asks
 from thoughtline.settings import ServerSettings
 from thoughtline.values.errors import Declined, Fault, LimitExceeded
 from thoughtline.values.identity import Identity
-from thoughtline.working import WORK_SHARE, WorkShare
 
 IS_COUNTED = "thoughtline.is_counted"
 """In the scope of a request that was counted in its caller's limits before."""

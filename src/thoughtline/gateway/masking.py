@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-from thoughtline.catalogue import looks_secret
+from thoughtline.destinations.catalogue import looks_secret
 from thoughtline.providers import FactTable, facts
 
 MASK = "***"

@@ -14,9 +14,9 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry, Gauge, Metric, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
+from thoughtline.engine.lessons import Lessons
 from thoughtline.gateway.journal import RequestCounters, counter
 from thoughtline.gateway.limits import is_alive
-from thoughtline.lessons import Lessons
 from thoughtline.stores import LayeredStore, Store
 from thoughtline.stores.base import StoreHealth
 

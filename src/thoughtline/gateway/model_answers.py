@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from thoughtline.addresses import models_address
-from thoughtline.catalogue import Provider
 from thoughtline.clients import example_models
-from thoughtline.credentials import CREDENTIALS
+from thoughtline.destinations.addresses import models_address
+from thoughtline.destinations.catalogue import Provider
+from thoughtline.destinations.credentials import CREDENTIALS
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.choosing import Target

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from thoughtline.addresses import models_address, with_query_key
-from thoughtline.catalogue import Provider
+from thoughtline.destinations.addresses import models_address, with_query_key
+from thoughtline.destinations.catalogue import Provider
 from thoughtline.formats import FORMATS, USUAL, Wire
 from thoughtline.formats.json_text import plain_value
 from thoughtline.gateway.headers import OWN_AGENT, request_headers

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from thoughtline.catalogue import ReplayMode
+from thoughtline.destinations.catalogue import ReplayMode
 from thoughtline.values.errors import Declined
 from thoughtline.values.outcome import REPLAY_HEADER
 

@@ -6,12 +6,12 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from thoughtline.engine.prepared import NOTHING_CARRIED, Carried, Original, Prepared, edited
+from thoughtline.engine.replayer import Replayer
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import decode_bounded
 from thoughtline.gateway.attempt import Attempt
-from thoughtline.prepared import NOTHING_CARRIED, Carried, Original, Prepared, edited
 from thoughtline.providers import Contract
-from thoughtline.replayer import Replayer
 from thoughtline.values.turns import Transcript
 
 

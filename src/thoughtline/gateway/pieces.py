@@ -8,10 +8,10 @@ from typing import Protocol
 from msgspec import Struct
 
 from thoughtline.encodings import Decompressor
+from thoughtline.engine.watching import MAX_BYTES
 from thoughtline.values.errors import Declined, DecodeError
 from thoughtline.values.events import Event
 from thoughtline.values.turns import Reply
-from thoughtline.watching import MAX_BYTES
 
 MAX_WHOLE_BYTES = 32 * 2**20
 """As much of a whole response as is kept until it can be read; what is larger goes on unread."""

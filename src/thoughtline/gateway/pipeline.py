@@ -15,6 +15,9 @@ from msgspec.structs import replace
 
 from thoughtline.continuity.tagged_events import TaggedEvents, shown_items
 from thoughtline.continuity.terms import HEADER, tag_mode_for
+from thoughtline.engine.prepared import NOTHING_CARRIED, Carried, MemberEdits, Prepared, as_signed, with_finding
+from thoughtline.engine.replayer import Recalls
+from thoughtline.engine.watching import MAX_BYTES, StreamWatch, Watch, log_problem
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import check_weight, decode_bounded, is_light
 from thoughtline.gateway.attempt import Attempt
@@ -29,11 +32,9 @@ from thoughtline.gateway.renaming import RenamedCalls
 from thoughtline.gateway.stored_responses import held_state, unfolded
 from thoughtline.gateway.tagging import tags_in_body, tags_in_stream
 from thoughtline.gateway.translating import Translate, way_back
-from thoughtline.prepared import NOTHING_CARRIED, Carried, MemberEdits, Prepared, as_signed, with_finding
 from thoughtline.providers import Dialect
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.remembering import Cut
-from thoughtline.replayer import Recalls
 from thoughtline.translation import Sealing, StreamTranslator, translate_request
 from thoughtline.translation.compactions import CompactedEvents, compaction_of, may_compact, read_compactions
 from thoughtline.translation.own_format import Adapted, adapt
@@ -42,7 +43,6 @@ from thoughtline.translation.tools import NO_NAMES
 from thoughtline.values.errors import DecodeError, ThoughtlineError
 from thoughtline.values.options import ALL_TOOLS, FUNCTIONS_ONLY
 from thoughtline.values.turns import Transcript
-from thoughtline.watching import MAX_BYTES, StreamWatch, Watch, log_problem
 
 # --- the way up -------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.catalogue import ContentWord
+from thoughtline.destinations.catalogue import ContentWord
 from thoughtline.formats.framing import EditedStream, Frame, ServerSentEvents
 from thoughtline.formats.json_text import NULL, encode, is_array, is_given, members, replace_at, set_members
 

@@ -15,8 +15,11 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from thoughtline.addresses import passthrough_address
 from thoughtline.continuity.handover import Handover, Quotation
+from thoughtline.destinations.addresses import passthrough_address
+from thoughtline.engine.prepared import MAX_FINDINGS, Prepared
+from thoughtline.engine.watching import Watch, log_problem
+from thoughtline.engine.watching import is_stream as is_streamed
 from thoughtline.failover.failures import TargetFailure, failure_of_error, falls_over
 from thoughtline.gateway.asgi import Receive, Scope, Send, as_declined, error_body, retry_after, send_json, send_whole
 from thoughtline.gateway.attempt import Attempt, attempt_at, elsewhere
@@ -40,13 +43,10 @@ from thoughtline.gateway.state import State
 from thoughtline.gateway.stored_responses import keep
 from thoughtline.gateway.translating import client_headers
 from thoughtline.gateway.verdicts import GONE, HEADER, Verdict, cut, of_error
-from thoughtline.prepared import MAX_FINDINGS, Prepared
 from thoughtline.stores import MemoryStore, Saved
 from thoughtline.translation import translate_error
 from thoughtline.values.errors import Declined, LimitExceeded, ThoughtlineError
 from thoughtline.values.outcome import Outcome, counts_of, replay_words
-from thoughtline.watching import Watch, log_problem
-from thoughtline.watching import is_stream as is_streamed
 
 
 class Exchange:

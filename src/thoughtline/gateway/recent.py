@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
+from thoughtline.engine.watching import session_of
 from thoughtline.gateway.asking import Asking, Replicas
 from thoughtline.gateway.choosing import Target
 from thoughtline.gateway.journal import Line
@@ -23,7 +24,6 @@ from thoughtline.providers import Contract
 from thoughtline.replay.refusals import Correction, Refusal
 from thoughtline.settings import Settings
 from thoughtline.values.outcome import NoteChain
-from thoughtline.watching import session_of
 
 if TYPE_CHECKING:
     from thoughtline.gateway.proxy import Exchange

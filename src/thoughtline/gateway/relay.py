@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from thoughtline.engine.working import Work
 from thoughtline.gateway.asgi import Receive, Scope, Send
 from thoughtline.gateway.headers import Headers, with_findings, with_store
 from thoughtline.gateway.http_client import UpstreamCut, UpstreamResponse
@@ -24,7 +25,6 @@ from thoughtline.gateway.pipeline import BRIEF_BYTES, LONG_BYTES, Down, ReadStre
 from thoughtline.gateway.pulse import PulsedSend
 from thoughtline.gateway.saving import Abandoned, Hold
 from thoughtline.values.errors import Declined, DecodeError, EncodeError
-from thoughtline.working import Work
 
 DRAIN_BYTES = 8 * 2**20
 """How much is read for a client that has left."""

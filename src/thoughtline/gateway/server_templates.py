@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from thoughtline.catalogue import Provider
+from thoughtline.destinations.catalogue import Provider
+from thoughtline.engine.lessons import Lessons
+from thoughtline.engine.watching import log_problem
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.headers import Headers, request_headers
 from thoughtline.gateway.upstream import Upstreams
-from thoughtline.lessons import Lessons
 from thoughtline.replay.chat_templates import Question, TemplateReading, ask
 from thoughtline.replay.refusals import Correction, Evidence
 from thoughtline.stores import Clock
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import ThoughtlineError
-from thoughtline.watching import log_problem
 
 if TYPE_CHECKING:
     from thoughtline.gateway.attempt import Attempt

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from thoughtline.catalogue import CompactedBy, TagMode
+from thoughtline.destinations.catalogue import CompactedBy, TagMode
 from thoughtline.settings import CheckpointCount, ContinuityMode, Settings
 from thoughtline.stores import Note, Store
 

@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from thoughtline.continuity.memory import Memory
-from thoughtline.contract_book import ContractBook
+from thoughtline.engine.contract_book import ContractBook
+from thoughtline.engine.lessons import Lessons
+from thoughtline.engine.opening import contract_book
+from thoughtline.engine.replayer import Replayer
+from thoughtline.engine.working import FairThreads
 from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.access import Head, Visitor
 from thoughtline.gateway.bus import Bus
@@ -31,14 +35,10 @@ from thoughtline.gateway.server_templates import Templates
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
 from thoughtline.gateway.tracing import Tracing
 from thoughtline.gateway.upstream import Upstreams
-from thoughtline.lessons import Lessons
-from thoughtline.opening import contract_book
-from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock, LayeredStore, Note, Store, channel_at, is_shared
 from thoughtline.stores.packing import Packer
 from thoughtline.values.errors import StoreError
-from thoughtline.working import FairThreads
 
 log = logging.getLogger(__name__)
 Raw = TypeVar("Raw")

@@ -18,7 +18,8 @@ from functools import partial
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.catalogue import Provider, listed
+from thoughtline.destinations.catalogue import Provider, listed
+from thoughtline.engine.working import Work, at_once
 from thoughtline.formats.json_text import NULL, array, elements, is_given, members, object_of, set_members
 from thoughtline.formats.lone_surrogates import readable
 from thoughtline.formats.openai_responses.elements import input_elements
@@ -29,7 +30,6 @@ from thoughtline.values.errors import Declined, StoreError
 from thoughtline.values.items import Unknown
 from thoughtline.values.records import Key, Record, RecordId, digest
 from thoughtline.values.turns import Provenance
-from thoughtline.working import Work, at_once
 
 KIND = "conversation"
 MAX_BYTES = 4 * 2**20

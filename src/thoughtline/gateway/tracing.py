@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Protocol, cast
 
+from thoughtline.engine.watching import Watch
 from thoughtline.gateway.journal import Line
 from thoughtline.values.destination import Destination
-from thoughtline.watching import Watch
 
 _ASKS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_TRACES_EXPORTER")
 

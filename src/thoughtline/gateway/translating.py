@@ -10,10 +10,10 @@ import secrets
 
 from msgspec import Struct, field
 
+from thoughtline.engine.prepared import Prepared
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.headers import Headers
 from thoughtline.gateway.pieces import MAX_WHOLE_BYTES, Piece, too_large
-from thoughtline.prepared import Prepared
 from thoughtline.replay.findings import Finding
 from thoughtline.translation import (
     CallIds,

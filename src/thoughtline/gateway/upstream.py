@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from thoughtline.catalogue import Provider
+from thoughtline.destinations.catalogue import Provider
 from thoughtline.gateway.access import Neighbours
 from thoughtline.gateway.connecting import ConnectFailed
 from thoughtline.gateway.http_client import HttpClient, UpstreamCut, UpstreamResponse

@@ -21,11 +21,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.protocol import State
 
-from thoughtline.catalogue import Provider
+from thoughtline.destinations.catalogue import Provider
+from thoughtline.engine.working import Work, at_once
 from thoughtline.gateway.connecting import proxy_for, tls_context
 from thoughtline.gateway.http_client import UpstreamCut, UpstreamResponse
 from thoughtline.gateway.verdicts import broken_off, late
-from thoughtline.working import Work, at_once
 
 HELD_SOCKET = "held_socket"
 """The key of a request's scope under which a client's connection keeps its `HeldSocket`."""

@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Raw
 
+from thoughtline.engine.watching import log_problem
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.gateway.access import opens_from_page
@@ -38,7 +39,6 @@ from thoughtline.gateway.stored_responses import not_found
 from thoughtline.gateway.upstream_socket import HELD_SOCKET, HeldSocket
 from thoughtline.gateway.websocket_protocol import WebSocket
 from thoughtline.values.errors import Declined, ThoughtlineError
-from thoughtline.watching import log_problem
 
 IDLE_SECONDS = 900.0
 """How long a connection may ask for nothing. Codex opens another one when it needs it."""

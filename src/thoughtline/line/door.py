@@ -12,7 +12,10 @@ from types import ModuleType
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote
 
-from thoughtline.credentials import account_of, credentials_of, is_signed, tenant_of
+from thoughtline.destinations.credentials import account_of, credentials_of, is_signed, tenant_of
+from thoughtline.destinations.outgoing import AskedAddress, Server, read_address, server_of
+from thoughtline.engine.sessions import first_model, session_of, who_asks
+from thoughtline.engine.watching import log_problem
 from thoughtline.formats.json_text import json_given
 from thoughtline.formats.weighing import check_weight
 from thoughtline.line.background import leave_behind, lock, run, wait_for
@@ -26,14 +29,11 @@ from thoughtline.line.middleware import middleware_of
 from thoughtline.line.shared_loop import Running
 from thoughtline.line.telling import Listener, Listeners
 from thoughtline.line.transports import loaded_library, wrap, wrapped_by
-from thoughtline.outgoing import AskedAddress, Server, read_address, server_of
-from thoughtline.sessions import first_model, session_of, who_asks
 from thoughtline.settings import Settings
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.identity import Identity
 from thoughtline.values.turns import FormatName
-from thoughtline.watching import log_problem
 
 Headers: TypeAlias = Mapping[str, str] | Mapping[bytes, bytes] | Iterable[tuple[bytes, bytes]]
 Body: TypeAlias = bytes | str | dict[str, Any]

@@ -12,13 +12,15 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.lessons import Lessons
+from thoughtline.engine.lessons import Lessons
+from thoughtline.engine.opening import contract_book
+from thoughtline.engine.prepared import Prepared
+from thoughtline.engine.replayer import Replayer
+from thoughtline.engine.watching import log_problem
+from thoughtline.engine.working import InThreads
 from thoughtline.line.history import translated
 from thoughtline.line.telling import Listeners
-from thoughtline.opening import contract_book
-from thoughtline.prepared import Prepared
 from thoughtline.replay.refusals import Refusal
-from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
 from thoughtline.stores import LayeredStore, Store, open_store
 from thoughtline.values.destination import Destination
@@ -26,8 +28,6 @@ from thoughtline.values.errors import StoreError, StoreUnavailable
 from thoughtline.values.identity import Identity
 from thoughtline.values.outcome import COUNTED, Counts, counts_of
 from thoughtline.values.records import Record
-from thoughtline.watching import log_problem
-from thoughtline.working import InThreads
 
 log = logging.getLogger(__name__)
 

@@ -19,14 +19,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from thoughtline.destinations.outgoing import AskedAddress
+from thoughtline.engine.prepared import Prepared
+from thoughtline.engine.watching import is_stream, log_problem
 from thoughtline.line.background import is_done, run, tell, wait_for
 from thoughtline.line.engine import Engine
 from thoughtline.line.explaining import ExchangeReport
 from thoughtline.line.reading import AnswerReader
 from thoughtline.line.shared_loop import Running
 from thoughtline.line.telling import Teller
-from thoughtline.outgoing import AskedAddress
-from thoughtline.prepared import Prepared
 from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.outcome import (
     FINDINGS_HEADER,
@@ -37,7 +38,6 @@ from thoughtline.values.outcome import (
     replay_words,
 )
 from thoughtline.values.records import Record
-from thoughtline.watching import is_stream, log_problem
 
 
 class ExchangeState:

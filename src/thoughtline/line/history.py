@@ -15,16 +15,17 @@ import msgspec
 from msgspec.structs import replace
 
 from thoughtline.auditing import guess_format
-from thoughtline.catalogue import Provider
 from thoughtline.continuity.memory import Memory
 from thoughtline.continuity.terms import Terms
+from thoughtline.destinations.catalogue import Provider
+from thoughtline.engine.prepared import Carried, Prepared
+from thoughtline.engine.replayer import Replayer
+from thoughtline.engine.watching import captured_at
 from thoughtline.formats import FORMATS, USUAL
 from thoughtline.line.decoded import json_of
-from thoughtline.prepared import Carried, Prepared
 from thoughtline.providers import canonical_name
 from thoughtline.replay.bounds import bound_of
 from thoughtline.replay.keys import Trail, walk
-from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
 from thoughtline.stores import Store
 from thoughtline.translation import translate_request
@@ -33,7 +34,6 @@ from thoughtline.values.identity import Identity
 from thoughtline.values.items import REASONING_KINDS, Item, ReasoningText, Text, ToolCall, is_reasoning
 from thoughtline.values.records import Record
 from thoughtline.values.turns import Candidate, Finish, FormatName, Provenance, Reply, Transcript
-from thoughtline.watching import captured_at
 
 
 def destination_of(to: str, providers: dict[str, Provider], format: FormatName | None) -> Destination:

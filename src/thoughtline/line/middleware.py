@@ -12,7 +12,7 @@ from functools import cache
 from inspect import getclosurevars
 from typing import TYPE_CHECKING, Any
 
-from thoughtline.watching import log_problem
+from thoughtline.engine.watching import log_problem
 
 if TYPE_CHECKING:
     from thoughtline.line.door import ReplayLine

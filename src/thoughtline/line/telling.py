@@ -10,11 +10,11 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TypeAlias
 
+from thoughtline.engine.prepared import Prepared
+from thoughtline.engine.watching import log_problem
 from thoughtline.line.explaining import ExchangeReport, moment, outcome_of
-from thoughtline.prepared import Prepared
 from thoughtline.replay.refusals import Refusal
 from thoughtline.values.outcome import Outcome
-from thoughtline.watching import log_problem
 
 log = logging.getLogger("thoughtline.line")
 

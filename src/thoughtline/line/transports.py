@@ -12,11 +12,11 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from thoughtline.destinations.outgoing import AskedAddress, read_address
 from thoughtline.encodings import unpacked
+from thoughtline.engine.watching import log_problem
 from thoughtline.line.exchange import AsyncExchange, ExchangeState, SyncExchange
-from thoughtline.outgoing import AskedAddress, read_address
 from thoughtline.values.errors import ThoughtlineError
-from thoughtline.watching import log_problem
 
 if TYPE_CHECKING:
     from thoughtline.line.door import ReplayLine

@@ -18,12 +18,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from thoughtline.catalogue import listed
-from thoughtline.credentials import credential_of
+from thoughtline.destinations.catalogue import listed
+from thoughtline.destinations.credentials import credential_of
+from thoughtline.destinations.outgoing import AskedAddress, read_address
 from thoughtline.encodings import unpacked
 from thoughtline.formats import FORMATS, Wire
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE as BINARY
-from thoughtline.outgoing import AskedAddress, read_address
 from thoughtline.providers import canonical_name
 from thoughtline.recording.scrubbing import Scrubber, StreamKind, json_bytes
 from thoughtline.values.errors import DecodeError, ThoughtlineError

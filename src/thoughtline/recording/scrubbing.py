@@ -15,11 +15,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from thoughtline.engine.sessions import SESSION_HEADERS
 from thoughtline.formats.aws_event_stream import EventStream, encode_message
 from thoughtline.formats.framing import Frame, Framing, JsonLines, ServerSentEvents, sse
 from thoughtline.recording.secrets import PLACEHOLDER, is_file, is_secret_member, random_in, secrets_in
 from thoughtline.recording.stand_ins import StandIns
-from thoughtline.sessions import SESSION_HEADERS
 
 Json: TypeAlias = Any
 Path: TypeAlias = tuple[str, ...]

@@ -5,7 +5,8 @@ What passes is held in memory, within a bound, and written only after it was scr
 
 from __future__ import annotations
 
-from thoughtline.catalogue import Provider
+from thoughtline.destinations.catalogue import Provider
+from thoughtline.destinations.outgoing import UNLISTED, provider_of
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.app import Gateway, MakeState
 from thoughtline.gateway.asgi import Message, Receive, Scope, Send, error_body, send_json
@@ -13,7 +14,6 @@ from thoughtline.gateway.connecting import ConnectFailed
 from thoughtline.gateway.http_client import HttpClient, UpstreamCut
 from thoughtline.gateway.routing import Route, route_of
 from thoughtline.gateway.websocket_protocol import WebSocket
-from thoughtline.outgoing import UNLISTED, provider_of
 from thoughtline.recording.form import TakenExchange
 from thoughtline.values.errors import Declined
 

@@ -9,7 +9,7 @@ A `Key` is a row made from a struct's member; the documentation and the example 
 that may be a secret is never printed.
 """
 
-from thoughtline.catalogue import ContinuityMode as ContinuityMode
+from thoughtline.destinations.catalogue import ContinuityMode as ContinuityMode
 from thoughtline.settings.loading import FILE_NAME as FILE_NAME
 from thoughtline.settings.loading import FILE_VARIABLE as FILE_VARIABLE
 from thoughtline.settings.loading import check_exposure as check_exposure

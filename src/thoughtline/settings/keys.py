@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 from msgspec import Meta, Struct
 
-from thoughtline.catalogue import ContentWord, ContinuityWord, ReplayMode, TagMode
+from thoughtline.destinations.catalogue import ContentWord, ContinuityWord, ReplayMode, TagMode
 from thoughtline.providers import AuthStyle, Held, Rung, Scope, Takes, facts
 from thoughtline.providers import Kind as ContractKind
 from thoughtline.settings.kinds import (

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
-from thoughtline.addresses import host_name
+from thoughtline.destinations.addresses import host_name
 from thoughtline.stores.settings import decode_duration, decode_size
 from thoughtline.values.errors import StoreRefused
 

@@ -14,7 +14,7 @@ from typing import cast
 
 from msgspec.structs import asdict, replace
 
-from thoughtline.catalogue import listed
+from thoughtline.destinations.catalogue import listed
 from thoughtline.facts.files import overlays_folder, read_facts
 from thoughtline.providers import FactTable, canonical_name, facts, host_at, use
 from thoughtline.settings.keys import NAMED_TABLES, TABLES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from thoughtline.catalogue import listed
+from thoughtline.destinations.catalogue import listed
 from thoughtline.providers import canonical_name
 from thoughtline.settings.keys import NAMED_TABLES, PREFIX, PROVIDER, TABLES, names
 from thoughtline.toml.lines import KeyPath

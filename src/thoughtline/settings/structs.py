@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from thoughtline.catalogue import (
+from thoughtline.destinations.catalogue import (
     CompactedBy,
     ContentWord,
     ContinuityMode,

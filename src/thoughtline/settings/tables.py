@@ -8,8 +8,8 @@ from typing import TypeVar, cast
 
 from msgspec.structs import replace
 
-from thoughtline.addresses import rebased
-from thoughtline.catalogue import ContinuityWord, Provider, Timeouts, listed
+from thoughtline.destinations.addresses import rebased
+from thoughtline.destinations.catalogue import ContinuityWord, Provider, Timeouts, listed
 from thoughtline.formats import FORMATS, USUAL
 from thoughtline.providers import Contract, Rung, canonical_name, facts
 from thoughtline.settings.keys import (

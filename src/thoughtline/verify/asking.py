@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from thoughtline.addresses import address, with_query_key
-from thoughtline.catalogue import Provider, Timeouts
+from thoughtline.destinations.addresses import address, with_query_key
+from thoughtline.destinations.catalogue import Provider, Timeouts
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.connecting import ConnectFailed
 from thoughtline.gateway.headers import request_headers

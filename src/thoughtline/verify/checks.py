@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
+from thoughtline.engine.healing import Sent, fix_for
 from thoughtline.formats import FORMATS
-from thoughtline.healing import Sent, fix_for
 from thoughtline.providers import ProviderRow, facts
 from thoughtline.providers.contract import Contract, Sampling
 from thoughtline.providers.knobs import Knob

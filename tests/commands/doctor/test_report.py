@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from tests.commands.doctor.scripted_servers import closed_port
 from tests.sim.served_simulators import served
-from thoughtline.catalogue import PROVIDERS
 from thoughtline.commands.doctor.report import Running, as_used
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.gateway.admin.status_answers import ProviderAbout
 from thoughtline.settings import Settings
 

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.commands.doctor.scripted_servers import answering, closed_port
-from thoughtline.catalogue import PROVIDERS
 from thoughtline.commands.doctor.server import look_at_exposure, look_at_port, look_at_routes, look_at_token
+from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.gateway.admin_token import FILE_NAME, admin_token
 from thoughtline.settings import RouteSettings, ServerSettings, Settings
 

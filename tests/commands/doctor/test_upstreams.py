@@ -9,9 +9,9 @@ import pytest
 
 from tests.commands.doctor.scripted_servers import answering, closed_port, hanging_up, self_signed
 from tests.sim.served_simulators import served
-from thoughtline.catalogue import PROVIDERS, Provider
 from thoughtline.commands.doctor import Check
 from thoughtline.commands.doctor.upstreams import look_at_clock, look_at_upstreams
+from thoughtline.destinations.catalogue import PROVIDERS, Provider
 from thoughtline.providers import AuthStyle
 from thoughtline.settings import Settings
 from thoughtline.values.turns import FormatName

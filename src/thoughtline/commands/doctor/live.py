@@ -8,11 +8,11 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from thoughtline.catalogue import Provider
 from thoughtline.clients import Address, example_models, key_variables
 from thoughtline.commands.demo import play
 from thoughtline.commands.doctor import Check
 from thoughtline.commands.loopback import gateway_for, listening
+from thoughtline.destinations.catalogue import Provider
 from thoughtline.settings import Settings
 from thoughtline.terminal import counted
 

@@ -16,8 +16,6 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
-from thoughtline.addresses import own_url
-from thoughtline.catalogue import Provider
 from thoughtline.commands.admin_client import AdminClient
 from thoughtline.commands.doctor import Check, is_well
 from thoughtline.commands.doctor.live import look_live
@@ -26,6 +24,8 @@ from thoughtline.commands.doctor.store import StoreReport, look_at_store
 from thoughtline.commands.doctor.upstreams import look_at_clock, look_at_upstreams, named_in
 from thoughtline.commands.options import add_server_options, flags_of
 from thoughtline.commands.output import json_text
+from thoughtline.destinations.addresses import own_url
+from thoughtline.destinations.catalogue import Provider
 from thoughtline.gateway.admin.request_answers import RequestPage
 from thoughtline.gateway.admin.status_answers import ProviderAbout, ProvidersView
 from thoughtline.gateway.admin_token import FILE_NAME

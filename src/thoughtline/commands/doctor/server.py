@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from thoughtline.addresses import hosts_of, is_private, own_url
-from thoughtline.catalogue import Provider
 from thoughtline.commands.doctor import Check
 from thoughtline.commands.doctor.upstreams import PATIENCE
+from thoughtline.destinations.addresses import hosts_of, is_private, own_url
+from thoughtline.destinations.catalogue import Provider
 from thoughtline.formats import USUAL
 from thoughtline.gateway.admin_token import FILE_NAME
 from thoughtline.gateway.http_client import UpstreamCut

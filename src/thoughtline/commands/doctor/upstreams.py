@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from thoughtline.addresses import models_address, with_query_key
-from thoughtline.catalogue import Provider, Timeouts
 from thoughtline.commands.doctor import Check, State
+from thoughtline.destinations.addresses import models_address, with_query_key
+from thoughtline.destinations.catalogue import Provider, Timeouts
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.headers import OWN_AGENT, request_headers
 from thoughtline.gateway.upstream import Upstreams

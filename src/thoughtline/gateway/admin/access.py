@@ -12,7 +12,7 @@ import hmac
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
-from thoughtline.credentials import credential_of
+from thoughtline.destinations.credentials import credential_of
 from thoughtline.gateway.access import is_direct, is_website
 from thoughtline.gateway.admin.requests import AdminRequest
 from thoughtline.gateway.headers import ADMIN_COOKIE

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.auditing import audit
+from thoughtline.engine.lessons import key_of
 from thoughtline.gateway.admin.answers import (
     Audit,
     ContractsView,
@@ -19,7 +20,6 @@ from thoughtline.gateway.admin.answers import (
 )
 from thoughtline.gateway.admin.requests import AdminRequest, Whole, decode_query
 from thoughtline.gateway.masking import masked_url
-from thoughtline.lessons import key_of
 from thoughtline.providers import Contract, canonical_name, facts
 from thoughtline.replay.refusals import Correction
 from thoughtline.terminal import counted

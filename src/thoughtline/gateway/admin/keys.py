@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from thoughtline.catalogue import ReplayMode
+from thoughtline.destinations.catalogue import ReplayMode
 from thoughtline.gateway.admin import recent
 from thoughtline.gateway.admin.answers import moment
 from thoughtline.gateway.admin.requests import AdminRequest, Whole, decode_query

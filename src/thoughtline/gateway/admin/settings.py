@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec.structs import asdict, replace
 
-from thoughtline.catalogue import Provider
+from thoughtline.destinations.catalogue import Provider
 from thoughtline.gateway import shared_settings
 from thoughtline.gateway.admin.answers import ContinuityView, ProviderView, SettingsView, TagsView
 from thoughtline.gateway.admin.requests import AdminRequest, Whole, nearest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from thoughtline.catalogue import ReplayMode
+from thoughtline.destinations.catalogue import ReplayMode
 from thoughtline.gateway.admin.answers import AdminAnswer
 from thoughtline.values.turns import FormatName
 

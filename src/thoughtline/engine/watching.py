@@ -14,13 +14,13 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
+from thoughtline.engine.prepared import Prepared
+from thoughtline.engine.sessions import unnamed_session
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import check_weight
-from thoughtline.prepared import Prepared
 from thoughtline.replay.bounds import bound_of
 from thoughtline.replay.keys import Spot, session_entry, walk
 from thoughtline.replay.weaving import is_filler
-from thoughtline.sessions import unnamed_session
 from thoughtline.values.errors import DecodeError, LimitExceeded
 from thoughtline.values.events import Event, Failed, ItemDone, Started, TurnDone, UsageReported
 from thoughtline.values.identity import Identity

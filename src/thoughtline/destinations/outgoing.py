@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from thoughtline.catalogue import Provider, listed
+from thoughtline.destinations.catalogue import Provider, listed
 from thoughtline.formats import FORMATS
 from thoughtline.formats.paths import Action, is_version
 from thoughtline.providers import host_at

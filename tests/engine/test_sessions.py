@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from thoughtline.engine.sessions import unnamed_session, who_asks
 from thoughtline.formats import FORMATS
-from thoughtline.sessions import unnamed_session, who_asks
 from thoughtline.values.identity import Identity
 from thoughtline.values.turns import UNNAMED_SESSION, Provenance, Transcript
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from thoughtline.addresses import (
+from thoughtline.destinations.addresses import (
     address,
     host_name,
     hosts_of,
@@ -23,7 +23,7 @@ from thoughtline.addresses import (
     server_url,
     with_query_key,
 )
-from thoughtline.catalogue import PROVIDERS, Provider
+from thoughtline.destinations.catalogue import PROVIDERS, Provider
 from thoughtline.formats.paths import Action
 from thoughtline.values.errors import AddressError, AddressRefused
 from thoughtline.values.turns import FormatName

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from thoughtline import providers
-from thoughtline.catalogue import PROVIDERS, Provider, auth_for, looks_secret
+from thoughtline.destinations.catalogue import PROVIDERS, Provider, auth_for, looks_secret
 from thoughtline.formats import FORMATS
 from thoughtline.providers import canonical_name
 from thoughtline.replay.detection import host_of, resolve

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from thoughtline.catalogue import Provider
-from thoughtline.contract_book import ContractBook
-from thoughtline.lessons import Lessons
+from thoughtline.destinations.catalogue import Provider
+from thoughtline.engine.contract_book import ContractBook
+from thoughtline.engine.lessons import Lessons
 from thoughtline.providers import BUILT_IN, Contract, facts, use
 from thoughtline.settings import Settings
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from thoughtline import lessons
-from thoughtline.lessons import CONTRACTS, SEALS, TTL_SECONDS, Lessons
+from thoughtline.engine import lessons
+from thoughtline.engine.lessons import CONTRACTS, SEALS, TTL_SECONDS, Lessons
 from thoughtline.replay.refusals import Correction, Evidence
 from thoughtline.stores import MemoryStore, StoreSettings
 from thoughtline.values.records import Key

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import takewhile
 from urllib.parse import quote, unquote, urlsplit
 
-from thoughtline.catalogue import Provider
+from thoughtline.destinations.catalogue import Provider
 from thoughtline.formats import FORMATS, USUAL
 from thoughtline.formats.paths import Action, ends_in_version
 from thoughtline.providers.vertex import HOST as LOCATED_HOST

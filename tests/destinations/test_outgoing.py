@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from thoughtline.addresses import address
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.destinations.addresses import address
+from thoughtline.destinations.catalogue import PROVIDERS
+from thoughtline.destinations.outgoing import Server, server_of
 from thoughtline.engine import AskedAddress, provider_of, read_address
-from thoughtline.outgoing import Server, server_of
 from thoughtline.values.turns import FormatName
 
 WITH_ADDRESS = [

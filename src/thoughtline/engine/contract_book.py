@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import asdict, replace
 
+from thoughtline.engine.lessons import Lessons
 from thoughtline.formats import FORMATS
-from thoughtline.lessons import Lessons
 from thoughtline.providers import UNKNOWN, Contract, Dialect, Rung, facts
 from thoughtline.replay.detection import host_of, resolve, with_tools
 from thoughtline.replay.plans import Policy

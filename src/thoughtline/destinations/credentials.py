@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import unquote
 
-from thoughtline.addresses import is_this_machine
+from thoughtline.destinations.addresses import is_this_machine
 from thoughtline.values.digests import named_digest
 
 CREDENTIALS = (b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key", b"x-amz-security-token")

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from thoughtline.engine.lessons import TTL_SECONDS
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import NULL, members
 from thoughtline.formats.leaving_out import pattern_at
-from thoughtline.lessons import TTL_SECONDS
 from thoughtline.providers import Contract
 from thoughtline.providers.refusals import Remedy, Rule
 from thoughtline.providers.setting_rules import SettingRule

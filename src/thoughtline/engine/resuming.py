@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from thoughtline.engine.prepared import Original, Prepared, edited, planned
+from thoughtline.engine.sessions import unnamed_session
 from thoughtline.formats.weighing import decode_bounded
-from thoughtline.prepared import Original, Prepared, edited, planned
 from thoughtline.replay.planner import needs
 from thoughtline.replay.plans import NO_PAST, Past, Policy
 from thoughtline.replay.remembering import (
@@ -23,7 +24,6 @@ from thoughtline.replay.remembering import (
     surroundings_of,
 )
 from thoughtline.replay.segments import Worked, segments_of, settles_all
-from thoughtline.sessions import unnamed_session
 from thoughtline.values.errors import DecodeError, EncodeError
 
 FEWEST_STEPS = 8

@@ -16,12 +16,24 @@ from typing import Protocol, TypeAlias
 
 from msgspec.structs import replace
 
-from thoughtline.contract_book import ContractBook
+from thoughtline.engine.contract_book import ContractBook
+from thoughtline.engine.healing import Healed, Sent, doors_named, heal, read_refusal
+from thoughtline.engine.lessons import TTL_SECONDS, Lessons
+from thoughtline.engine.prepared import (
+    NOTHING_CARRIED,
+    Carried,
+    HandsOver,
+    MemberEdits,
+    Original,
+    Prepared,
+    edited,
+    planned,
+)
+from thoughtline.engine.resuming import begun, conversation, gone_on, is_worth_remembering
+from thoughtline.engine.sessions import first_model
+from thoughtline.engine.working import Work, at_once
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import decode_bounded, is_light, is_light_conversation
-from thoughtline.healing import Healed, Sent, doors_named, heal, read_refusal
-from thoughtline.lessons import TTL_SECONDS, Lessons
-from thoughtline.prepared import NOTHING_CARRIED, Carried, HandsOver, MemberEdits, Original, Prepared, edited, planned
 from thoughtline.providers import Contract, Dialect
 from thoughtline.replay.chains import wanting
 from thoughtline.replay.detection import as_asked
@@ -32,15 +44,12 @@ from thoughtline.replay.planner import Needs, needs
 from thoughtline.replay.plans import Found
 from thoughtline.replay.refusals import Correction, Evidence, Refusal
 from thoughtline.replay.remembering import Conversations, Cut, premises_of, still_holds
-from thoughtline.resuming import begun, conversation, gone_on, is_worth_remembering
-from thoughtline.sessions import first_model
 from thoughtline.stores import Clock, Saved, Store
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError, LimitExceeded, StoreError
 from thoughtline.values.identity import Identity
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import FormatName, Transcript
-from thoughtline.working import Work, at_once
 
 MOST_HEALINGS = 2
 MOST_SETTLED = 4

@@ -14,9 +14,9 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from tests.talks import LONG_IDS, MODELS, RESULTS, TTL_SECONDS, WORDS, Habit, Model, Saying, Talk, World, written
-from thoughtline import resuming
+from thoughtline.engine import resuming
+from thoughtline.engine.replayer import Replayer
 from thoughtline.replay import remembering
-from thoughtline.replayer import Replayer
 from thoughtline.stores.base import Filter
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Item, Text, ToolCall, ToolResult
