@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from thoughtline.engine.watching import log_problem
+from thoughtline.engine.capture import log_problem
 from thoughtline.formats import FORMATS
 from thoughtline.gateway import cors, shared_settings, websocket
 from thoughtline.gateway.admin import recent

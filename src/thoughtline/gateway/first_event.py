@@ -10,9 +10,9 @@ import asyncio
 
 import msgspec
 
-from thoughtline.encodings import Decompressor
 from thoughtline.failover.failures import TargetFailure, failure_holders, failure_of
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE, EventStream
+from thoughtline.formats.encodings import Decompressor
 from thoughtline.formats.framing import Frame
 from thoughtline.gateway.http_client import UpstreamCut, UpstreamResponse
 from thoughtline.values.errors import DecodeError

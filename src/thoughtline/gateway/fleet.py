@@ -19,7 +19,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from thoughtline.engine.watching import log_problem
+from thoughtline.engine.capture import log_problem
 from thoughtline.failover.breakers import PROBE_SECONDS, Breaker
 from thoughtline.failover.failures import LONGEST_PAUSE_SECONDS
 from thoughtline.failover.health import TargetHealth

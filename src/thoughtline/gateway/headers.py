@@ -14,8 +14,8 @@ from urllib.parse import unquote
 
 from thoughtline.destinations.catalogue import Provider
 from thoughtline.destinations.credentials import CREDENTIALS, signed_headers
-from thoughtline.encodings import ACCEPTED
 from thoughtline.formats import FORMATS
+from thoughtline.formats.encodings import ACCEPTED
 from thoughtline.gateway.client_keys import has_checksum
 from thoughtline.providers.betas import BETA_HEADER
 from thoughtline.values.errors import Declined

@@ -13,10 +13,10 @@ from msgspec import Struct, field
 
 from thoughtline.destinations.catalogue import Provider
 from thoughtline.destinations.credentials import account_of
-from thoughtline.encodings import unpacked
 from thoughtline.engine.sessions import first_model, who_asks
-from thoughtline.engine.working import WORK_SHARE, WorkShare
+from thoughtline.engine.threads import WORK_SHARE, WorkShare
 from thoughtline.failover.health import TargetHealth
+from thoughtline.formats.encodings import unpacked
 from thoughtline.formats.weighing import check_weight, is_light
 from thoughtline.gateway.access import LOOKED_AT, PROBES, Head, Visitor, visitor_of
 from thoughtline.gateway.asgi import Receive, Scope

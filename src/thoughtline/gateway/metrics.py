@@ -14,7 +14,7 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry, Gauge, Metric, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from thoughtline.engine.lessons import Lessons
+from thoughtline.engine.learned import Lessons
 from thoughtline.gateway.journal import RequestCounters, counter
 from thoughtline.gateway.limits import is_alive
 from thoughtline.stores import LayeredStore, Store

@@ -6,8 +6,8 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from thoughtline.engine.prepared import NOTHING_CARRIED, Carried, Original, Prepared, edited
 from thoughtline.engine.replayer import Replayer
+from thoughtline.engine.request import NOTHING_CARRIED, Carried, Original, Prepared, edited
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import decode_bounded
 from thoughtline.gateway.attempt import Attempt

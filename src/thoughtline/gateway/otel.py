@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, SpanKind, StatusCode, set_span_in_context
 from opentelemetry.util.types import AttributeValue
 
-from thoughtline.engine.watching import Watch
+from thoughtline.engine.capture import Watch
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.tracing import UpHeaders
 from thoughtline.providers import host_named

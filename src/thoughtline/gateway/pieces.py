@@ -7,8 +7,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from thoughtline.encodings import Decompressor
-from thoughtline.engine.watching import MAX_BYTES
+from thoughtline.engine.capture import MAX_BYTES
+from thoughtline.formats.encodings import Decompressor
 from thoughtline.values.errors import Declined, DecodeError
 from thoughtline.values.events import Event
 from thoughtline.values.turns import Reply

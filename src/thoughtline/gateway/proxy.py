@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from thoughtline.continuity.handover import Handover, Quotation
 from thoughtline.destinations.addresses import passthrough_address
-from thoughtline.engine.prepared import MAX_FINDINGS, Prepared
-from thoughtline.engine.watching import Watch, log_problem
-from thoughtline.engine.watching import is_stream as is_streamed
+from thoughtline.engine.capture import Watch, log_problem
+from thoughtline.engine.capture import is_stream as is_streamed
+from thoughtline.engine.request import MAX_FINDINGS, Prepared
 from thoughtline.failover.failures import TargetFailure, failure_of_error, falls_over
 from thoughtline.gateway.asgi import Receive, Scope, Send, as_declined, error_body, retry_after, send_json, send_whole
 from thoughtline.gateway.attempt import Attempt, attempt_at, elsewhere

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
-from thoughtline.engine.watching import session_of
+from thoughtline.engine.capture import session_of
 from thoughtline.gateway.asking import Asking, Replicas
 from thoughtline.gateway.choosing import Target
 from thoughtline.gateway.journal import Line

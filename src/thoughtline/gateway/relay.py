@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from thoughtline.engine.working import Work
+from thoughtline.engine.threads import Work
 from thoughtline.gateway.asgi import Receive, Scope, Send
 from thoughtline.gateway.headers import Headers, with_findings, with_store
 from thoughtline.gateway.http_client import UpstreamCut, UpstreamResponse

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from thoughtline.destinations.catalogue import Provider
-from thoughtline.engine.lessons import Lessons
-from thoughtline.engine.watching import log_problem
+from thoughtline.engine.capture import log_problem
+from thoughtline.engine.learned import Lessons
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.headers import Headers, request_headers
 from thoughtline.gateway.upstream import Upstreams

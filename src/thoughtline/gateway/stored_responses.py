@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.destinations.catalogue import Provider, listed
-from thoughtline.engine.working import Work, at_once
+from thoughtline.engine.threads import Work, at_once
 from thoughtline.formats.json_text import NULL, array, elements, is_given, members, object_of, set_members
 from thoughtline.formats.lone_surrogates import readable
 from thoughtline.formats.openai_responses.elements import input_elements

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Protocol, cast
 
-from thoughtline.engine.watching import Watch
+from thoughtline.engine.capture import Watch
 from thoughtline.gateway.journal import Line
 from thoughtline.values.destination import Destination
 

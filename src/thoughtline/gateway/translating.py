@@ -10,7 +10,7 @@ import secrets
 
 from msgspec import Struct, field
 
-from thoughtline.engine.prepared import Prepared
+from thoughtline.engine.request import Prepared
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.headers import Headers
 from thoughtline.gateway.pieces import MAX_WHOLE_BYTES, Piece, too_large

@@ -22,7 +22,7 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.protocol import State
 
 from thoughtline.destinations.catalogue import Provider
-from thoughtline.engine.working import Work, at_once
+from thoughtline.engine.threads import Work, at_once
 from thoughtline.gateway.connecting import proxy_for, tls_context
 from thoughtline.gateway.http_client import UpstreamCut, UpstreamResponse
 from thoughtline.gateway.verdicts import broken_off, late

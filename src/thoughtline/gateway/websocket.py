@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Raw
 
-from thoughtline.engine.watching import log_problem
+from thoughtline.engine.capture import log_problem
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.gateway.access import opens_from_page

@@ -7,8 +7,8 @@ import asyncio
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.auditing import audit
-from thoughtline.engine.lessons import key_of
+from thoughtline.engine.audit import audit
+from thoughtline.engine.learned import key_of
 from thoughtline.gateway.admin.answers import (
     Audit,
     ContractsView,

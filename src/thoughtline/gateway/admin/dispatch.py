@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from thoughtline.encodings import unpacked
+from thoughtline.formats.encodings import unpacked
 from thoughtline.gateway.access import peer_of
 from thoughtline.gateway.admin.access import require_admin, require_metrics_reader
 from thoughtline.gateway.admin.answers import Failure, Problem
