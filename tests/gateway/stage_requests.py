@@ -16,7 +16,7 @@ from thoughtline.engine.replayer import Replayer
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.choosing import Target
 from thoughtline.gateway.estimating import TokenRatios
-from thoughtline.gateway.outgoing import Ask, ClientRequest, Outgoing
+from thoughtline.gateway.outgoing import AskedTarget, ClientRequest, Outgoing
 from thoughtline.gateway.request_stages import Services
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.server_templates import Templates
@@ -41,7 +41,8 @@ def services(settings: Settings | None = None) -> Services:
     lessons = Lessons(store, lambda: NOW)
     replayer = Replayer(store, lessons, contract_book(settings, lessons), lambda: NOW)
     templates = Templates(lessons, Upstreams(), lambda: NOW)
-    return Services(settings, store, replayer, Memory(store, lambda: NOW), templates, TokenRatios(), b"a key")
+    memory = Memory(store, lambda: NOW)
+    return Services(settings, store, replayer, memory, templates, ratios=TokenRatios(), envelope_key=b"a key")
 
 
 def request(
@@ -63,7 +64,7 @@ def request(
     asked = Target(row, model, upstream, name=f"{row.name}/{model}", health_name=f"{row.name}/{model}")
     asked = replace(asked, **(target or {}))
     way = Route("generate", client, row.name, "/")._replace(**(route or {}))
-    whom = Ask(
+    whom = AskedTarget(
         asked,
         Destination(row.name, row.base_url, model, upstream, "account"),
         "",
@@ -74,13 +75,13 @@ def request(
         is_plain=False,
         replay="on",
     )
-    came = ClientRequest(raw, raw, (), Identity(TENANT), model, headers=headers or {}, route=way, query="")
+    came = ClientRequest(raw, raw, (), Identity(TENANT), model=model, headers=headers or {}, route=way, query="")
     return Outgoing(
         came,
         replace(whom, **(ask or {})),
         ClientFormat(client, way.is_streaming),
         raw,
-        (),
+        cuts=(),
         is_generating=way.action == "generate",
         is_streaming=way.is_streaming,
     )

@@ -1,7 +1,7 @@
 """A request for one target: a frozen value that each stage of `request_stages.py` takes and gives back.
 
 ClientRequest   what the stages see of the request as it came
-Ask             whom it asks, with which key, and what settings say of that: fixed before the first stage
+AskedTarget             whom it asks, with which key, and what settings say of that: fixed before the first stage
 Outgoing        both, and what the stages have made of the request so far
 Observed        what would have been done to a request that goes up as it came
 """
@@ -49,7 +49,7 @@ class ClientRequest(Struct, frozen=True, gc=False):
     raw_path: bytes = b""
 
 
-class Ask(Struct, frozen=True, gc=False):
+class AskedTarget(Struct, frozen=True, gc=False):
     """Whom a request asks. `key` is one of ours; `credential` the caller's own, if this target may see it.
 
     `may_use_callers_key`: the caller's credential is no key of ours and no other provider's.
@@ -94,7 +94,7 @@ class Outgoing(Struct, frozen=True, gc=False):
     """
 
     came: ClientRequest
-    ask: Ask
+    ask: AskedTarget
     client: ClientFormat
     body: bytes
     cuts: Sequence[Cut] | None
@@ -126,10 +126,13 @@ class Outgoing(Struct, frozen=True, gc=False):
         return bool(self.ask.target.provider.template_at) and self.ask.replay == "on" and self.is_generating
 
 
-NOTHING = ClientRequest(b"", b"", (), Identity(""), "", {}, Route("passthrough", None, None, ""), "")
+NOTHING = ClientRequest(
+    b"", b"", (), Identity(""), model="", headers={}, route=Route("passthrough", None, None, ""), query=""
+)
+"""What is left of a request that was let go of."""
 
 
-def ask_of(incoming: Incoming, target: Target, key: str) -> Ask:
+def ask_of(incoming: Incoming, target: Target, key: str) -> AskedTarget:
     """Whom a request asks with a target and a key. Raises where its headers ask for a mode that there is not."""
     route, provider, caller, state = incoming.route, target.provider, incoming.caller, incoming.state
     is_translated = target.format != route.format
@@ -146,7 +149,7 @@ def ask_of(incoming: Incoming, target: Target, key: str) -> Ask:
         of_all = (provider.content, state.settings.content)
         has_plain = is_plain(of_header, of_key, *of_all) if of_header or of_key else target.is_plain
     of_request, of_caller = incoming.headers.get(MODE_HEADER, b""), caller.key.replay if caller.key else None
-    return Ask(
+    return AskedTarget(
         target,
         Destination(provider.name, endpoint, target.model, target.format, account),
         key,
@@ -168,7 +171,7 @@ def outgoing(incoming: Incoming, target: Target, key: str) -> Outgoing:
         incoming.short,
         incoming.cuts,
         incoming.identity,
-        incoming.model,
+        model=incoming.model,
         headers=incoming.headers,
         route=route,
         query=query,
@@ -179,7 +182,7 @@ def outgoing(incoming: Incoming, target: Target, key: str) -> Outgoing:
         ask_of(incoming, target, key),
         ClientFormat(wire.name, route.is_streaming, wire.stream_query not in query),
         came.body,
-        came.cuts,
+        cuts=came.cuts,
         is_generating=route.action == "generate",
         is_streaming=route.is_streaming,
     )

@@ -26,7 +26,7 @@ from thoughtline.values.errors import ThoughtlineError
 
 if TYPE_CHECKING:
     from thoughtline.engine.replayer import Replayer
-    from thoughtline.gateway.outgoing import Ask
+    from thoughtline.gateway.outgoing import AskedTarget
     from thoughtline.settings import ReplaySettings
 
 WAIT_SECONDS = 0.5
@@ -51,7 +51,7 @@ class Templates:
         self._asking: dict[Destination, asyncio.Task[bool]] = {}
         self._slow: set[Destination] = set()
 
-    async def learn(self, ask: Ask, replayer: Replayer, settings: ReplaySettings) -> bool:
+    async def learn(self, ask: AskedTarget, replayer: Replayer, settings: ReplaySettings) -> bool:
         """Check the model of a request, if it is due. Returns whether that taught something in time."""
         target = ask.destination
         where = Destination(target.provider, target.endpoint, target.model, target.format)
