@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from tests.talks import LONG_IDS, MODELS, RESULTS, TTL_SECONDS, WORDS, Habit, Model, Saying, Talk, World, written
 from thoughtline.engine import resuming
+from thoughtline.engine.prepared import Prepared
 from thoughtline.engine.replayer import Replayer
 from thoughtline.replay import remembering
 from thoughtline.stores.base import Filter
