@@ -11,15 +11,19 @@ import asyncio
 import contextlib
 import logging
 import re
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from hashlib import blake2b
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
-from websockets.protocol import State
+from websockets.frames import DATA_OPCODES, Frame
+from websockets.protocol import Event, State
+from websockets.typing import Data
 
 from thoughtline.destinations.catalogue import Provider
 from thoughtline.engine.working import Work, at_once
@@ -41,8 +45,12 @@ _FRAME_EXTRA = 1024
 
 _TOO_BIG = 1009
 _MAX_EVENT_BYTES = 32 * 2**20
-_MAX_QUEUE = 4096
-"""Events that wait for a client who reads slowly. Beyond it nothing is read, and pings are no longer answered."""
+_MAX_QUEUE_BYTES = 2 * 2**20
+"""Events that wait for a client that reads slowly: about 2,500 deltas. Beyond it nothing is read, so that the provider
+waits too, and pings are no longer answered. An event that is larger alone waits alone."""
+
+_FRAME_COST = 512
+"""What a frame takes beside its bytes, about: it is counted as well, for events may be short."""
 
 _PING_SECONDS, _PONG_SECONDS = 20.0, 60.0
 _FRAME_HEAD = b'{"type":"response.create",'
@@ -104,6 +112,40 @@ class _Connect(connect):
 
     def process_redirect(self, exc: Exception) -> Exception | str:
         return exc
+
+
+class _Connection(ClientConnection):
+    """Reads no further while `_MAX_QUEUE_BYTES` of whole events wait. Half an event is read on: it could not be taken,
+    and its size has a bound of its own."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._sizes: deque[int] = deque()
+        self._waiting_bytes = self._half_bytes = 0
+
+    def process_event(self, event: Event) -> None:
+        super().process_event(event)
+        if not isinstance(event, Frame) or event.opcode not in DATA_OPCODES:
+            return
+        self._half_bytes += len(event.data) + _FRAME_COST
+        if event.fin:
+            self._sizes.append(self._half_bytes)
+            self._waiting_bytes += self._half_bytes
+            self._half_bytes = 0
+            self._read_on(self._waiting_bytes <= _MAX_QUEUE_BYTES)
+        elif self._half_bytes > 2 * _MAX_EVENT_BYTES:
+            self.transport.abort()  # endless fragments with next to nothing in them
+
+    async def recv(self, decode: bool | None = None) -> Data:
+        message = await super().recv(decode)
+        self._waiting_bytes -= self._sizes.popleft()
+        if self._waiting_bytes <= _MAX_QUEUE_BYTES // 2:
+            self._read_on(True)
+        return message
+
+    def _read_on(self, is_reading: bool) -> None:
+        if is_reading is not self.transport.is_reading() and not self.transport.is_closing():
+            (self.transport.resume_reading if is_reading else self.transport.pause_reading)()
 
 
 class HeldSocket:
@@ -310,7 +352,8 @@ async def _connected(url: str, headers: list[tuple[str, str]], seconds: float) -
         ping_interval=_PING_SECONDS,
         ping_timeout=_PONG_SECONDS,
         max_size=_MAX_EVENT_BYTES,
-        max_queue=_MAX_QUEUE,
+        max_queue=None,
+        create_connection=_Connection,
         logger=_SILENT,
         proxy=proxy_for(url) or None,
         ssl=tls_context() if url.startswith("https:") else None,
