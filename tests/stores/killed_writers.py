@@ -1,9 +1,9 @@
 """Forks writers and kills them: `python -m tests.stores.killed_writers STORE_URL KILLS SEED`.
 
-A writer saves turns, four at a time and with memory in front as a gateway has it, and reports each save that the durable
-store has acknowledged. It is killed with SIGKILL after a random number of these, while other saves are under way. The
-numbers of the acknowledged turns are printed, one a line. While the store fails, a writer saves nothing more; it exits
-with a message if the store stays down. A process of its own, because only one without threads may fork.
+A writer saves turns, four at a time and with memory in front as a gateway has it, and reports each save that the
+durable store has acknowledged. It is killed with SIGKILL after a random number of these, while other saves are under
+way. The numbers of the acknowledged turns are printed, one a line. While the store fails, a writer saves nothing more;
+it exits with a message if the store stays down. A process of its own, because only one without threads may fork.
 """
 
 from __future__ import annotations

@@ -23,7 +23,6 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.frames import DATA_OPCODES, Frame
 from websockets.protocol import Event, State
-from websockets.typing import Data
 
 from thoughtline.destinations.catalogue import Provider
 from thoughtline.engine.working import Work, at_once
@@ -136,8 +135,8 @@ class _Connection(ClientConnection):
         elif self._half_bytes > 2 * _MAX_EVENT_BYTES:
             self.transport.abort()  # endless fragments with next to nothing in them
 
-    async def recv(self, decode: bool | None = None) -> Data:
-        message = await super().recv(decode)
+    async def next_event(self) -> bytes:
+        message = await self.recv(decode=False)
         self._waiting_bytes -= self._sizes.popleft()
         if self._waiting_bytes <= _MAX_QUEUE_BYTES // 2:
             self._read_on(True)
@@ -154,7 +153,7 @@ class HeldSocket:
 
     def __init__(self, work_for: Callable[[bytes], Work] = lambda _: at_once) -> None:
         self._work_for = work_for
-        self._socket: ClientConnection | None = None
+        self._socket: _Connection | None = None
         self._whose: tuple[str, tuple[tuple[str, str], ...]] | None = None
         self._refused_by = ""
         self._opened_at = 0.0
@@ -203,7 +202,7 @@ class HeldSocket:
             self._socket.transport.abort()
         self._socket, self._known = None, None
 
-    async def _open(self, provider: Provider, url: str, headers: list[tuple[str, str]]) -> ClientConnection | None:
+    async def _open(self, provider: Provider, url: str, headers: list[tuple[str, str]]) -> _Connection | None:
         """The connection to this address, with these credentials; a new one if there is none that is good."""
         whose = (url, tuple(sorted(pair for pair in headers if not pair[0].startswith(_OF_A_TURN))))
         is_old = asyncio.get_running_loop().time() - self._opened_at > RECYCLE_SECONDS
@@ -219,13 +218,13 @@ class HeldSocket:
         return self._socket
 
     async def _ask(
-        self, socket: ClientConnection, provider: Provider, request: _Request, *, body: bytes
+        self, socket: _Connection, provider: Provider, request: _Request, *, body: bytes
     ) -> UpstreamResponse | None:
         delta = _delta(request, self._known)
         try:
             async with asyncio.timeout(provider.timeouts.first_byte):
                 await socket.send(delta or _FRAME_HEAD + body.lstrip()[1:], text=True)
-                frame = await socket.recv(decode=False)
+                frame = await socket.next_event()
         except BaseException as problem:
             self.drop()
             if isinstance(problem, TimeoutError):
@@ -248,7 +247,7 @@ class SocketResponse(UpstreamResponse):
     def __init__(
         self,
         held: HeldSocket,
-        socket: ClientConnection,
+        socket: _Connection,
         provider: Provider,
         *,
         frame: bytes,
@@ -303,7 +302,7 @@ class SocketResponse(UpstreamResponse):
     async def _next(self) -> bytes:
         try:
             async with asyncio.timeout_at(min(asyncio.get_running_loop().time() + self._read_seconds, self._due)):
-                return self._piece(await self._socket.recv(decode=False))
+                return self._piece(await self._socket.next_event())
         except (TimeoutError, ConnectionClosed):
             raise UpstreamCut from None
 
@@ -327,7 +326,7 @@ class RefusedFrame(SocketResponse):
     def __init__(
         self,
         held: HeldSocket,
-        socket: ClientConnection,
+        socket: _Connection,
         provider: Provider,
         *,
         frame: bytes,
@@ -341,9 +340,9 @@ class RefusedFrame(SocketResponse):
         self._first = dict(reversed(self.headers))
 
 
-async def _connected(url: str, headers: list[tuple[str, str]], seconds: float) -> ClientConnection:
+async def _connected(url: str, headers: list[tuple[str, str]], seconds: float) -> _Connection:
     kept = [pair for pair in headers if pair[0] not in _OF_A_BODY and not pair[0].startswith("sec-websocket-")]
-    return await _Connect(
+    connection = await _Connect(
         "ws" + url.removeprefix("http"),
         additional_headers=[*kept, _BETA],
         user_agent_header=None,
@@ -358,13 +357,15 @@ async def _connected(url: str, headers: list[tuple[str, str]], seconds: float) -
         proxy=proxy_for(url) or None,
         ssl=tls_context() if url.startswith("https:") else None,
     )
+    assert isinstance(connection, _Connection)
+    return connection
 
 
-async def _is_quiet(socket: ClientConnection) -> bool:
+async def _is_quiet(socket: _Connection) -> bool:
     """Whether it is open, and nothing was said that no request asked for, such as that its time is over."""
     with contextlib.suppress(TimeoutError, ConnectionClosed):
         async with asyncio.timeout(0):
-            await socket.recv(decode=False)
+            await socket.next_event()
             return False
     return socket.state is State.OPEN
 
