@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 from msgspec import Raw
 
 from thoughtline.engine.watching import log_problem
+from thoughtline.engine.working import WORK_SHARE, WorkShare
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.gateway.access import opens_from_page
@@ -198,6 +199,7 @@ class Connection:
     async def _read(self, text: bytes) -> TurnRequest | None:
         """What a frame asks for; None if it has its answer."""
         await self._count()
+        WORK_SHARE.set(WorkShare(self.tenant, len(text)))
         conversations, work = self._application.conversations, self._application.state.replayer.work_for(text)
         frame = await work(partial(read_frame, text))
         stream_id = frame.members.get("stream_id", NULL)
