@@ -145,6 +145,12 @@ def _unsealed(item: Item) -> Item:
     return item
 
 
+def reasoning_last(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """The turn with its reasoning behind what it led to."""
+    thoughts = tuple(item for item in items if isinstance(item, REASONING_KINDS))
+    return (*(item for item in items if item not in thoughts), *thoughts)
+
+
 def with_reasoning(text: str) -> Change:
     """The turn with this text in the place of its reasoning, and without seals."""
 
