@@ -96,7 +96,9 @@ def body_of(target: Destination, contract: Contract, steps: tuple[Step, ...], as
     if ask.thinking is None:
         return written
     settled = settle(ask.thinking, contract, target.model, MAX_TOKENS)
-    return with_settings(written, settled.members)
+    outer = FORMATS[target.format].inside
+    members = tuple(((outer, *path) if outer else path, value) for path, value in settled.members)
+    return with_settings(written, members)
 
 
 def _messages(steps: tuple[Step, ...], ask: Ask) -> list[Json]:
