@@ -46,8 +46,8 @@ _FRAME_EXTRA = 1024
 _TOO_BIG = 1009
 _MAX_EVENT_BYTES = 32 * 2**20
 _MAX_QUEUE_BYTES = 2 * 2**20
-"""Events that wait for a slow client: about 2,500 deltas. Beyond this, reading stops, so that the provider waits too, and
-pings are no longer answered. A single larger event is still taken, alone."""
+"""Events that wait for a slow client: about 2,500 deltas. Beyond this, reading stops, so that the provider waits too,
+and pings are no longer answered. A single larger event is still taken, alone."""
 
 _FRAME_COST = 512
 """About what a frame takes besides its bytes. It is counted too, because events may be short."""
