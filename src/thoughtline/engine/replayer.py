@@ -56,7 +56,7 @@ MOST_SETTLED = 4
 """Corrections of settings alone: servers refuse them one by one, and each that is corrected stays so."""
 
 REMEMBERED_BYTES = 64 * 2**20
-"""What the conversations of late may take in memory."""
+"""Memory budget for recent conversations."""
 
 _KEYS_AT_ONCE = 500
 """Looked for in one go: a store that answers on the loop takes a few milliseconds for so many."""
@@ -150,7 +150,7 @@ class Replayer:
         return await self._going_on(original, whole, cut)
 
     async def _going_on(self, original: Original, whole: Whole, cut: Cut | None) -> Prepared:
-        """From where a request of late ended, if this one begins as that did."""
+        """Resume from a recent request if this one starts with it."""
         if cut is not None and (resumed := await self._resumed(original, cut)) is not None:
             return replace(resumed, whole=whole)
         prepared = await whole()
@@ -179,15 +179,15 @@ class Replayer:
 
     @property
     def remembered_size(self) -> int:
-        """What the conversations of late take in memory, in bytes."""
+        """Memory used by recent conversations, in bytes."""
         return self._conversations.size
 
     def forget_conversations(self) -> None:
-        """Something was deleted: what was made of it need not stay in memory until somebody asks for it again."""
+        """Drop recent conversations: records were deleted, and what was made of them must not stay."""
         self._conversations.clear()
 
     def cuts(self, body: bytes, format: FormatName, tenant: str) -> tuple[Cut, ...]:
-        """Where a body begins as requests of late did, the longest beginning first."""
+        """Where a body starts like recent requests did, the longest start first."""
         return self._conversations.cuts(body, format, tenant)
 
     def cut_for(self, cuts: Sequence[Cut], destination: Destination, identity: Identity) -> Cut | None:
@@ -276,7 +276,7 @@ class Replayer:
         return prepared
 
     async def latest(self, transcript: Transcript, identity: Identity) -> Record | None:
-        """The record of the model's last turn in a request of any format, whoever made it."""
+        """The record of the model's last turn in a request of any format, by any model."""
         work = self._work_for(transcript)
         identity = replace(identity, any_frame=self._any_frame)
         known = known_steps(*await self._found(partial(_last_step, transcript, identity), work))
