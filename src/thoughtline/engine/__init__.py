@@ -13,7 +13,7 @@ refuse in a request. The names below are for programs.
 from __future__ import annotations
 
 from thoughtline.destinations.credentials import account_of, tenant_of
-from thoughtline.destinations.outgoing import AskedAddress, provider_of, read_address
+from thoughtline.destinations.request_url import AskedAddress, provider_of, read_address
 from thoughtline.engine.capture import StreamWatch, Watch
 from thoughtline.engine.contracts import ContractBook
 from thoughtline.engine.learned import Lessons

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote
 
 from thoughtline.destinations.credentials import account_of, credentials_of, is_signed, tenant_of
-from thoughtline.destinations.outgoing import AskedAddress, Server, read_address, server_of
+from thoughtline.destinations.request_url import AskedAddress, Server, read_address, server_of
 from thoughtline.engine.capture import log_problem
 from thoughtline.engine.sessions import first_model, session_of, who_asks
 from thoughtline.formats.json_text import json_given

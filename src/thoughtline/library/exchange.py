@@ -19,7 +19,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from thoughtline.destinations.outgoing import AskedAddress
+from thoughtline.destinations.request_url import AskedAddress
 from thoughtline.engine.capture import is_stream, log_problem
 from thoughtline.engine.request import Prepared
 from thoughtline.library.background import is_done, run, tell, wait_for

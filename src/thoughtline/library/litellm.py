@@ -22,7 +22,7 @@ from litellm.integrations.custom_logger import CustomLogger
 
 from thoughtline.destinations.catalogue import listed
 from thoughtline.destinations.credentials import account_of, tenant_of
-from thoughtline.destinations.outgoing import AskedAddress, server_of
+from thoughtline.destinations.request_url import AskedAddress, server_of
 from thoughtline.engine.capture import log_problem
 from thoughtline.formats import USUAL
 from thoughtline.library.decoded import json_of

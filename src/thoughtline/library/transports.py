@@ -12,7 +12,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from thoughtline.destinations.outgoing import AskedAddress, read_address
+from thoughtline.destinations.request_url import AskedAddress, read_address
 from thoughtline.engine.capture import log_problem
 from thoughtline.formats.encodings import unpacked
 from thoughtline.library.exchange import AsyncExchange, ExchangeState, SyncExchange

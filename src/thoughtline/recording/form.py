@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from thoughtline.destinations.catalogue import listed
 from thoughtline.destinations.credentials import credential_of
-from thoughtline.destinations.outgoing import AskedAddress, read_address
+from thoughtline.destinations.request_url import AskedAddress, read_address
 from thoughtline.formats import FORMATS, Wire
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE as BINARY
 from thoughtline.formats.encodings import unpacked

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.destinations.credentials import account_of, tenant_of
-from thoughtline.destinations.outgoing import UNLISTED
+from thoughtline.destinations.request_url import UNLISTED
 from thoughtline.engine.request import Prepared
 from thoughtline.engine.sessions import who_asks
 from thoughtline.gateway.admin.answers import Place

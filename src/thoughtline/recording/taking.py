@@ -6,7 +6,7 @@ What passes is held in memory, within a bound, and written only after it was scr
 from __future__ import annotations
 
 from thoughtline.destinations.catalogue import Provider
-from thoughtline.destinations.outgoing import UNLISTED, provider_of
+from thoughtline.destinations.request_url import UNLISTED, provider_of
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.app import Gateway, MakeState
 from thoughtline.gateway.asgi import Message, Receive, Scope, Send, error_body, send_json

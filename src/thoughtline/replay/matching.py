@@ -1,17 +1,22 @@
-"""Which record is the one of a step: the rule of identity (`docs/identity.md`), one example for each row.
+"""Which record is the one of a step: the rule of identity (`docs/identity.md`), row by row.
 
-    the same in all that is visible, in frame and end user    "Hi" -> "Hello!" for Anna, not for Bert: lineage
-    an id that is one in the world, a seal                    call_9fQ2mZx81LkPq7Rt, whatever the prompt says now: proof
-    the session of one conversation                           x-thoughtline-session: 42, after an edit: proof
-    a long run of turns, in the same frame                    three calls and results as they were, after an opening
-                                                              that was rewritten
-    the model, the tools                                      two evaluations in the same words: they rank
-    another end user                                          never
-    another frame without proof                               never
-    several that fit and differ, or more than are looked at   Ambiguous: settled by the steps around it, or not at all
+In each example a model called `ls` and its thought was stored; then a client sends the step again, without the thought.
 
-A step must also show what the record showed. What is found here is a proposal: `chains.py` makes one chain of it, and
-lets through only what the rule allows.
+    row          the step and the record                example                                        found
+    same         same frame, end user and history       "Be brief." · Look. · ls as call_1, again      by lineage
+    other-user   different end users                    the same for `user` anna, then for bert        never
+    other-frame  another frame, and no proof            "Be brief." became "Be long."; call_1          never
+    unique-id    an id that is unique in the world      the same; call_9fQ2mZx81LkPq7Rt                by its call
+    seal         a signature or ciphertext              the same; the client kept a signature          by the seal
+    session      the session of one conversation        the same; call_1, x-thoughtline-session: 42    by the session
+    long-run     three turns in a row as they were      the opening was rewritten; results of 256      by the chain
+                                                        characters and more stayed
+    ranked       same history, other model or tools     two models, asked in the same words            its own model's
+    several      several fit, and differ                the same answer twice, with two thoughts       none: ambiguous
+    different    the step shows something else          ls became pwd                                  none
+
+What is found here is a proposal: `chains.py` makes one chain of all steps of a request, and lets through only what the
+rule allows. `tests/replay/test_rule_of_identity.py` has one test per row.
 """
 
 from __future__ import annotations
