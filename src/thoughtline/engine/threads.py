@@ -1,7 +1,7 @@
-"""Where work is done that takes long: at once, or in a thread, so that others are served meanwhile.
+"""Runs work that takes long: inline, or in a thread so that other requests are served meanwhile.
 
-The interpreter goes from thread to thread every few milliseconds. Few threads are enough, and many would let the loop
-wait for its turn: that is why they are counted.
+The interpreter switches threads every few milliseconds. A few threads are enough, and many would make the event loop
+wait for its turn: that is why their number is limited.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from msgspec import Struct
 MOST_THREADS = 2
 
 LONG_BYTES = 512 * 2**10
-"""Work on larger requests is done one at a time: the other thread is for what is soon done."""
+"""Work on larger requests runs one at a time, which leaves the other thread for short work."""
 
 MOST_KNOWN = 1000
-"""Tenants that have nothing to do at the moment, and how much time they have used."""
+"""Maximum number of idle tenants whose used time is kept."""
 
 Result = TypeVar("Result")
 
 
 class Work(Protocol):
-    """Does something and gives its result."""
+    """Runs a function and returns its result."""
 
     async def __call__(self, do: Callable[[], Result]) -> Result: ...
 
@@ -39,7 +39,7 @@ async def at_once(do: Callable[[], Result]) -> Result:
 
 
 class InThreads:
-    """Does it in one of few threads, or after those who came before."""
+    """Runs functions in a few threads, in order."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(MOST_THREADS, "thoughtline-work")
@@ -51,18 +51,18 @@ class InThreads:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-# --- shared fairly by tenants -----------------------------------------------------------------------------------------
+# --- fair sharing between tenants -------------------------------------------------------------------------------------
 
 
 class WorkShare(Struct, frozen=True, gc=False):
-    """Whose work it is, and how large the request is."""
+    """The tenant of some work, and the size of the request."""
 
     tenant: str
     size: int
 
 
 WORK_SHARE: ContextVar[WorkShare] = ContextVar("WORK_SHARE")
-"""Of the request that is being served. Each is served in a task, and so in a context, of its own."""
+"""Set for the current request. Each is served in a separate task, and so in a separate context."""
 
 _NO_SHARE = WorkShare("", 0)
 
@@ -80,10 +80,10 @@ class _Done(NamedTuple):
 
 
 class FairThreads(InThreads):
-    """Of one loop. A tenant has one thread at a time, and the tenant that has used the least time is the next one.
+    """The threads of one event loop. A tenant has one thread at a time, and the tenant that has used the least time is
+    next.
 
-    Work that has begun can't be stopped, so a thread is kept free for others: from a tenant that has much to do, and
-    from large requests.
+    Running work can't be stopped, so a thread is kept free from a tenant with a lot of work, and from large requests.
     """
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class FairThreads(InThreads):
         return result
 
     def _enter(self, tenant: str) -> None:
-        """A newcomer is not preferred to those who wait: it has used as much as the one that is next."""
+        """Add a tenant. A new one gets no advantage over waiting ones: it starts with the time of the next one."""
         if tenant not in self._used:
             active = self._running.keys() | self._waiting.keys()
             if len(self._used) >= MOST_KNOWN:
@@ -109,18 +109,18 @@ class FairThreads(InThreads):
             self._used[tenant] = min((self._used[one] for one in active), default=0.0)
 
     def _start(self) -> None:
-        """Begin as many jobs as there are threads for."""
+        """Start as many jobs as there are threads for."""
         while len(self._running) < MOST_THREADS and (job := self._next()) is not None:
             self._running[job.share.tenant] = job
             running = asyncio.get_running_loop().run_in_executor(self._pool, _timed, job.do)
             running.add_done_callback(partial(self._end, job))
 
     def _next(self) -> _Job | None:
-        """Of those who wait, and in the order they came where they have used the same."""
+        """Return the next job: of the waiting tenants, the one with the least time used, or else the first to come."""
         has_long = any(job.share.size > LONG_BYTES for job in self._running.values())
         for tenant in sorted(self._waiting, key=self._used.__getitem__):
             jobs = self._waiting[tenant]
-            while jobs and jobs[0].done.done():  # its request was left
+            while jobs and jobs[0].done.done():  # its request was cancelled
                 jobs.popleft()
             is_next = tenant not in self._running and not (has_long and jobs and jobs[0].share.size > LONG_BYTES)
             job = jobs.popleft() if jobs and is_next else None
@@ -146,7 +146,7 @@ class FairThreads(InThreads):
 
 
 def _timed(do: Callable[[], Any]) -> _Done:
-    """The result, or what was raised, and the seconds that it took this thread."""
+    """Run a function; return its result or exception, and the thread time it took."""
     began = time.thread_time()
     try:
         return _Done(do(), None, time.thread_time() - began)
