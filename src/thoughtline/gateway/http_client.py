@@ -286,7 +286,7 @@ class Connection(asyncio.Protocol):
                 if name == "transfer-encoding" and value.lower() != "chunked":
                     raise ValueError("a coding that was not asked for")
             self._response = UpstreamResponse(self, status, headers)
-            self._is_ended = self._method == "HEAD"  # the parser can't be told
+            self._is_ended = self._method == "HEAD"  # the parser does not know the method
         elif status == 101:
             raise ValueError("an upgrade without a request for it")
 

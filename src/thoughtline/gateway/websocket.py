@@ -122,7 +122,7 @@ async def _check(state: State, route: Route, scope: Scope) -> None:
     CORS to WebSockets."""
     headers = dict(scope["headers"])
     is_page = opens_from_page(headers)
-    if is_page:  # as the browser says it of a POST: a page spends no key of the gateway's, listed or not
+    if is_page:  # cross-site, like a browser marks a POST: no page may use a gateway key
         scope["headers"] = [*(pair for pair in scope["headers"] if pair[0] != _SITE), (_SITE, b"cross-site")]
     query = scope["query_string"].decode("latin-1")
     incoming = Incoming(state, scope, _nothing, route=route, headers=headers, query=query)

@@ -231,7 +231,7 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
 
 
 def _give_up(streams: list[Future[None]]) -> None:
-    """Somebody has left a stream before its end: it is waited for once."""
+    """A caller has left a stream before its end: wait for such a stream only once."""
     for over in streams:
         over.cancel()
 

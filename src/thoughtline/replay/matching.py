@@ -48,7 +48,7 @@ from thoughtline.values.records import UNKNOWN_PARENT, Key, Record
 Rank = tuple[int, ...]
 
 MOST_PER_KEY = 16
-"""Records read per key: as many as a store returns. More records with one key can't be told apart this way."""
+"""Records read per key: as many as a store returns. More records with one key can't be distinguished this way."""
 
 _TELLING = 6
 """Minimum length of a part of an id that can identify it."""

@@ -22,7 +22,7 @@ Generation: TypeAlias = tuple[int, ...]
 """The number of changes, and the number of the period. Only equality has a meaning."""
 
 MAX_PER_KEY = 16
-"""Records returned per key. More than a few can only be told apart by their lineage."""
+"""Records returned per key. More than a few can only be distinguished by their lineage."""
 
 MAX_PAGE = 200
 """Entries per page, as in the admin API."""
