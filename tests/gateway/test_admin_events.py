@@ -247,7 +247,7 @@ async def test_a_reset_reaches_everybody(directory: str) -> None:
     some = Neighbours(directory, 3)
     some.counters[0].hits, some.counters[1].misses, some.counters[2].replays = 5, 6, 7
     for bus in some.buses:
-        bus.say()
+        bus.report_counts()
     await _until(lambda: all(bus.counts == StoreCounts(5, 6, 7) for bus in some.buses))
     some.buses[1].reset_counts()
     await _until(lambda: all(bus.counts == StoreCounts() for bus in some.buses))
@@ -290,7 +290,7 @@ async def test_a_neighbour_that_does_not_read_loses_lines_and_is_told(directory:
                 while True:
                     await listener.next()
                     received += 1
-        some.buses[0].say()
+        some.buses[0].report_counts()
     assert received + listener.lost == total
     assert listener.lost > 0
     await some.close()
@@ -323,7 +323,7 @@ async def test_what_is_no_message_is_ignored(directory: str) -> None:
     """Another version's words, or half a message."""
     some = Neighbours(directory, 2)
     for message in (b"", b"{", b"[]", b'{"worker": 1}', b"\xff"):
-        some.buses[0]._hear(message)
+        some.buses[0]._receive(message)
     assert some.buses[0].counts == StoreCounts()
     await some.close()
 

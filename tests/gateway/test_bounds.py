@@ -114,7 +114,7 @@ def asking(gateway: Running, body: bytes = b'{"model":"m","messages":[],"stream"
 
 def test_the_newest_abandoned_answer_is_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """One bound for all clients together."""
-    monkeypatch.setattr(saving, "MOST_ABANDONED_BYTES", 100)
+    monkeypatch.setattr(saving, "MAX_ABANDONED_BYTES", 100)
     kept = Abandoned()
     first, second, third = (Disconnect(1.0, kept, InFlight()) for _ in range(3))
     for one in (first, second, third):
@@ -131,7 +131,7 @@ def test_the_newest_abandoned_answer_is_dropped_first(monkeypatch: pytest.Monkey
 
 def test_abandoned_streams_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of streams without end none is read on for longer than the bound on all of them allows."""
-    monkeypatch.setattr(saving, "MOST_ABANDONED_BYTES", 2**20)
+    monkeypatch.setattr(saving, "MAX_ABANDONED_BYTES", 2**20)
     monkeypatch.setattr(relay, "DRAIN_BYTES", 2**40)
     with upstream(without_end) as up, running(behind(up)) as gateway, gateway.listening() as next_line:
         clients = [asking(gateway) for _ in range(4)]

@@ -267,8 +267,8 @@ def test_what_was_counted_is_of_all(fleet_url: str) -> None:
     """What the stores were asked is summed up, and begins anew for all."""
     with replicas(fleet_url) as some:
         one, other = some.start(), some.start()
-        one.state.store.counters.tell(3, 1)
-        one.loop.call_soon_threadsafe(bus_of(one).say)
+        one.state.store.counters.add(3, 1)
+        one.loop.call_soon_threadsafe(bus_of(one).report_counts)
         until(lambda: bus_of(other).counts.hits == 3)
         headers = {"authorization": f"Bearer {TOKEN}"}
         assert httpx.delete(f"{other.url}/api/cache/reasoning", headers=headers).status_code == 200
@@ -326,7 +326,7 @@ def test_encrypted_as_the_store_is(redis_url: str) -> None:
         stranger = Packer("b" * 64)
         news = msgspec.json.encode(News("x", StoreCounts(), some.clock(), (AsideFact("two:k", 60.0),)))
         for message in (stranger.seal(news, b"news"), Packer().seal(news, b"news")[:5], b"", b"\xff"):
-            one.loop.call_soon_threadsafe(bus_of(other)._hear, "news", message)
+            one.loop.call_soon_threadsafe(bus_of(other)._receive, "news", message)
         one.loop.call_soon_threadsafe(one.state.health.keys.failed, "two", "key-1", TargetFailure("busy"), some.clock())
         until(lambda: bool(other.state.health.keys.aside))
         assert "two:k" not in other.state.health.keys.aside
@@ -356,7 +356,7 @@ def test_what_makes_no_sense_is_not_believed(redis_url: str, case: str) -> None:
         heard = threading.Event()
 
         def hear() -> None:
-            bus_of(one)._hear("news", message)
+            bus_of(one)._receive("news", message)
             heard.set()
 
         one.loop.call_soon_threadsafe(hear)

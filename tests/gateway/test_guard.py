@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from thoughtline.gateway.guard import FORGET_SECONDS, FREE_TRIES, MOST_ADDRESSES, MOST_WAITING, PAUSE_SECONDS, Guard
+from thoughtline.gateway.guard import FORGET_SECONDS, FREE_TRIES, MAX_ADDRESSES, MAX_WAITING, PAUSE_SECONDS, Guard
 from thoughtline.values.errors import Declined
 
 
@@ -44,8 +44,8 @@ async def test_wrong_tokens_dont_lock_out_the_right_one() -> None:
     """While many of an address wait, further wrong ones are refused at once; the right one passes, from there too."""
     world = World()
     guard = world.guard()
-    guesses = [asyncio.ensure_future(guard.judge("a", is_right=False)) for _ in range(FREE_TRIES + MOST_WAITING)]
-    while len(world.pauses) < MOST_WAITING:
+    guesses = [asyncio.ensure_future(guard.judge("a", is_right=False)) for _ in range(FREE_TRIES + MAX_WAITING)]
+    while len(world.pauses) < MAX_WAITING:
         await asyncio.sleep(0)
     with pytest.raises(Declined) as refusal:
         await guard.judge("a", is_right=False)
@@ -74,6 +74,6 @@ async def test_it_stays_small() -> None:
     world = World()
     world.over.set()
     guard = world.guard()
-    for number in range(MOST_ADDRESSES + 100):
+    for number in range(MAX_ADDRESSES + 100):
         await guard.judge(f"{number}", is_right=False)
-    assert len(guard._tries) == MOST_ADDRESSES
+    assert len(guard._tries) == MAX_ADDRESSES

@@ -18,8 +18,8 @@ from thoughtline.gateway import http_client
 from thoughtline.gateway.connecting import ConnectFailed
 from thoughtline.gateway.http_client import (
     MAX_HEAD_BYTES,
+    MAX_PIECES,
     MAX_UNREAD_BYTES,
-    MOST_PIECES,
     Connection,
     HttpClient,
     Origin,
@@ -226,7 +226,7 @@ async def test_pieces_that_come_together_stay_apart() -> None:
 async def test_a_read_of_very_many_pieces_becomes_a_few() -> None:
     """Byte for byte the same, also where some were looked at before."""
     body = bytes(range(256)) * 20
-    for peeks in (0, 3, MOST_PIECES + 5):
+    for peeks in (0, 3, MAX_PIECES + 5):
         fed = Fed()
         await fed.feed(CHUNKED)
         response = await fed.asking
@@ -236,7 +236,7 @@ async def test_a_read_of_very_many_pieces_becomes_a_few() -> None:
         chunks = b"".join(b"1\r\n%c\r\n" % one for one in body)
         for at in range(0, len(chunks), 6_000):
             fed.connection.data_received(chunks[at : at + 6_000])
-        assert len(response._pieces) <= max(MOST_PIECES, peeks) + 1
+        assert len(response._pieces) <= max(MAX_PIECES, peeks) + 1
         fed.connection.data_received(b"0\r\n\r\n")
         assert await whole(response) == b"#" * peeks + body
 
@@ -521,9 +521,9 @@ async def test_addresses_that_were_asked_are_not_remembered_without_bound() -> N
     server = Server(HI)
     async with serving(server) as client:
         await get(client, server)
-        for number in range(2 * http_client._MOST_ORIGINS):
+        for number in range(2 * http_client._MAX_ORIGINS):
             client._origin(f"http://h{number}.example")
-        assert len(client._origins) <= http_client._MOST_ORIGINS + 1
+        assert len(client._origins) <= http_client._MAX_ORIGINS + 1
         await get(client, server)
         assert server.accepted == 1
 

@@ -74,7 +74,7 @@ class Replica:
         facts = self._own.news()
         for other in self._everybody:
             if other is not self._own:
-                other.hear(str(id(self)), facts, self._now)
+                other.receive(str(id(self)), facts, self._now)
                 other.clean(self._now)
 
 
@@ -222,7 +222,7 @@ def test_one_that_comes_later_hears_everything() -> None:
     assert old.begin("a", 2)
     for _ in range(2):
         new.forget("old")
-        new.hear("old", old.everything(100.0), 100.0)
+        new.receive("old", old.everything(100.0), 100.0)
     assert [new.take("a", 4, 100.0) == 0, new.take("a", 4, 100.0) == 0] == [True, False]
     assert [new.begin("a", 2), new.begin("a", 2)] == [True, False]
     assert old.news() == []
@@ -231,9 +231,9 @@ def test_one_that_comes_later_hears_everything() -> None:
 def test_one_that_hears_nobody_takes_its_share() -> None:
     """The limit by how many they were, and one at least; what they let in is not known any more."""
     counts = FleetCounts()
-    counts.hear("other", [RequestsFact("a", 0.0, 5)], 0.0)
-    counts.hear_nobody(3)
+    counts.receive("other", [RequestsFact("a", 0.0, 5)], 0.0)
+    counts.take_share(3)
     assert [counts.take("a", 6, 1.0) == 0 for _ in range(3)] == [True, True, False]
     assert [counts.begin("a", 2), counts.begin("a", 2)] == [True, False]
-    counts.hear_all()
+    counts.rejoin()
     assert [counts.take("a", 6, 2.0) == 0 for _ in range(5)] == [True] * 4 + [False]

@@ -84,7 +84,7 @@ def test_quiet_is_what_went_wrong(format: str, told: Line, is_wrong: bool) -> No
 async def test_json_has_no_words_of_the_provider(level: Level) -> None:
     """Those may quote what somebody wrote."""
     journal = Journal(log := io.BytesIO(), style_of(LogOptions("json", level)))
-    journal.tell(line(400), "a sentence")
+    journal.record(line(400), "a sentence")
     journal.flush()
     told = log.getvalue()
     assert "sentence" not in told.decode()

@@ -61,7 +61,7 @@ def test_lines_keep_their_order() -> None:
 
 def test_what_finds_no_room_is_dropped_and_counted_at_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """The lines before the gap, the count, and the lines after it: each is there or counted, in order."""
-    monkeypatch.setattr(log_writer, "MOST_BYTES", 4 * PIPE_BYTES)
+    monkeypatch.setattr(log_writer, "MAX_BYTES", 4 * PIPE_BYTES)
     with pipe() as (reader, writer):
         log = LogWriter(writer, lost_line)
         for number in range(10_000):

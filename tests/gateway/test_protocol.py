@@ -242,5 +242,5 @@ def test_a_hostile_client() -> None:
         before, opened = hostile.rss_kilobytes(gateway.pid), hostile.descriptors(gateway.pid)
         outcomes = list(hostile.attack(target))
         assert [outcome for outcome in outcomes if outcome.problem] == []
-        assert hostile.settled(gateway.pid, opened + hostile.MOST_LEFT_OPEN, 30.0) <= opened + hostile.MOST_LEFT_OPEN
-        assert hostile.rss_kilobytes(gateway.pid) - before < hostile.MOST_GROWN_KB
+        assert hostile.settled(gateway.pid, opened + hostile.MAX_LEFT_OPEN, 30.0) <= opened + hostile.MAX_LEFT_OPEN
+        assert hostile.rss_kilobytes(gateway.pid) - before < hostile.MAX_GROWN_KB

@@ -125,4 +125,4 @@ def test_many_references_are_looked_up_together(monkeypatch: pytest.MonkeyPatch)
         strangers = [{"type": "item_reference", "id": f"msg_{number}"} for number in range(500)]
         with pytest.raises(openai.BadRequestError):
             ask(sdk, "whole", input=strangers)
-        assert len(looked_up) == stored_responses.MOST_LOOKED_UP
+        assert len(looked_up) == stored_responses.MAX_LOOKED_UP

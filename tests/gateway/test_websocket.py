@@ -221,7 +221,7 @@ def test_a_turn_that_fails_leaves_what_was_known() -> None:
 
 def test_what_is_held_of_all_connections_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who was served longest ago has to send everything again; nothing stays of those who have left."""
-    monkeypatch.setattr(websocket, "MOST_HELD_BYTES", 600)
+    monkeypatch.setattr(websocket, "MAX_HELD_BYTES", 600)
     with answering() as (up, gateway):
         with talking(gateway.url + RESPONSES) as first, talking(gateway.url + RESPONSES) as second:
             told = first.ask(input=[{"role": "user", "content": "x" * 200}])
@@ -343,7 +343,7 @@ WRONG = ("", "{", "[]", '{"type":"response.append"}', '{"type":"response.create"
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_connection_of_wrong_frames_alone_is_closed(wrong: str) -> None:
     """Each is answered and logged; the connection is closed after a few in a row."""
-    most = websocket.MOST_BAD_FRAMES
+    most = websocket.MAX_BAD_FRAMES
     with running({}) as gateway:
         with talking(gateway.url + RESPONSES) as talk:
             for _ in range(most):
@@ -357,7 +357,7 @@ def test_a_connection_of_wrong_frames_alone_is_closed(wrong: str) -> None:
 def test_a_good_frame_between_wrong_ones_keeps_a_connection() -> None:
     with answering() as (_up, gateway), talking(gateway.url + RESPONSES) as talk:
         for _ in range(2):
-            for _ in range(websocket.MOST_BAD_FRAMES - 1):
+            for _ in range(websocket.MAX_BAD_FRAMES - 1):
                 talk.connection.send("{}")
                 assert talk.heard().error == (400, "unknown_frame")
             assert talk.ask(input=[USER]).said == "hi"

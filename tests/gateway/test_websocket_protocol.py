@@ -214,7 +214,7 @@ def test_an_honest_client_pings_as_often_as_it_likes(monkeypatch: pytest.MonkeyP
     """What counts is the rate: more pings than may come at once are fine over a longer time."""
     monkeypatch.setattr(websocket_protocol, "CONTROL_FRAMES_PER_SECOND", 1e6)
     with running({}) as gateway, talking(gateway.url + RESPONSES) as talk:
-        for _ in range(2 * websocket_protocol.MOST_CONTROL_FRAMES):
+        for _ in range(2 * websocket_protocol.MAX_CONTROL_FRAMES):
             assert talk.connection.ping().wait(PATIENCE)
 
 

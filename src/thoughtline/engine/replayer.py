@@ -51,8 +51,8 @@ from thoughtline.values.identity import Identity
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import FormatName, Transcript
 
-MOST_HEALINGS = 2
-MOST_SETTLED = 4
+MAX_HEALINGS = 2
+MAX_SETTLED = 4
 """Maximum number of corrections that change only settings: servers refuse them one by one, and each is lasting."""
 
 REMEMBERED_BYTES = 64 * 2**20
@@ -228,7 +228,7 @@ class Replayer:
             return None
         prepared, segments = done
         self._conversations.go_on(cut, segments, self._clock())
-        self._store.counters.tell(prepared.counts.restored, prepared.missed)
+        self._store.counters.add(prepared.counts.restored, prepared.missed)
         return prepared
 
     async def _remember(self, prepared: Prepared, body: bytes) -> None:
@@ -273,7 +273,7 @@ class Replayer:
         except EncodeError as problem:  # the plan can't be encoded: send the request without it
             body = FORMATS[transcript.format].bodies.encode_request(transcript, contract.dialect)
             return replace(prepared, body=body, problem=problem.to_keep())
-        self._store.counters.tell(prepared.counts.restored, prepared.missed)
+        self._store.counters.add(prepared.counts.restored, prepared.missed)
         return prepared
 
     async def latest(self, transcript: Transcript, identity: Identity) -> Record | None:
@@ -446,8 +446,8 @@ def _read_again(transcript: Transcript, dialect: Dialect) -> Transcript:
 def _may_try(prepared: Prepared, healed: Healed) -> bool:
     """Whether a request may be sent once more."""
     if healed.is_setting:
-        return prepared.settled < MOST_SETTLED
-    return prepared.healings - prepared.settled < MOST_HEALINGS
+        return prepared.settled < MAX_SETTLED
+    return prepared.healings - prepared.settled < MAX_HEALINGS
 
 
 def _sent(prepared: Prepared) -> Sent:

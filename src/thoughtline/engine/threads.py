@@ -17,12 +17,12 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
-MOST_THREADS = 2
+MAX_THREADS = 2
 
 LONG_BYTES = 512 * 2**10
 """Work on larger requests runs one at a time, which leaves the other thread for short work."""
 
-MOST_KNOWN = 1000
+MAX_KNOWN = 1000
 """Maximum number of idle tenants whose used time is kept."""
 
 Result = TypeVar("Result")
@@ -42,7 +42,7 @@ class InThreads:
     """Runs functions in a few threads, in order."""
 
     def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(MOST_THREADS, "thoughtline-work")
+        self._pool = ThreadPoolExecutor(MAX_THREADS, "thoughtline-work")
 
     async def __call__(self, do: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._pool, do)
@@ -104,13 +104,13 @@ class FairThreads(InThreads):
         """Add a tenant. A new one gets no advantage over waiting ones: it starts with the time of the next one."""
         if tenant not in self._used:
             active = self._running.keys() | self._waiting.keys()
-            if len(self._used) >= MOST_KNOWN:
+            if len(self._used) >= MAX_KNOWN:
                 self._used = {one: self._used[one] for one in active}
             self._used[tenant] = min((self._used[one] for one in active), default=0.0)
 
     def _start(self) -> None:
         """Start as many jobs as there are threads for."""
-        while len(self._running) < MOST_THREADS and (job := self._next()) is not None:
+        while len(self._running) < MAX_THREADS and (job := self._next()) is not None:
             self._running[job.share.tenant] = job
             running = asyncio.get_running_loop().run_in_executor(self._pool, _timed, job.do)
             running.add_done_callback(partial(self._end, job))

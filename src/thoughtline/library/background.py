@@ -65,7 +65,7 @@ def run(work: Coroutine[Any, Any, Result]) -> Running[Result]:
     return (_process.loop or _loop()).do(work)
 
 
-def tell(what: Callable[[], None]) -> None:
+def call_on_loop(what: Callable[[], None]) -> None:
     """Run a function on the loop."""
     _loop().call_soon_threadsafe(what)
 

@@ -40,7 +40,7 @@ Body: TypeAlias = bytes | str | dict[str, Any]
 Client = TypeVar("Client")
 OnExchange = TypeVar("OnExchange", bound=Listener)
 
-_MOST_SERVERS = 1024
+_MAX_SERVERS = 1024
 
 _session: ContextVar[str] = ContextVar("thoughtline_session", default="")
 _user: ContextVar[str] = ContextVar("thoughtline_user", default="")
@@ -192,7 +192,7 @@ class ReplayLine:
 
     def _server_of(self, address: AskedAddress) -> Server:
         found = server_of(address, self._providers)
-        if len(self._servers) < _MOST_SERVERS:
+        if len(self._servers) < _MAX_SERVERS:
             self._servers[address] = found
         return found
 

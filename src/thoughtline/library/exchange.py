@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from thoughtline.destinations.outgoing import AskedAddress
 from thoughtline.engine.capture import is_stream, log_problem
 from thoughtline.engine.request import Prepared
-from thoughtline.library.background import is_done, run, tell, wait_for
+from thoughtline.library.background import call_on_loop, is_done, run, wait_for
 from thoughtline.library.explaining import ExchangeReport
 from thoughtline.library.line_engine import Engine
 from thoughtline.library.reading import AnswerReader
@@ -138,7 +138,7 @@ class ExchangeState:
     def _over(self, *, is_cut: bool = False) -> None:
         """Report the exchange once its result is known."""
         if self._teller is not None:
-            self._teller.tell(is_cut=is_cut)
+            self._teller.finish(is_cut=is_cut)
 
     def _listen(self, *, is_stream: bool, encoding: str = "") -> AnswerReader | None:
         """Start reading, once. Releases the request, which may be long and is already sent; the report keeps what it
@@ -209,7 +209,7 @@ class AsyncExchange(ExchangeState):
 
     async def _save(self, records: tuple[Record, ...]) -> None:
         if records and not await is_done(run(self._engine.save(records)), self._engine.hold_seconds):
-            tell(self._engine.count_late)
+            call_on_loop(self._engine.count_late)
 
 
 class SyncExchange(ExchangeState):
@@ -233,7 +233,7 @@ class SyncExchange(ExchangeState):
             return
         done = run(self._engine.save(records))
         if isinstance(done, Future) and wait([done], self._engine.hold_seconds).not_done:
-            tell(self._engine.count_late)
+            call_on_loop(self._engine.count_late)
 
 
 def _not_healed(problem: Exception) -> bool:

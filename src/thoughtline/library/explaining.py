@@ -27,7 +27,7 @@ ExchangeOutcome = Literal[
     "gone",  # the caller left before the end
 ]
 
-_MOST_ALIKE = 3
+_MAX_ALIKE = 3
 """Consecutive turns that are printed one by one if the same was done for all, for the same reason."""
 
 
@@ -106,7 +106,7 @@ def _turn_lines(turns: Sequence[TurnReport]) -> list[str]:
     lines: list[str] = []
     for words, alike in groupby(turns, key=lambda turn: turn.words):
         run = list(alike)
-        if len(run) > _MOST_ALIKE:
+        if len(run) > _MAX_ALIKE:
             lines.append(f"  {run[0].place} … {run[-1].place} ({len(run)} turns)  {words}")
         else:
             lines += [f"  {turn.place}  {words}" for turn in run]

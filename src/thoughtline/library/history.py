@@ -92,7 +92,7 @@ def _records(transcript: Transcript, who: Identity) -> tuple[Record, ...]:
             if any(isinstance(item, REASONING_KINDS) for item in turn.items):
                 reply = Reply(transcript.format, (Candidate(turn, 0, Finish("stop", "stop")),), b"")
                 found += captured_at(trail.end(), reply, made, time.time())
-            trail.take((position,), transcript.turns)
+            trail.add_step((position,), transcript.turns)
     return tuple(found)
 
 

@@ -35,7 +35,7 @@ from thoughtline.values.records import digest, digest_of
 
 Json = dict[str, Any]
 
-MOST_UNDER_WAY = 10_000
+MAX_UNDER_WAY = 10_000
 """Calls whose answer has not come. Those that failed leave nothing behind but this."""
 
 LOGGER_SECONDS = 5.0
@@ -90,7 +90,7 @@ class _UnderWay:
 
     def add(self, kwargs: Json, call: _Call) -> None:
         self._calls.setdefault(_name_of(kwargs), []).append(call)
-        while len(self._calls) > MOST_UNDER_WAY:
+        while len(self._calls) > MAX_UNDER_WAY:
             self._calls.popitem(last=False)
 
     def get(self, kwargs: Json) -> _Call | None:

@@ -31,7 +31,7 @@ class Listeners:
         self.exchanges: deque[ExchangeReport] = deque(maxlen=KEPT)
         self.functions: tuple[Listener, ...] = ()
 
-    def tell(self, report: ExchangeReport) -> None:
+    def report(self, report: ExchangeReport) -> None:
         self.exchanges.append(report)
         if report.is_mended and log.isEnabledFor(logging.INFO):
             to = report.destination
@@ -80,12 +80,12 @@ class Teller:
             notes=self._notes,
         )
 
-    def tell(self, *, is_cut: bool) -> None:
+    def finish(self, *, is_cut: bool) -> None:
         """Report the end, once: later events change nothing."""
         if self._report is None:
             self._report = self.report(is_over=True, is_cut=is_cut)
             self._outcome = _nothing  # it refers to the exchange
-            self._listeners.tell(self._report)
+            self._listeners.report(self._report)
 
 
 _nothing = Outcome

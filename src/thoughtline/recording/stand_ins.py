@@ -16,7 +16,7 @@ from thoughtline.replay.ids import random_parts
 _HEX = re.compile(r"(?:[0-9a-f]+|[0-9A-F]+)\Z")
 _UUID = re.compile(r"([0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})")
 _CJK, _CJK_SIZE = 0x4E00, 0x5000
-_MOST_DRAWS = 200
+_MAX_DRAWS = 200
 _USUAL_HOMES = re.compile(r"(?:user[0-9]*|root|Public|Shared|\.\.?|~|\$\w+|%\w+%)\Z")
 
 
@@ -117,7 +117,7 @@ class StandIns:
     def _fresh(self, original: str) -> str:
         """Return one that is not used yet, as long as there are any."""
         shown = self._draw(original)
-        for _ in range(_MOST_DRAWS):
+        for _ in range(_MAX_DRAWS):
             if shown not in self._issued and (shown != original or len(original) < 3):
                 break
             shown = self._draw(original)
