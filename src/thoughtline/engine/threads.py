@@ -25,6 +25,11 @@ LONG_BYTES = 512 * 2**10
 MAX_KNOWN = 1000
 """Maximum number of idle tenants whose used time is kept."""
 
+CREDIT_SECONDS, DEBT_SECONDS = 1.0, 0.25
+"""How much less or more than the fair share a tenant may have used. Without the first bound, a tenant that was idle
+would block all others; without the second, a busy tenant would wait for every new one, and invented tenants never
+end."""
+
 Result = TypeVar("Result")
 
 
@@ -80,7 +85,7 @@ class _Done(NamedTuple):
 
 
 class FairThreads(InThreads):
-    """The threads of one event loop. A tenant has one thread at a time, and the tenant that has used the least time is
+    """The threads of one event loop. A tenant has one thread at a time, and the tenant with the least recent use is
     next.
 
     Running work can't be stopped, so a thread is kept free from a tenant with a lot of work, and from large requests.
@@ -91,6 +96,8 @@ class FairThreads(InThreads):
         self._waiting: dict[str, deque[_Job]] = {}
         self._running: dict[str, _Job] = {}
         self._used: dict[str, float] = {}
+        self._fair_share = 0.0
+        """The time that a tenant with constant work would have used."""
 
     async def __call__(self, do: Callable[[], Result]) -> Result:
         job = _Job(do, WORK_SHARE.get(_NO_SHARE), asyncio.get_running_loop().create_future())
@@ -101,12 +108,12 @@ class FairThreads(InThreads):
         return result
 
     def _enter(self, tenant: str) -> None:
-        """Add a tenant. A new one gets no advantage over waiting ones: it starts with the time of the next one."""
-        if tenant not in self._used:
-            active = self._running.keys() | self._waiting.keys()
-            if len(self._used) >= MAX_KNOWN:
-                self._used = {one: self._used[one] for one in active}
-            self._used[tenant] = min((self._used[one] for one in active), default=0.0)
+        """Add a tenant. A new one starts with the fair share; others are kept close to it."""
+        share = self._fair_share
+        if tenant not in self._used and len(self._used) >= MAX_KNOWN:
+            self._used = {one: self._used[one] for one in self._running.keys() | self._waiting.keys()}
+        used = self._used.get(tenant, share)
+        self._used[tenant] = min(max(used, share - CREDIT_SECONDS), share + DEBT_SECONDS)
 
     def _start(self) -> None:
         """Start as many jobs as there are threads for."""
@@ -131,12 +138,14 @@ class FairThreads(InThreads):
         return None
 
     def _end(self, job: _Job, running: asyncio.Future[_Done]) -> None:
+        active = len(self._running.keys() | self._waiting.keys())
         del self._running[job.share.tenant]
         if running.cancelled():
             job.done.cancel()
             return
         result, problem, seconds = running.result()
         self._used[job.share.tenant] += seconds
+        self._fair_share += seconds / active
         if not job.done.done():
             if problem is None:
                 job.done.set_result(result)
