@@ -1,4 +1,4 @@
-"""What opens the gateway never reaches a provider."""
+"""Credentials for the gateway never reach a provider."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def basic(text: str) -> str:
 
 
 def shown(secret: str) -> dict[str, tuple[dict[str, str], str]]:
-    """Where people put a secret."""
+    """The places where people put a secret."""
     return {
         "bearer": ({"authorization": f"Bearer {secret}"}, ""),
         "bare": ({"authorization": secret}, ""),
@@ -106,7 +106,7 @@ def ask(gateway: Managed, path: str, headers: dict[str, str], query: str) -> htt
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(("headers", "query"), shown(TOKEN).values(), ids=shown(TOKEN))
 def test_the_admin_token(gateway: Managed, provider: Upstream, path: str, headers: dict[str, str], query: str) -> None:
-    """Wherever it stands: either it is taken out, or the request is refused with what is wrong."""
+    """In any place: it is removed, or the request is refused with an explanation."""
     before = len(provider.got)
     response = ask(gateway, path, headers, query)
     came = json.dumps([(got.target, got.headers) for got in provider.got[before:]])
@@ -120,7 +120,7 @@ def test_the_admin_token(gateway: Managed, provider: Upstream, path: str, header
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("place", [name for name in shown("") if name not in ("bare", "password", "name")])
 def test_a_client_key(closed: Managed, provider: Upstream, client_key: str, path: str, place: str) -> None:
-    """The same for keys of the gateway's own, also beside the one that let the caller in."""
+    """The same for the gateway's own keys, also besides the one that authenticated the caller."""
     headers, query = shown(client_key)[place]
     before = len(provider.got)
     response = ask(closed, path, {"authorization": f"Bearer {client_key}"} | headers, query)
@@ -130,7 +130,7 @@ def test_a_client_key(closed: Managed, provider: Upstream, client_key: str, path
 
 
 def test_a_client_key_in_a_query_is_taken_out(closed: Managed, provider: Upstream, client_key: str) -> None:
-    """As Google's clients show it; what else stands there goes up."""
+    """As Google's clients send it; the rest of the query is sent."""
     path = "unkeyed/v1beta/models/m:streamGenerateContent"
     response = ask(closed, path, {}, f"?alt=sse&key={client_key}&x=1")
     assert response.status_code == 200
@@ -140,7 +140,7 @@ def test_a_client_key_in_a_query_is_taken_out(closed: Managed, provider: Upstrea
 @pytest.mark.parametrize("path", ["unkeyed/v1/chat/completions", "unkeyed/v1/files"])
 @pytest.mark.parametrize("place", [name for name in shown("") if name not in ("bare", "password", "name")])
 def test_a_client_key_that_nobody_knows(gateway: Managed, provider: Upstream, path: str, place: str) -> None:
-    """Wherever it stands, also where no keys are needed: it may have been made a moment ago, or for another gateway."""
+    """In any place, even where no keys are needed: it may be new, or belong to another gateway."""
     secret = make_secret()
     headers, query = shown(secret)[place]
     before = len(provider.got)
@@ -152,7 +152,7 @@ def test_a_client_key_that_nobody_knows(gateway: Managed, provider: Upstream, pa
 
 
 def test_a_gateway_behind_this_one_gets_its_own_key() -> None:
-    """As the key of a provider in settings, or in a header of its own."""
+    """As the key of a provider in settings, or in its own header."""
     secret = make_secret()
     with upstream(_answer) as up:
         rows = {
@@ -167,7 +167,7 @@ def test_a_gateway_behind_this_one_gets_its_own_key() -> None:
 
 
 def test_what_a_provider_says_in_our_name_does_not_come_down(gateway: Managed) -> None:
-    """Neither what was done, nor who is the admin."""
+    """Neither reports about the gateway's work nor about the admin."""
     response = ask(gateway, PATHS[0], {}, "")
     assert "forged" not in str(response.headers)
     assert "set-cookie" not in response.headers

@@ -46,7 +46,7 @@ _HEADERS = (
 _KNOWN_HEADERS = frozenset(_HEADERS)
 _AGENT, _CLAUDE_CODES_AGENT = b"x-thoughtline-agent", b"x-claude-code-agent-id"
 SESSION_HEADERS = _KNOWN_HEADERS | {_AGENT, _CLAUDE_CODES_AGENT}
-"""All that name a session, or an agent within one."""
+"""All headers that name a session, or an agent in one."""
 
 _IN_USER_ID = re.compile(r"_session_([0-9a-fA-F-]{36})\Z")
 _MODEL = re.compile(rb'\A\s*\{\s*"model"\s*:\s*"([^"\\]{1,200})"')
