@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from typing import NamedTuple
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
-from tests.talks import LONG_IDS, MODELS, RESULTS, TTL_SECONDS, WORDS, Habit, Model, Saying, Talk, World, written
+from tests.talks import LONG_IDS, MODELS, RESULTS, TTL_SECONDS, WORDS, Habit, Model, Saying, Talk, World, run, written
 from thoughtline.engine import resuming
 from thoughtline.engine.prepared import Prepared
 from thoughtline.engine.replayer import Replayer
@@ -108,9 +107,9 @@ def befall(world: World, talk: Talk, move: Move) -> Talk:
         case "branch":
             world.talks.append(Talk(talk.session, list(talk.turns)))
         case "forget the session":
-            asyncio.run(world.store.delete(Filter(tenant="t", session=talk.session)))
+            run(world.store.delete(Filter(tenant="t", session=talk.session)))
         case "forget everything":
-            asyncio.run(world.store.delete(Filter()))
+            run(world.store.delete(Filter()))
         case "wait":
             world.now += TTL_SECONDS / 2
         case "expire":
@@ -262,7 +261,7 @@ def test_another_caller_or_session_takes_the_whole_way() -> None:
 def test_a_deleted_turn_takes_the_whole_way() -> None:
     world = World()
     talk = held(world, 4)
-    asyncio.run(world.store.delete(Filter(tenant="t")))
+    run(world.store.delete(Filter(tenant="t")))
     assert not is_resumed(world, talk, Habit())
 
 
@@ -326,12 +325,21 @@ def test_a_turn_after_another_record_takes_the_whole_way() -> None:
     assert b"hm 6" not in prepared.body
 
 
+def test_an_unnamed_conversation_is_named_as_it_begins_now() -> None:
+    """Where its opening was rewritten, it is another name, until the opening is rewritten again."""
+    world = World()
+    talk = held(world, 4, Talk(None))
+    talk.turns[0] = Turn("user", (Text("It is noon."),))
+    held(world, 3, talk)
+    assert world.send(talk, MODELS[0], Habit()).whole is not None
+
+
 def test_another_record_of_a_call_is_seen() -> None:
     """Steps that were found by the ids of their calls are looked for again."""
     world = play(edits("rewrite the opening"), Habit(), MODELS[0])
     assert world.remembering.remembered_size > 0
-    record = asyncio.run(world.store.list_entries(Filter())).entries[-1].record
-    asyncio.run(world.remembering.save([replace(record, id=RecordId("another"))]))
+    record = run(world.store.list_entries(Filter())).entries[-1].record
+    run(world.remembering.save([replace(record, id=RecordId("another"))]))
     assert world.remembering.remembered_size == 0
     talk = world.talks[0]
     assert world.send(talk, MODELS[0], Habit()).whole is None
@@ -341,7 +349,7 @@ def test_zero_bytes_remember_nothing() -> None:
     world = World()
     talk = held(world, 4)
     body = written(talk.turns, MODELS[0], Habit(), world.book.contract_for(MODELS[0].destination))
-    prepared = asyncio.run(world.forgetting.prepare(body, MODELS[0].destination, Identity("t", "one")))
+    prepared = run(world.forgetting.prepare(body, MODELS[0].destination, Identity("t", "one")))
     assert prepared.whole is None
     assert world.forgetting.remembered_size == 0
 
@@ -368,7 +376,7 @@ def test_a_refusal_is_healed_the_whole_way() -> None:
         "message": "messages.1.content.0: Invalid `signature` in `thinking` block",
     }
     refused = json.dumps({"type": "error", "error": error}).encode()
-    healed = asyncio.run(world.remembering.heal(prepared, 400, refused))
+    healed = run(world.remembering.heal(prepared, 400, refused))
     assert healed is not None
     assert healed.transcript is not None
     assert len(healed.transcript.turns) == len(talk.turns)

@@ -227,7 +227,7 @@ class Replayer:
         if done is None:
             return None
         prepared, segments = done
-        self._conversations.go_on(cut, segments, self._clock())
+        self._conversations.go_on(cut, segments, self._clock(), prepared.begun)
         self._store.counters.tell(prepared.counts.restored, prepared.missed)
         return prepared
 

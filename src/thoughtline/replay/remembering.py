@@ -354,8 +354,8 @@ class Conversations:
                 self._go_past(old, old.shared(body, found.end())[0])
         self._put(new, now)
 
-    def go_on(self, cut: Cut, segments: Sequence[Segment], now: float) -> None:
-        """Keep a conversation with what is new in it."""
+    def go_on(self, cut: Cut, segments: Sequence[Segment], now: float, begun: str) -> None:
+        """Keep a conversation with what is new in it; `begun` names it as it begins now."""
         old = cut.conversation
         if not segments:
             self.drop(old)
@@ -364,7 +364,7 @@ class Conversations:
         if cut.head:
             self._go_past(old, cut.shared)
             together = b"".join([segment.client for segment in cut.segments[:FIRST]])
-            old, known = replace(old, index=index_of(together, 0, *old.index[1::-1])), 0
+            old, known = replace(old, index=index_of(together, 0, *old.index[1::-1]), begun=begun), 0
         else:
             known = len(cut.segments)
             self._go_past(old, known)
