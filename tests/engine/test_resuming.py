@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -343,6 +344,35 @@ def test_another_record_of_a_call_is_seen() -> None:
     assert world.remembering.remembered_size == 0
     talk = world.talks[0]
     assert world.send(talk, MODELS[0], Habit()).whole is None
+
+
+def test_another_record_of_a_call_at_another_replica_is_seen_within_a_minute(tmp_path: Path) -> None:
+    """An id that looks random may not be: then the steps around it decide."""
+    world = World(shared=f"sqlite:///{tmp_path}/turns.db")
+    talk = world.talks[0]
+    for number in range(6):
+        held(world, 1, talk)
+        talk.turns[0] = Turn("user", (Text(f"It is {number} o'clock."),))
+    world.send(talk, MODELS[0], Habit())
+    record = run(world.store.list_entries(Filter())).entries[-1].record
+    calls = tuple(key for key in record.keys if key.startswith("call-"))
+    world.use(1)
+    run(world.remembering.save([replace(record, id=RecordId("another"), keys=calls)]))
+    world.use(0)
+    world.now += remembering.NAMES_SECONDS
+    assert not is_resumed(world, talk, Habit())
+    world.close()
+
+
+def test_the_ids_of_calls_are_looked_for_again_each_minute() -> None:
+    """And steps that nothing speaks against are gone on with."""
+    world = World()
+    talk = world.talks[0]
+    for number in range(6):
+        held(world, 1, talk)
+        talk.turns[0] = Turn("user", (Text(f"It is {number} o'clock."),))
+        assert is_resumed(world, talk, Habit()) is (number > 1)
+        world.now += remembering.NAMES_SECONDS
 
 
 def test_zero_bytes_remember_nothing() -> None:

@@ -207,7 +207,8 @@ class Replayer:
 
     async def _resumed(self, original: Original, cut: Cut) -> Prepared | None:
         """With only what is new worked through; None where that is not enough to know what to send."""
-        work, names = self.work_for(cut.short), cut.new_names
+        work, now = self.work_for(cut.short), self._clock()
+        names = cut.names_to_ask(now)
         short = await work(partial(begun, original, cut))
         if short is None:
             return None
@@ -227,7 +228,7 @@ class Replayer:
         if done is None:
             return None
         prepared, segments = done
-        self._conversations.go_on(cut, segments, self._clock(), prepared.begun)
+        self._conversations.go_on(cut, segments, now, prepared.begun)
         self._store.counters.tell(prepared.counts.restored, prepared.missed)
         return prepared
 

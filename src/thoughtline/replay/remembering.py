@@ -46,6 +46,10 @@ that clear old results keep ten."""
 IDLE_SECONDS = 3600.0
 """Agents go on within minutes, people within the hour."""
 
+NAMES_SECONDS = 60.0
+"""So long steps are known by the ids of their calls before the store is asked again whether each means one record:
+another replica may have saved one more. It takes some milliseconds for 200 steps."""
+
 MOST_NEW_BYTES = 512 * 2**10
 """A short body is looked at on the loop, in a millisecond or two; a longer one is worked through as a whole, aside."""
 
@@ -130,7 +134,8 @@ def surroundings_of(transcript: Transcript, premises: Premises) -> Surroundings:
 
 
 class KnownConversation(Struct, frozen=True, eq=False, gc=False):
-    """One that was sent. `begun` names it where no client does, `size` is what it takes in memory."""
+    """One that was sent. `begun` names it where no client does, `size` is what it takes in memory. `asked_at` is when
+    the ids of its calls were looked for."""
 
     index: Index
     premises: Premises
@@ -139,6 +144,7 @@ class KnownConversation(Struct, frozen=True, eq=False, gc=False):
     begun: str
     size: int
     names: dict[Key, RecordId] = {}
+    asked_at: float = 0.0
 
     @property
     def samples(self) -> list[Index]:
@@ -215,13 +221,20 @@ class Cut(NamedTuple):
     def looked_up(self) -> list[Lookup]:
         return [one for segment in self.segments for one in segment.looked_up]
 
-    @property
-    def new_names(self) -> list[Lookup]:
-        """What has to be true for steps to be moved that their lineage settled so far."""
-        if not self.head:
-            return []
-        steps = [segment.movable for segment in self.segments if not segment.looked_up[0].names]
-        return [Lookup(name, (step.record,)) for step in steps if step is not None for name in step.names]
+    def asks_again(self, now: float) -> bool:
+        """Whether the ids of all calls are to be looked for again."""
+        return bool(self.conversation.names) and not 0 <= now - self.conversation.asked_at < NAMES_SECONDS
+
+    def names_to_ask(self, now: float) -> list[Lookup]:
+        """What has to be true for steps to be moved that their lineage settled so far; and now and then for all that
+        are known by the ids of their calls."""
+        names: list[Lookup] = []
+        if self.asks_again(now):
+            names += [Lookup(name, one.ids) for one in self.looked_up for name in one.names]
+        if self.head:
+            steps = [segment.movable for segment in self.segments if not segment.looked_up[0].names]
+            names += [Lookup(name, (step.record,)) for step in steps if step is not None for name in step.names]
+        return names
 
     def moved(self, transcript: Transcript, identity: Identity) -> tuple[Cut, Transcript] | None:
         """The same where these turns stand before what was cut out, and the turns that stand after it."""
@@ -352,23 +365,25 @@ class Conversations:
         for old in self._alike.get(new.index, [])[:]:
             if old.premises == new.premises and old.surroundings == new.surroundings:
                 self._go_past(old, old.shared(body, found.end())[0])
-        self._put(new, now)
+        self._put(replace(new, asked_at=now), now)
 
     def go_on(self, cut: Cut, segments: Sequence[Segment], now: float, begun: str) -> None:
         """Keep a conversation with what is new in it; `begun` names it as it begins now."""
-        old = cut.conversation
+        old = new = cut.conversation
+        if cut.asks_again(now):
+            new = replace(old, asked_at=now)
         if not segments:
             self.drop(old)
-            self._put(old, now)
+            self._put(new, now)
             return
         if cut.head:
             self._go_past(old, cut.shared)
             together = b"".join([segment.client for segment in cut.segments[:FIRST]])
-            old, known = replace(old, index=index_of(together, 0, *old.index[1::-1]), begun=begun), 0
+            new, known = replace(new, index=index_of(together, 0, *old.index[1::-1]), begun=begun), 0
         else:
             known = len(cut.segments)
             self._go_past(old, known)
-        self._put(old.with_segments((*cut.segments, *segments), known), now)
+        self._put(new.with_segments((*cut.segments, *segments), known), now)
 
     def _go_past(self, old: KnownConversation, shared: int) -> None:
         """A conversation was gone on with, and is no longer needed. A branch of it leaves it as it was."""
