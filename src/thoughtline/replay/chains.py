@@ -272,7 +272,9 @@ class _Chain:
 
     def part(self) -> None:
         """Where a record with the very history of its step follows another record than the one beside it, two
-        conversations look the same. The one that something proves is the request's; without proof it is neither."""
+        conversations look the same. The one that something proves is the request's; without proof it is neither. A
+        session has turns that were asked again: of two that both are of it, the one that a later turn follows counts.
+        """
         blocks = list(self._blocks())
         if len(blocks) < 2:
             return
@@ -281,6 +283,12 @@ class _Chain:
                 for at in block:
                     if records_of(self.results[at]):
                         self.results[at] = Ambiguous(2)
+        for block in blocks[1:]:
+            step, records = self._steps[block[0] - 1], records_of(self.results[block[0] - 1])
+            following = records_of(self.results[block[0]])
+            is_followed = bool(following) and self._steps[block[0]].lineage in following[0].keys
+            if is_followed and records and not any(shows_name(step, record) for record in records):
+                self.results[block[0] - 1] = Ambiguous(2)
 
     def use_once(self) -> None:
         """A record is one turn: of several steps that show all of it, that with its very history, else none."""
