@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
-from tests.talks import LONG_IDS, MODELS, RESULTS, TTL_SECONDS, WORDS, Habit, Model, Saying, Talk, World, written
+from tests.talks import LONG_IDS, MODELS, RESULTS, TTL_SECONDS, WORDS, Habit, Model, Saying, Talk, World, run, written
 from thoughtline.engine import resume
 from thoughtline.engine.replayer import Replayer
 from thoughtline.engine.request import Prepared
@@ -108,9 +108,9 @@ def befall(world: World, talk: Talk, move: Move) -> Talk:
         case "branch":
             world.talks.append(Talk(talk.session, list(talk.turns)))
         case "forget the session":
-            asyncio.run(world.store.delete(Filter(tenant="t", session=talk.session)))
+            run(world.store.delete(Filter(tenant="t", session=talk.session)))
         case "forget everything":
-            asyncio.run(world.store.delete(Filter()))
+            run(world.store.delete(Filter()))
         case "wait":
             world.now += TTL_SECONDS / 2
         case "expire":
@@ -262,7 +262,7 @@ def test_another_caller_or_session_takes_the_whole_way() -> None:
 def test_a_deleted_turn_takes_the_whole_way() -> None:
     world = World()
     talk = held(world, 4)
-    asyncio.run(world.store.delete(Filter(tenant="t")))
+    run(world.store.delete(Filter(tenant="t")))
     assert not is_resumed(world, talk, Habit())
 
 
@@ -308,40 +308,79 @@ def exchanged(world: World, talk: Talk, text: str, says: str) -> Prepared:
     return prepared
 
 
-def test_a_turn_after_another_record_takes_the_whole_way() -> None:
+@pytest.mark.parametrize(("session", "kept"), [(None, []), ("one", ["hm 1", "hm 2", "hm 3", "hm 5"])])
+def test_a_turn_after_another_record_takes_the_whole_way(session: str | None, kept: list[str]) -> None:
     """Of two conversations that look the same up to a turn, one lost its record of it: the other's is cached for both,
-    and no turn of the first one comes after it."""
+    and no turn of the first one comes after it. In one session, what a turn followed says which it was."""
     world = World()
-    one = Talk(None)
+    one = Talk(session)
     for number in range(5):
         exchanged(world, one, f"and {number}?", "It is done.")
     world.lose("hm 4")
-    other = Talk(None, one.turns[:6])
+    other = Talk(session, one.turns[:6])
     exchanged(world, other, "and 3?", "It is done.")
     exchanged(world, other, "and 4?", "Not so.")
     assert exchanged(world, other, "and 5?", "It is done.").whole is not None
     prepared = exchanged(world, one, "and 5?", "It is done.")
     assert prepared.whole is None
-    assert b"hm 5" not in prepared.body
-    assert b"hm 6" not in prepared.body
+    messages = json.loads(prepared.body)["messages"]
+    assert [one["reasoning_content"] for one in messages if "hm" in one.get("reasoning_content", "")] == kept
+
+
+def test_an_unnamed_conversation_is_named_as_it_begins_now() -> None:
+    """Where its opening was rewritten, it is another name, until the opening is rewritten again."""
+    world = World()
+    talk = held(world, 4, Talk(None))
+    talk.turns[0] = Turn("user", (Text("It is noon."),))
+    held(world, 3, talk)
+    assert world.send(talk, MODELS[0], Habit()).whole is not None
 
 
 def test_another_record_of_a_call_is_seen() -> None:
     """Steps that were found by their call ids are looked up again."""
     world = play(edits("rewrite the opening"), Habit(), MODELS[0])
     assert world.remembering.remembered_size > 0
-    record = asyncio.run(world.store.list_entries(Filter())).entries[-1].record
-    asyncio.run(world.remembering.save([replace(record, id=RecordId("another"))]))
+    record = run(world.store.list_entries(Filter())).entries[-1].record
+    run(world.remembering.save([replace(record, id=RecordId("another"))]))
     assert world.remembering.remembered_size == 0
     talk = world.talks[0]
     assert world.send(talk, MODELS[0], Habit()).whole is None
+
+
+def test_another_record_of_a_call_at_another_replica_is_seen_within_a_minute(tmp_path: Path) -> None:
+    """An id that looks random may not be: then the steps around it decide."""
+    world = World(shared=f"sqlite:///{tmp_path}/turns.db")
+    talk = world.talks[0]
+    for number in range(6):
+        held(world, 1, talk)
+        talk.turns[0] = Turn("user", (Text(f"It is {number} o'clock."),))
+    world.send(talk, MODELS[0], Habit())
+    record = run(world.store.list_entries(Filter())).entries[-1].record
+    calls = tuple(key for key in record.keys if key.startswith("call-"))
+    world.use(1)
+    run(world.remembering.save([replace(record, id=RecordId("another"), keys=calls)]))
+    world.use(0)
+    world.now += remembering.NAMES_SECONDS
+    assert not is_resumed(world, talk, Habit())
+    world.close()
+
+
+def test_the_ids_of_calls_are_looked_for_again_each_minute() -> None:
+    """And steps that nothing speaks against are gone on with."""
+    world = World()
+    talk = world.talks[0]
+    for number in range(6):
+        held(world, 1, talk)
+        talk.turns[0] = Turn("user", (Text(f"It is {number} o'clock."),))
+        assert is_resumed(world, talk, Habit()) is (number > 1)
+        world.now += remembering.NAMES_SECONDS
 
 
 def test_zero_bytes_remember_nothing() -> None:
     world = World()
     talk = held(world, 4)
     body = written(talk.turns, MODELS[0], Habit(), world.book.contract_for(MODELS[0].destination))
-    prepared = asyncio.run(world.forgetting.prepare(body, MODELS[0].destination, Identity("t", "one")))
+    prepared = run(world.forgetting.prepare(body, MODELS[0].destination, Identity("t", "one")))
     assert prepared.whole is None
     assert world.forgetting.remembered_size == 0
 
@@ -368,7 +407,7 @@ def test_a_refusal_is_healed_the_whole_way() -> None:
         "message": "messages.1.content.0: Invalid `signature` in `thinking` block",
     }
     refused = json.dumps({"type": "error", "error": error}).encode()
-    healed = asyncio.run(world.remembering.heal(prepared, 400, refused))
+    healed = run(world.remembering.heal(prepared, 400, refused))
     assert healed is not None
     assert healed.transcript is not None
     assert len(healed.transcript.turns) == len(talk.turns)

@@ -17,12 +17,15 @@ a kind has twins: so no kind has a turn for which another conversation's evidenc
 
 from __future__ import annotations
 
+import asyncio
 import random
 import string
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import count
 from operator import itemgetter
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from tempfile import TemporaryDirectory
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
 
@@ -43,6 +46,7 @@ from tests.written_exchanges import (
     thought,
 )
 from thoughtline import Line
+from thoughtline.stores import Filter, open_store
 
 WORDS = ("go on", "list the files", "fix the test", "why?", "thanks", "again please", "is it done?", "and now?")
 ANSWERS = ("Done.", "Let me look.", "It is fixed now.")
@@ -54,10 +58,12 @@ PLAYED = (CHAT, MESSAGES, SPEAKERS["openai_responses"], SPEAKERS["gemini_generat
 
 WORLD = 24
 """Conversations of one tenant."""
-REQUESTS = 9
-"""Per conversation."""
+REQUESTS, MANY_REQUESTS = 9, 16
+"""Per conversation; and for one that is long enough to be remembered by its bytes."""
 MAX_ROUNDS = 3
 """Messages that a sliding window keeps."""
+RESTARTS = 0.01
+"""How often one of two lines is opened again before a request."""
 
 Ids = Literal["none", "counted", "unique"]
 Prompt = Literal["one", "own", "dated", "rewritten"]
@@ -82,7 +88,8 @@ class Kind(NamedTuple):
 
     `twins` conversations begin with the same words. `ids` of calls: with none, the model only writes text. `calls` is
     how many it makes at once. `repeats_words`: users repeat the same words. `loses_records`: a third of the answers is
-    never captured, as if another gateway had served them or the store had lost them.
+    never captured, as if another gateway had served them or the store had lost them. `are_many`: there are two lines on
+    one store, which are closed and opened again, and everything that is remembered is deleted once.
     """
 
     twins: int = 1
@@ -97,6 +104,8 @@ class Kind(NamedTuple):
     has_blanks: bool = False
     repeats_words: bool = True
     loses_records: bool = False
+    requests: int = REQUESTS
+    are_many: bool = False
 
 
 EDITS_OF_HISTORY: tuple[EditName, ...] = (
@@ -167,6 +176,15 @@ def _kinds() -> Iterator[tuple[str, Kind]]:
     for edit in (*EDITS_OF_HISTORY, "first message rewritten", "no text beside calls"):
         yield f"records lost, {edit}, counted ids", Kind(edit=edit, loses_records=True)
         yield f"records lost, {edit}, unique ids", Kind(edit=edit, ids="unique", loses_records=True)
+    for are_many in (False, True):
+        long = Kind(requests=MANY_REQUESTS, are_many=are_many, ids="unique")
+        name = "long, two lines" if are_many else "long"
+        yield f"{name}, different frames", long._replace(twins=WORLD, prompt="own", ids="counted")
+        yield f"{name}, different end users", long._replace(twins=WORLD, has_end_users=True, ids="none")
+        yield f"{name}, twins, unique ids", long._replace(twins=4)
+        yield f"{name}, twins, records lost", long._replace(twins=4, ids="counted", loses_records=True)
+        yield f"{name}, first message rewritten, unique ids", long._replace(edit="first message rewritten")
+        yield f"{name}, results cleared, unique ids", long._replace(edit="results cleared", loses_records=True)
     for number in range(MIXED):
         yield f"mixed {number}", _mixed(random.Random(number))
 
@@ -284,23 +302,27 @@ class Conversation:
 
     def history(self, number: int) -> tuple[object, ...]:
         """Everything visible up to a turn, with frame and end user, but without what clients change: ids, white space,
-        text next to calls. Calls in one turn have no order, nor have those that a client merged into one: there, those
-        of a loop are identified by their results."""
-        kind, seen = self._kind, list[Any]()
-        is_merged = kind.edit == "turns merged"
+        and text next to calls where they drop it. Calls in one turn have no order, nor have those that a client merged
+        into one: there, those of a loop are identified by their text and results."""
+        kind, seen = self._kind, list[object]()
+        is_merged, words, results = kind.edit == "turns merged", "", list[tuple[str, str]]()
         for one in self._turns:
             match one.turn:
-                case Said(text=text, calls=calls) if not (is_merged and calls) or number in one.numbers:
-                    words = "" if calls else "".join(text.split())
-                    seen.append((words, sorted(call.at for call in calls)))
-                case Said():
-                    pass
+                case Said(text=text, calls=calls):
+                    text = "" if calls and kind.edit == "no text beside calls" else "".join(text.split())
+                    if is_merged and calls and number not in one.numbers:
+                        words += text
+                    else:
+                        seen += [words, results, text, sorted(call.at for call in calls)]
+                        words, results = "", []
                 case Results():
-                    results = [(call.at, text) for call, text in one.turn.of]
-                    before = seen.pop() if is_merged and isinstance(seen[-1], list) else []
-                    seen.append(sorted([*before, *results], key=itemgetter(0)) if is_merged else results)
+                    results = sorted([*results, *((call.at, text) for call, text in one.turn.of)], key=itemgetter(0))
+                    if not is_merged:
+                        seen.append(results)
+                        results = []
                 case Asked():
-                    seen.append(one.turn.text)
+                    seen += [words, results, one.turn.text]
+                    words, results = "", []
             if number in one.numbers:
                 break
         own = (kind.has_end_users, kind.prompt == "own")
@@ -469,12 +491,54 @@ def play(kind: Kind, speaker: Speaker, *, seed: int, line: Line) -> Counts:
     """Play a world of conversations, from its first request to its last."""
     chance = random.Random(f"{seed} {kind} {speaker.format}")
     conversations = [Conversation(number, kind, speaker, chance) for number in range(WORLD)]
-    requests = [one for one in conversations for _ in range(REQUESTS)]
+    requests = [one for one in conversations for _ in range(kind.requests)]
     chance.shuffle(requests)
-    world, total = _World(speaker, line, conversations), Counts()
-    for one in requests:
-        total = total.plus(world.exchange(one))
+    total = Counts()
+    with _Lines() if kind.are_many else nullcontext() as lines:
+        world = _World(speaker, line, conversations)
+        for at, one in enumerate(requests):
+            if lines is not None:
+                world.use(lines.one_of(chance))
+                if at == len(requests) // 2:
+                    lines.forget()
+                    world.forget()
+            total = total.plus(world.exchange(one))
     return total
+
+
+class _Lines:
+    """Two lines on one store."""
+
+    def __init__(self) -> None:
+        self._folder = TemporaryDirectory()
+        self._url = f"sqlite:///{self._folder.name}/turns.db"
+        self._lines = [Line(self._url), Line(self._url)]
+
+    def __enter__(self) -> _Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for line in self._lines:
+            line.close()
+        self._folder.cleanup()
+
+    def one_of(self, chance: random.Random) -> Line:
+        """One of them, now and then closed and opened again."""
+        at = chance.randrange(len(self._lines))
+        if chance.random() < RESTARTS:
+            self._lines[at].close()
+            self._lines[at] = Line(self._url)
+        return self._lines[at]
+
+    def forget(self) -> None:
+        """Delete all that is remembered, as another process does it."""
+
+        async def forget() -> None:
+            store = await open_store(self._url)
+            await store.delete(Filter())
+            await store.close()
+
+        asyncio.run(forget())
 
 
 class _World:
@@ -484,6 +548,15 @@ class _World:
         self._speaker, self._line = speaker, line
         self._by_owner = {one.owner: one for one in conversations}
         self._headers = {"authorization": f"Bearer key-of-world-{next(_tenants)}"}
+        self._all_marks: set[str] = set()
+        self._forgotten: set[str] = set()
+
+    def use(self, line: Line) -> None:
+        self._line = line
+
+    def forget(self) -> None:
+        """What was remembered so far must not come back."""
+        self._forgotten |= self._all_marks
 
     def exchange(self, conversation: Conversation) -> Counts:
         """One request: judge what reaches the upstream, and capture its answer."""
@@ -492,8 +565,12 @@ class _World:
         body = msgspec.json.encode(speaker.body([one.turn for one in view], frame, is_streaming=False))
         url = f"https://{HOSTS[speaker.provider]}{speaker.path_for(frame, is_streaming=False)}"
         begun = self._line.begin_sync("POST", url, self._headers | conversation.headers(), body)
-        counts = _judged(view, conversation.owner, _marks_by_run(begun.body, speaker), self._is_equal)
+        marks = _marks_by_run(begun.body, speaker)
+        counts = _judged(view, conversation.owner, marks, self._is_equal)
+        deleted = sum(mark in self._forgotten for run in marks for mark in run)
+        counts = counts._replace(wrong=counts.wrong + deleted)
         said, thinks = conversation.answer()
+        self._all_marks.add(thinks.removeprefix("ThoughtOf"))
         if not conversation.loses_this():
             begun.read(msgspec.json.encode(speaker.answer(said, thinks, next(_clock))))
         begun.end()

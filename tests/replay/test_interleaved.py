@@ -20,6 +20,8 @@ KEEP_EVERY_TURN = frozenset(
         *("sliding window, named sessions", "one turn edited, named sessions", "one turn deleted, named sessions"),
         *(f"unedited{name}, {ids}" for name in NAMINGS for ids in ("counted ids", "text only")),
         *("first message rewritten, unique ids", "first message rewritten, named sessions"),
+        *("long, different frames", "long, different end users", "long, twins, unique ids"),
+        "long, first message rewritten, unique ids",
         *("no text beside calls, unique ids", "no text beside calls, named sessions"),
     }
 )

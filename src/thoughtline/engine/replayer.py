@@ -207,7 +207,8 @@ class Replayer:
 
     async def _resumed(self, original: Original, cut: Cut) -> Prepared | None:
         """Process only the new messages. Returns None if they are not enough to decide what to send."""
-        work, names = self.work_for(cut.short), cut.new_names
+        work, now = self.work_for(cut.short), self._clock()
+        names = cut.names_to_ask(now)
         short = await work(partial(begun, original, cut))
         if short is None:
             return None
@@ -227,7 +228,7 @@ class Replayer:
         if done is None:
             return None
         prepared, segments = done
-        self._conversations.go_on(cut, segments, self._clock())
+        self._conversations.go_on(cut, segments, now, prepared.begun)
         self._store.counters.add(prepared.counts.restored, prepared.missed)
         return prepared
 

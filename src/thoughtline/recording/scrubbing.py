@@ -15,6 +15,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from thoughtline.engine.end_users import PORTKEY, USER_HEADERS, name_in
 from thoughtline.engine.sessions import SESSION_HEADERS
 from thoughtline.formats.aws_event_stream import EventStream, encode_message
 from thoughtline.formats.framing import Frame, Framing, JsonLines, ServerSentEvents, sse
@@ -305,12 +306,17 @@ class Scrubber:
         return frame.with_payload(self.text(_utf8(frame.payload)).encode())
 
     def headers(self, headers: dict[str, str]) -> dict[str, str]:
-        """Return the headers that name a version, or the session of a request; names are in lower case."""
+        """Return the headers that name a version, or the session or end user of a request; names are in lower case."""
         kept = {name: value for name, value in headers.items() if _VERSION_HEADER.search(name)}
         shown = {name: self.text(value, is_spoken=False) for name, value in kept.items()}
-        return shown | {
-            name: self._id(value, ()) for name, value in headers.items() if name.encode() in SESSION_HEADERS
-        }
+        for name, value in headers.items():
+            header = name.encode()
+            if header in SESSION_HEADERS:
+                shown[name] = self._id(value, ())
+            elif header in USER_HEADERS and (user := name_in(header, value.encode())):
+                stand_in = self.stand_ins.run(user.decode("utf-8", "replace"))
+                shown[name] = json.dumps({"_user": stand_in}) if header == PORTKEY else stand_in
+        return shown
 
     def path(self, path: str) -> str:
         """Return the path without keys in its query."""
