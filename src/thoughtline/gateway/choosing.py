@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -219,12 +220,22 @@ def named_provider(settings: Settings, route: Route) -> Provider:
 
 def _is_misspelled(default: Provider, route: Route, settings: Settings) -> bool:
     """Whether a path begins with what was meant as a provider's name. The caller's key is then not for the default: it
-    is near such a name, or an address of clients follows it. What the default's own address has may stand there."""
-    first, _, rest = route.path.lstrip("/").partition("/")
-    own = {urlsplit(base).path.lstrip("/").partition("/")[0] for base in (default.base_url, *default.bases.values())}
-    if not rest or is_version(first) or first in ("api", *own):
+    is near such a name, or an address of clients follows it; or a provider's name stands further on before such an
+    address. What the default's own address has may stand there. An escaped slash divides names, too."""
+    names = unquote(route.path).lstrip("/").split("/")
+    own = {name for base in (default.base_url, *default.bases.values()) for name in urlsplit(base).path.split("/")}
+    if any(is_client_path("/".join(names[at + 1 :])) for at in _providers_named(names[:_MOST_LEADS], settings, own)):
+        return True
+    first, _, rest = "/".join(names).partition("/")
+    if not first or is_version(first) or first in ("api", *own):
         return False
-    return is_client_path(rest) or _looks_like_provider(first, settings)
+    return (bool(rest) and is_client_path(rest)) or _looks_like_provider(_WORD.findall(first)[0], settings)
+
+
+def _providers_named(names: Sequence[str], settings: Settings, own: Container[str]) -> Iterator[int]:
+    for at, name in enumerate(names):
+        if name not in own and canonical_name(name) in settings.providers:
+            yield at
 
 
 def _looks_like_provider(name: str, settings: Settings) -> bool:
@@ -338,6 +349,12 @@ MANAGEMENT_PATHS = (
 
 _LONGEST = 200
 """Looking for a word that is near takes time with its length."""
+
+_WORD = re.compile(r"[\w-]+|$")
+"""What of a segment may be a provider's name: `kimi` of `kimi:443`, or of `kimi.ai`."""
+
+_MOST_LEADS = 8
+"""How far on in a path a provider's name is looked for."""
 
 _MISSPELLED = 0.75
 """How near a word is that is refused for it: one letter of four. No path of a known API begins so."""
