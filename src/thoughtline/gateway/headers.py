@@ -73,10 +73,16 @@ _PAGES = (b"", b"text/html", b"application/xhtml+xml", b"image/svg+xml", b"text/
 
 ADMIN_COOKIE = "thoughtline_admin"
 
-_BASIC = re.compile(r"\bbasic\s+([A-Za-z0-9+/]+)", re.IGNORECASE)
+_BASIC = re.compile(r"\bbasic\s+([A-Za-z0-9+/_-]+)", re.IGNORECASE)
 """Also behind another scheme, which is what becomes of it for a provider of another format."""
 
 _CLIENT_KEY = re.compile(r"tl-[A-Za-z0-9_-]{49}")
+_ALONE = re.compile(r"(?<![A-Za-z0-9_-])tl-[A-Za-z0-9_-]{49}(?![A-Za-z0-9_-])")
+"""One that stands by itself is refused without a right checksum, too: a mistyped key gives away most of a good one. In
+the middle of another token these letters can stand by chance."""
+
+_MOST_ESCAPES = 3
+"""How often something is taken to be percent-encoded, one around the other."""
 
 _CONTROLS = re.compile(rb"[\x00-\x1f\x7f]")
 
@@ -248,7 +254,7 @@ def check_what_goes_up(
     `key` is the one that it is asked with; where the provider is a gateway itself, that is a client key of its own.
     """
     joined = "\n".join((url, *chain.from_iterable(headers)))
-    if not ("%" in url or (token and token in joined) or _CLIENT_KEY.search(joined) or _BASIC.search(joined)):
+    if not ("%" in joined or (token and token in joined) or _CLIENT_KEY.search(joined) or _BASIC.search(joined)):
         return  # as nearly always
     ours = "\n".join((key, *provider.headers.values()))
     for text in _texts(url, headers):
@@ -259,7 +265,8 @@ def check_what_goes_up(
                 f"This is the gateway's admin token, which {provider.name} must not see.",
                 "Use a key of the provider; GET /api/openapi.json lists what the token is for.",
             )
-        if any(has_checksum(found) and found not in ours for found in _CLIENT_KEY.findall(text)):
+        found = {*filter(has_checksum, _CLIENT_KEY.findall(text)), *_ALONE.findall(text)}
+        if any(one not in ours for one in found):
             raise Declined(
                 403,
                 "client_key",
@@ -269,18 +276,25 @@ def check_what_goes_up(
 
 
 def _texts(url: str, headers: Sequence[tuple[str, str]]) -> Iterator[str]:
-    yield url
-    if "%" in url:
-        yield unquote(url)
-    for _, value in headers:
-        yield value
-        yield from map(_password, _BASIC.findall(value))
+    for value in (url, *(value for _, value in headers)):
+        yield from _unescaped(value)
+        for basic in _BASIC.findall(value):
+            yield from _unescaped(_password(basic))
+
+
+def _unescaped(text: str) -> Iterator[str]:
+    """It, and what it is without percent-encoding."""
+    yield text
+    for _ in range(_MOST_ESCAPES):
+        if "%" not in text or (plain := unquote(text, "latin-1")) == text:
+            return
+        yield (text := plain)
 
 
 def _password(basic: str) -> str:
     """Who asks and with which password, in the clear; empty if that can't be told."""
     try:
-        return b64decode(basic + "==").decode("latin-1")
+        return b64decode(basic + "==", b"+/" if "+" in basic or "/" in basic else b"-_").decode("latin-1")
     except (binascii.Error, ValueError):
         return ""
 
