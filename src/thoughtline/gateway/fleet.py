@@ -246,7 +246,7 @@ class Fleet:
                     self._journal.hear(batch.rows, batch.lost)
             else:
                 self._hear_news(self._news.decode(body))
-        except (msgspec.DecodeError, UnicodeDecodeError, ThoughtlineError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ThoughtlineError):
             return  # a process of another version, or with another key
 
     def _hear_news(self, news: News) -> None:
