@@ -25,7 +25,7 @@ from tests.gateway.upstreams import JSON, Got, Out, Upstream, upstream
 from tests.sim.faces import CASES, HTTP, Case, Dialogue
 from tests.sim.served_simulators import served
 from thoughtline.destinations.catalogue import PROVIDERS
-from thoughtline.engine.working import LONG_BYTES, WORK_SHARE, FairThreads, WorkShare
+from thoughtline.engine.threads import LONG_BYTES, WORK_SHARE, FairThreads, WorkShare
 from thoughtline.settings import ServerSettings, Settings
 
 Result = TypeVar("Result")
