@@ -26,8 +26,8 @@ MOST_KNOWN = 1000
 """Tenants that have nothing to do at the moment, and how much time they have used."""
 
 CREDIT_SECONDS, DEBT_SECONDS = 1.0, 0.25
-"""How much less or more than a fair share a tenant may have used. Without the first, one that has rested would hold up
-all others; without the second, one that has worked would wait for every newcomer, and made-up tenants never end."""
+"""How far below or above its fair share a tenant's use may count. Without the first, a tenant that was idle would delay
+all others; without the second, a busy tenant would wait for every newcomer, and made-up tenants never end."""
 
 Result = TypeVar("Result")
 
@@ -84,7 +84,7 @@ class _Done(NamedTuple):
 
 
 class FairThreads(InThreads):
-    """Of one loop. A tenant has one thread at a time, and the tenant that has used the least time of late is next.
+    """Of one loop. A tenant has one thread at a time, and the one that used the least time comes next.
 
     Work that has begun can't be stopped, so a thread is kept free for others: from a tenant that has much to do, and
     from large requests.
@@ -96,7 +96,7 @@ class FairThreads(InThreads):
         self._running: dict[str, _Job] = {}
         self._used: dict[str, float] = {}
         self._fair_share = 0.0
-        """What a tenant would have used that always had something to do."""
+        """What a tenant has used that always had work."""
 
     async def __call__(self, do: Callable[[], Result]) -> Result:
         job = _Job(do, WORK_SHARE.get(_NO_SHARE), asyncio.get_running_loop().create_future())
@@ -107,7 +107,7 @@ class FairThreads(InThreads):
         return result
 
     def _enter(self, tenant: str) -> None:
-        """A newcomer has used its fair share; others about that."""
+        """Note a tenant that has work. A newcomer counts as having used its fair share."""
         share = self._fair_share
         if tenant not in self._used and len(self._used) >= MOST_KNOWN:
             self._used = {one: self._used[one] for one in self._running.keys() | self._waiting.keys()}
