@@ -233,7 +233,8 @@ def test_the_proxy_of_an_address(environment: Callable[..., None]) -> None:
     assert proxy_name(proxy_for("https://api.example/v1")) == "proxy:3128"
     for url in ("http://api.example", "https://inside.example/v1", "https://a.inside.example", "https://x.corp"):
         assert proxy_for(url) == ""
-    for host in ("127.0.0.1:8000", "localhost", "[::1]:1", "a.localhost", "10.2.3.4"):
+    spelled = ("0.0.0.0:8000", "[::]:8000", "[::ffff:127.0.0.1]", "127.1", "127.0.1:80", "LOCALHOST.", "0177.0.0.1")
+    for host in ("127.0.0.1:8000", "localhost", "[::1]:1", "a.localhost", "10.2.3.4", *spelled):
         assert proxy_for(f"https://{host}/v1") == ""
     assert proxy_for("https://11.2.3.4/v1") != ""
     environment(all_proxy="proxy:1")

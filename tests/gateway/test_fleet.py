@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import threading
 from collections.abc import Callable, Iterator
 
@@ -343,7 +344,10 @@ SENSELESS: dict[str, list[object]] = {
 }
 
 
-@pytest.mark.parametrize("case", [*SENSELESS, "an old message", "a message without a time"])
+ODD_MESSAGES = ("an old message", "a message without a time", "a total beyond all", "lists within lists")
+
+
+@pytest.mark.parametrize("case", [*SENSELESS, *ODD_MESSAGES])
 def test_what_makes_no_sense_is_not_believed(redis_url: str, case: str) -> None:
     """No message raises a limit, or blocks a target or a key for longer than a process itself would; nor does a
     replayed one."""
@@ -351,8 +355,11 @@ def test_what_makes_no_sense_is_not_believed(redis_url: str, case: str) -> None:
         one = some.start()
         at = {"an old message": some.clock() - 3600, "a message without a time": 0.0}.get(case, some.clock())
         fact = SENSELESS.get(case, ["breaker", "one", 3, 3, 60.0, 0.0])
-        news = {"worker": "x", "counts": {}, "at": at, "facts": [fact, ["aside", "two:k", 60.0]]}
-        message = Packer().seal(msgspec.json.encode(news), b"news")
+        counts = f'{{"hits":{10**400}}}' if case == "a total beyond all" else "{}"
+        more = f',"x":{"[" * 100_000}{"]" * 100_000}' if case == "lists within lists" else ""
+        facts = json.dumps([fact, ["aside", "two:k", 60.0]])
+        news = f'{{"worker":"x","counts":{counts},"at":{at},"facts":{facts}{more}}}'
+        message = Packer().seal(news.encode(), b"news")
         heard = threading.Event()
 
         def hear() -> None:
@@ -361,5 +368,5 @@ def test_what_makes_no_sense_is_not_believed(redis_url: str, case: str) -> None:
 
         one.loop.call_soon_threadsafe(hear)
         assert heard.wait(10)
-        counts, health = bus_of(one).key_counts, one.state.health
-        assert (counts._others, counts._held, health.breakers.known, health.keys.aside) == ({}, {}, {}, {})
+        key_counts, health = bus_of(one).key_counts, one.state.health
+        assert (key_counts._others, key_counts._held, health.breakers.known, health.keys.aside) == ({}, {}, {}, {})

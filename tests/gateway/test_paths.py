@@ -100,6 +100,17 @@ MISSPELLED = [
     ("GET", "/opnai/v1/files/file-1", "/openai/v1/files/file-1"),
     ("POST", "/antropic/v1/messages", "/anthropic/v1/messages"),
     ("GET", "/kimmi/v1/models", "/kimi/v1/models"),
+    ("POST", "/kimmi", "/kimi"),
+    ("GET", "/kimmi/", "/kimi/"),
+    ("POST", "/kimi.ai/v1/embeddings", "/kimi/v1/embeddings"),
+    ("POST", "/kimi:443/v1/embeddings", None),
+    ("POST", "/kimi%2fv1%2fchat/completions", None),
+    ("POST", "/kimi%2Fv1/embeddings", None),
+    ("POST", "/v1/kimi/chat/completions", None),
+    ("POST", "/v1/kimi/v1/chat/completions", None),
+    ("POST", "/api/KIMI/v1/messages", None),
+    ("POST", "/proxy/kimi/v1/chat/completions", None),
+    ("GET", "/v1/moonshot/models", None),
     ("POST", "/acme/v1/chat/completions", None),
     ("POST", "/acme/v1/messages", None),
     ("GET", "/acme/v1/models", None),
@@ -119,7 +130,10 @@ def test_a_misspelled_provider_is_not_the_default(method: str, path: str, meant:
         assert up.got == []
 
 
-@pytest.mark.parametrize("path", ["/v1/embeddings", "/files/file-1", "/base/v1/chat/completions", "/upload/v1/files"])
+OWN = ("/v1/embeddings", "/files/file-1", "/base/v1/chat/completions", "/upload/v1/files", "/health", "/v1/files/kimi")
+
+
+@pytest.mark.parametrize("path", OWN)
 def test_other_paths_go_to_the_default(path: str) -> None:
     """Paths that begin with no provider's name, and paths that begin with the default's own base path."""
     with upstream(say_hi) as up:

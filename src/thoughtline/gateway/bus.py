@@ -16,7 +16,7 @@ import socket
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
@@ -35,12 +35,16 @@ MAX_READ_AT_ONCE = 64
 _SUFFIX = ".sock"
 
 
+Total: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
+"""What counts up to here is a number to all that read it, also as a float."""
+
+
 class StoreCounts(Struct, frozen=True):
     """Counts of a worker's store since the start."""
 
-    hits: Annotated[int, Meta(ge=0)] = 0
-    misses: Annotated[int, Meta(ge=0)] = 0
-    replays: Annotated[int, Meta(ge=0)] = 0
+    hits: Total = 0
+    misses: Total = 0
+    replays: Total = 0
 
 
 class StoreTotals:

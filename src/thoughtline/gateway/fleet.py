@@ -246,7 +246,7 @@ class Fleet:
                     self._journal.receive(batch.rows, batch.lost)
             else:
                 self._receive_news(self._news.decode(body))
-        except (msgspec.DecodeError, UnicodeDecodeError, ThoughtlineError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ThoughtlineError):
             return  # from a process of another version, or with another key
 
     def _receive_news(self, news: News) -> None:
