@@ -11,7 +11,7 @@ LOG := $(VENV)/install.log
 # What pip says goes into a file; its end is shown where it fails.
 LOGGED = >>$(LOG) 2>&1 || { tail -n 20 $(LOG) >&2; echo "Installing failed. The whole log: $(LOG)" >&2; exit 1; }
 CLIENTS := .clients/.installed
-SETS := newest before held held-before
+SETS := newest before held held-before httpx-before
 SDKS := $(SETS:%=.venv-sdk/%/.installed)
 
 .PHONY: help run demo test test-clients test-clients-all test-library clients test-browser browser check format docs dist lock bench verify clean
