@@ -377,23 +377,28 @@ def openrouter(url: str, way: Way) -> str:
 
 
 def instructor(url: str, way: Way) -> str:
-    """It has openai's client answer with an object; the application keeps what was called."""
+    """It has openai's client answer with an object; the application keeps what was called. A stream of partial objects
+    has no ids of calls, so the application makes its own."""
     module, openai = importlib.import_module("instructor"), importlib.import_module("openai")
     kind = openai.AsyncOpenAI if way == "async" else openai.OpenAI
     client = module.from_openai(kind(api_key=KEY, base_url=f"{url}/v1", max_retries=0))
     history: list[Any] = [{"role": "user", "content": OPENING}]
     schema = importlib.import_module("pydantic").create_model("weather", city=(str, ...))
 
-    async def say() -> Any:
+    async def say() -> list[Any]:
+        """The calls of the next turn."""
         asked = {"model": MODEL, "messages": history, "response_model": schema, "max_retries": 0}
+        if way == "streamed":
+            *_, last = client.chat.completions.create_partial(**asked)
+            return [_call(f"own_{len(history)}", "weather", last.model_dump_json())]
         answer = client.chat.completions.create_with_completion(**asked)
-        return (await answer if way == "async" else answer)[1].choices[0].message
+        said = (await answer if way == "async" else answer)[1].choices[0].message
+        return [_call(call.id, call.function.name, call.function.arguments) for call in said.tool_calls]
 
     async def run() -> str:
         for _ in range(TURNS - 1):
-            said = await say()
-            calls = [_call(call.id, call.function.name, call.function.arguments) for call in said.tool_calls]
-            history.append({"role": "assistant", "content": said.content or "", "tool_calls": calls})
+            calls = await say()
+            history.append({"role": "assistant", "content": "", "tool_calls": calls})
             history.extend({"role": "tool", "tool_call_id": call["id"], "content": RESULT} for call in calls)
         answer = client.chat.completions.create(model=MODEL, messages=history, response_model=None)
         return str((await answer if way == "async" else answer).choices[0].message.content)

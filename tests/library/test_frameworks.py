@@ -82,7 +82,7 @@ def test_a_framework_that_keeps_thoughts(row: Row, way: str, line: Line) -> None
         check_whole(upstream, talk(row, upstream, way))
 
 
-@pytest.mark.parametrize("way", ["sync", "async"])
+@pytest.mark.parametrize("way", ALL)
 def test_instructor(line: Line, way: str) -> None:
     """It forces a tool, which DeepSeek refuses while it thinks: the first request is healed, what that taught is kept,
     and every thought comes back."""
