@@ -14,7 +14,10 @@ from tests.user_code import USER_CODE
 
 pytest.importorskip("pyright")
 
-GIVEN = {"Audit": 'body = b"{}"\n', "Without a store of ours": 'body = b"{}"\nfrom typing import Any\nmy_records = dict[Any, Any]()\n'}
+GIVEN = {
+    "Audit": 'body = b"{}"\n',
+    "Without a store of ours": 'body = b"{}"\nfrom typing import Any\nmy_records = dict[Any, Any]()\n',
+}
 """What stands before an example, in the reader's own code."""
 
 ELSEWHERE = {"LlamaIndex"}

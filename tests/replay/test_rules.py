@@ -112,7 +112,9 @@ def test_misplaced_at_the_end() -> None:
 
 def test_an_end_that_is_taken() -> None:
     """From Claude 5 on a turn may end in thinking: it is found, and foretells no refusal."""
-    body = claude({"role": "assistant", "content": [{"type": "text", "text": "a"}, THOUGHT]}, HI, model="claude-opus-5-5")
+    body = claude(
+        {"role": "assistant", "content": [{"type": "text", "text": "a"}, THOUGHT]}, HI, model="claude-opus-5-5"
+    )
     finding = only(found(body, "anthropic"))
     assert (finding.rule, finding.answer, finding.status) == ("misplaced", "", 0)
 
