@@ -175,11 +175,11 @@ class Gateway:
             return
         self.state = with_envelope_key(self.state, key)
         if shared != self.state.admin.shared:
-            self._take(shared)
+            self._apply_shared(shared)
         self.state.observe()
-        self.state.bus.say()
+        self.state.bus.report_counts()
 
-    def _take(self, shared: SettingsPatch) -> None:
+    def _apply_shared(self, shared: SettingsPatch) -> None:
         """Apply shared settings. Settings that fail a check change nothing, and are reported once."""
         try:
             checked(shared_settings.merged(self.state.admin.loaded, shared), self.state.keys, self.state.admin.loaded)

@@ -407,7 +407,7 @@ class Exchange:
             if answer and watch.provenance is not None:
                 await keep(state.store, watch.provenance, last.conversation, answer, state.clock())
             if self.is_degraded:
-                relay.tell_store("degraded")
+                relay.report_store("degraded")
         except Exception as problem:
             relay.unsaved = f"not remembered: {type(problem).__name__}"
             log_problem("a turn could not be remembered", problem)
@@ -487,7 +487,7 @@ class Exchange:
             self.verdict = cut(self.attempts[-1].ask.target.provider.name)
         state, served = self._state, served_of(self, is_over=True)
         state.recent.end(served, self.attempts[-1].log.bodies if self.attempts else None)
-        state.journal.tell(served.line, served.refusal if state.journal.is_for_people else "")
+        state.journal.record(served.line, served.refusal if state.journal.is_for_people else "")
         if self.incoming.trace is not None:
             reader = self.relay.down.reader if self.relay is not None else None
             watch = reader.watch if reader is not None else None

@@ -34,7 +34,7 @@ ALL_SECONDS = 10.0
 FRESH_SECONDS = 3600.0
 RETRY_SECONDS = 60.0
 MAX_ANSWER_BYTES = 2**20
-MOST_MODELS = 256
+MAX_MODELS = 256
 """Callers choose the names of models: no more than this are checked within an hour."""
 
 _HEADERS: Headers = [(b"content-type", b"application/json")]
@@ -78,9 +78,9 @@ class Templates:
         now = self._clock()
         if self._fresh_until.get(where, 0.0) > now:
             return False
-        if len(self._fresh_until) >= MOST_MODELS:
+        if len(self._fresh_until) >= MAX_MODELS:
             self._fresh_until = {one: until for one, until in self._fresh_until.items() if until > now}
-        if len(self._fresh_until) >= MOST_MODELS:
+        if len(self._fresh_until) >= MAX_MODELS:
             return False
         self._fresh_until[where] = now + RETRY_SECONDS
         return True

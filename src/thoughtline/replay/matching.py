@@ -48,12 +48,9 @@ from thoughtline.values.items import (
     reasoning_of,
 )
 from thoughtline.values.outcome import Evidence
-from thoughtline.values.records import UNKNOWN_PARENT, Key, Record
+from thoughtline.values.records import MAX_PER_KEY, UNKNOWN_PARENT, Key, Record
 
 Rank = tuple[int, ...]
-
-MOST_PER_KEY = 16
-"""Records read per key: as many as a store returns. More records with one key can't be told apart this way."""
 
 _TELLING = 6
 """Minimum length of a part of an id that can identify it."""
@@ -216,7 +213,7 @@ def match_joined(step: ModelStep, found: Found, identity: Identity) -> tuple[Rec
     """Return the records of a turn that a model gave in several answers, each continuing the last, and that the client
     wrote as one: Claude pauses, and is asked to continue."""
     ends = [record for record in found.get(step.spot.going_on(), ()) if _is_of(identity, record)]
-    if not ends or len(ends) >= MOST_PER_KEY:
+    if not ends or len(ends) >= MAX_PER_KEY:
         return ()
     here = {record.id: record for record in (*found.get(step.spot.place(), ()), *ends) if _is_of(identity, record)}
     shown, known = step.visible, list[tuple[Record, ...]]()
@@ -272,9 +269,9 @@ def _looks_of(step: ModelStep, found: Found, identity: Identity) -> list[Look]:
     for one in step.keys:
         evidence, some = evidence_of(one), found.get(one, ())
         # A full page hides other records with this key: weak evidence can't choose among them.
-        if len(some) < MOST_PER_KEY or evidence not in _WEAK:
+        if len(some) < MAX_PER_KEY or evidence not in _WEAK:
             own[one] = evidence
-        for record in some[:MOST_PER_KEY]:
+        for record in some[:MAX_PER_KEY]:
             if _is_of(identity, record) and not scope.is_of_other_user(record):
                 records[record.id] = record
     if not records:
@@ -299,7 +296,7 @@ def is_shared_session(steps: Sequence[ModelStep], found: Found, identity: Identi
     begins differently from the one that has, and one of its turns has a rival in the same frame that names no session
     and follows the same messages."""
     entries = found.get(session_entry(identity), ())
-    if len(entries) >= MOST_PER_KEY or len({_place_of(record) for record in entries}) > 1:
+    if len(entries) >= MAX_PER_KEY or len({_place_of(record) for record in entries}) > 1:
         return True
     if any(_begins(record, steps) for record in entries):
         return False
