@@ -2,7 +2,7 @@
 
     admit → read → choose → Attempt (prepare, ask, heal) ⟲ the next one → Relay → journal
 
-`pipeline.py` lists the stages in between.
+`answer_stages.py` lists the stages in between.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from thoughtline.engine.capture import Watch, log_problem
 from thoughtline.engine.capture import is_stream as is_streamed
 from thoughtline.engine.request import MAX_FINDINGS, Prepared
 from thoughtline.failover.failures import TargetFailure, failure_of_error, falls_over
+from thoughtline.gateway.answer_stages import LONG_BYTES, Down, down
 from thoughtline.gateway.asgi import Receive, Scope, Send, as_declined, error_body, retry_after, send_json, send_whole
 from thoughtline.gateway.attempt import Attempt, attempt_at, elsewhere
 from thoughtline.gateway.choosing import Target, named_provider
@@ -34,7 +35,6 @@ from thoughtline.gateway.incoming import ClientGone, Incoming, keys_to_ask_with
 from thoughtline.gateway.judging import verdict_on
 from thoughtline.gateway.model_answers import models_answer
 from thoughtline.gateway.modes import words_of
-from thoughtline.gateway.pipeline import LONG_BYTES, Down, down
 from thoughtline.gateway.recent import served_of
 from thoughtline.gateway.relay import CUT, DRAIN_SECONDS, Disconnect, Relay
 from thoughtline.gateway.routing import Route
