@@ -162,9 +162,7 @@ def test_a_client_key_in_a_query_is_taken_out(closed: Managed, provider: Upstrea
 @pytest.mark.parametrize("path", ["unkeyed/v1/chat/completions", "unkeyed/v1/files"])
 @pytest.mark.parametrize("is_mistyped", [False, True], ids=["good", "mistyped"])
 @pytest.mark.parametrize("place", shown(""))
-def test_an_unknown_client_key(
-    gateway: Managed, provider: Upstream, path: str, place: str, is_mistyped: bool
-) -> None:
+def test_an_unknown_client_key(gateway: Managed, provider: Upstream, path: str, place: str, is_mistyped: bool) -> None:
     """In any place, even where no keys are needed: it may be new, or belong to another gateway. One with a letter
     changed gives away most of it."""
     secret = make_secret()
