@@ -1,17 +1,18 @@
-"""Made-up conversations that interleave: clients that forget reasoning, and whose thought each of their turns gets.
+"""Generated conversations that interleave: clients that lose reasoning, and the reasoning that each of their turns
+gets.
 
-    counts = play(KINDS["different frames"], speaker, seed=1, line=line)      turns, wrong, not restored, restored
+    counts = play(KINDS["different frames"], speaker, seed=1, line=line)     turns, wrong, not restored, restored
 
-Every conversation of a world belongs to one tenant, so nothing but the rule of identity keeps them apart. Clients send
-request after request, in any order, over a real `Line`. Every model turn of every request counts. A turn is *wrong* if
-it carries a thought that was not made for that very turn of that very conversation; *equal* if that thought was made
-for a turn of another conversation that is the same in frame, end user, words, calls and results up to there, and
-*misplaced* if it was made for another turn of the same conversation in the same words: both can happen only where its
-own was never captured. It is *not restored* if it lacks its own.
+All conversations of a world belong to one tenant, so only the rule of identity separates them. Clients send request
+after request, in any order, over a real `Line`. Every model turn of every request counts. A turn is *wrong* if it has
+reasoning that was not made for exactly that turn of that conversation; *equal* if the reasoning was made for a turn of
+another conversation with the same frame, end user, words, calls and results so far, and *misplaced* if it was made for
+another turn of the same conversation with the same words: both can happen only if its own was never captured. It is
+*not restored* if it lacks its own.
 
-Where conversations are visibly equal, or become so by an edit, no evidence may be left: then nothing is to be restored.
-An edit never makes a history that another conversation had word for word, because openings are unique unless a kind has
-twins: so no kind has a turn for which a stranger's evidence is better than its own.
+If conversations are visibly equal, or become equal by an edit, there may be no evidence left: then nothing may be
+restored. An edit never makes a history that another conversation had word for word, because openings are unique unless
+a kind has twins: so no kind has a turn for which another conversation's evidence is better than its own.
 """
 
 from __future__ import annotations
@@ -53,14 +54,14 @@ BLANKS = ("if x:\n  y()\nz()", "if x:\n  y()\n  z()", "if x:\r\n  y()\r\nz()")
 PLACES = ("home", "roof")
 OUTPUTS = ("up", "down")
 PLAYED = (CHAT, MESSAGES, SPEAKERS["openai_responses"], SPEAKERS["gemini_generate"])
-"""Who answers: reasoning in the clear, signed, as ciphertext, and as a signature."""
+"""Ways to answer: readable reasoning, signed, as ciphertext, and as a signature."""
 
 WORLD = 24
 """Conversations of one tenant."""
 REQUESTS, MANY_REQUESTS = 9, 16
-"""Of each conversation; of one that is long enough to be remembered by its bytes."""
-MOST_ROUNDS = 3
-"""What a sliding window keeps."""
+"""Per conversation; and for one that is long enough to be remembered by its bytes."""
+MAX_ROUNDS = 3
+"""Messages that a sliding window keeps."""
 RESTARTS = 0.01
 """How often one of two lines is opened again before a request."""
 
@@ -83,12 +84,12 @@ EditName = Literal[
 
 
 class Kind(NamedTuple):
-    """What conversations of a world have in common, and what their clients do.
+    """The common properties of a world's conversations, and what their clients do.
 
-    `twins` conversations begin with the same words. `ids` of calls: without any, the model only talks. `calls` are how
-    many it makes at once. `repeats_words`: users say the same again and again. `loses_records`: a third of the answers
-    is never captured, as if another gateway had served them or the store had lost them. `are_many`: there are two lines
-    on one store, which are closed and opened again, and all that is remembered is deleted once.
+    `twins` conversations begin with the same words. `ids` of calls: with none, the model only writes text. `calls` is
+    how many it makes at once. `repeats_words`: users repeat the same words. `loses_records`: a third of the answers is
+    never captured, as if another gateway had served them or the store had lost them. `are_many`: there are two lines on
+    one store, which are closed and opened again, and everything that is remembered is deleted once.
     """
 
     twins: int = 1
@@ -123,7 +124,7 @@ NAMINGS: dict[str, Session] = {
     ", session named late": "late",
     ", shared session named late": "late shared",
 }
-"""How clients name sessions, but for those that name one for each conversation."""
+"""How clients name sessions, apart from one name per conversation."""
 
 
 def _kinds() -> Iterator[tuple[str, Kind]]:
@@ -189,7 +190,7 @@ def _kinds() -> Iterator[tuple[str, Kind]]:
 
 
 MIXED = 24
-"""Kinds that are drawn at random, so that every pair of habits meets somewhere."""
+"""Randomly drawn kinds, so that every pair of habits occurs somewhere."""
 
 
 def _mixed(chance: random.Random) -> Kind:
@@ -226,7 +227,7 @@ class Counts(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A turn as a client shows it. `numbers` are those of the thoughts that led to it."""
+    """A turn as a client shows it. `numbers` are those of the reasoning that led to it."""
 
     turn: Turn
     numbers: tuple[int, ...] = ()
@@ -241,7 +242,7 @@ _clock = count(1)
 
 
 class Conversation:
-    """What one client knows, and how it shows it."""
+    """The knowledge of one client, and how it shows it."""
 
     def __init__(self, number: int, kind: Kind, speaker: Speaker, chance: random.Random) -> None:
         self.owner = _name_of(number)
@@ -252,7 +253,7 @@ class Conversation:
         self._edited: int | None = None
 
     def go_on(self) -> View:
-        """Say something, or give back what calls came to; what the client then shows."""
+        """Add a user message or the results of calls; return what the client then shows."""
         last = self._turns[-1].turn if self._turns else None
         if isinstance(last, Said) and last.calls:
             self._turns.append(Shown(Results(tuple((call, self._chance.choice(OUTPUTS)) for call in last.calls))))
@@ -268,7 +269,7 @@ class Conversation:
         return self._words.pop()
 
     def answer(self) -> tuple[Said, str]:
-        """What the model says next, and what it thinks."""
+        """Return the model's next answer with its reasoning."""
         is_result = isinstance(self._turns[-1].turn, Results)
         said = Said(self._chance.choice(BLANKS if self._kind.has_blanks else ANSWERS))
         if self._kind.ids != "none" and (not is_result or self._chance.random() < 0.5):
@@ -286,7 +287,7 @@ class Conversation:
         return Call(name, self._chance.choice(PLACES))
 
     def frame(self) -> Frame:
-        """What stands around this request."""
+        """The frame of this request."""
         kind, number = self._kind, self._number
         prompts: dict[Prompt, str] = {
             "one": "You help.",
@@ -300,9 +301,9 @@ class Conversation:
         return Frame(prompts[kind.prompt], members, tools=tools, model=model)
 
     def history(self, number: int) -> tuple[object, ...]:
-        """All that is visible up to a thought's turn, with frame and end user, but for what clients change: ids, white
-        space, and words beside calls where they drop them. Calls that stand in one turn have no order, nor have those
-        that a client merged into one: there, a loop is told by its words and results."""
+        """Everything visible up to a turn, with frame and end user, but without what clients change: ids, white space,
+        and text next to calls where they drop it. Calls in one turn have no order, nor have those that a client merged
+        into one: there, those of a loop are identified by their text and results."""
         kind, seen = self._kind, list[object]()
         is_merged, words, results = kind.edit == "turns merged", "", list[tuple[str, str]]()
         for one in self._turns:
@@ -328,7 +329,8 @@ class Conversation:
         return (*seen, self._number if any(own) else 0)
 
     def headers(self) -> dict[str, str]:
-        """What names its session. `late`: only from some request on, and only in half of the conversations."""
+        """The headers that name its session. `late`: only from some request on, and only in half of the
+        conversations."""
         is_late = self._thoughts >= REQUESTS // 2
         match self._kind.session:
             case "own":
@@ -366,7 +368,7 @@ def _name_of(number: int) -> str:
 
 
 def _rounds(view: View) -> list[View]:
-    """From one message of the user to before the next one."""
+    """From one user message up to the next one."""
     rounds: list[View] = []
     for one in view:
         if isinstance(one.turn, Asked):
@@ -376,7 +378,7 @@ def _rounds(view: View) -> list[View]:
 
 
 def _cleared(_: Conversation, view: View) -> View:
-    """Only the latest results are kept."""
+    """Keep only the latest results."""
     return [
         Shown(Results(tuple((call, "[Old tool result content cleared]") for call, _ in one.turn.of)))
         if isinstance(one.turn, Results) and at < len(view) - 1
@@ -396,7 +398,7 @@ def _rewritten(_: Conversation, view: View) -> View:
 
 
 def _windowed(_: Conversation, view: View) -> View:
-    return [one for part in _rounds(view)[-MOST_ROUNDS:] for one in part]
+    return [one for part in _rounds(view)[-MAX_ROUNDS:] for one in part]
 
 
 def _edited(conversation: Conversation, view: View) -> View:
@@ -416,7 +418,7 @@ def _deleted(conversation: Conversation, view: View) -> View:
 
 
 def _merged(_: Conversation, view: View) -> View:
-    """The steps of each loop in one turn, and then their results."""
+    """Merge the steps of each loop into one turn, followed by their results."""
     merged: View = []
     for part in _rounds(view):
         steps = [one for one in part if isinstance(one.turn, Said) and one.turn.calls]
@@ -434,7 +436,7 @@ def _merged(_: Conversation, view: View) -> View:
 
 
 def _renamed(_: Conversation, view: View) -> View:
-    """Ids by where they stand, as clients write them that keep none."""
+    """Ids by position, from clients that keep none."""
     names: dict[str, str] = {}
 
     def named(call: Call) -> Call:
@@ -486,7 +488,7 @@ EDITS: dict[EditName, Callable[[Conversation, View], View]] = {
 
 
 def play(kind: Kind, speaker: Speaker, *, seed: int, line: Line) -> Counts:
-    """A world of conversations, from its first request to its last."""
+    """Play a world of conversations, from its first request to its last."""
     chance = random.Random(f"{seed} {kind} {speaker.format}")
     conversations = [Conversation(number, kind, speaker, chance) for number in range(WORLD)]
     requests = [one for one in conversations for _ in range(kind.requests)]
@@ -540,7 +542,7 @@ class _Lines:
 
 
 class _World:
-    """A tenant that nobody else is, and a model that answers it."""
+    """A tenant of its own, and a model that answers it."""
 
     def __init__(self, speaker: Speaker, line: Line, conversations: Sequence[Conversation]) -> None:
         self._speaker, self._line = speaker, line
@@ -557,7 +559,7 @@ class _World:
         self._forgotten |= self._all_marks
 
     def exchange(self, conversation: Conversation) -> Counts:
-        """One request: what reaches the upstream is judged, and its answer captured."""
+        """One request: judge what reaches the upstream, and capture its answer."""
         view, frame = conversation.go_on(), conversation.frame()
         speaker = self._speaker
         body = msgspec.json.encode(speaker.body([one.turn for one in view], frame, is_streaming=False))
@@ -575,7 +577,7 @@ class _World:
         return counts
 
     def _is_equal(self, one: str, other: str) -> bool:
-        """Whether two thoughts were made for turns that are the same in all that is visible up to them."""
+        """Whether two pieces of reasoning were made for turns that are the same in everything visible up to them."""
         return self._history(one) == self._history(other)
 
     def _history(self, mark: str) -> tuple[object, ...]:
@@ -593,7 +595,7 @@ HOSTS = {
 def _judged(
     view: View, owner: str, marks_by_run: Sequence[Sequence[str]], is_equal: Callable[[str, str], bool]
 ) -> Counts:
-    """Neighbouring turns of the model are one run: what a run may carry are the thoughts of its turns, in order."""
+    """Neighbouring model turns are one run: it may carry the reasoning of its turns, in order."""
     runs: list[list[str]] = []
     is_in_run = False
     for one in view:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Raw, Struct, field
 
-from thoughtline.engine.end_users import USER_HEADERS, end_user_in
+from thoughtline.engine.user_headers import USER_HEADERS, end_user_in
 from thoughtline.formats.json_text import peek
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Text
@@ -48,7 +48,7 @@ _HEADERS = (
 _KNOWN_HEADERS = frozenset(_HEADERS)
 _AGENT, _CLAUDE_CODES_AGENT = b"x-thoughtline-agent", b"x-claude-code-agent-id"
 SESSION_HEADERS = _KNOWN_HEADERS | {_AGENT, _CLAUDE_CODES_AGENT}
-"""All that name a session, or an agent within one."""
+"""All headers that name a session, or an agent in one."""
 
 _IN_USER_ID = re.compile(r"_session_([0-9a-fA-F-]{36})\Z")
 _MODEL = re.compile(rb'\A\s*\{\s*"model"\s*:\s*"([^"\\]{1,200})"')

@@ -37,7 +37,7 @@ from thoughtline.values.identity import Identity
 from thoughtline.values.records import Key, Record, RecordId
 from thoughtline.values.turns import SYSTEM_MEMBER, FormatName, ThinkingSwitch, Transcript
 
-MOST_ALIKE = 4
+MAX_ALIKE = 4
 """Cached conversations with the same beginning: branches of one, and copies at other destinations."""
 
 FEW = 12
@@ -48,10 +48,10 @@ IDLE_SECONDS = 3600.0
 """Agents continue within minutes, people within the hour."""
 
 NAMES_SECONDS = 60.0
-"""How often the store is asked again whether the id of a call still means one record: another replica may have saved
-one more. It takes some milliseconds for 200 steps."""
+"""How often the store is asked again whether a call id still means one record: another replica may have saved one more.
+It takes some milliseconds for 200 steps."""
 
-MOST_NEW_BYTES = 512 * 2**10
+MAX_NEW_BYTES = 512 * 2**10
 """A short body is processed on the event loop, in a millisecond or two; a longer one is processed in full, in a
 thread."""
 
@@ -400,7 +400,7 @@ class Conversations:
         self._movable.update(dict.fromkeys(new.samples, new))
         self._used_at[new] = now
         self._size += new.size
-        if len(alike) > MOST_ALIKE:
+        if len(alike) > MAX_ALIKE:
             self.drop(alike[0])
         while self._size > self._max_bytes or next(iter(self._used_at.values())) < now - IDLE_SECONDS:
             self.drop(next(iter(self._used_at)))
@@ -440,7 +440,7 @@ def _cut(body: bytes, start: int, conversation: KnownConversation) -> Cut | None
     segments = conversation.segments[:count]
     if not segments or segments[-1].past is None:
         return None
-    if len(body) - (end - start) > MOST_NEW_BYTES:
+    if len(body) - (end - start) > MAX_NEW_BYTES:
         return None
     short = body[:start] + body[end:]
     if not total(segments).plus(weight_of(short)).is_read:
@@ -460,7 +460,7 @@ def _cut_moved(body: bytes, start: int, place: int, conversation: KnownConversat
         while last < len(all_of_them) and all_of_them[last].movable and body.startswith(all_of_them[last].client, end):
             end += len(all_of_them[last].client)
             last += 1
-        if not start < at < end or len(body) - (end - at) > MOST_NEW_BYTES:
+        if not start < at < end or len(body) - (end - at) > MAX_NEW_BYTES:
             continue
         short, run = body[:at] + body[end:], all_of_them[first:last]
         listed = _listed(short, at, conversation.index[1], start)
