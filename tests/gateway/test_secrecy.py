@@ -1,4 +1,4 @@
-"""What opens the gateway never reaches a provider."""
+"""Credentials for the gateway never reach a provider."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def escaped(text: str) -> str:
 
 
 def shown(secret: str) -> dict[str, tuple[dict[str, str], str]]:
-    """Where people put a secret."""
+    """The places where people put a secret."""
     return {
         "bearer": ({"authorization": f"Bearer {secret}"}, ""),
         "bare": ({"authorization": secret}, ""),
@@ -131,7 +131,7 @@ def ask(gateway: Managed, path: str, headers: dict[str, str], query: str) -> htt
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(("headers", "query"), shown(TOKEN).values(), ids=shown(TOKEN))
 def test_the_admin_token(gateway: Managed, provider: Upstream, path: str, headers: dict[str, str], query: str) -> None:
-    """Wherever it stands: either it is taken out, or the request is refused with what is wrong."""
+    """In any place: it is removed, or the request is refused with an explanation."""
     before = len(provider.got)
     response = ask(gateway, path, headers, query)
     assert_unseen(TOKEN, provider.got[before:])
@@ -143,7 +143,7 @@ def test_the_admin_token(gateway: Managed, provider: Upstream, path: str, header
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("place", [name for name in shown("") if "authorization" not in shown("")[name][0]])
 def test_a_client_key(closed: Managed, provider: Upstream, client_key: str, path: str, place: str) -> None:
-    """The same for keys of the gateway's own, also beside the one that let the caller in."""
+    """The same for the gateway's own keys, also besides the one that authenticated the caller."""
     headers, query = shown(client_key)[place]
     before = len(provider.got)
     response = ask(closed, path, {"authorization": f"Bearer {client_key}"} | headers, query)
@@ -152,7 +152,7 @@ def test_a_client_key(closed: Managed, provider: Upstream, client_key: str, path
 
 
 def test_a_client_key_in_a_query_is_taken_out(closed: Managed, provider: Upstream, client_key: str) -> None:
-    """As Google's clients show it; what else stands there goes up."""
+    """As Google's clients send it; the rest of the query is sent."""
     path = "unkeyed/v1beta/models/m:streamGenerateContent"
     response = ask(closed, path, {}, f"?alt=sse&key={client_key}&x=1")
     assert response.status_code == 200
@@ -162,11 +162,9 @@ def test_a_client_key_in_a_query_is_taken_out(closed: Managed, provider: Upstrea
 @pytest.mark.parametrize("path", ["unkeyed/v1/chat/completions", "unkeyed/v1/files"])
 @pytest.mark.parametrize("is_mistyped", [False, True], ids=["good", "mistyped"])
 @pytest.mark.parametrize("place", shown(""))
-def test_a_client_key_that_nobody_knows(
-    gateway: Managed, provider: Upstream, path: str, place: str, is_mistyped: bool
-) -> None:
-    """Wherever it stands, also where no keys are needed: it may have been made a moment ago, or for another gateway.
-    One with a letter changed gives away most of it."""
+def test_an_unknown_client_key(gateway: Managed, provider: Upstream, path: str, place: str, is_mistyped: bool) -> None:
+    """In any place, even where no keys are needed: it may be new, or belong to another gateway. One with a letter
+    changed gives away most of it."""
     secret = make_secret()
     if is_mistyped:
         secret = secret[:-1] + ("A" if secret[-1] != "A" else "B")
@@ -180,7 +178,7 @@ def test_a_client_key_that_nobody_knows(
 
 
 def test_a_gateway_behind_this_one_gets_its_own_key() -> None:
-    """As the key of a provider in settings, or in a header of its own."""
+    """As the key of a provider in settings, or in its own header."""
     secret = make_secret()
     with upstream(_answer) as up:
         rows = {
@@ -195,7 +193,7 @@ def test_a_gateway_behind_this_one_gets_its_own_key() -> None:
 
 
 def test_what_a_provider_says_in_our_name_does_not_come_down(gateway: Managed) -> None:
-    """Neither what was done, nor who is the admin."""
+    """Neither reports about the gateway's work nor about the admin."""
     response = ask(gateway, PATHS[0], {}, "")
     assert "forged" not in str(response.headers)
     assert "set-cookie" not in response.headers
