@@ -66,7 +66,7 @@ class Way(NamedTuple):
 
 WAYS = (
     Way("DeepSeek stream", "openai_chat", "deepseek", "tools", "deepseek-v4-pro"),
-    Way("Claude Code to GPT stream", "anthropic_messages", "openai", None, "gpt-5.1"),
+    Way("Claude Code to GPT stream", "anthropic_messages", "openai", None, "gpt-5"),
 )
 
 
