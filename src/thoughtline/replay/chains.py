@@ -118,18 +118,25 @@ def settled_of(needed: Needs, found: Found) -> tuple[Match | None, ...]:
 def is_plain(needed: Needs, settled: Sequence[Match | None], found: Found, before: RecordId = UNKNOWN_PARENT) -> bool:
     """Whether steps have no more to say about each other: each is known by its call ids or stays without a record, and
     each record follows the one before it, as far as records show. `before` is the parent of the first step."""
-    taken: set[RecordId] = set()
     for step, match in zip(needed.steps, settled, strict=True):
+        if match is None and not is_hopeless(step, found, needed.identity):
+            return False
+        if match is not None and not shows_name(step, match.record):
+            return False
+    return follow_each_other(settled, before)
+
+
+def follow_each_other(settled: Sequence[Match | None], before: RecordId, taken: Iterable[RecordId] = ()) -> bool:
+    """Whether each record stands once and follows the one before it, as far as records say. `before` is the parent of
+    the first step, `taken` are the records of the steps before that."""
+    taken = set(taken)
+    for match in settled:
         if match is None:
-            if not is_hopeless(step, found, needed.identity):
-                return False
             before = NO_PARENT
             continue
         record = match.record
         is_broken = record.parent not in (UNKNOWN_PARENT, before) and before not in (UNKNOWN_PARENT, NO_PARENT)
         if is_broken or record.parent == UNCERTAIN_PARENT or record.id in taken:
-            return False
-        if not shows_name(step, record):
             return False
         taken.add(record.id)
         before = record.id
@@ -266,7 +273,8 @@ class _Chain:
 
     def part(self) -> None:
         """Separate two conversations that look the same: a record with exactly its step's history follows another
-        record than its neighbour. The proven one belongs to the request; without proof, neither is used."""
+        record than its neighbour. The proven one belongs to the request; without proof, neither is used. A session has
+        turns that were asked again: of two that both belong to it, the one that a later turn follows counts."""
         blocks = list(self._blocks())
         if len(blocks) < 2:
             return
@@ -275,6 +283,12 @@ class _Chain:
                 for at in block:
                     if records_of(self.results[at]):
                         self.results[at] = Ambiguous(2)
+        for block in blocks[1:]:
+            step, records = self._steps[block[0] - 1], records_of(self.results[block[0] - 1])
+            following = records_of(self.results[block[0]])
+            is_followed = bool(following) and self._steps[block[0]].lineage in following[0].keys
+            if is_followed and records and not any(shows_name(step, record) for record in records):
+                self.results[block[0] - 1] = Ambiguous(2)
 
     def use_once(self) -> None:
         """Use each record for one turn. Of several steps that show all of it, the one with exactly its history gets it,
