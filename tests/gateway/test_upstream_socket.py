@@ -40,7 +40,7 @@ OPENAI = PROVIDERS["openai"]
 
 def request(*items: Json, **more: Any) -> bytes:
     tools = [{"type": "function", "name": name, "parameters": schema} for name, schema in TOOLS.items()]
-    body = {"model": "gpt-5.1", "stream": True, "tools": tools, **NO_STORE, "input": list(items), **more}
+    body = {"model": "gpt-5", "stream": True, "tools": tools, **NO_STORE, "input": list(items), **more}
     return json.dumps(body, separators=(",", ":")).encode()
 
 

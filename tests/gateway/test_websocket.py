@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row("openai", "gpt-5.1"),
+    Row("openai", "gpt-5"),
     Row("deepseek", "deepseek-v4-pro"),
     Row("kimi", "kimi-k2.6"),
     Row("anthropic", "claude-opus-5-5", "bound"),
@@ -139,7 +139,7 @@ def test_at_the_root_and_over_routes() -> None:
     with running({"openai": openai.url, "kimi": kimi.url}, settings) as gateway:
         with talking(f"{gateway.url}/v1/responses") as talk:
             script = {"role": "user", "content": "Hi.\nscript:\nthink: a\nsay: Hello."}
-            for model in ("openai/gpt-5.1", "kimi/kimi-k2.6", "best"):
+            for model in ("openai/gpt-5", "kimi/kimi-k2.6", "best"):
                 assert talk.ask(input=[script], model=model).said == "Hello."
             assert talk.ask(input=[script], model="nobody").error == (404, "unknown_model")
         assert [line["via"] for line in gateway.lines] == ["", "", "best", ""]
@@ -276,7 +276,7 @@ def test_a_listed_page_spends_no_key_of_the_gateway() -> None:
             talking(gateway.url + RESPONSES, {"origin": "http://localhost:3000"}).__enter__()
         assert refusal.value.response.status_code == 403
         with talking(f"{gateway.url}/v1/responses", {"origin": "http://localhost:3000"}) as talk:
-            assert talk.ask(input=[USER], model="openai/gpt-5.1").error == (403, "cross_site")
+            assert talk.ask(input=[USER], model="openai/gpt-5").error == (403, "cross_site")
         with talking(gateway.url + RESPONSES, {"origin": gateway.url}) as talk:
             assert talk.ask(input=[USER]).said == "hi"
     assert len(up.got) == 1
@@ -322,7 +322,7 @@ def test_at_the_root_each_frame_says_whom_to_ask() -> None:
         made = gateway.wait_for(keys.add("me"))
         with talking(f"{gateway.url}/v1/responses", {"authorization": f"Bearer {made.secret}"}) as talk:
             assert talk.ask(input=[USER], model="kimi-k2.6").error == (403, "no_provider_key")
-            assert talk.ask(input=[USER], model="openai/gpt-5.1").said == "hi"
+            assert talk.ask(input=[USER], model="openai/gpt-5").said == "hi"
 
 
 def test_limits_hold_for_frames() -> None:
