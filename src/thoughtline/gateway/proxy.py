@@ -15,9 +15,11 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from thoughtline.clients import client_of
 from thoughtline.continuity.handover import Handover, Quotation
 from thoughtline.destinations.addresses import passthrough_address
 from thoughtline.engine.prepared import MAX_FINDINGS, Prepared
+from thoughtline.engine.said import said_in
 from thoughtline.engine.watching import Watch, log_problem
 from thoughtline.engine.watching import is_stream as is_streamed
 from thoughtline.failover.failures import TargetFailure, failure_of_error, falls_over
@@ -294,6 +296,8 @@ class Exchange:
             make = partial(down, attempt, response, prepared, is_stream=is_stream, now=state.clock())
             stages = make() if len(prepared.transcript.body) <= LONG_BYTES else await state.work(make)
             del make
+            if stages.watch is not None and state.words.are_kept:
+                stages.watch.said = said_in(prepared.transcript)
             if stages.watch is not None and stages.watch.provenance is not None:
                 attempt.session = stages.watch.provenance.session
             if attempt.is_rewritten:
@@ -390,6 +394,8 @@ class Exchange:
             if records:
                 self.captured += len(records)
                 saved = await state.replayer.save(records, learns=state.settings.replay.learn)
+                if watch.said:
+                    state.words.keep(records, watch.said)
                 self.is_degraded = saved is None or (state.durable is not None and saved is not Saved.DURABLE)
             if translation is not None:
                 answer, translation.answer = translation.answer, b""
@@ -420,6 +426,7 @@ class Exchange:
             done,
             findings=findings,
             request=self.id,
+            client=client_of(str(self.incoming.user_agent, "latin-1")),
             route=last.target.route if last else "",
             attempts=max(1, len(self.attempts)),
             handoff=conversation.made_by if is_handed_over else "",

@@ -35,6 +35,7 @@ from thoughtline.gateway.server_templates import Templates
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
 from thoughtline.gateway.tracing import Tracing
 from thoughtline.gateway.upstream import Upstreams
+from thoughtline.gateway.words import Words
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock, LayeredStore, Note, Store, channel_at, is_shared
 from thoughtline.stores.packing import Packer
@@ -112,6 +113,7 @@ class State(NamedTuple):
     recent: Recent
     caches: Caches
     durable: LayeredStore | None
+    words: Words
     clock: Clock = time.time
     envelope_key: bytes = b""
     tracing: Tracing | None = None
@@ -166,6 +168,7 @@ def make_state(
         recent=Recent(settings, bus.name),
         caches=Caches(),
         durable=store if isinstance(store, LayeredStore) else None,
+        words=Words(settings, store, clock),
         clock=clock,
     )
 
@@ -207,6 +210,7 @@ def _joined(
 def with_settings(state: State, settings: Settings) -> State:
     """The same store, connections and lessons under other settings, as they were loaded."""
     state.keys.follow(settings)
+    state.words.follow(settings)
     return with_shared(state._replace(loaded=settings), state.shared)
 
 

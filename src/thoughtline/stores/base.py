@@ -39,6 +39,10 @@ STALE_SECONDS = 1.0
 MAX_CURSOR = 2**63 - 1
 """What a column of whole numbers holds: beyond it a database has an error, which would look like a failure of it."""
 
+MAIN = "thoughtline"
+"""The store of turns. One of another name at the same address shares nothing with it: it has a file, a schema or a
+prefix of its own."""
+
 DELETION_KEPT_SECONDS = 24 * 3600.0
 """How long a deletion is remembered against slow writers. Retries give up long before (layered.py)."""
 
@@ -101,14 +105,19 @@ class Page(Struct, frozen=True):
     cursor: str | None = None
 
 
+SessionPlace: TypeAlias = tuple[str, str]
+"""A tenant, and the name of a session."""
+
+
 class SessionSummary(Struct, frozen=True):
-    """A session and how much of it is remembered."""
+    """A session and how much of it is remembered. `models` are `provider/model`, sorted."""
 
     tenant: str
     session: str
     entries: int
     chars: int
     newest_at: float
+    models: tuple[str, ...] = ()
 
 
 class Share(Struct, frozen=True):
@@ -218,6 +227,9 @@ class Store(Protocol):
     async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:
         """Sessions that are remembered, those with the newest records first."""
 
+    async def openings(self, places: Sequence[SessionPlace]) -> dict[SessionPlace, Record]:
+        """The oldest record of each of these sessions. Looking at it does not make it live longer."""
+
     async def delete(self, where: Filter) -> int:
         """Forget what fits, and refuse what fits and was made before. How many records went."""
 
@@ -290,7 +302,8 @@ def sum_sessions(parts: Iterable[SessionSummary], limit: int) -> tuple[SessionSu
             place = part.tenant, part.session
             known = total.get(place, SessionSummary(*place, 0, 0, part.newest_at))
             entries, chars = known.entries + part.entries, known.chars + part.chars
-            total[place] = SessionSummary(*place, entries, chars, max(known.newest_at, part.newest_at))
+            models = tuple(sorted({*known.models, *part.models}))
+            total[place] = SessionSummary(*place, entries, chars, max(known.newest_at, part.newest_at), models)
     return tuple(sorted(total.values(), key=lambda one: (-one.newest_at, one.tenant, one.session))[:limit])
 
 

@@ -32,6 +32,7 @@ from thoughtline.stores.base import (
     Note,
     Page,
     Saved,
+    SessionPlace,
     SessionSummary,
     Stats,
     Store,
@@ -238,6 +239,9 @@ class LayeredStore:
 
     async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:
         return await self._read(lambda store: store.sessions(tenant, limit))
+
+    async def openings(self, places: Sequence[SessionPlace]) -> dict[SessionPlace, Record]:
+        return await self._read(lambda store: store.openings(places))
 
     async def delete(self, where: Filter) -> int:
         """Raises where the durable store fails: what is there is not forgotten yet, only memory is."""
