@@ -18,11 +18,11 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Raw
 from msgspec.structs import replace
 
-from thoughtline.engine.contract_book import ContractBook
-from thoughtline.engine.lessons import Lessons
-from thoughtline.engine.prepared import Carried, Prepared
+from thoughtline.engine.capture import captured_at, provenance_of
+from thoughtline.engine.contracts import ContractBook
+from thoughtline.engine.learned import Lessons
 from thoughtline.engine.replayer import Replayer
-from thoughtline.engine.watching import captured_at, provenance_of
+from thoughtline.engine.request import Carried, Prepared
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.translating import ClientFormat, way_back
 from thoughtline.providers import Contract

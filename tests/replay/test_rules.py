@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from thoughtline.auditing import audit, guess_format
-from thoughtline.engine.watching import capture
+from thoughtline.engine.audit import audit, guess_format
+from thoughtline.engine.capture import capture
 from thoughtline.formats import FORMATS
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.rules import RULES

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from thoughtline.engine.healing import Sent, fix_for
+from thoughtline.engine.heal import Sent, fix_for
 from thoughtline.formats import FORMATS
 from thoughtline.providers import ProviderRow, facts
 from thoughtline.providers.contract import Contract, Sampling

@@ -27,7 +27,7 @@ function Rows({ sessions }) {
     <thead><tr><th>session</th><th>models</th><th>tenant</th><th class="number">turns</th><th class="number">last activity</th></tr></thead>
     <tbody>${sessions.map((row) => html`<tr key=${`${row.tenant} ${row.id}`}>
       <td class="break"><a data-row class="name" href=${sessionPlace(row.id, row.tenant)}>${titleOf(row)}</a>
-        <div class="faint cut">${row.titledBy === "words" && row.clientTitle ? `${row.clientTitle}, ` : ""}<code>${row.id}</code></div></td>
+        <div class="faint cut">${row.titledBy === "words" && row.clientTitle ? `${row.clientTitle}, ` : ""}${row.title !== row.id && html`<code>${row.id}</code>`}</div></td>
       <td data-label="models" class="soft">${row.models.map((name) => html`<div class="break">${name}</div>`)}</td>
       <td data-label="tenant"><code title=${row.tenant}>${row.tenant.slice(0, 10)}</code></td>
       <td data-label="turns" class="number">${count(row.entries)}</td>

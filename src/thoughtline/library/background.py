@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
-from thoughtline.line.shared_loop import Result, Running, SharedLoop
+from thoughtline.library.shared_loop import Result, Running, SharedLoop
 
 
 class _Process:

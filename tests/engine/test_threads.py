@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from thoughtline.engine.working import LONG_BYTES, WORK_SHARE, FairThreads, WorkShare
+from thoughtline.engine.threads import LONG_BYTES, WORK_SHARE, FairThreads, WorkShare
 
 SMALL = 1000
 
@@ -144,7 +144,7 @@ async def test_a_failure_is_that_of_its_own_request() -> None:
 
 async def test_tenants_are_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Made-up ones don't fill the memory."""
-    monkeypatch.setattr("thoughtline.engine.working.MOST_KNOWN", 10)
+    monkeypatch.setattr("thoughtline.engine.threads.MOST_KNOWN", 10)
     work = FairThreads()
     for number in range(50):
         await asked(work, f"tenant {number}", spin(0.0))

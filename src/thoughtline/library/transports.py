@@ -13,13 +13,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from thoughtline.destinations.outgoing import AskedAddress, read_address
-from thoughtline.encodings import unpacked
-from thoughtline.engine.watching import log_problem
-from thoughtline.line.exchange import AsyncExchange, ExchangeState, SyncExchange
+from thoughtline.engine.capture import log_problem
+from thoughtline.formats.encodings import unpacked
+from thoughtline.library.exchange import AsyncExchange, ExchangeState, SyncExchange
 from thoughtline.values.errors import ThoughtlineError
 
 if TYPE_CHECKING:
-    from thoughtline.line.door import ReplayLine
+    from thoughtline.library.door import ReplayLine
 
 LIBRARIES = ("httpx2", "httpx")
 Serves: TypeAlias = Callable[[str], bool]

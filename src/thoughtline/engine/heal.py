@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from thoughtline.engine.lessons import TTL_SECONDS
+from thoughtline.engine.learned import TTL_SECONDS
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import NULL, members
 from thoughtline.formats.leaving_out import pattern_at

@@ -14,15 +14,15 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from thoughtline.auditing import guess_format
 from thoughtline.continuity.memory import Memory
 from thoughtline.continuity.terms import Terms
 from thoughtline.destinations.catalogue import Provider
-from thoughtline.engine.prepared import Carried, Prepared
+from thoughtline.engine.audit import guess_format
+from thoughtline.engine.capture import captured_at
 from thoughtline.engine.replayer import Replayer
-from thoughtline.engine.watching import captured_at
+from thoughtline.engine.request import Carried, Prepared
 from thoughtline.formats import FORMATS, USUAL
-from thoughtline.line.decoded import json_of
+from thoughtline.library.decoded import json_of
 from thoughtline.providers import canonical_name
 from thoughtline.replay.bounds import bound_of
 from thoughtline.replay.keys import Trail, walk

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from thoughtline.engine import lessons
-from thoughtline.engine.lessons import CONTRACTS, SEALS, TTL_SECONDS, Lessons
+from thoughtline.engine import learned as learned_module
+from thoughtline.engine.learned import CONTRACTS, SEALS, TTL_SECONDS, Lessons
 from thoughtline.replay.refusals import Correction, Evidence
 from thoughtline.stores import MemoryStore, StoreSettings
 from thoughtline.values.records import Key
@@ -18,8 +18,8 @@ def correction(model: str, now: float) -> Correction:
 
 async def test_what_callers_teach_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Made-up seals and models fill the bound and no more; when they have expired, there is room again."""
-    monkeypatch.setattr(lessons, "MOST_CORRECTIONS", 3)
-    monkeypatch.setattr(lessons, "MOST_SEALS", 3)
+    monkeypatch.setattr(learned_module, "MOST_CORRECTIONS", 3)
+    monkeypatch.setattr(learned_module, "MOST_SEALS", 3)
     now = 1000.0
     store = MemoryStore(StoreSettings(), lambda: now)
     learned = Lessons(store, lambda: now)

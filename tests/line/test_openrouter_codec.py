@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
-from thoughtline.codecs import EMPTY_DETAILS, OpenRouterReasoningCodec, Thought
+from thoughtline.library.codecs import EMPTY_DETAILS, OpenRouterReasoningCodec, Thought
 from thoughtline.replay.turn_audit import ReplayContract, audit_replay
 from thoughtline.values.items import (
     ANTHROPIC_CLAUDE_V1,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.wire_cases import REQUESTS, WireCase, name_of
 from thoughtline.formats.json_text import element_spans, members
-from thoughtline.preserver import preserve_reasoning_content
+from thoughtline.library.preserver import preserve_reasoning_content
 
 CALLS = [{"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from thoughtline.line.transports import library_of
+from thoughtline.library.transports import library_of
 
 _INSIDE = (
     *("_client", "client", "_async_client", "async_client", "_aclient"),

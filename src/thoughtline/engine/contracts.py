@@ -1,15 +1,17 @@
-"""Decides which contract applies to a destination."""
+"""Decides which contract applies to a destination, and reads from settings what changes the built-in ones."""
 
 from __future__ import annotations
 
 from msgspec.structs import asdict, replace
 
-from thoughtline.engine.lessons import Lessons
+from thoughtline.destinations.catalogue import Provider
+from thoughtline.engine.learned import Lessons
 from thoughtline.formats import FORMATS
-from thoughtline.providers import UNKNOWN, Contract, Dialect, Rung, facts
+from thoughtline.providers import BUILT_IN, UNKNOWN, Contract, Dialect, Rung, facts, use
 from thoughtline.replay.detection import host_of, resolve, with_tools
 from thoughtline.replay.plans import Policy
 from thoughtline.replay.restoring import inheriting
+from thoughtline.settings import Settings
 from thoughtline.values.destination import Destination
 from thoughtline.values.turns import FormatName
 
@@ -73,3 +75,22 @@ def _changed(found: Contract, override: Contract | None) -> Contract:
         return found
     row = facts().contracts[found.name]
     return replace(found, **{name: value for name, value in asdict(override).items() if value != getattr(row, name)})
+
+
+def contract_book(settings: Settings, lessons: Lessons) -> ContractBook:
+    """The contracts with the changes from settings. The process uses their table of facts from now on."""
+    go_by(settings)
+    fixed = {name: found for name, row in settings.providers.items() if (found := _fixed(row)) is not None}
+    kept_in = {name: facts().dialects[row.dialect] for name, row in settings.providers.items() if row.dialect}
+    replay = settings.replay
+    return ContractBook(lessons, settings.contracts, fixed, replay.on_miss, kept_in, inherits=replay.miss == "inherit")
+
+
+def go_by(settings: Settings) -> None:
+    """Make the process use its settings' table of facts."""
+    use(settings.table or BUILT_IN)
+
+
+def _fixed(provider: Provider) -> Contract | None:
+    """The contract that a provider's settings name."""
+    return facts().contracts[provider.contract] if provider.contract is not None else None

@@ -5,12 +5,12 @@ A fault of ours stays here: the answer then goes on unread.
 
 from __future__ import annotations
 
-from thoughtline.encodings import Decompressor
-from thoughtline.engine.prepared import Prepared
-from thoughtline.engine.watching import MAX_BYTES, StreamWatch, Watch, log_problem
+from thoughtline.engine.capture import MAX_BYTES, StreamWatch, Watch, log_problem
+from thoughtline.engine.request import Prepared
 from thoughtline.formats import FORMATS
+from thoughtline.formats.encodings import Decompressor
 from thoughtline.formats.framing import sse
-from thoughtline.line.decoded import json_of
+from thoughtline.library.decoded import json_of
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.outcome import Outcome
 from thoughtline.values.records import Record

@@ -12,14 +12,14 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.engine.lessons import Lessons
-from thoughtline.engine.opening import contract_book
-from thoughtline.engine.prepared import Prepared
+from thoughtline.engine.capture import log_problem
+from thoughtline.engine.contracts import contract_book
+from thoughtline.engine.learned import Lessons
 from thoughtline.engine.replayer import Replayer
-from thoughtline.engine.watching import log_problem
-from thoughtline.engine.working import InThreads
-from thoughtline.line.history import translated
-from thoughtline.line.telling import Listeners
+from thoughtline.engine.request import Prepared
+from thoughtline.engine.threads import InThreads
+from thoughtline.library.history import translated
+from thoughtline.library.telling import Listeners
 from thoughtline.replay.refusals import Refusal
 from thoughtline.settings import Settings
 from thoughtline.stores import LayeredStore, Store, open_store

@@ -15,11 +15,11 @@ from types import ModuleType
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from thoughtline.engine.watching import log_problem
-from thoughtline.line.background import lock
-from thoughtline.line.door import ReplayLine
-from thoughtline.line.import_hooks import ImportHook
-from thoughtline.line.transports import LIBRARIES, check_library, unwrap, wrap, wrapped_by
+from thoughtline.engine.capture import log_problem
+from thoughtline.library.background import lock
+from thoughtline.library.door import ReplayLine
+from thoughtline.library.import_hooks import ImportHook
+from thoughtline.library.transports import LIBRARIES, check_library, unwrap, wrap, wrapped_by
 
 log = logging.getLogger("thoughtline.line")
 

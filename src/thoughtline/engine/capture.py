@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from thoughtline.engine.prepared import Prepared
+from thoughtline.engine.request import Prepared
 from thoughtline.engine.sessions import unnamed_session
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import check_weight

@@ -14,21 +14,21 @@ from urllib.parse import quote
 
 from thoughtline.destinations.credentials import account_of, credentials_of, is_signed, tenant_of
 from thoughtline.destinations.outgoing import AskedAddress, Server, read_address, server_of
+from thoughtline.engine.capture import log_problem
 from thoughtline.engine.sessions import first_model, session_of, who_asks
-from thoughtline.engine.watching import log_problem
 from thoughtline.formats.json_text import json_given
 from thoughtline.formats.weighing import check_weight
-from thoughtline.line.background import leave_behind, lock, run, wait_for
-from thoughtline.line.clients import http_clients
-from thoughtline.line.configuring import settings_of
-from thoughtline.line.engine import Engine, LineReport
-from thoughtline.line.exchange import AsyncExchange, SyncExchange
-from thoughtline.line.explaining import ExchangeReport
-from thoughtline.line.history import body_of, destination_of
-from thoughtline.line.middleware import middleware_of
-from thoughtline.line.shared_loop import Running
-from thoughtline.line.telling import Listener, Listeners
-from thoughtline.line.transports import loaded_library, wrap, wrapped_by
+from thoughtline.library.background import leave_behind, lock, run, wait_for
+from thoughtline.library.clients import http_clients
+from thoughtline.library.configuring import settings_of
+from thoughtline.library.exchange import AsyncExchange, SyncExchange
+from thoughtline.library.explaining import ExchangeReport
+from thoughtline.library.history import body_of, destination_of
+from thoughtline.library.line_engine import Engine, LineReport
+from thoughtline.library.middleware import middleware_of
+from thoughtline.library.shared_loop import Running
+from thoughtline.library.telling import Listener, Listeners
+from thoughtline.library.transports import loaded_library, wrap, wrapped_by
 from thoughtline.settings import Settings
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import LimitExceeded

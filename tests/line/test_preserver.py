@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thoughtline.preserver import (
+from thoughtline.library.preserver import (
     ReasoningDetails,
     attach_to_tool_calls,
     build_assistant_message_with_reasoning,

@@ -14,7 +14,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from tests.talks import LONG_IDS, MODELS, RESULTS, TTL_SECONDS, WORDS, Habit, Model, Saying, Talk, World, written
-from thoughtline.engine import resuming
+from thoughtline.engine import resume
 from thoughtline.engine.replayer import Replayer
 from thoughtline.replay import remembering
 from thoughtline.stores.base import Filter
@@ -164,7 +164,7 @@ def play(moves: list[Move], habit: Habit, model: Model, client: FormatName | Non
 @pytest.fixture(autouse=True)
 def short_conversations(monkeypatch: pytest.MonkeyPatch) -> None:
     """Conversations of a few steps are remembered, and found by a few bytes."""
-    monkeypatch.setattr(resuming, "FEWEST_STEPS", 1)
+    monkeypatch.setattr(resume, "FEWEST_STEPS", 1)
     monkeypatch.setattr(remembering, "LONG_SAMPLE", 16)
 
 

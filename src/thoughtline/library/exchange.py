@@ -20,14 +20,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from thoughtline.destinations.outgoing import AskedAddress
-from thoughtline.engine.prepared import Prepared
-from thoughtline.engine.watching import is_stream, log_problem
-from thoughtline.line.background import is_done, run, tell, wait_for
-from thoughtline.line.engine import Engine
-from thoughtline.line.explaining import ExchangeReport
-from thoughtline.line.reading import AnswerReader
-from thoughtline.line.shared_loop import Running
-from thoughtline.line.telling import Teller
+from thoughtline.engine.capture import is_stream, log_problem
+from thoughtline.engine.request import Prepared
+from thoughtline.library.background import is_done, run, tell, wait_for
+from thoughtline.library.explaining import ExchangeReport
+from thoughtline.library.line_engine import Engine
+from thoughtline.library.reading import AnswerReader
+from thoughtline.library.shared_loop import Running
+from thoughtline.library.telling import Teller
 from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.outcome import (
     FINDINGS_HEADER,

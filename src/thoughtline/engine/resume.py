@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from thoughtline.engine.prepared import Original, Prepared, edited, planned
+from thoughtline.engine.request import Original, Prepared, edited, planned
 from thoughtline.engine.sessions import unnamed_session
 from thoughtline.formats.weighing import decode_bounded
 from thoughtline.replay.planner import needs

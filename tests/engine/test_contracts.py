@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from thoughtline import providers as dialects
-from thoughtline.engine.contract_book import ContractBook
-from thoughtline.engine.lessons import Lessons
+from thoughtline.engine.contracts import ContractBook
+from thoughtline.engine.learned import Lessons
 from thoughtline.providers import CONTRACTS, Contract
 from thoughtline.providers.contract import Source
 from thoughtline.replay.detection import resolve

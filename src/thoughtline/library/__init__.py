@@ -10,26 +10,3 @@ Each exchange becomes an `ExchangeReport`, which `last`, `Line.exchanges` and `L
 
 No HTTP library is imported here: `transports` makes what it needs of the one that a client is made of.
 """
-
-from thoughtline.line.door import ReplayLine, remember
-from thoughtline.line.engine import LineReport
-from thoughtline.line.exchange import AsyncExchange, SyncExchange
-from thoughtline.line.explaining import ExchangeReport, TurnReport
-from thoughtline.line.installing import Installation, install, uninstall
-from thoughtline.line.telling import last
-
-Line = ReplayLine  # the gateway has lines of another kind, in its journal
-
-__all__ = [
-    "AsyncExchange",
-    "ExchangeReport",
-    "Installation",
-    "Line",
-    "LineReport",
-    "SyncExchange",
-    "TurnReport",
-    "install",
-    "last",
-    "remember",
-    "uninstall",
-]

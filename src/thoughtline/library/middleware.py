@@ -12,10 +12,10 @@ from functools import cache
 from inspect import getclosurevars
 from typing import TYPE_CHECKING, Any
 
-from thoughtline.engine.watching import log_problem
+from thoughtline.engine.capture import log_problem
 
 if TYPE_CHECKING:
-    from thoughtline.line.door import ReplayLine
+    from thoughtline.library.door import ReplayLine
 
 
 def middleware_of(line: ReplayLine) -> Any:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.test_openrouter_codec import ENTRY, OPENROUTER, WHY
+from tests.line.test_openrouter_codec import ENTRY, OPENROUTER, WHY
 from tests.wire_cases import RESPONSES, WireCase, name_of
 from thoughtline import providers
-from thoughtline.codecs import FormatReasoningCodec, ReasoningCodec, Thought, codec_for
+from thoughtline.library.codecs import FormatReasoningCodec, ReasoningCodec, Thought, codec_for
 from thoughtline.providers import Dialect, ProviderRow
 from thoughtline.replay.detection import resolve
 from thoughtline.values.destination import Destination

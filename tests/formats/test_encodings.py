@@ -12,7 +12,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thoughtline.encodings import Decompressor, unpacked
+from thoughtline.formats.encodings import Decompressor, unpacked
 from thoughtline.values.errors import DecodeError, LimitExceeded
 
 LIMIT = 1 << 20

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TypeAlias
 
-from thoughtline.engine.prepared import Prepared
-from thoughtline.engine.watching import log_problem
-from thoughtline.line.explaining import ExchangeReport, moment, outcome_of
+from thoughtline.engine.capture import log_problem
+from thoughtline.engine.request import Prepared
+from thoughtline.library.explaining import ExchangeReport, moment, outcome_of
 from thoughtline.replay.refusals import Refusal
 from thoughtline.values.outcome import Outcome
 
