@@ -22,7 +22,7 @@ from tests.gateway.test_healing import STRICT, lost_elsewhere
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.sim.served_simulators import served
 from thoughtline.destinations.catalogue import Provider
-from thoughtline.settings import DashboardSettings, DebugSettings, Settings
+from thoughtline.settings import DashboardSettings, DebugSettings, RouteSettings, Settings
 
 Json = dict[str, Any]
 
@@ -83,6 +83,11 @@ async def refuse(got: Got, out: Out) -> None:
     await out.whole(400, json.dumps({"error": error}).encode())
 
 
+async def fail(got: Got, out: Out) -> None:
+    """A provider that is overloaded."""
+    await out.whole(503, b'{"error":{"message":"overloaded"}}')
+
+
 class World:
     """The gateway, and who asks it."""
 
@@ -139,18 +144,25 @@ def lost_turn() -> list[Json]:
 
 
 @contextlib.contextmanager
-def world(takes_keys: bool = False, store_url: str = "memory://", keep_text: bool = False) -> Iterator[World]:
+def world(
+    takes_keys: bool = False, store_url: str = "memory://", keep_text: bool = False, keep_bodies: bool = True
+) -> Iterator[World]:
     """DeepSeek and Kimi, one that nobody has listed and is as strict, one with a key, a slow one, one that refuses."""
     slow = SlowStream()
-    with upstream(slow.answer) as one, upstream(refuse) as wall:
+    with upstream(slow.answer) as one, upstream(refuse) as wall, upstream(fail) as down:
         rows = {
             "acme": Provider("acme", served("deepseek", "reseller").url, ("openai_chat",)),
             "keyed": Provider("keyed", served("deepseek").url, ("openai_chat",), api_keys=("a-key",)),
             "slow": Provider("slow", one.url, ("openai_chat",)),
             "wall": Provider("wall", wall.url, ("openai_chat",)),
+            "down": Provider("down", down.url, ("openai_chat",), api_keys=("a-key",)),
         }
         settings = replace(
-            Settings(), providers=rows, debug=DebugSettings(keep_bodies=True), dashboard=DashboardSettings(keep_text)
+            Settings(),
+            providers=rows,
+            debug=DebugSettings(keep_bodies),
+            dashboard=DashboardSettings(keep_text),
+            routes={"steady": RouteSettings("steady", ("down/model-1", "keyed/deepseek-v4-pro"))},
         )
         with managed(settings, store_url, takes_keys=takes_keys) as gateway:
             yield World(gateway, slow)

@@ -10,7 +10,9 @@ What can't be read is sent as it came: the provider will say what is wrong with 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
 from functools import partial
 from typing import Protocol, TypeAlias
 
@@ -70,6 +72,16 @@ class Recalls(Protocol):
     """Fetches what other models thought, for a request whose records were found."""
 
     def __call__(self, needed: Needs, found: Found, transcript: Transcript, *, work: Work) -> Awaitable[HandsOver]: ...
+
+
+class Timed(Protocol):
+    """A request whose look-ups are timed."""
+
+    look_up_seconds: float
+
+
+timing: ContextVar[Timed | None] = ContextVar("timing", default=None)
+"""The request that the current task prepares, if it wants to know."""
 
 
 class Replayer:
@@ -392,6 +404,7 @@ class Replayer:
         """In slices, with others let in between them. A failing store never fails a request: it counts and shows its
         failures itself."""
         found: dict[Key, Sequence[Record]] = {}
+        began = time.perf_counter()
         for start in range(0, len(keys), _KEYS_AT_ONCE):
             if start:
                 await asyncio.sleep(0)
@@ -399,6 +412,8 @@ class Replayer:
                 found.update(await self._store.find(tenant, keys[start : start + _KEYS_AT_ONCE]))
             except StoreError:
                 continue
+        if (timed := timing.get()) is not None:
+            timed.look_up_seconds += time.perf_counter() - began
         return found
 
     async def _amended(self, prepared: Prepared, healed: Healed) -> Prepared:

@@ -112,6 +112,8 @@ class Attempt:
     upstream_seconds = 0.0
     bytes_up = 0
     _due = 0.0
+    prepared_from = 0.0
+    look_up_seconds = 0.0
     started_at = 0.0
     sends = 0
     status = 0

@@ -6,6 +6,7 @@ down   in one format, without tags, an answer is only read beside being passed o
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from functools import partial
 from urllib.parse import urlsplit
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 from thoughtline.continuity.tagged_events import TaggedEvents, shown_items
 from thoughtline.continuity.terms import HEADER, tag_mode_for
 from thoughtline.engine.capture import MAX_BYTES, StreamWatch, Watch, log_problem
-from thoughtline.engine.replayer import Recalls
+from thoughtline.engine.replayer import Recalls, timing
 from thoughtline.engine.request import NOTHING_CARRIED, Carried, MemberEdits, Prepared, as_signed, with_finding
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import check_weight, decode_bounded, is_light
@@ -53,6 +54,8 @@ async def prepare(attempt: Attempt) -> None:
     held state, continuity, stored responses, then translated or restored, and tags: each only where it applies.
     """
     client, target, incoming = FORMATS[attempt.client.format], attempt.target, attempt.incoming
+    attempt.prepared_from = time.perf_counter()
+    timing.set(attempt)
     if attempt.replay == "off" and not attempt.is_translated:
         await pass_on(attempt)
         return

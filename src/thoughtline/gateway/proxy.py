@@ -396,7 +396,9 @@ class Exchange:
                 return
             if records:
                 self.captured += len(records)
+                began = time.perf_counter()
                 saved = await state.replayer.save(records, learns=state.settings.replay.learn)
+                relay.save_seconds += time.perf_counter() - began
                 if watch.said:
                     state.words.keep(records, watch.said)
                 self.is_degraded = saved is None or (state.durable is not None and saved is not Saved.DURABLE)
