@@ -83,8 +83,12 @@ def outcome_of(served: Served) -> RequestOutcome:
         return "refused"
     if line.healed:
         return "healed"
+    if line.missing or line.dropped:
+        return "lost"
     if line.blank:
         return "blank"
+    if line.late:
+        return "late"
     return "restored" if line.restored or line.inherited or line.stripped else "ok"
 
 

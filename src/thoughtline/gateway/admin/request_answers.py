@@ -16,6 +16,8 @@ RequestOutcome = Literal[
     "ok",  # answered, and nothing had to be done
     "restored",  # answered; turns were restored, filled or stripped before it was sent
     "blank",  # answered; a turn was sent with the smallest accepted filler because its reasoning was not found
+    "lost",  # answered; a turn was sent without its reasoning, or the provider ignored some
+    "late",  # answered; the end of the answer did not wait until its turn was saved
     "healed",  # refused because of its reasoning, then corrected and answered
     "refused",  # the provider's 4xx went to the client
     "failed",  # the provider's 5xx, a broken connection, or no answer

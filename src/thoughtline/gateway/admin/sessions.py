@@ -66,11 +66,11 @@ async def session_view(request: AdminRequest) -> Whole:
     """Raises if there is no such session, or several."""
     state, session, query = request.state, request.names["id"], decode_query(request.query, SessionQuery)
     if "\0" in session:
-        raise _unknown(session)  # no store can hold such a name, and some fail on it
-    tenant = await _only_tenant(state, session) if query.tenant is None else query.tenant
+        raise unknown_session(session)  # no store can hold such a name, and some fail on it
+    tenant = await find_tenant(state, session) if query.tenant is None else query.tenant
     page = await entries_page(state, Filter(tenant=tenant, session=session), query.limit, query.cursor)
     if not page.entries and query.cursor is None:
-        raise _unknown(session)
+        raise unknown_session(session)
     entries = page.entries[::-1]
     said = await state.words.of(tenant, session, [entry.record for entry in entries])
     turns = [_turn(entry, said.get(entry.record.id)) for entry in entries]
@@ -176,14 +176,14 @@ def _said(kind: SayingKind, text: str, name: str = "", call_id: str = "") -> Say
     return Saying(kind, text[:MAX_CHARS], name, call_id, chars=len(text))
 
 
-async def _only_tenant(state: State, session: str) -> str:
+async def find_tenant(state: State, session: str) -> str:
     """Return the only tenant with a session of this name, by its newest turns and the latest sessions."""
     page = await state.store.list_entries(Filter(session=session), MAX_PAGE)
     tenants = {entry.record.provenance.tenant for entry in page.entries}
     if page.cursor is not None:
         tenants |= {one.tenant for one in await state.store.sessions() if one.session == session}
     if not tenants:
-        raise _unknown(session)
+        raise unknown_session(session)
     if len(tenants) > 1:
         raise Declined(
             400,
@@ -194,7 +194,7 @@ async def _only_tenant(state: State, session: str) -> str:
     return tenants.pop()
 
 
-def _unknown(session: str) -> Declined:
+def unknown_session(session: str) -> Declined:
     return Declined(
         404,
         "unknown_session",
