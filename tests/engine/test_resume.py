@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from tests.talks import LONG_IDS, MODELS, RESULTS, TTL_SECONDS, WORDS, Habit, Model, Saying, Talk, World, written
 from thoughtline.engine import resume
 from thoughtline.engine.replayer import Replayer
+from thoughtline.engine.request import Prepared
 from thoughtline.replay import remembering
 from thoughtline.stores.base import Filter
 from thoughtline.values.identity import Identity
@@ -296,6 +297,33 @@ def test_what_nobody_goes_on_with_goes() -> None:
     world.now += remembering.IDLE_SECONDS + 1
     held(world, 4, Talk("another"))
     assert world.remembering.remembered_size <= size + 100
+
+
+def exchanged(world: World, talk: Talk, text: str, says: str) -> Prepared:
+    """Words for words: without calls, nothing but its history tells whose a turn is."""
+    talk.turns.append(Turn("user", (Text(text),)))
+    prepared = world.send(talk, MODELS[0], Habit())
+    world.answer(talk, MODELS[0], prepared, Saying(says, "hm", 0))
+    world.now += 1
+    return prepared
+
+
+def test_a_turn_after_another_record_takes_the_whole_way() -> None:
+    """Of two conversations that look the same up to a turn, one lost its record of it: the other's is remembered for
+    both, and no turn of the first one stands behind that."""
+    world = World()
+    one = Talk(None)
+    for number in range(5):
+        exchanged(world, one, f"and {number}?", "It is done.")
+    world.lose("hm 4")
+    other = Talk(None, one.turns[:6])
+    exchanged(world, other, "and 3?", "It is done.")
+    exchanged(world, other, "and 4?", "Not so.")
+    assert exchanged(world, other, "and 5?", "It is done.").whole is not None
+    prepared = exchanged(world, one, "and 5?", "It is done.")
+    assert prepared.whole is None
+    assert b"hm 5" not in prepared.body
+    assert b"hm 6" not in prepared.body
 
 
 def test_another_record_of_a_call_is_seen() -> None:

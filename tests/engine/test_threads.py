@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from thoughtline.engine.threads import LONG_BYTES, WORK_SHARE, FairThreads, WorkShare
+from thoughtline.engine.threads import CREDIT_SECONDS, LONG_BYTES, WORK_SHARE, FairThreads, WorkShare
 
 SMALL = 1000
 
@@ -110,6 +110,40 @@ async def test_the_tenant_that_has_used_the_least_time_is_next() -> None:
     for name in names:
         gate.let(name)
     await asyncio.gather(*first, *later)
+    work.close()
+
+
+async def test_made_up_tenants_hold_up_others_for_a_while_only() -> None:
+    """Each request has a tenant of its own, and some always wait. A tenant that has used much before is served too."""
+    work, most, count = FairThreads(), 3000, 0
+    is_served = asyncio.Event()
+    await asked(work, "known", spin(0.2))
+
+    async def flood() -> None:
+        nonlocal count
+        while count < most and not is_served.is_set():
+            count += 1
+            await asked(work, f"made up {count}", spin(0.001))
+
+    async def known() -> None:
+        await asked(work, "known", spin(0.0))
+        is_served.set()
+
+    await asyncio.gather(*(flood() for _ in range(8)), known())
+    assert count < most
+    work.close()
+
+
+async def test_who_has_rested_is_not_preferred_for_long() -> None:
+    """A newcomer and a tenant that has always worked share the threads with one that comes back after a long time."""
+    work = FairThreads()
+    await asked(work, "rested", spin(0.0))
+    await asked(work, "steady", spin(0.05))
+    work._fair_share = work._used["steady"] = 100.0
+    await asked(work, "rested", spin(0.0))
+    assert work._used["rested"] >= 100.0 - CREDIT_SECONDS
+    await asked(work, "newcomer", spin(0.0))
+    assert work._used["newcomer"] >= 100.0
     work.close()
 
 

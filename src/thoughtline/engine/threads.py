@@ -25,6 +25,10 @@ LONG_BYTES = 512 * 2**10
 MOST_KNOWN = 1000
 """Tenants that have nothing to do at the moment, and how much time they have used."""
 
+CREDIT_SECONDS, DEBT_SECONDS = 1.0, 0.25
+"""How much less or more than a fair share a tenant may have used. Without the first, one that has rested would hold up
+all others; without the second, one that has worked would wait for every newcomer, and made-up tenants never end."""
+
 Result = TypeVar("Result")
 
 
@@ -80,7 +84,7 @@ class _Done(NamedTuple):
 
 
 class FairThreads(InThreads):
-    """Of one loop. A tenant has one thread at a time, and the tenant that has used the least time is the next one.
+    """Of one loop. A tenant has one thread at a time, and the tenant that has used the least time of late is next.
 
     Work that has begun can't be stopped, so a thread is kept free for others: from a tenant that has much to do, and
     from large requests.
@@ -91,6 +95,8 @@ class FairThreads(InThreads):
         self._waiting: dict[str, deque[_Job]] = {}
         self._running: dict[str, _Job] = {}
         self._used: dict[str, float] = {}
+        self._fair_share = 0.0
+        """What a tenant would have used that always had something to do."""
 
     async def __call__(self, do: Callable[[], Result]) -> Result:
         job = _Job(do, WORK_SHARE.get(_NO_SHARE), asyncio.get_running_loop().create_future())
@@ -101,12 +107,12 @@ class FairThreads(InThreads):
         return result
 
     def _enter(self, tenant: str) -> None:
-        """A newcomer is not preferred to those who wait: it has used as much as the one that is next."""
-        if tenant not in self._used:
-            active = self._running.keys() | self._waiting.keys()
-            if len(self._used) >= MOST_KNOWN:
-                self._used = {one: self._used[one] for one in active}
-            self._used[tenant] = min((self._used[one] for one in active), default=0.0)
+        """A newcomer has used its fair share; others about that."""
+        share = self._fair_share
+        if tenant not in self._used and len(self._used) >= MOST_KNOWN:
+            self._used = {one: self._used[one] for one in self._running.keys() | self._waiting.keys()}
+        used = self._used.get(tenant, share)
+        self._used[tenant] = min(max(used, share - CREDIT_SECONDS), share + DEBT_SECONDS)
 
     def _start(self) -> None:
         """Begin as many jobs as there are threads for."""
@@ -131,12 +137,14 @@ class FairThreads(InThreads):
         return None
 
     def _end(self, job: _Job, running: asyncio.Future[_Done]) -> None:
+        active = len(self._running.keys() | self._waiting.keys())
         del self._running[job.share.tenant]
         if running.cancelled():
             job.done.cancel()
             return
         result, problem, seconds = running.result()
         self._used[job.share.tenant] += seconds
+        self._fair_share += seconds / active
         if not job.done.done():
             if problem is None:
                 job.done.set_result(result)

@@ -134,6 +134,11 @@ class Decompressor:
         return data
 
 
+def is_soon_unpacked(body: bytes) -> bool:
+    """Whether any body like this is decompressed within a few milliseconds."""
+    return MAX_RATIO * len(body) <= ALWAYS_UNPACKED_BYTES
+
+
 def unpacked(body: bytes, encoding: str, limit: int) -> bytes:
     """A whole body without its `content-encoding`. A few bytes can't expand to very many."""
     return Decompressor(encoding, min(limit, max(ALWAYS_UNPACKED_BYTES, MAX_RATIO * len(body)))).feed(body)

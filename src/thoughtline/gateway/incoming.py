@@ -14,9 +14,9 @@ from msgspec import Struct, field
 from thoughtline.destinations.catalogue import Provider
 from thoughtline.destinations.credentials import account_of
 from thoughtline.engine.sessions import first_model, who_asks
-from thoughtline.engine.threads import WORK_SHARE, WorkShare
+from thoughtline.engine.threads import WORK_SHARE, WorkShare, at_once
 from thoughtline.failover.health import TargetHealth
-from thoughtline.formats.encodings import unpacked
+from thoughtline.formats.encodings import is_soon_unpacked, unpacked
 from thoughtline.formats.weighing import check_weight, is_light
 from thoughtline.gateway.access import LOOKED_AT, PROBES, Head, Visitor, visitor_of
 from thoughtline.gateway.asgi import Receive, Scope
@@ -121,7 +121,7 @@ class Incoming(Struct):
         """Read the whole body. Large ones are processed in a thread."""
         replayer, limit = self.state.replayer, self.state.settings.server.max_body_bytes
         body = self.body = await read_body(self.receive, self.headers.get(b"content-length", b""), limit)
-        WORK_SHARE.set(WorkShare(self.caller.tenant, len(body)))
+        self._share_work(body)
         encoding = self.headers.get(b"content-encoding", b"").decode("latin-1")
         if self.route.action == "passthrough" or self.route.format is None:
             self.encoding = encoding
@@ -129,13 +129,18 @@ class Incoming(Struct):
         if encoding and self.caller.is_signed:
             self.encoding = encoding  # its signature is over these bytes
         elif encoding:
-            body = self.body = await replayer.work_for(body)(partial(unpacked, body, encoding, limit))
+            work = at_once if is_soon_unpacked(body) else self.state.work
+            body = self.body = await work(partial(unpacked, body, encoding, limit))
+            self._share_work(body)
         self.cuts = replayer.cuts(body, self.route.format, self.caller.tenant)
         short = self.short = self.cuts[0].short if self.cuts else body
         if is_light(short):
             self.identity, self.model = who_asks(self.caller.tenant, self.headers, short)
         else:
             self.identity, self.model = await self.state.work(partial(self._who_asks, short))
+
+    def _share_work(self, body: bytes) -> None:
+        WORK_SHARE.set(WorkShare(self.caller.tenant, len(body)))
 
     def _who_asks(self, short: bytes) -> tuple[Identity, str]:
         """Identify the caller; for a body that exceeds the limits, only by what is visible at once."""

@@ -11,15 +11,18 @@ import asyncio
 import contextlib
 import logging
 import re
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from hashlib import blake2b
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
-from websockets.protocol import State
+from websockets.frames import DATA_OPCODES, Frame
+from websockets.protocol import Event, State
 
 from thoughtline.destinations.catalogue import Provider
 from thoughtline.engine.threads import Work, at_once
@@ -42,8 +45,12 @@ _FRAME_EXTRA = 1024
 
 _TOO_BIG = 1009
 _MAX_EVENT_BYTES = 32 * 2**20
-_MAX_QUEUE = 4096
-"""Events that wait for a slow client. Beyond this, reading stops, and pings are no longer answered."""
+_MAX_QUEUE_BYTES = 2 * 2**20
+"""Events that wait for a slow client: about 2,500 deltas. Beyond this, reading stops, so that the provider waits too,
+and pings are no longer answered. A single larger event is still taken, alone."""
+
+_FRAME_COST = 512
+"""About what a frame takes besides its bytes. It is counted too, because events may be short."""
 
 _PING_SECONDS, _PONG_SECONDS = 20.0, 60.0
 _FRAME_HEAD = b'{"type":"response.create",'
@@ -107,13 +114,47 @@ class _Connect(connect):
         return exc
 
 
+class _Connection(ClientConnection):
+    """Reads no further while `_MAX_QUEUE_BYTES` of whole events wait. Half an event is read on: it could not be taken,
+    and its size has a bound of its own."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._sizes: deque[int] = deque()
+        self._waiting_bytes = self._half_bytes = 0
+
+    def process_event(self, event: Event) -> None:
+        super().process_event(event)
+        if not isinstance(event, Frame) or event.opcode not in DATA_OPCODES:
+            return
+        self._half_bytes += len(event.data) + _FRAME_COST
+        if event.fin:
+            self._sizes.append(self._half_bytes)
+            self._waiting_bytes += self._half_bytes
+            self._half_bytes = 0
+            self._read_on(self._waiting_bytes <= _MAX_QUEUE_BYTES)
+        elif self._half_bytes > 2 * _MAX_EVENT_BYTES:
+            self.transport.abort()  # endless fragments with next to nothing in them
+
+    async def next_event(self) -> bytes:
+        message = await self.recv(decode=False)
+        self._waiting_bytes -= self._sizes.popleft()
+        if self._waiting_bytes <= _MAX_QUEUE_BYTES // 2:
+            self._read_on(True)
+        return message
+
+    def _read_on(self, is_reading: bool) -> None:
+        if is_reading is not self.transport.is_reading() and not self.transport.is_closing():
+            (self.transport.resume_reading if is_reading else self.transport.pause_reading)()
+
+
 class HeldSocket:
     """One connection, to the server asked last, with one response at a time. `work_for` decides how a body is decoded:
     a long one in a thread."""
 
     def __init__(self, work_for: Callable[[bytes], Work] = lambda _: at_once) -> None:
         self._work_for = work_for
-        self._socket: ClientConnection | None = None
+        self._socket: _Connection | None = None
         self._whose: tuple[str, tuple[tuple[str, str], ...]] | None = None
         self._refused_by = ""
         self._opened_at = 0.0
@@ -162,7 +203,7 @@ class HeldSocket:
             self._socket.transport.abort()
         self._socket, self._known = None, None
 
-    async def _open(self, provider: Provider, url: str, headers: list[tuple[str, str]]) -> ClientConnection | None:
+    async def _open(self, provider: Provider, url: str, headers: list[tuple[str, str]]) -> _Connection | None:
         """Return the connection to this address with these credentials; open a new one if there is none that works."""
         whose = (url, tuple(sorted(pair for pair in headers if not pair[0].startswith(_OF_A_TURN))))
         is_old = asyncio.get_running_loop().time() - self._opened_at > RECYCLE_SECONDS
@@ -178,13 +219,13 @@ class HeldSocket:
         return self._socket
 
     async def _ask(
-        self, socket: ClientConnection, provider: Provider, request: _Request, *, body: bytes
+        self, socket: _Connection, provider: Provider, request: _Request, *, body: bytes
     ) -> UpstreamResponse | None:
         delta = _delta(request, self._known)
         try:
             async with asyncio.timeout(provider.timeouts.first_byte):
                 await socket.send(delta or _FRAME_HEAD + body.lstrip()[1:], text=True)
-                frame = await socket.recv(decode=False)
+                frame = await socket.next_event()
         except BaseException as problem:
             self.drop()
             if isinstance(problem, TimeoutError):
@@ -207,7 +248,7 @@ class SocketResponse(UpstreamResponse):
     def __init__(
         self,
         held: HeldSocket,
-        socket: ClientConnection,
+        socket: _Connection,
         provider: Provider,
         *,
         frame: bytes,
@@ -262,7 +303,7 @@ class SocketResponse(UpstreamResponse):
     async def _next(self) -> bytes:
         try:
             async with asyncio.timeout_at(min(asyncio.get_running_loop().time() + self._read_seconds, self._due)):
-                return self._piece(await self._socket.recv(decode=False))
+                return self._piece(await self._socket.next_event())
         except (TimeoutError, ConnectionClosed):
             raise UpstreamCut from None
 
@@ -286,7 +327,7 @@ class RefusedFrame(SocketResponse):
     def __init__(
         self,
         held: HeldSocket,
-        socket: ClientConnection,
+        socket: _Connection,
         provider: Provider,
         *,
         frame: bytes,
@@ -300,9 +341,9 @@ class RefusedFrame(SocketResponse):
         self._first = dict(reversed(self.headers))
 
 
-async def _connected(url: str, headers: list[tuple[str, str]], seconds: float) -> ClientConnection:
+async def _connected(url: str, headers: list[tuple[str, str]], seconds: float) -> _Connection:
     kept = [pair for pair in headers if pair[0] not in _OF_A_BODY and not pair[0].startswith("sec-websocket-")]
-    return await _Connect(
+    connection = await _Connect(
         "ws" + url.removeprefix("http"),
         additional_headers=[*kept, _BETA],
         user_agent_header=None,
@@ -311,18 +352,21 @@ async def _connected(url: str, headers: list[tuple[str, str]], seconds: float) -
         ping_interval=_PING_SECONDS,
         ping_timeout=_PONG_SECONDS,
         max_size=_MAX_EVENT_BYTES,
-        max_queue=_MAX_QUEUE,
+        max_queue=None,
+        create_connection=_Connection,
         logger=_SILENT,
         proxy=proxy_for(url) or None,
         ssl=tls_context() if url.startswith("https:") else None,
     )
+    assert isinstance(connection, _Connection)
+    return connection
 
 
-async def _is_quiet(socket: ClientConnection) -> bool:
+async def _is_quiet(socket: _Connection) -> bool:
     """Whether it is open, without unrequested messages, such as that it is about to close."""
     with contextlib.suppress(TimeoutError, ConnectionClosed):
         async with asyncio.timeout(0):
-            await socket.recv(decode=False)
+            await socket.next_event()
             return False
     return socket.state is State.OPEN
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 from msgspec import Raw
 
 from thoughtline.engine.capture import log_problem
+from thoughtline.engine.threads import WORK_SHARE, WorkShare
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.gateway.access import opens_from_page
@@ -199,6 +200,7 @@ class Connection:
     async def _read(self, text: bytes) -> TurnRequest | None:
         """Return the request of a frame; None if it is already answered."""
         await self._count()
+        WORK_SHARE.set(WorkShare(self.tenant, len(text)))
         conversations, work = self._application.conversations, self._application.state.replayer.work_for(text)
         frame = await work(partial(read_frame, text))
         stream_id = frame.members.get("stream_id", NULL)

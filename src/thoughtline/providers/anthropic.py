@@ -222,7 +222,10 @@ ADAPTIVE = replace(
         Knob("", "claude_adaptive", CLAUDE_EFFORTS, modes=("adaptive", "disabled"), source=_TROUBLESHOOTING),
     ),
 )
-THINKING = replace(ADAPTIVE, thinks_by_default=True)
+_UNORDERED = (_BOUND_ELSEWHERE, _INVALID)
+"""From 5 on: thinking behind a call, or with its visible text edited, was taken (measured on Opus 5, Opus 5.5 and
+Sonnet 5.5, 2026-09-26)."""
+THINKING = replace(ADAPTIVE, thinks_by_default=True, answers=_UNORDERED)
 BOUND = replace(
     ADAPTIVE,
     name="anthropic-bound",
@@ -238,6 +241,7 @@ BOUND = replace(
     binds_prefix=True,
     binds_chain=True,
     accounts_differ=_FIRST_BOUND,
+    answers=_UNORDERED,
     knobs=(
         Knob(
             _HAIKU,

@@ -118,18 +118,25 @@ def settled_of(needed: Needs, found: Found) -> tuple[Match | None, ...]:
 def is_plain(needed: Needs, settled: Sequence[Match | None], found: Found, before: RecordId = UNKNOWN_PARENT) -> bool:
     """Whether steps have no more to say about each other: each is known by its call ids or stays without a record, and
     each record follows the one before it, as far as records show. `before` is the parent of the first step."""
-    taken: set[RecordId] = set()
     for step, match in zip(needed.steps, settled, strict=True):
+        if match is None and not is_hopeless(step, found, needed.identity):
+            return False
+        if match is not None and not shows_name(step, match.record):
+            return False
+    return follow_each_other(settled, before)
+
+
+def follow_each_other(settled: Sequence[Match | None], before: RecordId, taken: Iterable[RecordId] = ()) -> bool:
+    """Whether each record stands once and follows the one before it, as far as records say. `before` is the parent of
+    the first step, `taken` are the records of the steps before that."""
+    taken = set(taken)
+    for match in settled:
         if match is None:
-            if not is_hopeless(step, found, needed.identity):
-                return False
             before = NO_PARENT
             continue
         record = match.record
         is_broken = record.parent not in (UNKNOWN_PARENT, before) and before not in (UNKNOWN_PARENT, NO_PARENT)
         if is_broken or record.parent == UNCERTAIN_PARENT or record.id in taken:
-            return False
-        if not shows_name(step, record):
             return False
         taken.add(record.id)
         before = record.id

@@ -129,8 +129,8 @@ def _kind_of(item: Item) -> str:
 def misplaced(case: Case) -> Iterator[Finding]:
     """Reasoning is where its provider does not look for it, or where it must not be.
 
-    Why: Gemini reads the first call of a step only; Anthropic refuses a turn that ends in thinking; Responses wants
-    reasoning before what it led to.
+    Why: Gemini reads the first call of a step only; Claude before 5 refuses a turn that ends in thinking; Responses
+    wants stored reasoning, which has an id, before what it led to.
     Example: a signature on the second of two parallel calls and none on the first.
     Source: Gemini docs, Thought signatures; Anthropic docs, Extended thinking; OpenAI docs, Reasoning.
     """
@@ -145,7 +145,9 @@ def misplaced(case: Case) -> Iterator[Finding]:
                 )
         elif "not_last" in FORMATS[case.transcript.format].quirks and turn.items:
             last = turn.items[-1]
-            if isinstance(last, REASONING_KINDS) and case.contract.kind == "authenticity":
+            is_paired = getattr(last, "id", None) and case.transcript.is_stored is not False
+            is_looked_at = case.contract.kind == "authenticity" and (is_paired or case.contract.scope != "pairs")
+            if isinstance(last, REASONING_KINDS) and is_looked_at:
                 remedy = "put what it led to after it, or drop it"
                 at = len(turn.items) - 1
                 yield case.find("misplaced", position, "a turn ends in reasoning", remedy, item=at, id=last.id or "")

@@ -18,7 +18,7 @@ from thoughtline.formats.json_text import element_spans
 from thoughtline.formats.weighing import weight_of
 from thoughtline.providers import Dialect
 from thoughtline.providers.contract import is_said_by_user
-from thoughtline.replay.chains import is_plain, settled_of
+from thoughtline.replay.chains import follow_each_other, is_plain, settled_of
 from thoughtline.replay.keys import ModelStep, outlined
 from thoughtline.replay.matching import evidence_of_names, is_exact
 from thoughtline.replay.moving import Movable
@@ -54,16 +54,16 @@ def settles_all(needed: Needs, found: Found, past: Past = NO_PAST, before: Itera
     settled, steps = settled_of(needed, found), needed.steps
     if not all(_is_settled(step, match) for step, match in zip(steps, settled, strict=True) if match is not None):
         return False
+    taken = [name for segment in before for one in segment.looked_up for name in one.ids]
+    if past.parent == UNCERTAIN_PARENT or not follow_each_other(settled, past.parent, taken):
+        return False
     pairs = zip(steps, needed.by_lineage(found), strict=True)
     if all(match is not None or _is_unknown(step, found) for step, match in pairs):
         return True
     first = settled[0]
     if past.parent == NO_PARENT and first is not None and not is_exact(first.record, steps[0]):
         return False  # the text before it may belong to it
-    taken = {name for segment in before for one in segment.looked_up for name in one.ids}
-    if any(match.record.id in taken for match in settled if match is not None):
-        return False
-    return past.parent != UNCERTAIN_PARENT and is_plain(needed, settled, found, past.parent)
+    return is_plain(needed, settled, found, past.parent)
 
 
 def _is_settled(step: ModelStep, match: Match) -> bool:
