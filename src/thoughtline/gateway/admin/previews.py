@@ -6,11 +6,11 @@ It goes by the stored turns. In a real request only turns that its history still
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
-from thoughtline.continuity.checkpoints import checkpoint_of, quoted
+from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, checkpoint_of, quoted
 from thoughtline.destinations.catalogue import ContinuityMode
 from thoughtline.gateway.admin.answers import AdminAnswer, moment
 from thoughtline.gateway.admin.cache import entries_page
@@ -38,12 +38,13 @@ WhyNot = Literal[
 
 
 class PreviewQuery(Struct, frozen=True, rename="camel"):
-    """Which session, and for which model, as `provider/model`. Without `count` and `mode`, those in force."""
+    """Which session, and for which model, as `provider/model`. Without `count` (or with 0) and `mode`, those in force;
+    `count` is brought into 1 to 100."""
 
     session: str
     target: str
     tenant: str | None = None
-    count: Annotated[int, Meta(ge=1, le=100)] | None = None
+    count: int = 0
     mode: ContinuityMode | None = None
 
 
@@ -91,7 +92,7 @@ async def preview(request: AdminRequest) -> Whole:
     if "\0" in query.session:
         raise unknown_session(query.session)
     terms = state.settings.continuity
-    count, mode = query.count or terms.count, query.mode or terms.mode
+    count, mode = min(max(query.count or terms.count, 1), MOST_CHECKPOINTS), query.mode or terms.mode
     target = _target(state, query.target)
     tenant = await find_tenant(state, query.session) if query.tenant is None else query.tenant
     page = await entries_page(state, Filter(tenant=tenant, session=query.session), MAX_PAGE, None)

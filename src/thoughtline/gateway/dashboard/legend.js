@@ -29,7 +29,7 @@ const Meanings = ({ of }) => html`<dl class="legend">${Object.entries(of).map(([
 
 export function Legend() {
   return html`<details class="legend"><summary>What the words mean</summary>
-    <h3>Of a request</h3><${Meanings} of=${OUTCOMES} />
-    <h3>Of a turn, with how many there were</h3><${Meanings} of=${TREATMENTS} />
+    <h2>Of a request</h2><${Meanings} of=${OUTCOMES} />
+    <h2>Of a turn, with how many there were</h2><${Meanings} of=${TREATMENTS} />
   </details>`;
 }
