@@ -145,7 +145,11 @@ def lost_turn() -> list[Json]:
 
 @contextlib.contextmanager
 def world(
-    takes_keys: bool = False, store_url: str = "memory://", keep_text: bool = False, keep_bodies: bool = True
+    takes_keys: bool = False,
+    store_url: str = "memory://",
+    keep_text: bool = False,
+    keep_bodies: bool = True,
+    has_route: bool = False,
 ) -> Iterator[World]:
     """DeepSeek and Kimi, one that nobody has listed and is as strict, one with a key, a slow one, one that refuses."""
     slow = SlowStream()
@@ -162,7 +166,7 @@ def world(
             providers=rows,
             debug=DebugSettings(keep_bodies),
             dashboard=DashboardSettings(keep_text),
-            routes={"steady": RouteSettings("steady", ("down/model-1", "keyed/deepseek-v4-pro"))},
+            routes={"steady": RouteSettings("steady", ("down/model-1", "keyed/deepseek-v4-pro"))} if has_route else {},
         )
         with managed(settings, store_url, takes_keys=takes_keys) as gateway:
             yield World(gateway, slow)

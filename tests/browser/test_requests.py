@@ -15,14 +15,14 @@ from tests.browser.test_pages import SIZES, check_texts, check_width, look
 @pytest.fixture(scope="module")
 def kept() -> Iterator[World]:
     """With bodies."""
-    with world() as one:
+    with world(has_route=True) as one:
         yield one
 
 
 @pytest.fixture(scope="module")
 def unkept() -> Iterator[World]:
     """Without them."""
-    with world(keep_bodies=False) as one:
+    with world(keep_bodies=False, has_route=True) as one:
         yield one
 
 

@@ -95,6 +95,8 @@ def test_continuity_shows_what_it_would_quote(page: Page, scheme: str) -> None:
         one.log_in(page, "/settings")
         page.get_by_label("if this model took over").select_option("anthropic/claude-opus-5-5")
         preview = page.locator(".preview")
+        expect(page.get_by_label("of the session")).to_have_text("slow-parser")
+        assert page.get_by_label("of the session").input_value().endswith(" slow-parser")
         expect(preview.get_by_role("status")).to_contain_text(
             "3 checkpoints would be quoted to anthropic/claude-opus-5-5"
         )

@@ -222,3 +222,28 @@ def test_a_command_forgets_words_too(tmp_path: Path, url: str) -> None:
 
     assert asyncio.run(cleared()) == 2
     assert WORDS.encode() not in bytes_of(tmp_path)
+
+
+def test_replicas_share_words(shared_url: str) -> None:
+    """What one has kept, another shows, also after a restart; and nothing when it was deleted at one of them."""
+    with managed(settings(), shared_url) as one, managed(settings(), shared_url) as other:
+        talk(one, "mine", "me")
+        talk(one, "theirs", "other")
+        assert before(one, "mine") == [[("user", WORDS)], [("result", RESULT)]]
+        assert before(other, "mine") == [[("user", WORDS)], [("result", RESULT)]]
+    with managed(settings(), shared_url) as one, managed(settings(), shared_url) as other:
+        tenant = one.get("/api/sessions/mine")["tenant"]
+        assert before(other, "mine") == [[("user", WORDS)], [("result", RESULT)]]
+        assert one.admin.delete(CACHE, params={"tenant": tenant}).json() == {"deleted": 2}
+        words = other.gateway.state.words
+        for session, left in (("mine", 0), ("theirs", 2)):
+            listed = other.gateway.wait_for(kept_words(words, session))
+            assert listed == left
+    with managed(settings(keep_text=False), shared_url) as one:
+        one.gateway.refresh()
+    with managed(settings(), shared_url) as one:
+        assert before(one, "theirs") == [None, None]
+
+
+async def kept_words(words: Words, session: str) -> int:
+    return len((await (await words._opened()).list_entries(Filter(session=session))).entries)

@@ -68,7 +68,7 @@ function Preview({ count, mode, isEnabled }) {
   return html`<div class="preview">
     <h3>What would be quoted?</h3>
     <div class="bar bottom">
-      <label>of the session<select name="preview_session" value=${chosen} onChange=${(event) => choose(event.target.value)}>
+      <label>of the session<select name="preview_session" value=${`${row.tenant} ${row.id}`} onChange=${(event) => choose(event.target.value)}>
         ${rows.map((one) => html`<option value=${`${one.tenant} ${one.id}`} selected=${one === row}>${titleOf(one)}</option>`)}</select></label>
       <label>if this model took over<select name="preview_target" value=${aim} onChange=${(event) => setTarget(event.target.value)}>
         ${targets.map((one) => html`<option value=${one} selected=${one === aim}>${one}</option>`)}</select></label>
