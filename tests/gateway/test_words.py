@@ -17,16 +17,16 @@ from msgspec.structs import replace
 from tests.gateway.managed_gateways import CACHE, Json, Managed, managed
 from thoughtline.gateway.words import NAME, Words, words_store
 from thoughtline.settings import DashboardSettings, Settings
-from thoughtline.stores import Filter, StoreSettings, open_store
+from thoughtline.stores import Filter, MemoryStore, StoreSettings, open_store
 
 WORDS, RESULT, PROMPT = "zebra crossing at noon", "quartz in the drawer", "obey the walrus"
 FRAME = b"\x28\xb5\x2f\xfd"
 KEY = base64.b64encode(b"k" * 32).decode()
 
 
-def settings(keep_text: bool = True, key: str | None = None, **more: float) -> Settings:
+def settings(keep_text: bool = True, key: str | None = None, keep_bytes: int = 2**20) -> Settings:
     store = StoreSettings(encryption_key=key) if key else StoreSettings()
-    return replace(Settings(), dashboard=DashboardSettings(keep_text, **more), store=store)  # type: ignore[arg-type]
+    return replace(Settings(), dashboard=DashboardSettings(keep_text, keep_text_bytes=keep_bytes), store=store)
 
 
 def talk(gateway: Managed, session: str = "s", key: str = "someone", words: str = WORDS) -> list[Json]:
@@ -165,8 +165,10 @@ def test_words_have_their_own_time(gateway: Managed) -> None:
     async def cleaned() -> int:
         later = words_store(words.settings, lambda: running.state.clock() + 8 * 86400)
         if url.startswith("memory"):
-            later = await words._opened()
-            later._clock = lambda: running.state.clock() + 8 * 86400  # type: ignore[attr-defined]
+            here = await words._opened()
+            assert isinstance(here, MemoryStore)
+            here._clock = lambda: running.state.clock() + 8 * 86400
+            later = here
         await later.open()
         return await later.clean()
 
@@ -177,7 +179,7 @@ def test_words_have_their_own_time(gateway: Managed) -> None:
 
 def test_words_have_their_own_size(url: str) -> None:
     """The oldest go; turns stay."""
-    with managed(settings(keep_text_bytes=20_000), url) as gateway:
+    with managed(settings(keep_bytes=20_000), url) as gateway:
         for number in range(8):
             noise = random.Random(number).randbytes(3000).hex()  # which can't be compressed by more than half
             talk(gateway, f"s-{number}", words=noise)

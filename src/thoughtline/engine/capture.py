@@ -78,7 +78,7 @@ class Watch:
         """Whether a turn has ended whose record was not taken yet."""
         self.is_left = False
         """Whether the client went away before the end of its turn."""
-        self.said: tuple[Item, ...] = ()
+        self.words_before: tuple[Item, ...] = ()
         """What stands before the turn, where it is kept."""
 
     @property

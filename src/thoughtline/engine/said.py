@@ -39,13 +39,13 @@ def said_in(transcript: Transcript | None) -> tuple[Item, ...]:
     return tuple(found[-MAX_ITEMS:])
 
 
-def said_record(record: Record, said: tuple[Item, ...]) -> Record:
+def said_record(record: Record, words: tuple[Item, ...]) -> Record:
     """The words before a turn, as a record of another store: whatever finds the turn to delete it finds them too."""
     calls = [ToolCall("", "", id=call_id) for call_id in record.call_ids]
     return Record(
         RecordId(digest(b"said " + record.id.encode()).hex()),
         record.provenance,
-        (*said, *calls),
+        (*words, *calls),
         keys=(Key(f"said-1:{record.id}"),),
         created_at=record.created_at,
         since=record.id,

@@ -299,7 +299,7 @@ class Exchange:
             stages = make() if len(prepared.transcript.body) <= LONG_BYTES else await state.work(make)
             del make
             if stages.watch is not None and state.words.are_kept:
-                stages.watch.said = said_in(prepared.transcript)
+                stages.watch.words_before = said_in(prepared.transcript)
             if stages.watch is not None and stages.watch.provenance is not None:
                 attempt.session = stages.watch.provenance.session
             if attempt.is_rewritten:
@@ -399,8 +399,8 @@ class Exchange:
                 began = time.perf_counter()
                 saved = await state.replayer.save(records, learns=state.settings.replay.learn)
                 relay.save_seconds += time.perf_counter() - began
-                if watch.said:
-                    state.words.keep(records, watch.said)
+                if watch.words_before:
+                    state.words.keep(records, watch.words_before)
                 self.is_degraded = saved is None or (state.durable is not None and saved is not Saved.DURABLE)
             if translation is not None:
                 answer, translation.answer = translation.answer, b""

@@ -53,10 +53,10 @@ class Words:
         """Other settings. Address, time and size stay until a restart."""
         self.settings = replace(settings, store=self.settings.store, store_url=self.settings.store_url)
 
-    def keep(self, records: Sequence[Record], said: tuple[Item, ...]) -> None:
+    def keep(self, records: Sequence[Record], words: tuple[Item, ...]) -> None:
         """What was said before these turns, soon."""
-        if said and len(self._saving) < MOST_WAITING:
-            saving = asyncio.create_task(self._keep([said_record(record, said) for record in records]))
+        if words and len(self._saving) < MOST_WAITING:
+            saving = asyncio.create_task(self._keep([said_record(record, words) for record in records]))
             self._saving.add(saving)
             saving.add_done_callback(self._saving.discard)
 

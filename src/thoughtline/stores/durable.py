@@ -240,10 +240,10 @@ class DurableStore(Store):
         return await self._sessions(None if tenant is None else column(tenant), checked_limit(limit))
 
     async def openings(self, places: Sequence[SessionPlace]) -> dict[SessionPlace, Record]:
-        asked = {(column(tenant), column(session)): (tenant, session) for tenant, session in places}
-        rows = await self._openings(list(asked)) if asked else []
+        by_columns = {(column(tenant), column(session)): (tenant, session) for tenant, session in places}
+        rows = await self._openings(list(by_columns)) if by_columns else []
         records = await self._unpack([(identity, data) for _, identity, data in rows])
-        return {asked[place]: one for (place, _, _), one in zip(rows, records, strict=True) if one is not None}
+        return {by_columns[place]: one for (place, _, _), one in zip(rows, records, strict=True) if one is not None}
 
     async def delete(self, where: Filter) -> int:
         try:

@@ -349,7 +349,9 @@ class MemoryIndex:
 def _part(held: Held) -> SessionSummary:
     where, record = held.record.provenance, held.record
     models = (f"{where.provider}/{record.model}",)
-    return SessionSummary(where.tenant, where.session or "", 1, held.chars, record.created_at, models)
+    return SessionSummary(
+        where.tenant, where.session or "", entries=1, chars=held.chars, newest_at=record.created_at, models=models
+    )
 
 
 def _use_several(several: dict[Held, None], now: float, until: float) -> tuple[Record, ...]:

@@ -160,7 +160,7 @@ class RedisStore(DurableStore):
 
     async def _sessions(self, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
         parts = [
-            SessionSummary(name, session, int(scope["e"]), int(scope["c"]), scope["t"], (f"{provider}/{model}",))
+            SessionSummary(name, session, int(scope["e"]), int(scope["c"]), scope["t"], models=(f"{provider}/{model}",))
             for name in await self._tenants(tenant)
             for (session, provider, model), scope in (await self._scopes(name)).items()
         ]

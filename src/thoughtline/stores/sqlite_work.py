@@ -292,7 +292,7 @@ def sessions(connection: sqlite3.Connection, tenant: str | None, limit: int) -> 
     parts = []
     for place in latest:
         for tenant_of, session, entries, chars, newest_at, model in connection.execute(_SESSION, place):
-            parts.append(SessionSummary(tenant_of, session, entries, chars, newest_at, (model,)))
+            parts.append(SessionSummary(tenant_of, session, entries, chars, newest_at, models=(model,)))
     return sum_sessions(parts, limit)
 
 

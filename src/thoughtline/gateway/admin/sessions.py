@@ -72,8 +72,8 @@ async def session_view(request: AdminRequest) -> Whole:
     if not page.entries and query.cursor is None:
         raise unknown_session(session)
     entries = page.entries[::-1]
-    said = await state.words.of(tenant, session, [entry.record for entry in entries])
-    turns = [_turn(entry, said.get(entry.record.id)) for entry in entries]
+    words = await state.words.of(tenant, session, [entry.record for entry in entries])
+    turns = [_turn(entry, words.get(entry.record.id)) for entry in entries]
     (row,) = await _rows(state, [await _summary(state, tenant, session, entries)])
     return Whole(SessionView.of(row, keeps_text=state.words.are_kept, turns=turns, cursor=page.cursor))
 
@@ -87,10 +87,10 @@ async def _summary(state: State, tenant: str, session: str, entries: Sequence[En
     return SessionSummary(
         tenant,
         session,
-        len(records),
-        sum(record.reasoning_chars for record in records),
-        max((record.created_at for record in records), default=0.0),
-        tuple(sorted({f"{record.provenance.provider}/{record.model}" for record in records})),
+        entries=len(records),
+        chars=sum(record.reasoning_chars for record in records),
+        newest_at=max((record.created_at for record in records), default=0.0),
+        models=tuple(sorted({f"{record.provenance.provider}/{record.model}" for record in records})),
     )
 
 
@@ -144,24 +144,24 @@ def _is_spelled(part: str) -> bool:
     return part in (part.lower(), part.upper(), part.capitalize()) and any(one in "aeiouyAEIOUY" for one in part[:6])
 
 
-def _turn(entry: Entry, said: Sequence[Item] | None) -> DialogueTurn:
-    before = None if said is None else [_saying(item, "user") for item in said]
+def _turn(entry: Entry, words: Sequence[Item] | None) -> DialogueTurn:
+    before = None if words is None else [_saying(item, "user") for item in words]
     return dialogue_turn(entry, before=before, says=[_saying(item, "answer") for item in entry.record.items])
 
 
 def _saying(item: Item, text_is: SayingKind) -> Saying:
     match item:
         case Text():
-            return _said(text_is, item.text)
+            return _with_text(text_is, item.text)
         case ToolCall():
-            return _said("call", item.arguments, item.name, item.id or "")
+            return _with_text("call", item.arguments, item.name, item.id or "")
         case ToolResult():
             text = msgspec.json.decode(item.content) if bytes(item.content)[:1] == b'"' else str(item.content)
-            return _said("result", text, item.name or "", item.call_id or "")
+            return _with_text("result", text, item.name or "", item.call_id or "")
         case ReasoningText():
-            return _said("thought", item.text) if item.text else Saying("sealed", "")
+            return _with_text("thought", item.text) if item.text else Saying("sealed", "")
         case ReasoningSummary():
-            return _said("thought", item.summary)
+            return _with_text("thought", item.summary)
         case ReasoningEncrypted():
             return Saying("sealed", "", chars=len(item.data))
         case ReasoningServerToolCall():
@@ -172,7 +172,7 @@ def _saying(item: Item, text_is: SayingKind) -> Saying:
             assert_never(item)
 
 
-def _said(kind: SayingKind, text: str, name: str = "", call_id: str = "") -> Saying:
+def _with_text(kind: SayingKind, text: str, name: str = "", call_id: str = "") -> Saying:
     return Saying(kind, text[:MAX_CHARS], name, call_id, chars=len(text))
 
 
