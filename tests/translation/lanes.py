@@ -155,7 +155,7 @@ class StreamReader:
 
     def feed(self, data: bytes) -> Chunk:
         events = self._decoder.feed(data)
-        return Chunk(data, b"", events) if self._is_same else Chunk(*self._translator.take(events), events)
+        return Chunk(data, b"", events) if self._is_same else Chunk(*self._translator.feed(events), events)
 
     def finish(self) -> Chunk:
         events = self._decoder.finish()

@@ -16,7 +16,6 @@ from tests.verify.mutants import (
     DROPPED,
     FORCED,
     MUTANTS,
-    OFF,
     THINKS,
     TOOL_LOOP,
     WARM,
@@ -50,8 +49,6 @@ DIFFERS: dict[tuple[str, str, str], set[str]] = {
     ("cerebras", "zai-glm-4.7", "openai_chat"): {COMES_IN},
     # The row has the name of its open weights; the maker named its models by their mode.
     ("deepseek-v3.2", "deepseek-v3.2", CHAT): {THINKS, TOOL_LOOP},
-    # The maker's switch is written, which Ollama does not read.
-    ("ollama", "qwen3:14b", "openai_chat"): {OFF},
     # The simulator checks signatures alone: how Antigravity refuses the rest of what Claude refuses is not known.
     ("code-assist", "claude-sonnet-4-5", "gemini_code_assist"): {FORCED, WARM},
     # Nobody has tried whether its redacted blocks are checked.

@@ -177,11 +177,11 @@ class Gateway:
             return
         self.state = self.state._replace(envelope_key=key)
         if shared != self.state.shared:
-            self._take(shared)
+            self._apply_shared(shared)
         self.state.observe()
-        self.state.bus.say()
+        self.state.bus.report_counts()
 
-    def _take(self, shared: SettingsPatch) -> None:
+    def _apply_shared(self, shared: SettingsPatch) -> None:
         """Apply shared settings. Settings that fail a check change nothing, and are reported once."""
         try:
             checked(shared_settings.merged(self.state.loaded, shared), self.state.keys, self.state.loaded)

@@ -222,7 +222,7 @@ class Relay(Struct):
         if self.hold.seconds and not task.done():
             self.late += 1
             self.hold.late.follow(task)
-            self.tell_store("slow")
+            self.report_store("slow")
 
     def _saved(self, over: asyncio.Future[None], task: asyncio.Task[None]) -> None:
         self.saves.discard(task)
@@ -232,7 +232,7 @@ class Relay(Struct):
         """Wait for active saves."""
         await asyncio.wait(self.saves)
 
-    def tell_store(self, word: str) -> None:
+    def report_store(self, word: str) -> None:
         """Report the store's status in the headers, unless they are already sent."""
         if not self.has_started:
             self.headers = with_store(self.headers, word)
@@ -291,7 +291,7 @@ DRAIN_SECONDS = 120.0
 """How long an exchange may continue without its client. A model's longest answers take a minute or two."""
 
 
-def tell_disconnect(scope: Scope) -> None:
+def report_disconnect(scope: Scope) -> None:
     """Report that the client of this request has disconnected, now or when the exchange begins to listen."""
     leave = scope.get(ON_DISCONNECT)
     if leave is None:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.values.errors import StoreRefused
+from thoughtline.values.records import MAX_PER_KEY as MAX_PER_KEY
 from thoughtline.values.records import Key, Record
 
 Clock: TypeAlias = Callable[[], float]
@@ -20,9 +21,6 @@ Found: TypeAlias = dict[Key, tuple[Record, ...]]
 
 Generation: TypeAlias = tuple[int, ...]
 """The number of changes, and the number of the period. Only equality has a meaning."""
-
-MAX_PER_KEY = 16
-"""Records returned per key. More than a few can only be told apart by their lineage."""
 
 MAX_PAGE = 200
 """Entries per page, as in the admin API."""
@@ -176,7 +174,7 @@ class Counters:
     def __init__(self) -> None:
         self.hits = self.misses = self.replays = self.unreadable = 0
 
-    def tell(self, restored: int, missed: int) -> None:
+    def add(self, restored: int, missed: int) -> None:
         """Add the results of one request."""
         self.hits += restored
         self.replays += restored

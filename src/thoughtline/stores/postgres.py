@@ -312,13 +312,13 @@ class PostgresChannel:
         self._connection.add_termination_listener(self._cut)
 
     async def follow(self, topic: str) -> None:
-        await self._say("add_listener", _TOPIC + topic, self._hear)
+        await self._send("add_listener", _TOPIC + topic, self._receive)
 
     async def leave(self, topic: str) -> None:
-        await self._say("remove_listener", _TOPIC + topic, self._hear)
+        await self._send("remove_listener", _TOPIC + topic, self._receive)
 
     async def publish(self, topic: str, message: bytes) -> None:
-        await self._say("execute", "SELECT pg_notify($1, $2)", _TOPIC + topic, b64encode(message).decode())
+        await self._send("execute", "SELECT pg_notify($1, $2)", _TOPIC + topic, b64encode(message).decode())
 
     async def next(self) -> tuple[str, bytes]:
         message = await self._messages.get()
@@ -332,7 +332,7 @@ class PostgresChannel:
             connection.remove_termination_listener(self._cut)
             connection.terminate()
 
-    async def _say(self, method: str, *values: object) -> None:
+    async def _send(self, method: str, *values: object) -> None:
         """Run one command at a time: a connection can't do more."""
         if self._connection is None:
             raise StoreUnavailable("postgres: not open")
@@ -340,7 +340,7 @@ class PostgresChannel:
             async with self._turn:
                 await getattr(self._connection, method)(*values)
 
-    def _hear(self, connection: Any, process: int, channel: str, payload: str) -> None:
+    def _receive(self, connection: Any, process: int, channel: str, payload: str) -> None:
         if self._messages.full():
             self._cut(connection)  # on reconnecting, the reader asks for what it has missed
             return

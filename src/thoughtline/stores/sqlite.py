@@ -154,7 +154,7 @@ class SqliteStore(DurableStore):
         self._folding = asyncio.get_running_loop().call_later(seconds, self._folder.wake)
 
     async def _find(self, tenant: str, digests: Iterable[bytes], now: float) -> list[Hit]:
-        self._arrivals.take(await self._read_quickly(self._read_arrivals))
+        self._arrivals.apply(await self._read_quickly(self._read_arrivals))
         if self._arrivals.are_overdue(now):
             await self._fold_now()
         arrived = self._arrivals.find(digests, now)
@@ -256,12 +256,12 @@ class SqliteStore(DurableStore):
 
     async def _fold(self) -> None:
         self._folding = None
-        self._arrivals.take(await self._read_quickly(self._read_arrivals))
+        self._arrivals.apply(await self._read_quickly(self._read_arrivals))
         if self._arrivals:
             # In steps, so that other processes' writes wait for one step at most.
             while await self._write(lambda connection: self._fold_all(connection, work.STEP)) == work.STEP:
                 pass
-            self._arrivals.take(await self._read_quickly(self._read_arrivals))
+            self._arrivals.apply(await self._read_quickly(self._read_arrivals))
         while self._arrivals.trim():
             await asyncio.sleep(0)
 

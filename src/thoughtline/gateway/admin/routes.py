@@ -87,14 +87,14 @@ def _provider(state: State, name: str) -> ProviderAbout:
 # --- the results of handoffs, from stored records: the same on every worker and replica -------------------------------
 
 
-MOST_TURNS = 2000
+MAX_TURNS = 2000
 """Maximum number of turns read, newest first: ten pages of the store."""
 
 
 async def handoff_report(request: AdminRequest) -> Whole:
     records: list[Record] = []
     cursor: str | None = None
-    while len(records) < MOST_TURNS:
+    while len(records) < MAX_TURNS:
         page = await request.state.store.list_entries(Filter(), MAX_PAGE, cursor)
         records += [entry.record for entry in page.entries]
         cursor = page.cursor
