@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, checkpoint_of, quoted
+from thoughtline.continuity.checkpoints import MAX_CHECKPOINTS, checkpoint_of, quoted
 from thoughtline.destinations.catalogue import ContinuityMode
 from thoughtline.gateway.admin.answers import AdminAnswer, moment
 from thoughtline.gateway.admin.cache import entries_page
@@ -92,7 +92,7 @@ async def preview(request: AdminRequest) -> Whole:
     if "\0" in query.session:
         raise unknown_session(query.session)
     terms = state.settings.continuity
-    count, mode = min(max(query.count or terms.count, 1), MOST_CHECKPOINTS), query.mode or terms.mode
+    count, mode = min(max(query.count or terms.count, 1), MAX_CHECKPOINTS), query.mode or terms.mode
     target = _target(state, query.target)
     tenant = await find_tenant(state, query.session) if query.tenant is None else query.tenant
     page = await entries_page(state, Filter(tenant=tenant, session=query.session), MAX_PAGE, None)
