@@ -158,6 +158,7 @@ class Gateway:
         self.state.limits.counts.close()
         self.state.background.work.close()
         await self.state.upstreams.close()
+        await self.state.words.close()
         await self.state.store.close()
         if self.state.tracing is not None:
             await asyncio.to_thread(self.state.tracing.close)
@@ -170,6 +171,7 @@ class Gateway:
             shared = await shared_settings.load(self.state.store)
             key = await envelope_key(self.state.settings, self.state.store, self.state.services.envelope_key)
             await recent.share(self.state)
+            await self.state.words.settle()
         except StoreError as error:
             log.warning("what other replicas did is not known: %s", error)
             return

@@ -37,6 +37,7 @@ from thoughtline.gateway.server_templates import Templates
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
 from thoughtline.gateway.tracing import Tracing
 from thoughtline.gateway.upstream import Upstreams
+from thoughtline.gateway.words import Words
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock, LayeredStore, Note, Store, channel_at, is_shared
 from thoughtline.stores.packing import Packer
@@ -126,6 +127,7 @@ class State(NamedTuple):
     recent: Recent
     caches: Caches
     durable: LayeredStore | None
+    words: Words
     clock: Clock = time.time
     tracing: Tracing | None = None
 
@@ -185,6 +187,7 @@ def make_state(
         recent=Recent(settings, bus.name),
         caches=caches,
         durable=store if isinstance(store, LayeredStore) else None,
+        words=Words(settings, store, clock),
         clock=clock,
     )
 
@@ -224,6 +227,7 @@ def _joined(
 def with_settings(state: State, settings: Settings) -> State:
     """The same store, connections and lessons under other settings, as they were loaded."""
     state.keys.follow(settings)
+    state.words.follow(settings)
     return with_shared(state._replace(admin=state.admin._replace(loaded=settings)), state.admin.shared)
 
 
