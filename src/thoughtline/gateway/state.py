@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 Raw = TypeVar("Raw")
 Value = TypeVar("Value")
 
-MOST_ENTRIES = 1024
+MAX_ENTRIES = 1024
 MAX_ENTRY_BYTES = 4 * 2**10
 """What is made of longer values is made each time."""
 
@@ -58,7 +58,7 @@ class BoundedCache(dict[Raw, Value]):
     def keep(self, raw: Raw, value: Value, size: int = 0) -> Value:
         """Keep what was made of raw values of this size, and give it back."""
         if size <= MAX_ENTRY_BYTES:
-            if len(self) >= MOST_ENTRIES:
+            if len(self) >= MAX_ENTRIES:
                 self.clear()
             self[raw] = value
         return value
