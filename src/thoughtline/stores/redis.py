@@ -80,7 +80,7 @@ class RedisStore(DurableStore):
         super().__init__(settings, clock, packer)
         self._is_cluster = url.startswith("redis-cluster://")
         # Tried again once: a connection that was cut while nobody used it.
-        self._client = _client(RedisCluster if self._is_cluster else Redis, url, settings, tries_again=1)
+        self._client = client_at(RedisCluster if self._is_cluster else Redis, url, settings, tries_again=1)
         self._ttl_ms = _milliseconds(settings.ttl_seconds)
         self._is_open = False
         self._free = asyncio.Semaphore(CONNECTIONS)
@@ -322,7 +322,7 @@ class RedisChannel:
 
     def __init__(self, url: str, settings: StoreSettings) -> None:
         # Never tried again: what was missed meanwhile must be asked for.
-        self._client = _client(Redis, url, settings, tries_again=0)
+        self._client = client_at(Redis, url, settings, tries_again=0)
         self._prefix = f"thoughtline:{self._client.connection_pool.connection_kwargs.get('db') or 0}:"
         self._pubsub: PubSub | None = None
 
@@ -363,7 +363,7 @@ class RedisChannel:
             await self._client.aclose()
 
 
-def _client(kind: type[Redis] | type[RedisCluster], url: str, settings: StoreSettings, *, tries_again: int) -> Any:
+def client_at(kind: type[Redis] | type[RedisCluster], url: str, settings: StoreSettings, *, tries_again: int) -> Any:
     """A client for an address. Nothing is sent yet. Raises `StoreRefused` for options that the driver does not know."""
     timeout, retry = settings.timeout_seconds, Retry(NoBackoff(), tries_again)
     address = url.replace("redis-cluster:", "redis:", 1)

@@ -1,0 +1,65 @@
+"""History: what is kept of requests that are over, beside the turns and in an engine of the same kind.
+
+    Entry ─ write ─▶ History ─▶ SqliteHistory | RedisHistory | PostgresHistory      NoHistory for `memory://`
+    Where ─ page ──▶ Kept entries, newest first      sums ─▶ Sums by time or by group
+
+An `Entry` has a `Group` (who asked whom, and what became of it), `Sums`, and packed data that nobody here reads.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from thoughtline.stores.base import Clock
+from thoughtline.stores.history.base import (
+    DAY,
+    HOUR,
+    MINUTE,
+    SUMMED,
+    Entry,
+    Group,
+    History,
+    HistorySettings,
+    Kept,
+    NoHistory,
+    SessionTotals,
+    Size,
+    Sums,
+    Where,
+    tenant_digest,
+)
+from thoughtline.stores.settings import StoreSettings
+
+__all__ = [
+    "DAY",
+    "HOUR",
+    "MINUTE",
+    "SUMMED",
+    "Entry",
+    "Group",
+    "History",
+    "HistorySettings",
+    "Kept",
+    "NoHistory",
+    "SessionTotals",
+    "Size",
+    "Sums",
+    "Where",
+    "history_at",
+    "tenant_digest",
+]
+
+_ENGINES = {"sqlite": "Sqlite", "redis": "Redis", "rediss": "Redis", "redis-cluster": "Redis"}
+_ENGINES |= {"postgresql": "Postgres", "postgres": "Postgres"}
+
+
+def history_at(url: str, store: StoreSettings, settings: HistorySettings, clock: Clock) -> History:
+    """The history that belongs to the store at an address, not yet open."""
+    engine = _ENGINES.get(url.partition(":")[0])
+    if engine is None:
+        return NoHistory()
+    module = import_module(f"thoughtline.stores.history.{engine.lower()}")
+    make: Any = getattr(module, f"{engine}History")
+    made: History = make(url, store, settings, clock)
+    return made
