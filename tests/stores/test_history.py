@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import asyncpg
 import pytest
 
 from tests.stores.places import SETTINGS, START, Clock, sqlite_url, wipe
-from thoughtline.stores.history import DAY, HOUR, MINUTE, Entry, Group, History, HistorySettings, Sums, Where, history_at
+from thoughtline.stores.history import (
+    DAY,
+    HOUR,
+    MINUTE,
+    Entry,
+    Group,
+    History,
+    HistorySettings,
+    Kept,
+    Sums,
+    Where,
+    history_at,
+)
 from thoughtline.stores.history.sqlite import SUFFIX
 
 DURABLE = ("sqlite", "redis", "redis-cluster", "postgres")
 MICRO = 1_000_000
+DEFAULT = HistorySettings()
 
 ANN = Group("k-ann", "Ann", "claude-code", "deepseek", "deepseek-v4", outcome="restored", status=200)
 BEN = Group("k-ben", "Ben", "codex", "openai", "gpt-6", outcome="refused", status=400, code="invalid")
-
-Open = Callable[..., "History"]
 
 
 class Place:
@@ -28,7 +39,7 @@ class Place:
         self.url, self.clock = url, Clock()
         self.opened: list[History] = []
 
-    async def open(self, settings: HistorySettings = HistorySettings()) -> History:
+    async def open(self, settings: HistorySettings = DEFAULT) -> History:
         history = history_at(self.url, SETTINGS, settings, self.clock)
         await history.open()
         self.opened.append(history)
@@ -53,8 +64,8 @@ def entry(number: int, group: Group = ANN, *, session: str = "", at: float | Non
     return Entry(moment, f"{number:016x}", group, session, sums, f"data of {number} ".encode().ljust(size, b"."))
 
 
-def numbers(found: list[object]) -> list[int]:
-    return [int(one.id, 16) for one in found]  # type: ignore[attr-defined]
+def numbers(found: Sequence[Kept]) -> list[int]:
+    return [int(one.id, 16) for one in found]
 
 
 async def test_pages_are_newest_first(place: Place) -> None:
@@ -74,7 +85,7 @@ async def test_entries_of_one_moment_are_all_there(place: Place) -> None:
     await history.write([entry(number, at=START) for number in range(7)])
     found, before = [], None
     while some := await history.page(Where(before=before), 3):
-        found += numbers(list(some))
+        found += numbers(some)
         before = some[-1][:2]
     assert found == [6, 5, 4, 3, 2, 1, 0]
 
@@ -117,9 +128,11 @@ async def test_an_id_or_its_beginning(place: Place) -> None:
     history = await place.open()
     await history.write([entry(number) for number in range(0x10, 0x30)])
     found = await history.find(f"{0x11:016x}")
-    assert found is not None and found.id.endswith("11")
+    assert found is not None
+    assert found.id.endswith("11")
     found = await history.find(f"{0x2:015x}")
-    assert found is not None and found.id == f"{0x2F:016x}"
+    assert found is not None
+    assert found.id == f"{0x2F:016x}"
     assert await history.find("feed") is None
 
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from thoughtline.engine.watching import log_problem
 from thoughtline.formats import FORMATS
 from thoughtline.gateway import cors, shared_settings, websocket
-from thoughtline.gateway.admin import recent
+from thoughtline.gateway.admin import forgetting, recent
 from thoughtline.gateway.admin.dispatch import PATHS as MANAGED
 from thoughtline.gateway.admin.dispatch import PREFIXES as MANAGED_PREFIXES
 from thoughtline.gateway.admin.dispatch import serve as serve_managed
@@ -135,6 +135,7 @@ class Gateway:
         state = await self._make_state()
         self.state = state._replace(envelope_key=await envelope_key(state.settings, state.store))
         self.state.bus.open()
+        await self.state.history.open()
         await self.state.recent.asking.open(self._answer)
         await self.refresh()
         self._refreshing = asyncio.ensure_future(self._refresh())
@@ -157,6 +158,7 @@ class Gateway:
         self.state.limits.counts.close()
         self.state.work.close()
         await self.state.upstreams.close()
+        await self.state.history.close()
         await self.state.store.close()
         if self.state.tracing is not None:
             await asyncio.to_thread(self.state.tracing.close)
@@ -168,7 +170,7 @@ class Gateway:
             await self.state.lessons.refresh()
             shared = await shared_settings.load(self.state.store)
             key = await envelope_key(self.state.settings, self.state.store, self.state.envelope_key)
-            await recent.share(self.state)
+            await forgetting.take_over(self.state)
         except StoreError as error:
             log.warning("what other replicas did is not known: %s", error)
             return

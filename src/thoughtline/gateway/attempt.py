@@ -38,7 +38,7 @@ from thoughtline.gateway.headers import (
 )
 from thoughtline.gateway.http_client import UpstreamResponse
 from thoughtline.gateway.incoming import Incoming
-from thoughtline.gateway.masking import MASK
+from thoughtline.gateway.masking import MASK, without_quotes
 from thoughtline.gateway.modes import HEADER as MODE_HEADER
 from thoughtline.gateway.modes import mode_of
 from thoughtline.gateway.plain_content import HEADER as CONTENT_HEADER
@@ -407,7 +407,8 @@ class Attempt:
         seconds = time.perf_counter() - self.incoming.began
         assert self.prepared is not None
         refusal = self.state.replayer.read_refusal(self.prepared, status, body)
-        return RefusalNote(status, seconds, words, error.code or "", refusal)
+        unquoted = without_quotes(words, self.incoming.body)
+        return RefusalNote(status, seconds, words, error.code or "", refusal, unquoted)
 
 
 def attempt_at(incoming: Incoming, target: Target, key: str, *, has_choice: bool, is_last: bool) -> Attempt:

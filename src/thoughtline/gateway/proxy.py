@@ -468,7 +468,7 @@ class Exchange:
 
     def _publish(self) -> None:
         """Tell whoever listens how far it is."""
-        self._state.journal.publish(row_of(served_of(self), self._state.bus.name))
+        self._state.journal.publish(row_of(served_of(self)))
 
     def _leave(self) -> None:
         """What is left of it: its line in the journal, and what explains it."""
@@ -482,4 +482,4 @@ class Exchange:
             watch = reader.watch if reader is not None else None
             self.incoming.trace.end(served.line, watch, served.first_byte_seconds)
         if state.journal.is_watched:
-            state.journal.publish(row_of(served, state.bus.name))
+            state.journal.publish(row_of(served))

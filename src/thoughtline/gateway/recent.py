@@ -1,29 +1,28 @@
 """What is kept of requests to explain them: of each, references to what serving it has made anyway; the last ones,
-those under way, and figures over a day. In memory, bounded, gone with the process. Sentences come when asked.
+those under way, and figures over a day. In memory, bounded; the history (`history.py`) keeps what is over for longer.
 
-A request costs an entry in a dictionary and a few references; whoever asks pays for the rest. No credential is kept,
-and nothing that was said but a provider's words when it refused, and bodies if settings say so.
+A request costs an entry in a dictionary and a few references; sentences are made when somebody asks. No credential is
+kept, and nothing that was said but a provider's words when it refused, and bodies if settings say so.
 """
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
 from thoughtline.engine.watching import session_of
-from thoughtline.gateway.asking import Asking, Replicas
-from thoughtline.gateway.choosing import Target
+from thoughtline.gateway.asking import Asking
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.masking import MASK
 from thoughtline.providers import Contract
 from thoughtline.replay.refusals import Correction, Refusal
 from thoughtline.settings import Settings
 from thoughtline.values.outcome import NoteChain
+from thoughtline.values.turns import FormatName
 
 if TYPE_CHECKING:
     from thoughtline.gateway.proxy import Exchange
@@ -34,15 +33,16 @@ MAX_BODY = 512 * 2**10
 _SHORTEST_SECRET = 8
 
 
-class RefusalNote(Struct, frozen=True, gc=False):
+class RefusalNote(Struct, frozen=True, gc=False, array_like=True):
     """An error of a provider: `seconds` after the request began, in its own words, and what it means if it is one
-    about reasoning."""
+    about reasoning. `unquoted` are the words without what they quote of the request."""
 
     status: int
     seconds: float
     words: str
     code: str
     refusal: Refusal | None
+    unquoted: str = ""
 
 
 class KeptBodies(Struct, frozen=True, gc=False):
@@ -65,10 +65,23 @@ TokenCounts: TypeAlias = tuple[int, int, int, int]
 """As the provider counts them: input, output, of that reasoning, of the input cached."""
 
 
-class AttemptNote(Struct, frozen=True, gc=False):
+class ContractNote(Struct, frozen=True, gc=False, array_like=True):
+    """What a provider was believed to demand, and why."""
+
+    name: str
+    kind: str
+    scope: str
+    takes: str
+    carrier: str
+    source: str
+
+
+class AttemptNote(Struct, frozen=True, gc=False, array_like=True):
     """One target asked. `contract` is what was believed at last, `corrections` what this request's refusals taught."""
 
-    target: Target
+    provider: str
+    model: str
+    format: FormatName
     endpoint: str
     is_translated: bool
     status: int
@@ -79,14 +92,17 @@ class AttemptNote(Struct, frozen=True, gc=False):
     sends: int
     refusals: tuple[RefusalNote, ...]
     was_healed: bool
-    contract: Contract | None
+    contract: ContractNote | None
     corrections: tuple[Correction, ...]
     notes: NoteChain | None
 
 
 class Served(Struct, frozen=True, gc=False):
-    """A request, over or under way. `message` is our own error's; `user_agent` and `path` are as they came. `caller` is
-    the name of its client key."""
+    """The record of a request, over or under way: the log, the admin API and the history are made from it.
+
+    `message` is our own error's; `user_agent` and `path` are as they came. `caller` is the name of its client key,
+    `worker` the process that served it.
+    """
 
     line: Line
     is_over: bool
@@ -100,6 +116,7 @@ class Served(Struct, frozen=True, gc=False):
     message: str
     tokens: TokenCounts | None
     attempts: tuple[AttemptNote, ...]
+    worker: str = ""
 
     @property
     def id(self) -> str:
@@ -129,9 +146,11 @@ def served_of(exchange: Exchange, *, is_over: bool = False) -> Served:
     notes = []
     for attempt in exchange.attempts:
         note = AttemptNote(
-            attempt.target,
+            attempt.target.provider.name,
+            attempt.target.model,
+            attempt.target.format,
             attempt.destination.endpoint,
-            attempt.is_translated,
+            is_translated=attempt.is_translated,
             status=attempt.status,
             error=attempt.error,
             started_seconds=attempt.started_at - incoming.began if attempt.started_at else 0.0,
@@ -140,7 +159,7 @@ def served_of(exchange: Exchange, *, is_over: bool = False) -> Served:
             sends=attempt.sends,
             refusals=attempt.refusals,
             was_healed=attempt.was_healed,
-            contract=attempt.contract,
+            contract=contract_note(attempt.contract),
             corrections=attempt.corrections,
             notes=attempt.notes,
         )
@@ -158,7 +177,27 @@ def served_of(exchange: Exchange, *, is_over: bool = False) -> Served:
         message=exchange.message,
         tokens=tokens,
         attempts=tuple(notes),
+        worker=incoming.state.bus.name,
     )
+
+
+_CONTRACTS: dict[int, tuple[Contract, ContractNote]] = {}
+"""Notes of contracts, by the contract's identity: most requests have the same few."""
+
+
+def contract_note(contract: Contract | None) -> ContractNote | None:
+    """What is kept of a contract."""
+    if contract is None:
+        return None
+    known = _CONTRACTS.get(id(contract))
+    if known is not None:
+        return known[1]
+    if len(_CONTRACTS) >= MAX_SEEN:
+        _CONTRACTS.clear()
+    words = (contract.name, contract.kind, contract.scope, contract.takes, contract.dialect.carrier)
+    note = ContractNote(*words, source=str(contract.source))
+    _CONTRACTS[id(contract)] = contract, note
+    return note
 
 
 def _line(exchange: Exchange, note: str, tokens: TokenCounts | None) -> Line:
@@ -238,13 +277,12 @@ _STORE = {"ok": 0, "slow": 1, "degraded": 2}
 
 
 class Recent:
-    """Requests `under_way` by their ids, then by the order in which they ended. Those of others are known to `asking`
-    and `replicas`."""
+    """Requests `under_way` by their ids, then by the order in which they ended. Those of other workers are known to
+    `asking`, those that were before to the history, whose writer is `keep`."""
 
-    def __init__(self, settings: Settings, worker: str) -> None:
-        kept = settings.store
+    def __init__(self, settings: Settings, worker: str, keep: Callable[[Served], None] = lambda served: None) -> None:
         self.asking = Asking(settings.bus_directory, worker)
-        self.replicas = Replicas(worker, settings.store_url, (kept.encryption_key, kept.previous_encryption_key))
+        self._write = keep
         self.under_way: dict[str, Exchange] = {}
         self._over: deque[tuple[Served, int]] = deque()
         self._bytes = self.ended = 0
@@ -253,6 +291,7 @@ class Recent:
         self.started_at = int(time.time())
         self.agents: dict[str, float] = {}
         self.keys: dict[str, float] = {}
+        self.forgotten: dict[str, int] = {}
 
     def end(self, served: Served, bodies: KeptBodies | None = None) -> None:
         line, agents = served.line, self.agents
@@ -265,6 +304,7 @@ class Recent:
         self._over.append((served, size))
         self.ended += 1
         self._bytes += size
+        self._write(served)
         while len(self._over) > MAX_REQUESTS or (self._bytes > MAX_BYTES and len(self._over) > 1):
             self._bytes -= self._over.popleft()[1]
         self.series.count(line)
@@ -292,9 +332,14 @@ class Recent:
         for served, _ in reversed(self._over):
             yield served
 
-    def newest(self, count: int) -> list[Served]:
-        """Those that ended last, in their order."""
-        return [served for served, _ in itertools.islice(reversed(self._over), count)][::-1]
+    def forget(self, is_theirs: Callable[[Served], bool]) -> int:
+        """Take the requests out that are somebody's. How many went."""
+        left = [(served, size) for served, size in self._over if not is_theirs(served)]
+        gone = {served.id for served, _ in self._over} - {served.id for served, _ in left}
+        self._over, self._bytes = deque(left), sum(size for _, size in left)
+        for name in gone & self._bodies.keys():
+            del self._bodies[name]
+        return len(gone)
 
     def find(self, id: str) -> Served | None:
         """By its id, or the beginning of it: then the last one."""

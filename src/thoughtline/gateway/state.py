@@ -23,6 +23,7 @@ from thoughtline.gateway.client_keys import KnowsKeys
 from thoughtline.gateway.estimating import TokenRatios
 from thoughtline.gateway.fleet import Fleet
 from thoughtline.gateway.guard import Guard
+from thoughtline.gateway.history import HistoryWriter
 from thoughtline.gateway.in_flight import InFlight
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.limits import KeyLimits, SharedCounts
@@ -37,6 +38,7 @@ from thoughtline.gateway.tracing import Tracing
 from thoughtline.gateway.upstream import Upstreams
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock, LayeredStore, Note, Store, channel_at, is_shared
+from thoughtline.stores.history import history_at
 from thoughtline.stores.packing import Packer
 from thoughtline.values.errors import StoreError
 
@@ -110,6 +112,7 @@ class State(NamedTuple):
     work: FairThreads
     abandoned: Abandoned
     recent: Recent
+    history: HistoryWriter
     caches: Caches
     durable: LayeredStore | None
     clock: Clock = time.time
@@ -139,6 +142,7 @@ def make_state(
     """All of it, from settings and an open store. Without a token the management addresses are closed."""
     book = contract_book(settings, lessons := Lessons(store, clock))
     journal.follow((metrics := Metrics()).count)
+    history = _history(settings, clock)
     bus, limits = _joined(settings, store, journal, health=(health := TargetHealth()), clock=clock)
     return State(
         settings,
@@ -163,7 +167,8 @@ def make_state(
         guard=Guard(login_code, _together(settings)),
         late=LateSaves(),
         abandoned=Abandoned(),
-        recent=Recent(settings, bus.name),
+        recent=Recent(settings, bus.name, history.keep),
+        history=history,
         caches=Caches(),
         durable=store if isinstance(store, LayeredStore) else None,
         clock=clock,
@@ -183,6 +188,13 @@ def _replayer(
         remembered_bytes=terms.remembered_bytes,
         any_frame=terms.any_system_prompt,
     )
+
+
+def _history(settings: Settings, clock: Clock) -> HistoryWriter:
+    """Beside the store, under its key."""
+    kept = settings.store
+    history = history_at(settings.store_url, kept, settings.history, clock)
+    return HistoryWriter(history, Packer(kept.encryption_key, kept.previous_encryption_key), settings.history)
 
 
 def _together(settings: Settings) -> Path | None:

@@ -35,6 +35,7 @@ from thoughtline.settings.structs import (
     TagsTable,
     TranslationSettings,
 )
+from thoughtline.stores.history import HistorySettings
 from thoughtline.values.turns import FormatName
 
 PREFIX = "THOUGHTLINE_"
@@ -97,6 +98,7 @@ DEFAULTS: dict[str, Struct] = {
     "tags": TagsTable(mode="off"),
     "content": ContentTable(),
     "facts": FactsSettings(),
+    "history": HistorySettings(),
     "debug": DebugSettings(),
 }
 """The default of each table."""

@@ -44,6 +44,7 @@ from thoughtline.settings.tables import (
     table_at,
 )
 from thoughtline.stores import DURABLE
+from thoughtline.stores.history import HistorySettings
 from thoughtline.stores.settings import StoreSettings, default_url
 from thoughtline.toml.tree import Given, Problems, Table, read_file
 from thoughtline.values.errors import InputProblem, SettingsError
@@ -209,6 +210,7 @@ def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
         tags=given(read["tags"], "mode", Settings().tags),
         content=given(read["content"], "mode", Settings().content),
         debug=replace(DebugSettings(), **read["debug"]),
+        history=replace(HistorySettings(), **read["history"]),
         facts=replace(FactsSettings(), **read["facts"]),
         contracts=read_contracts(table_at(tree, "contracts", problems), problems),
     )

@@ -221,6 +221,9 @@ class Store(Protocol):
     async def delete(self, where: Filter) -> int:
         """Forget what fits, and refuse what fits and was made before. How many records went."""
 
+    async def scrub(self) -> None:
+        """Leave nothing of what was deleted in files of our own. It may take seconds; saves go on."""
+
     async def stats(self) -> Stats:
         """What is held, and what was done."""
 

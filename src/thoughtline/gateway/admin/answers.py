@@ -19,6 +19,7 @@ from thoughtline.settings import (
     TagsTable,
     TranslationSettings,
 )
+from thoughtline.stores.history import HistorySettings
 from thoughtline.values.turns import FormatName
 
 
@@ -259,6 +260,7 @@ class SettingsView(AdminAnswer, frozen=True):
     tags: TagsView
     content: ContentTable
     debug: DebugSettings
+    history: HistorySettings
     contracts: list[str]
     shared: list[str]
 

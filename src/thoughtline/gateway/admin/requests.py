@@ -138,7 +138,7 @@ class Nothing(Struct, frozen=True):
 class Row(NamedTuple):
     """An address. `answer` is what its JSON is; `body` what it takes, at most `max_body` bytes of it.
 
-    `also` are statuses that come with the same answer as `status`.
+    `also` are statuses that come with the same answer as `status`, `also_types` other forms of the answer.
     `takes_any_object`: a body of another shape means something too.
     """
 
@@ -157,3 +157,4 @@ class Row(NamedTuple):
     status: int = 200
     refusals: tuple[int, ...] = ()
     also: tuple[int, ...] = ()
+    also_types: tuple[str, ...] = ()

@@ -16,6 +16,7 @@ from thoughtline.stores.history.base import (
     DAY,
     HOUR,
     MINUTE,
+    MINUTES_KEPT_SECONDS,
     SUMMED,
     Entry,
     Group,
@@ -35,6 +36,7 @@ __all__ = [
     "DAY",
     "HOUR",
     "MINUTE",
+    "MINUTES_KEPT_SECONDS",
     "SUMMED",
     "Entry",
     "Group",
@@ -55,9 +57,9 @@ _ENGINES |= {"postgresql": "Postgres", "postgres": "Postgres"}
 
 
 def history_at(url: str, store: StoreSettings, settings: HistorySettings, clock: Clock) -> History:
-    """The history that belongs to the store at an address, not yet open."""
+    """The history that belongs to the store at an address, not yet open; none if it may have no size."""
     engine = _ENGINES.get(url.partition(":")[0])
-    if engine is None:
+    if engine is None or not settings.max_bytes:
         return NoHistory()
     module = import_module(f"thoughtline.stores.history.{engine.lower()}")
     make: Any = getattr(module, f"{engine}History")

@@ -9,12 +9,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from thoughtline.stores.base import Clock
+from thoughtline.values.setting import setting
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 STEPS = (MINUTE, HOUR, DAY)
@@ -30,11 +31,20 @@ ENTRY_BYTES = 200
 CLEANED_AT_ONCE = 2000
 
 
-class HistorySettings(Struct, frozen=True):
-    """How long it is kept, and how large it may grow."""
+class HistorySettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """`[history]`. How long it is kept, and how large it may grow."""
 
-    ttl_seconds: float = 30 * DAY
-    max_bytes: int = 256 * 2**20
+    ttl_seconds: Annotated[float, setting("how long requests and their figures are kept", "duration", key="ttl")] = (
+        30.0 * DAY
+    )
+    max_bytes: Annotated[
+        int,
+        setting(
+            "how large the history may grow before its oldest requests are removed; `0` keeps none",
+            "size_or_zero",
+            key="max_size",
+        ),
+    ] = 256 * 2**20
 
 
 class Group(Struct, frozen=True, array_like=True):
@@ -218,9 +228,7 @@ class History(ABC):
         """The newest entry whose id begins so."""
 
     @abstractmethod
-    async def sums(
-        self, step: int, since: int, until: int, groups: frozenset[int] | None, by: By
-    ) -> dict[int, Sums]:
+    async def sums(self, step: int, since: int, until: int, groups: frozenset[int] | None, by: By) -> dict[int, Sums]:
         """Of the steps of this length that begin in a range of seconds, by when they begin or by their group."""
 
     @abstractmethod
@@ -275,9 +283,7 @@ class NoHistory(History):
     async def find(self, id: str) -> Kept | None:
         return None
 
-    async def sums(
-        self, step: int, since: int, until: int, groups: frozenset[int] | None, by: By
-    ) -> dict[int, Sums]:
+    async def sums(self, step: int, since: int, until: int, groups: frozenset[int] | None, by: By) -> dict[int, Sums]:
         return {}
 
     async def sessions(self, since: int, limit: int) -> list[SessionTotals]:

@@ -46,9 +46,7 @@ LOCK = 0x7468_6F75_6768_7410
 STATEMENT_SECONDS = 30.0
 _SCANNED = 2000
 _SUMS = ", ".join(f"{name} {'float8' if name.endswith('_ms') else 'bigint'} NOT NULL" for name in SUMMED)
-_TOTALS = ", ".join(
-    f"sum({name})::{'float8' if name.endswith('_ms') else 'bigint'} AS {name}" for name in SUMMED
-)
+_TOTALS = ", ".join(f"sum({name})::{'float8' if name.endswith('_ms') else 'bigint'} AS {name}" for name in SUMMED)
 _COLUMNS = "at, id, grp, session, data"
 
 MIGRATIONS = (
@@ -56,7 +54,8 @@ MIGRATIONS = (
         1,
         "entries, groups, sums",
         (
-            "CREATE TABLE thoughtline_history.groups (id bigint PRIMARY KEY, tenant text NOT NULL, names bytea NOT NULL)",
+            """CREATE TABLE thoughtline_history.groups
+                (id bigint PRIMARY KEY, tenant text NOT NULL, names bytea NOT NULL)""",
             """CREATE TABLE thoughtline_history.entries (at bigint NOT NULL, id text COLLATE "C" NOT NULL,
                 grp bigint NOT NULL, session text COLLATE "C" NOT NULL, data bytea NOT NULL, PRIMARY KEY (at, id))""",
             "ALTER TABLE thoughtline_history.entries ALTER COLUMN data SET STORAGE EXTERNAL",
@@ -153,7 +152,7 @@ class PostgresHistory(History):
         return int(number) if (number := done.rpartition(" ")[2]).isdecimal() else 0
 
     async def _write(self, entries: Sequence[Entry], groups: Mapping[int, Group], steps: Mapping[Step, Sums]) -> None:
-        names = [(id, one.tenant, msgspec.json.encode(one)) for id, one in groups.items()]
+        names = [(group, one.tenant, msgspec.json.encode(one)) for group, one in groups.items()]
         rows = [(one.at, one.id, one.group.id, one.session, one.data) for one in entries]
         # In one order: two processes that add to the same steps wait for each other, and never both.
         sums = [(*step, *msgspec.structs.astuple(steps[step])) for step in sorted(steps)]
@@ -168,7 +167,7 @@ class PostgresHistory(History):
 
     async def groups(self) -> dict[int, Group]:
         rows = await self._fetch("SELECT id, names FROM thoughtline_history.groups")
-        return {id: _group.decode(names) for id, names in rows}
+        return {group: _group.decode(names) for group, names in rows}
 
     async def find(self, id: str) -> Kept | None:
         statement = f"""SELECT {_COLUMNS} FROM thoughtline_history.entries WHERE id >= $1 AND id < $2

@@ -82,7 +82,7 @@ class RedisHistory(History):
 
     async def _write(self, entries: Sequence[Entry], groups: Mapping[int, Group], steps: Mapping[Step, Sums]) -> None:
         ttl = max(1, int(self._settings.ttl_seconds))
-        commands: list[Command] = [("HSET", GROUPS, id, msgspec.json.encode(one)) for id, one in groups.items()]
+        commands: list[Command] = [("HSET", GROUPS, key, msgspec.json.encode(one)) for key, one in groups.items()]
         size = 0
         for one in entries:
             group, name = one.group.id, one.id
@@ -103,7 +103,7 @@ class RedisHistory(History):
 
     async def groups(self) -> dict[int, Group]:
         (found,) = await self._run([("HGETALL", GROUPS)])
-        return {int(id): _group.decode(names) for id, names in _pairs(found)}
+        return {int(group): _group.decode(names) for group, names in _pairs(found)}
 
     async def find(self, id: str) -> Kept | None:
         if len(id) == 16:
@@ -162,9 +162,10 @@ class RedisHistory(History):
                 if groups is None or int(group) in groups:
                     known = found.setdefault(at if by == "time" else int(group), [0.0] * len(SUMMED))
                     known[int(place)] += float(number)
+        make: Any = Sums
         kinds = [float if name.endswith("_ms") else round for name in SUMMED]
         return {
-            key: Sums(*(kind(number) for kind, number in zip(kinds, numbers, strict=True)))
+            key: make(*(kind(number) for kind, number in zip(kinds, numbers, strict=True)))
             for key, numbers in found.items()
         }
 
@@ -180,13 +181,11 @@ class RedisHistory(History):
             names |= {one.session for one in await self._get([name.decode() for name in some]) if one.session}
         for name in names:
             (ids,) = await self._run([("ZREVRANGEBYSCORE", _key("n", name), "+inf", since)])
-            parts += [(name, one.group, one.at, one.at, 1) for one in await self._get([id.decode() for id in ids])]
+            parts += [(name, one.group, one.at, one.at, 1) for one in await self._get([each.decode() for each in ids])]
         return summed_sessions(parts, limit)
 
     async def size(self) -> Size:
-        count, size, oldest = await self._run(
-            [("ZCARD", ALL), ("GET", BYTES), ("ZRANGE", ALL, 0, 0, "WITHSCORES")]
-        )
+        count, size, oldest = await self._run([("ZCARD", ALL), ("GET", BYTES), ("ZRANGE", ALL, 0, 0, "WITHSCORES")])
         score = oldest[0][1] if oldest and isinstance(oldest[0], (list, tuple)) else oldest[1] if oldest else None
         return Size(count, int(size or 0), None if score is None else int(float(score)))
 
@@ -198,7 +197,7 @@ class RedisHistory(History):
         return {digest.decode(): int(at) for digest, at in _pairs(found)}
 
     async def _erase(self, tenant: str) -> int:
-        ids = [id for id, group in (await self.groups()).items() if group.tenant == tenant]
+        ids = [key for key, group in (await self.groups()).items() if group.tenant == tenant]
         gone = 0
         for group in ids:
             (names,) = await self._run([("ZRANGE", _key("g", str(group)), 0, -1)])

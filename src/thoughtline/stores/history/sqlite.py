@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -72,11 +72,12 @@ MIGRATIONS = (
     ),
 )
 
-_ADD = (
-    f"INSERT INTO sums VALUES ({', '.join('?' * (3 + len(SUMMED)))}) ON CONFLICT DO UPDATE SET "
-    + ", ".join(f"{name} = {name} + excluded.{name}" for name in SUMMED)
+_ADD = f"INSERT INTO sums VALUES ({', '.join('?' * (3 + len(SUMMED)))}) ON CONFLICT DO UPDATE SET " + ", ".join(
+    f"{name} = {name} + excluded.{name}" for name in SUMMED
 )
-_PAGE = f"SELECT {_COLUMNS} FROM entries WHERE {{chosen}} at >= ? AND (at, id) < (?, ?) ORDER BY at DESC, id DESC LIMIT ?"
+_PAGE = (
+    f"SELECT {_COLUMNS} FROM entries WHERE {{chosen}} at >= ? AND (at, id) < (?, ?) ORDER BY at DESC, id DESC LIMIT ?"
+)
 _group = msgspec.json.Decoder(Group)
 
 
@@ -156,7 +157,7 @@ class SqliteHistory(History):
         return await self._do(self._writes, change)
 
     async def _write(self, entries: Sequence[Entry], groups: Mapping[int, Group], steps: Mapping[Step, Sums]) -> None:
-        names = [(id, one.tenant, msgspec.json.encode(one)) for id, one in groups.items()]
+        names = [(group, one.tenant, msgspec.json.encode(one)) for group, one in groups.items()]
         rows = [(one.at, one.id, one.group.id, one.session, one.data) for one in entries]
         sums = [(*step, *astuple(one)) for step, one in steps.items()]
 
@@ -169,7 +170,7 @@ class SqliteHistory(History):
 
     async def groups(self) -> dict[int, Group]:
         rows = await self._read(lambda connection: connection.execute("SELECT id, names FROM groups").fetchall())
-        return {id: _group.decode(names) for id, names in rows}
+        return {group: _group.decode(names) for group, names in rows}
 
     async def find(self, id: str) -> Kept | None:
         statement = f"SELECT {_COLUMNS} FROM entries WHERE id >= ? AND id < ? ORDER BY at DESC LIMIT 1"
@@ -236,21 +237,17 @@ class SqliteHistory(History):
         await self._change(lambda connection: connection.execute(statement, (step, before)))
 
 
-class _transaction:
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """Commits, or rolls back. The write lock is taken at once, so that nothing has to be done twice."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def __enter__(self) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
-
-    def __exit__(self, kind: object, *rest: object) -> None:
-        if kind is None:
-            self._connection.execute("COMMIT")
-        else:
-            with suppress(sqlite3.Error):
-                self._connection.execute("ROLLBACK")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
 
 
 def newest(connection: sqlite3.Connection, where: Where, limit: int) -> list[Kept]:
@@ -265,7 +262,7 @@ def newest(connection: sqlite3.Connection, where: Where, limit: int) -> list[Kep
 
 
 def _scanned(connection: sqlite3.Connection, where: Where) -> Iterator[Kept]:
-    chosen, names = "", ()
+    chosen, names = "", tuple[str, ...]()
     if where.session is not None:
         chosen, names = "session = ? AND session <> '' AND", (where.session,)
         if where.is_prefix:
