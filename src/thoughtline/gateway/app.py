@@ -170,6 +170,7 @@ class Gateway:
             await self.state.lessons.refresh()
             shared = await shared_settings.load(self.state.store)
             key = await envelope_key(self.state.settings, self.state.store, self.state.envelope_key)
+            await self.state.history.flush()
             await forgetting.take_over(self.state)
         except StoreError as error:
             log.warning("what other replicas did is not known: %s", error)

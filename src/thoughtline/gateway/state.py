@@ -194,7 +194,8 @@ def _history(settings: Settings, clock: Clock) -> HistoryWriter:
     """Beside the store, under its key."""
     kept = settings.store
     history = history_at(settings.store_url, kept, settings.history, clock)
-    return HistoryWriter(history, Packer(kept.encryption_key, kept.previous_encryption_key), settings.history)
+    keys = (kept.encryption_key, kept.previous_encryption_key) if history.is_kept else ()
+    return HistoryWriter(history, Packer(*keys), settings.history)
 
 
 def _together(settings: Settings) -> Path | None:
