@@ -189,7 +189,10 @@ class SqliteStore(DurableStore):
     async def scrub(self) -> None:
         """The file is written again without what lies in its free pages, and the log is emptied. What this process has
         appended goes with its file; the next save makes another."""
+        now = self._clock()
         await self._fold()
+        await self._sweep()
+        await self._write(lambda connection: work.tidy(connection, now))
         await self._leave_own_file()
         await self._in_thread(self._vacuum)
 

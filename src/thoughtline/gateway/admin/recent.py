@@ -33,7 +33,7 @@ from thoughtline.gateway.explaining import correction_words, row_of, view_of
 from thoughtline.gateway.recent import Served, StepSums
 from thoughtline.gateway.state import State
 from thoughtline.stores.base import MAX_PAGE
-from thoughtline.stores.history import Group, Kept, Where
+from thoughtline.stores.history import Group, Kept, Where, merged
 from thoughtline.values.errors import Declined, StoreError
 from thoughtline.values.records import Key
 
@@ -220,9 +220,12 @@ def _chosen(groups: dict[int, Group], query: RequestsQuery) -> frozenset[int] | 
 
 async def _pages(state: State, where: Where, chosen: frozenset[int] | None, query: RequestsQuery) -> list[Kept]:
     history, session = state.history.history, exact_session(query)
-    where = msgspec.structs.replace(where, groups=chosen, session=session, is_prefix=True)
-    if not query.session or session is not None:
+    where = msgspec.structs.replace(where, groups=chosen)
+    if not query.session:
         return await history.page(where, query.limit)
+    if session is not None:  # as it is written, or in small letters, as most are
+        wheres = [msgspec.structs.replace(where, session=one, is_prefix=True) for one in {session, session.lower()}]
+        return merged([await history.page(one, query.limit) for one in wheres], query.limit)
     found: list[Kept] = []  # all others than some sessions
     while len(found) < query.limit and (some := await history.page(where, SEARCHED_AT_ONCE)):
         found += [one for one in some if session_fits(query, one.session)]

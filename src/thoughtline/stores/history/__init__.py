@@ -28,6 +28,7 @@ from thoughtline.stores.history.base import (
     Size,
     Sums,
     Where,
+    merged,
     tenant_digest,
 )
 from thoughtline.stores.settings import StoreSettings
@@ -49,6 +50,7 @@ __all__ = [
     "Sums",
     "Where",
     "history_at",
+    "merged",
     "tenant_digest",
 ]
 
