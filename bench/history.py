@@ -1,31 +1,36 @@
 """The history with many requests in it: `python -m bench.history [--requests 1000000] [--stores sqlite postgres]`.
 
 A store's history is filled with requests of thirty days: ten people, twelve models, conversations of agents with up to
-100 turns. Then a gateway on it is asked for every page that the dashboard shows, each three times; the slowest is told. How
-large a request is on the disk is told, how long a clean-up to half of the size takes, and what is left.
+100 turns. Then a gateway on it is asked for every page that the dashboard shows, each three times; the slowest is told.
+So is how large a request is on the disk, how long a clean-up to half of the size takes, and what is left.
 
     python -m bench.history --cost
 
-CPU per request with the history and without, taking turns in one process, on SQLite, with an upstream that answers at
-once; and how much of it the thread that writes takes.
+CPU per request of two gateways, one with a history and one without, each a process with SQLite that is asked by turns:
+the thread that writes and all else.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
+import contextlib
+import os
 import random
-import resource
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import uvicorn
 
 from bench import remembering
+from tests.gateway.upstreams import Got, Out, upstream
+from tests.stores.servers import free_port
 from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.client_keys import NoKeys
@@ -41,6 +46,7 @@ from thoughtline.stores.packing import Packer
 from thoughtline.values.outcome import NoteChain, TurnNote
 
 BATCH = 2000
+PER_ROUND = 400
 TOKEN = "the-bench-s-own-token"
 MODELS = [("deepseek", "deepseek-v4-pro"), ("kimi", "kimi-k2"), ("openai", "gpt-6"), ("anthropic", "claude-opus-5")]
 MODELS += [("qwen", f"qwen-{size}") for size in ("max", "plus", "flash", "coder")]
@@ -131,9 +137,8 @@ async def fill(url: str, requests: int) -> str:
             middle = entries[0].id
         if (start // BATCH) % 50 == 49:
             size = await history.size()
-            print(
-                f"  {size.entries:>9,} requests   {size.bytes / 2**20:>7.0f} MiB   {size.bytes / size.entries:.0f} bytes each"
-            )
+            each = size.bytes / size.entries
+            print(f"  {size.entries:>9,} requests   {size.bytes / 2**20:>7.0f} MiB   {each:.0f} bytes each", flush=True)
     await history.close()
     return middle
 
@@ -184,40 +189,69 @@ async def clean(url: str) -> None:
     await history.close()
 
 
-async def cost(requests: int, turns: int) -> None:
-    """Both gateways in one process, a few requests of each by turns."""
-    apps: list[Gateway] = []
-    with tempfile.TemporaryDirectory() as folder:
-        for name, size in (("on", 2**30), ("off", 0)):
-            url = f"sqlite:///{folder}/{name}.db"
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-            async def opened(url: str = url, size: int = size) -> State:
-                settings = Settings(providers=PROVIDERS, store_url=url, history=HistorySettings(max_bytes=size))
-                return make_state(settings, await open_store(url, settings.store), NoKeys(), Journal())
 
-            app, upstreams = Gateway(opened), remembering.AtOnce()
-            await app.start()
-            app.state = app.state._replace(upstreams=upstreams)  # type: ignore[arg-type] # all that is asked of it
-            for number in range(turns):
-                upstreams.pieces = [remembering.answer(number)]
-                await remembering.ask(app, remembering.body(number))
-            upstreams.pieces = [remembering.answer(turns)]
-            apps.append(app)
-        content, spent = remembering.body(turns), ([], [])  # type: tuple[list[float], list[float]]
-        gc.disable()
-        for _ in range(requests // 100):
-            for app, costs in zip(apps, spent, strict=True):
-                began = time.process_time()
-                for _ in range(100):
-                    await remembering.ask(app, content)
-                await app.state.history.flush()
-                costs.append((time.process_time() - began) / 100 * 1e6)
-            gc.collect()
-        on, off = (statistics.median(costs) for costs in spent)
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        print(f"{turns:>4} turns   on {on:7.1f} µs   off {off:7.1f} µs   {100 * (on / off - 1):+5.1f} %   {memory} MiB")
-        for app in apps:
-            await app.stop()
+@contextlib.contextmanager
+def gateway(folder: Path, name: str, size: str, upstream_url: str) -> Iterator[tuple[int, str]]:
+    """`thoughtline serve` with a history of this size; its process and address."""
+    port = free_port()
+    config = folder / f"{name}.toml"
+    tables = {"store": f'url = "sqlite:///{folder}/{name}.db"', "history": f'max_size = "{size}"'}
+    tables |= {"server": f"port = {port}", "providers.deepseek": f'base_url = "{upstream_url}"'}
+    config.write_text("\n".join(f"[{table}]\n{line}" for table, line in tables.items()))
+    command = [sys.executable, "-m", "thoughtline.cli", "serve", "--config", str(config), "--log", "json"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            url = f"http://127.0.0.1:{port}"
+            until_ready(url)
+            yield process.pid, url
+        finally:
+            process.terminate()
+
+
+def until_ready(url: str) -> None:
+    for _ in range(600):
+        with contextlib.suppress(httpx.HTTPError):
+            if httpx.get(f"{url}/readyz").status_code == 200:
+                return
+        time.sleep(0.05)
+    raise TimeoutError(url)
+
+
+def cost(rounds: int, turns: int) -> None:
+    """Two gateways, asked by turns; each as busy as the other."""
+
+    async def answered(got: Got, out: Out) -> None:
+        await out.whole(200, remembering.answer(got.body.count(b'"assistant"')))
+
+    with tempfile.TemporaryDirectory() as folder, upstream(answered) as up, contextlib.ExitStack() as running:
+        gateways = [
+            running.enter_context(gateway(Path(folder), name, size, up.url))
+            for name, size in (("on", "1GiB"), ("off", "0"))
+        ]
+        content, costs = remembering.body(turns), ([], [])  # type: tuple[list[float], list[float]]
+        with httpx.Client(headers={"authorization": "Bearer x", "content-type": "application/json"}) as client:
+
+            def ask(url: str, body: bytes) -> None:
+                answer = client.post(f"{url}/deepseek/v1/chat/completions", content=body)
+                assert answer.status_code == 200, answer.text
+
+            for _, url in gateways:
+                for number in range(turns):
+                    ask(url, remembering.body(number))
+            for _ in range(rounds):
+                for (pid, url), found in zip(gateways, costs, strict=True):
+                    began = cpu_seconds(pid)
+                    for _ in range(PER_ROUND):
+                        ask(url, content)
+                    time.sleep(1.0)  # until all of it is written
+                    found.append((cpu_seconds(pid) - began) / PER_ROUND * 1e6)
+        on, off = (statistics.median(found) for found in costs)
+        pairs = statistics.median(one / other for one, other in zip(*costs, strict=True))
+        print(f"{turns:>4} turns   on {on:7.0f} µs   off {off:7.0f} µs   {100 * (pairs - 1):+5.1f} %", flush=True)
 
 
 async def main() -> None:
@@ -225,10 +259,11 @@ async def main() -> None:
     parser.add_argument("--requests", type=int, default=1_000_000)
     parser.add_argument("--stores", nargs="+", default=["sqlite", "postgres"])
     parser.add_argument("--cost", action="store_true")
+    parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
     if options.cost:
         for turns in (0, 10, 100):
-            await cost(min(options.requests, 4000), turns)
+            cost(options.rounds, turns)
         return
     for kind in options.stores:
         print(kind)

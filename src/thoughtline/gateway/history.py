@@ -1,6 +1,6 @@
 """Requests that are over, on their way into the history and back.
 
-    Served ─ keep ─▶ queue ─ twice a second, in a thread ─▶ Entry ─▶ the store's history
+    Served ─ keep ─▶ queue ─ once a second, in a thread ─▶ Entry ─▶ the store's history
     Served ◀─ unpacked ── Kept ◀─ page, find ─┘
 
 Serving a request adds a reference to a list. What the store does not take is tried again, and the oldest of it is lost
@@ -22,7 +22,7 @@ from msgspec.structs import astuple, replace
 
 from thoughtline.gateway.explaining import client_named, outcome_of
 from thoughtline.gateway.journal import Line
-from thoughtline.gateway.recent import AttemptNote, RefusalNote, Served, TokenCounts
+from thoughtline.gateway.recent import AttemptNote, Served, TokenCounts
 from thoughtline.stores.background import Periodic
 from thoughtline.stores.history import Entry, Group, History, HistorySettings, Kept, Sums
 from thoughtline.stores.packing import Packer
@@ -31,7 +31,7 @@ from thoughtline.values.outcome import NoteChain, Reason, Treatment, TurnNote
 
 log = logging.getLogger(__name__)
 
-FLUSH_SECONDS = 0.5
+FLUSH_SECONDS = 0.8
 """How long a request waits to be written: what a `kill -9` loses of the history."""
 
 RETRY_SECONDS = 5.0
@@ -298,10 +298,7 @@ def unpacked(kept: Kept, packer: Packer) -> Served | None:
 
 
 def _without_words(one: AttemptNote) -> AttemptNote:
-    refusals = tuple(
-        RefusalNote(each.status, each.seconds, each.unquoted, each.code, each.refusal, each.unquoted)
-        for each in one.refusals
-    )
+    refusals = tuple(replace(each, words=each.unquoted) for each in one.refusals)
     return replace(one, notes=None, refusals=refusals)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from hashlib import blake2b
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
@@ -181,12 +182,12 @@ class History(ABC):
     async def write(self, entries: Sequence[Entry]) -> None:
         """Keep entries, but for those of people who were forgotten since."""
         marks = await self._marks()
-        entries = [one for one in entries if not _is_forgotten(one, marks)]
+        entries = [one for one in entries if not is_forgotten(one, marks)]
         if not entries:
             return
         await self._write(entries, {one.group.id: one.group for one in entries}, steps_of(entries))
         if (later := await self._marks()) != marks:  # forgotten meanwhile: this came too late to be found
-            for tenant in {one.group.tenant for one in entries if _is_forgotten(one, later)}:
+            for tenant in {one.group.tenant for one in entries if is_forgotten(one, later)}:
                 await self._erase(tenant)
 
     async def page(self, where: Where, limit: int) -> list[Kept]:
@@ -319,21 +320,28 @@ def tenant_digest(tenant: str) -> str:
     return blake2b(tenant.encode("utf-8", "surrogatepass"), digest_size=16, person=b"tl forgotten").hexdigest()
 
 
-def _is_forgotten(one: Entry, marks: Mapping[str, int]) -> bool:
+def is_forgotten(one: Entry, marks: Mapping[str, int]) -> bool:
     return bool(marks) and one.at <= marks.get(tenant_digest(one.group.tenant), -1)
 
 
 def steps_of(entries: Iterable[Entry]) -> dict[Step, Sums]:
-    """What entries add to each step."""
-    steps: dict[Step, Sums] = {}
+    """What entries add to each step: hours and days are made of the minutes."""
+    minutes: dict[tuple[int, Group], Sums] = {}
     for one in entries:
-        group, seconds = one.group.id, one.at // 1_000_000
-        for length in STEPS:
-            key = (length, seconds // length * length, group)
-            known = steps.get(key)
-            if known is None:
-                known = steps[key] = Sums()
+        place = one.at // 60_000_000, one.group
+        known = minutes.get(place)
+        if known is None:
+            minutes[place] = copy(one.sums)
+        else:
             known.add(one.sums)
+    steps: dict[Step, Sums] = {}
+    for (minute, group), sums in minutes.items():
+        for length in STEPS:
+            key = (length, minute * 60 // length * length, group.id)
+            if key in steps:
+                steps[key].add(sums)
+            else:
+                steps[key] = copy(sums)
     return steps
 
 

@@ -35,7 +35,9 @@ from thoughtline.stores.history.base import (
     Step,
     Sums,
     Where,
+    is_forgotten,
     merged,
+    steps_of,
     summed_sessions,
 )
 from thoughtline.stores.settings import StoreSettings
@@ -156,17 +158,12 @@ class SqliteHistory(History):
 
         return await self._do(self._writes, change)
 
+    async def write(self, entries: Sequence[Entry]) -> None:
+        """In one transaction with the look at who was forgotten."""
+        await self._change(lambda connection: _add(connection, entries))
+
     async def _write(self, entries: Sequence[Entry], groups: Mapping[int, Group], steps: Mapping[Step, Sums]) -> None:
-        names = [(group, one.tenant, msgspec.json.encode(one)) for group, one in groups.items()]
-        rows = [(one.at, one.id, one.group.id, one.session, one.data) for one in entries]
-        sums = [(*step, *astuple(one)) for step, one in steps.items()]
-
-        def write(connection: sqlite3.Connection) -> None:
-            connection.executemany("INSERT OR IGNORE INTO groups VALUES (?, ?, ?)", names)
-            connection.executemany("INSERT OR IGNORE INTO entries VALUES (?, ?, ?, ?, ?)", rows)
-            connection.executemany(_ADD, sums)
-
-        await self._change(write)
+        """`write` does it."""
 
     async def groups(self) -> dict[int, Group]:
         rows = await self._read(lambda connection: connection.execute("SELECT id, names FROM groups").fetchall())
@@ -248,6 +245,18 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
         with suppress(sqlite3.Error):
             connection.execute("ROLLBACK")
         raise
+
+
+def _add(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
+    marks = dict(connection.execute("SELECT digest, at FROM forgotten"))
+    entries = [one for one in entries if not is_forgotten(one, marks)]
+    ids = {group: group.id for group in {one.group for one in entries}}
+    names = [(key, group.tenant, msgspec.json.encode(group)) for group, key in ids.items()]
+    rows = [(one.at, one.id, ids[one.group], one.session, one.data) for one in entries]
+    sums = [(*step, *astuple(one)) for step, one in steps_of(entries).items()]
+    connection.executemany("INSERT OR IGNORE INTO groups VALUES (?, ?, ?)", names)
+    connection.executemany("INSERT OR IGNORE INTO entries VALUES (?, ?, ?, ?, ?)", rows)
+    connection.executemany(_ADD, sums)
 
 
 def newest(connection: sqlite3.Connection, where: Where, limit: int) -> list[Kept]:
