@@ -1,12 +1,16 @@
 """Fuzzing of the codecs: does any input do anything else than be read and written back, or be refused by name?
 
     python -m bench.fuzz [--minutes 10] [--formats openai_chat …] [--corpus FOLDER] [--seed 1]
+    python -m bench.fuzz --replay [--formats openai_chat …] [--corpus FOLDER]
 
 So many minutes for each format. Seeds are the wire cases of the tests, the recordings that `THOUGHTLINE_RECORDINGS`
 names, and the corpus of earlier runs. An input that reaches a new line of the format's code is kept in the corpus; it
 may quote a recording, so keep the folder outside of the repository. An input that breaks a law goes into `failures/`
 there. The laws are those of `tests/formats/test_hostile.py`: a body is written back byte for byte, or refused with an
 error that names its place; a stream that is not broken says the same however it is cut.
+
+An input decides itself where it is cut as a stream, so the same input gives the same result in every run. `--replay`
+tries nothing new: it checks the corpus and the failures of earlier runs once, and names the files that still fail.
 
 Exit status 1 if a law was broken.
 """
@@ -34,8 +38,8 @@ from thoughtline.values.events import Event
 
 CODE = str(Path(sys.modules["thoughtline.formats"].__file__ or "").parent)
 FOLDER = Path.home() / ".cache" / "thoughtline-fuzz"
-MOST_BYTES = 64 * 2**10
-MOST_SHOWN = 10
+MAX_BYTES = 64 * 2**10
+MAX_SHOWN = 10
 ODD: tuple[Any, ...] = (
     None, True, 0, -1, 1.5, 1e308, 2**63, "", " ", "\x00", "\ud800", "a" * 1000, [], {}, [[]], [None], {"": None},
     {"type": "text"}, {"type": "thinking", "thinking": None}, [{"type": "tool_use"}],
@@ -82,7 +86,7 @@ def seeds_of(row: Wire) -> list[bytes]:
         for exchange in recording.exchanges:
             if exchange.format is row:
                 found += [exchange.request, exchange.response, exchange.stream]
-    return list(dict.fromkeys(data for data in found if data is not None and len(data) <= MOST_BYTES))
+    return list(dict.fromkeys(data for data in found if data is not None and len(data) <= MAX_BYTES))
 
 
 def mutated(data: bytes, other: bytes, chance: random.Random) -> bytes:
@@ -104,7 +108,7 @@ def mutated(data: bytes, other: bytes, chance: random.Random) -> bytes:
         else:
             cut = chance.randrange(len(other) + 1)
             data = data[:at] + other[cut : cut + 500] + data[end:]
-    return data[:MOST_BYTES]
+    return data[:MAX_BYTES]
 
 
 def _edited(data: bytes, chance: random.Random) -> bytes | None:
@@ -134,12 +138,18 @@ def _has(holder: Any, key: Any) -> bool:
     return key in holder if isinstance(holder, dict) else key < len(holder)
 
 
-def check(row: Wire, data: bytes, cut: int) -> None:
+def check(row: Wire, data: bytes) -> None:
     """Raises where a law is broken."""
     read_body(row, data)
     read_stream(row, data)
+    cut = cut_of(data)
     whole, parts = said(row, [data]), said(row, [data[:cut], data[cut:]])
     assert None in (whole, parts) or whole == parts, "a stream says something else when it is cut"
+
+
+def cut_of(data: bytes) -> int:
+    """Where an input is cut in two: anywhere, and always at the same place."""
+    return int.from_bytes(blake2b(data, digest_size=8).digest()) % (len(data) + 1)
 
 
 def said(row: Wire, pieces: list[bytes]) -> list[Event] | None:
@@ -181,11 +191,11 @@ class Fuzz:
     def _try(self, data: bytes) -> bool:
         """Whether it has shown something new."""
         self.tried += 1
-        began, cut = time.monotonic(), self._chance.randrange(len(data) + 1)
+        began = time.monotonic()
         try:
-            news = self._lines.count_new(lambda: check(self._row, data, cut))
+            news = self._lines.count_new(lambda: check(self._row, data))
         except Exception as problem:
-            self.failures[f"{type(problem).__name__}: {str(problem)[:80]!r}"] += 1
+            self.failures[words_of(problem)] += 1
             self._keep(self._folder / "failures", data)
             return False
         self.longest = max(self.longest, time.monotonic() - began)
@@ -195,22 +205,44 @@ class Fuzz:
         (folder / blake2b(data, digest_size=16).hexdigest()).write_bytes(data)
 
 
+def words_of(problem: Exception) -> str:
+    return f"{type(problem).__name__}: {str(problem)[:80]!r}"
+
+
+def replay(row: Wire, folder: Path) -> Counter[str]:
+    """What is still wrong with the inputs that earlier runs have kept, each with its file."""
+    files = sorted(path for path in (folder / row.name).rglob("*") if path.is_file())
+    failures: Counter[str] = Counter()
+    for path in files:
+        try:
+            check(row, path.read_bytes())
+        except Exception as problem:
+            failures[f"{row.name}: {words_of(problem)} in {path}"] += 1
+    print(f"{row.name:<22}{len(files):>8,} replayed{failures.total():>8,} failures", flush=True)
+    return failures
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.fuzz")
     parser.add_argument("--minutes", type=float, default=10.0, help="for each format")
     parser.add_argument("--formats", nargs="+", choices=tuple(FORMATS), default=tuple(FORMATS))
     parser.add_argument("--corpus", type=Path, default=FOLDER)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--replay", action="store_true", help="check what earlier runs have kept, and nothing else")
     options = parser.parse_args()
-    print(f"{'format':<22}{'seeds':>8}{'tried':>10}{'kept':>7}{'longest ms':>12}{'failures':>10}", flush=True)
     failures: Counter[str] = Counter()
+    if not options.replay:
+        print(f"{'format':<22}{'seeds':>8}{'tried':>10}{'kept':>7}{'longest ms':>12}{'failures':>10}", flush=True)
     for name in options.formats:
+        if options.replay:
+            failures += replay(FORMATS[name], options.corpus)
+            continue
         fuzz = Fuzz(FORMATS[name], options.corpus, options.seed)
         fuzz.run(options.minutes * 60)
         figures = (fuzz.seeds, fuzz.tried, fuzz.kept, fuzz.longest * 1000, fuzz.failures.total())
         print("{:<22}{:>8,}{:>10,}{:>7,}{:>12.0f}{:>10,}".format(name, *figures), flush=True)
         failures.update({f"{name}: {words}": count for words, count in fuzz.failures.items()})
-    for words, count in failures.most_common(MOST_SHOWN):
+    for words, count in failures.most_common(MAX_SHOWN):
         print(f"{count:>8,}  {words}")
     print("no law was broken" if not failures else f"BROKEN: see failures/ in {options.corpus}")
     return 1 if failures else 0

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 import thoughtline
 from thoughtline import formats
-from thoughtline.auditing import guess_format
 from thoughtline.continuity.handover import inject
 from thoughtline.destinations.addresses import address
 from thoughtline.destinations.catalogue import Provider
+from thoughtline.engine.audit import guess_format
 from thoughtline.formats import FORMATS, Wire
 from thoughtline.formats.paths import by_tail
 from thoughtline.formats.wire import ErrorCodec, IdRule
@@ -127,7 +127,7 @@ def test_a_new_format_is_translated(morse: Wire) -> None:
     ids = CallIds(rule_of(NEW, morse.dialect), 0, frozenset(), "salt")
     assert ids.rule.pattern.fullmatch(".-.")
     way = ResponseContext("anthropic_messages", contract.dialect, NEW, morse.dialect, ids)
-    assert ResponseTranslator(way).take(Started("msg_1", "m")) == [Started("morse_msg_1", "m", 0)]
+    assert ResponseTranslator(way).feed(Started("msg_1", "m")) == [Started("morse_msg_1", "m", 0)]
 
 
 def test_a_fact_that_is_left_out_does_not_type_check(tmp_path: Path) -> None:

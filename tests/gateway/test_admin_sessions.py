@@ -1,4 +1,4 @@
-"""Sessions, and what happened to each of their turns."""
+"""Sessions, and what was done for each of their turns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def view(gateway: Managed, session: str, **params: str | int) -> Json:
 
 
 def test_sessions_newest_first(gateway: Managed) -> None:
-    """Each with how much of it is remembered, and whose it is."""
+    """Each with its stored size, and its tenant."""
     gateway.ask("first", session="one", turns=2)
     gateway.ask("second", session="two")
     found = gateway.get("/api/sessions")["sessions"]
@@ -33,7 +33,7 @@ def test_sessions_newest_first(gateway: Managed) -> None:
 
 
 def test_turns_in_order_with_what_happened(gateway: Managed) -> None:
-    """The oldest first; what was restored for each request, how long it took, and no reasoning."""
+    """Oldest first; what was restored for each request, its durations, and no reasoning."""
     answers = gateway.ask("list the files", session="mine", turns=3)
     found = view(gateway, "mine")
     turns = found["turns"]
@@ -48,7 +48,7 @@ def test_turns_in_order_with_what_happened(gateway: Managed) -> None:
 
 @pytest.mark.parametrize("name", ["a/b", "with space", "?&=#", "100%", "a%2Fb"])
 def test_any_name_can_be_asked_for(gateway: Managed, name: str) -> None:
-    """Ids are percent-encoded, whatever they hold."""
+    """Ids are percent-encoded, with any content."""
     gateway.ask("list the files", session=name)
     assert view(gateway, name)["id"] == name
 
@@ -62,7 +62,7 @@ def test_a_session_that_nobody_named(gateway: Managed) -> None:
 
 
 def test_two_tenants_with_one_name(gateway: Managed) -> None:
-    """Without a tenant it is not told whose: 400 that names them; with one, that one's alone."""
+    """Without a tenant it is a 400 that names both; with one, only that one's is shown."""
     gateway.ask("list the files", key="a", session="main")
     gateway.ask("list the files", key="b", session="main")
     tenants = {one["tenant"] for one in gateway.get("/api/sessions")["sessions"]}
@@ -75,7 +75,7 @@ def test_two_tenants_with_one_name(gateway: Managed) -> None:
 
 
 def test_pages_of_a_long_session(gateway: Managed) -> None:
-    """The newest turns first, each page in order; a cursor leads to those before."""
+    """The newest turns first, each page in order; a cursor leads to earlier ones."""
     gateway.ask("list the files", session="long", turns=5)
     every = [turn["id"] for turn in view(gateway, "long")["turns"]]
     last = view(gateway, "long", limit=2)
@@ -85,6 +85,6 @@ def test_pages_of_a_long_session(gateway: Managed) -> None:
 
 @pytest.mark.parametrize("path", ["/api/sessions/nobody", "/api/sessions/a%00b", "/api/sessions/%ff"])
 def test_an_unknown_session(gateway: Managed, path: str) -> None:
-    """404 with what to do."""
+    """404 with a remedy."""
     response = gateway.admin.get(path)
     assert (response.status_code, response.json()["error"]["code"]) == (404, "unknown_session")

@@ -13,7 +13,7 @@ from tests.gateway.gateways import moved, running
 from tests.sim.faces import HTTP
 from tests.sim.served_simulators import served
 from thoughtline.destinations.catalogue import TagMode
-from thoughtline.engine import watching
+from thoughtline.engine import capture
 from thoughtline.formats import FORMATS
 from thoughtline.formats.streaming import PayloadStreamDecoder
 from thoughtline.replay import chains, matching, plans
@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often each was done since it was cleared."""
+    """How often each function ran since the counts were cleared."""
     counts: Counter[str] = Counter()
 
     def counting(name: str, do: Callable[..., Result]) -> Callable[..., Result]:
@@ -42,7 +42,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         )
         monkeypatch.setitem(FORMATS, name, replace(row, bodies=bodies))
     monkeypatch.setattr(PayloadStreamDecoder, "__init__", counting("answers", PayloadStreamDecoder.__init__))
-    monkeypatch.setattr(watching, "provenance_of", counting("provenances", watching.provenance_of))
+    monkeypatch.setattr(capture, "provenance_of", counting("provenances", capture.provenance_of))
     by_lineage = counting("lineages", plans.match_by_lineage)
     for module in (plans, chains, matching):
         monkeypatch.setattr(module, "match_by_lineage", by_lineage)
@@ -90,7 +90,7 @@ def test_an_answer_is_read_once(
 
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
 def test_an_answer_that_is_written_again_is_read_once(is_streaming: bool, counted: Counter[str]) -> None:
-    """Lifting tags in Messages makes new blocks: of what was read, not of what was written."""
+    """Lifting tags in Messages makes new blocks: of the answer read, not of the one written."""
     path, body = messages(is_streaming=is_streaming)
     with running({"anthropic": served("anthropic").url}, Settings(tags="lift")) as gateway:
         response = HTTP.post(f"{gateway.url}/anthropic{path}", json={**body, "model": "claude-sonnet-4-5"})

@@ -1,4 +1,4 @@
-"""Answers on their way down, and clients that leave: heard from our own server at once, from others by asking."""
+"""Answers on their way to the client, and clients that leave: our own server reports it at once, others when asked."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from tests.gateway.gateways import running
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.sim.faces import HTTP
-from thoughtline.engine import watching
-from thoughtline.engine.watching import captured_at
+from thoughtline.engine import capture as capture_module
+from thoughtline.engine.capture import captured_at
 from thoughtline.gateway.in_flight import GATEWAY, InFlight
 from thoughtline.gateway.relay import HAS_LEFT, LONG_ANSWER_BYTES, ON_DISCONNECT, Disconnect
 from thoughtline.gateway.saving import Abandoned
@@ -49,7 +49,7 @@ def _served(scope: dict[str, Any], leaves: bool) -> Disconnect:
     ids=["told", "left before", "another server"],
 )
 def test_who_leaves_is_not_waited_for(scope: dict[str, Any], leaves: bool) -> None:
-    """Whichever way that is heard."""
+    """However the gateway learns it."""
     disconnect = _served(scope, leaves)
     assert disconnect.has_left
     assert disconnect.is_over
@@ -57,7 +57,7 @@ def test_who_leaves_is_not_waited_for(scope: dict[str, Any], leaves: bool) -> No
 
 
 def test_the_record_of_a_long_answer_is_made_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It holds up no other request, and is found all the same."""
+    """It blocks no other request, and is found anyway."""
     threads: dict[int, str] = {}
 
     def capture(spot: Spot, reply: Reply, *more: Any, **named: Any) -> tuple[Record, ...]:
@@ -71,7 +71,7 @@ def test_the_record_of_a_long_answer_is_made_in_a_thread(monkeypatch: pytest.Mon
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
         await out.whole(200, json.dumps({"id": "1", "model": "m", "choices": [choice]}).encode())
 
-    monkeypatch.setattr(watching, "captured_at", capture)
+    monkeypatch.setattr(capture_module, "captured_at", capture)
     with upstream(answer) as up, running({"deepseek": up.url}) as gateway:
         for words in ("much", "little"):
             messages = [{"role": "user", "content": words}]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from tests.replay.dialogues import Store
 from tests.sim.faces import TOOLS, WIRES, Call, command_code_body
-from thoughtline.engine.watching import capture
+from thoughtline.engine.capture import capture
 from thoughtline.formats import FORMATS, Wire
 from thoughtline.gateway.asgi import as_declined, error_body
 from thoughtline.providers import Contract, Dialect
@@ -155,7 +155,7 @@ class StreamReader:
 
     def feed(self, data: bytes) -> Chunk:
         events = self._decoder.feed(data)
-        return Chunk(data, b"", events) if self._is_same else Chunk(*self._translator.take(events), events)
+        return Chunk(data, b"", events) if self._is_same else Chunk(*self._translator.feed(events), events)
 
     def finish(self) -> Chunk:
         events = self._decoder.finish()

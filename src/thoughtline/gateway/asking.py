@@ -1,7 +1,7 @@
 """The requests of other workers, by asking them. Those of replicas are in the history.
 
-Each worker of one start has a stream socket in the directory of the bus, and answers. Nothing is said while nobody
-asks. Who doesn't answer in time is left out, and whoever asks is told.
+Each worker of one start listens on a stream socket in the bus directory, and answers. Nothing is sent unless a worker
+asks. A worker that does not answer in time is left out, and the answer says so.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Answer = Callable[[bytes], Awaitable[bytes]]
 
 
 class Answers(NamedTuple):
-    """What the others said; not all of them if `is_whole` is false."""
+    """The answers of the others; incomplete if `is_whole` is false."""
 
     bodies: list[bytes]
     is_whole: bool
 
 
 class Asking:
-    """One worker's ear and mouth. Without a directory there is nobody to ask."""
+    """Asks other workers and answers them. Without a directory there are no others."""
 
     def __init__(self, directory: str | None, name: str) -> None:
         self._directory = Path(directory) if directory else None
@@ -38,7 +38,7 @@ class Asking:
         self._server: asyncio.Server | None = None
 
     async def open(self, answer: Answer) -> None:
-        """Answer from now on. What prevents it is told, and prevents nothing else."""
+        """Start answering. A failure is logged and has no other effect."""
         if self._directory is None:
             return
         try:
@@ -55,7 +55,7 @@ class Asking:
             (self._directory / (self._name + _SUFFIX)).unlink()
 
     async def ask(self, question: bytes) -> Answers:
-        """What each of the others says to this."""
+        """Return the answers of all other workers."""
         if self._directory is None:
             return Answers([], True)
         paths = [path for path in self._directory.glob(f"*{_SUFFIX}") if path.stem != self._name]
@@ -69,7 +69,7 @@ async def _ask(path: Path, question: bytes) -> bytes:
     async with asyncio.timeout(ANSWER_SECONDS):
         try:
             reader, writer = await asyncio.open_unix_connection(path)
-        except ConnectionRefusedError:  # it died without a word
+        except ConnectionRefusedError:  # it died without cleaning up
             path.unlink(missing_ok=True)
             raise
         try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
-from thoughtline.engine.watching import session_of
+from thoughtline.engine.capture import session_of
 from thoughtline.gateway.asking import Asking
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.masking import MASK
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from thoughtline.gateway.proxy import Exchange
 
 MAX_BODY = 512 * 2**10
-"""Bytes of a body that are kept, where bodies are."""
+"""Bytes of each body that are kept, if bodies are kept."""
 
 _SHORTEST_SECRET = 8
 
@@ -46,7 +46,7 @@ class RefusalNote(Struct, frozen=True, gc=False, array_like=True):
 
 
 class KeptBodies(Struct, frozen=True, gc=False):
-    """What the client sent and what went up last, without keys."""
+    """What the client sent and what was sent last, without keys."""
 
     client: bytes
     upstream: bytes
@@ -54,7 +54,7 @@ class KeptBodies(Struct, frozen=True, gc=False):
 
 
 def kept_bodies(client: bytes, upstream: bytes, secrets: Iterable[str]) -> KeptBodies:
-    """The beginnings of both, without these secrets."""
+    """Return the beginnings of both, without these secrets."""
     for secret in secrets:
         if len(secret) >= _SHORTEST_SECRET:
             client, upstream = (body.replace(secret.encode(), MASK.encode()) for body in (client, upstream))
@@ -62,7 +62,7 @@ def kept_bodies(client: bytes, upstream: bytes, secrets: Iterable[str]) -> KeptB
 
 
 TokenCounts: TypeAlias = tuple[int, int, int, int]
-"""As the provider counts them: input, output, of that reasoning, of the input cached."""
+"""Counts by the provider: input, output, reasoning (part of output), cached (part of input)."""
 
 
 class ContractNote(Struct, frozen=True, gc=False, array_like=True):
@@ -124,19 +124,19 @@ class Served(Struct, frozen=True, gc=False):
 
     @property
     def refusal(self) -> str:
-        """What was said to it last, by us or by a provider, if it was refused; also if it was healed then."""
+        """The last error text, by us or a provider, if it was refused, even if it was healed later."""
         words = [one.words for attempt in self.attempts for one in attempt.refusals]
         return self.message or (words[-1] if words else "")
 
 
-# --- the value that explains an exchange, made of what there is when it is asked --------------------------------------
+# --- the value that explains an exchange, built on demand -------------------------------------------------------------
 
 _MAX_PATH = 300
 _MAX_AGENT = 200
 
 
 def served_of(exchange: Exchange, *, is_over: bool = False) -> Served:
-    """All there is to say of an exchange by now."""
+    """Return everything known about an exchange so far."""
     incoming, relay = exchange.incoming, exchange.relay
     reader = relay.down.reader if relay is not None else None
     usage = reader.watch.usage if reader is not None and reader.watch is not None else None
@@ -145,23 +145,24 @@ def served_of(exchange: Exchange, *, is_over: bool = False) -> Served:
     seconds = time.perf_counter() - incoming.began
     notes = []
     for attempt in exchange.attempts:
+        ask, log = attempt.ask, attempt.log
         note = AttemptNote(
-            attempt.target.provider.name,
-            attempt.target.model,
-            attempt.target.format,
-            attempt.destination.endpoint,
-            is_translated=attempt.is_translated,
-            status=attempt.status,
-            error=attempt.error,
-            started_seconds=attempt.started_at - incoming.began if attempt.started_at else 0.0,
-            upstream_seconds=attempt.upstream_seconds,
-            bytes_up=attempt.bytes_up,
-            sends=attempt.sends,
-            refusals=attempt.refusals,
-            was_healed=attempt.was_healed,
-            contract=contract_note(attempt.contract),
-            corrections=attempt.corrections,
-            notes=attempt.notes,
+            ask.target.provider.name,
+            ask.target.model,
+            ask.target.format,
+            ask.destination.endpoint,
+            is_translated=ask.is_translated,
+            status=log.status,
+            error=log.error,
+            started_seconds=log.started_at - incoming.began if log.started_at else 0.0,
+            upstream_seconds=log.upstream_seconds,
+            bytes_up=log.bytes_up,
+            sends=log.sends,
+            refusals=log.refusals,
+            was_healed=log.was_healed,
+            contract=contract_note(log.contract),
+            corrections=log.corrections,
+            notes=log.notes,
         )
         notes.append(note)
     return Served(
@@ -201,12 +202,12 @@ def contract_note(contract: Contract | None) -> ContractNote | None:
 
 
 def _line(exchange: Exchange, note: str, tokens: TokenCounts | None) -> Line:
-    """An exchange as its line in the journal. `note` is what the reader of its answer says."""
+    """Return an exchange as its line in the journal. `note` is from the reader of its answer."""
     incoming, attempts, outcome, relay = exchange.incoming, exchange.attempts, exchange.outcome(), exchange.relay
     last, durable = (attempts[-1] if attempts else None), incoming.state.durable
-    session = incoming.identity.session or (last.session if last is not None else None)
-    if not session and last is not None and last.prepared is not None:
-        session = session_of(last.prepared)  # by which its turns would be kept, if its client does not name it
+    session = incoming.identity.session or (last.log.session if last is not None else None)
+    if not session and last is not None and last.request.prepared is not None:
+        session = session_of(last.request.prepared)  # its turns are stored under this name if the client names none
     rules = [rule for rule, _ in outcome.findings]
     is_degraded = exchange.is_degraded or not (durable is None or durable.is_settled)
     note = relay.unsaved or relay.problem or note if relay is not None else note
@@ -217,14 +218,14 @@ def _line(exchange: Exchange, note: str, tokens: TokenCounts | None) -> Line:
         tenant=incoming.caller.tenant,
         method=incoming.scope["method"],
         route=incoming.route.action,
-        provider=last.target.provider.name if last else "",
+        provider=last.ask.target.provider.name if last else "",
         format=incoming.route.format or "",
-        model=last.target.model if last else "",
+        model=last.ask.target.model if last else "",
         status=exchange.status,
-        avoided=exchange.status == 200 and last is not None and last.is_mended,
+        avoided=exchange.status == 200 and last is not None and last.log.was_saved_from_refusal,
         session=session,
         agent=incoming.identity.agent,
-        is_streaming=last.is_streaming if last else incoming.route.is_streaming,
+        is_streaming=last.request.is_streaming if last else incoming.route.is_streaming,
         via=outcome.route,
         handoff=outcome.handoff,
         added_chars=outcome.added_chars,
@@ -237,32 +238,32 @@ def _line(exchange: Exchange, note: str, tokens: TokenCounts | None) -> Line:
         reasoning_tokens=tokens[2] if tokens is not None else 0,
         upstream_ms=outcome.upstream_ms,
         own_ms=outcome.own_ms,
-        bytes_up=last.bytes_up if last and len(attempts) == 1 else sum([attempt.bytes_up for attempt in attempts]),
+        bytes_up=last.log.bytes_up if last and len(attempts) == 1 else sum([one.log.bytes_up for one in attempts]),
         bytes_down=relay.bytes_down if relay else 0,
         attempts=len(attempts),
         store="degraded" if is_degraded else "slow" if relay is not None and relay.late else "ok",
         late=relay.late if relay else 0,
         code=exchange.code,
-        note=note or ("unread" if incoming.is_passed_on or (last is not None and last.problem is not None) else ""),
+        note=note or ("unread" if incoming.is_passed_on or (last is not None and last.log.problem is not None) else ""),
         **_verdict_and_mode(exchange),
     )
 
 
 def _verdict_and_mode(exchange: Exchange) -> dict[str, Any]:
-    """The members of a line that few have: whose a failure is, and what was only observed."""
+    """Return the members that few lines have: the verdict on a failure, and what was only observed."""
     members: dict[str, Any] = {} if exchange.verdict is None else {"verdict": str(exchange.verdict)}
     last = exchange.attempts[-1] if exchange.attempts else None
-    if last is not None and last.replay != "on":
-        is_refused = any(one.refusal is not None for one in last.refusals)
-        members |= {"mode": last.replay, "would": last.would, "preventable": bool(last.would) and is_refused}
+    if last is not None and last.ask.replay != "on":
+        is_refused, would = any(one.refusal is not None for one in last.log.refusals), last.log.would
+        members |= {"mode": last.ask.replay, "would": would, "preventable": bool(would) and is_refused}
     return members
 
 
-# --- the last requests ------------------------------------------------------------------------------------------------
+# --- the latest requests ----------------------------------------------------------------------------------------------
 
 MAX_REQUESTS = 1000
 MAX_BYTES = 16 * 2**20
-"""Of what explains them, about; bodies are not counted among it."""
+"""Approximate limit for the data of all requests, not counting bodies."""
 
 _FIXED_BYTES = 2048
 _NOTE_BYTES = 96
@@ -296,7 +297,7 @@ class Recent:
     def end(self, served: Served, bodies: KeptBodies | None = None) -> None:
         line, agents = served.line, self.agents
         self.under_way.pop(line.request, None)
-        size = _FIXED_BYTES  # about how many it takes
+        size = _FIXED_BYTES  # approximate
         for attempt in served.attempts:
             size += _NOTE_BYTES * len(attempt.notes.own) if attempt.notes is not None else 0
             for one in attempt.refusals:
@@ -326,7 +327,7 @@ class Recent:
         return self._bodies.get(id)
 
     def all(self) -> Iterator[Served]:
-        """Those under way, then the others, the last one to end first."""
+        """Yield active requests, then finished ones, the last to end first."""
         for exchange in list(self.under_way.values()):
             yield served_of(exchange)
         for served, _ in reversed(self._over):
@@ -342,7 +343,7 @@ class Recent:
         return len(gone)
 
     def find(self, id: str) -> Served | None:
-        """By its id, or the beginning of it: then the last one."""
+        """Return a request by its id, or the latest one whose id begins with this text."""
         return next((served for served in self.all() if served.id.startswith(id)), None) if id else None
 
 
@@ -352,11 +353,11 @@ def _see(seen: dict[str, float], name: str, line: Line) -> None:
     seen[name] = line.at
 
 
-# --- figures of a day, in steps: each is begun anew when its minute of the day comes again ----------------------------
+# --- figures of a day, in steps: each is reset when its minute of the day comes again ---------------------------------
 
 
 class StepSums(Struct, gc=False):
-    """Of one step. `own_ms` and `upstream_ms` are sums; `store` is the worst there was."""
+    """One step. `own_ms` and `upstream_ms` are sums; `store` is the worst status."""
 
     at: int
     requests: int = 0
@@ -380,13 +381,13 @@ _SUMMED = tuple(name for name in StepSums.__struct_fields__ if name not in ("at"
 
 
 class DaySeries:
-    """The steps of the last 24 hours in which something happened."""
+    """The steps of the last 24 hours with at least one request."""
 
     def __init__(self) -> None:
         self._steps: list[StepSums | None] = [None] * STEPS
 
     def count(self, line: Line) -> None:
-        """A request is over."""
+        """Count a finished request."""
         number = int(line.at) // STEP_SECONDS
         step = self._steps[number % STEPS]
         if step is None or step.at != number * STEP_SECONDS:
@@ -406,5 +407,5 @@ class DaySeries:
             step.store = max(step.store, _STORE[line.store])
 
     def since(self, at: float) -> list[StepSums]:
-        """The steps that began then or later, in no order."""
+        """Return the steps that began at this time or later, in no order."""
         return [step for step in self._steps if step is not None and step.at >= at]

@@ -44,25 +44,25 @@ SEARCHED_AT_ONCE = 2000
 
 
 class AskRows(Struct, frozen=True, tag=True):
-    """Which requests another worker has served."""
+    """Ask another worker for its requests."""
 
     query: RequestsQuery
 
 
 class AskView(Struct, frozen=True, tag=True):
-    """One of them."""
+    """Ask for one of them."""
 
     id: str
 
 
 class AskSteps(Struct, frozen=True, tag=True):
-    """Its figures since then."""
+    """Ask for its figures since this time."""
 
     since: float
 
 
 class AskSeen(Struct, frozen=True, tag=True):
-    """Whom it has seen."""
+    """Ask which agents and keys it has seen."""
 
 
 class Seen(Struct, frozen=True):
@@ -84,7 +84,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 async def answer(state: State, body: bytes) -> bytes:
-    """What this worker says to another one."""
+    """Answer another worker."""
     question: Question = _questions.decode(body)
     match question:
         case AskRows(query):
@@ -154,14 +154,14 @@ async def _view(state: State, name: str) -> RequestView:
 
 
 async def seen(state: State) -> Seen:
-    """By all workers."""
+    """Return what all workers have seen."""
     others = await state.recent.asking.ask(_encode(AskSeen()))
     every = [_own_seen(state), *(msgspec.json.decode(body, type=Seen) for body in others.bodies)]
     return Seen(_latest(one.agents for one in every), _latest(one.keys for one in every))
 
 
 def fitting(rows: Iterable[RequestRow], query: RequestsQuery) -> list[RequestRow]:
-    """The rows that a query means, as many as it asks for, newest first."""
+    """Return the rows that match a query, up to its limit, newest first."""
     before = _place_of(query.cursor) if query.cursor is not None else None
     fits = _row_test(query)
     found = [row for row in rows if fits(row) and (before is None or _place(row) < before)]
@@ -290,7 +290,7 @@ async def _own_view(state: State, served: Served) -> RequestView:
 
 
 async def _expired(state: State, served: Served) -> frozenset[str]:
-    """The turns without a record that had one, and whose time is over: asked only when somebody wants to know."""
+    """Return the turns without a record that had one which has expired. Only looked up on demand."""
     last = served.attempts[-1] if served.attempts else None
     unknown = [Key(note.record) for note in last.notes or () if note.why == "no_record" and note.record] if last else []
     try:
@@ -311,7 +311,7 @@ def _texts(row: RequestRow) -> tuple[Any, ...]:
 
 
 def _place(row: RequestRow) -> tuple[int, str]:
-    """By when it began, in microseconds."""
+    """Return the sort key: its start in microseconds, and its id."""
     return round(row.at.timestamp() * 1_000_000), row.id
 
 
