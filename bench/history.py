@@ -160,13 +160,15 @@ async def ask_pages(url: str, middle: str) -> None:
     headers = {"authorization": f"Bearer {TOKEN}"}
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as client:
         for name, path in PAGES.items():
-            took = []
+            took, spent = [], []
             for _ in range(3):
-                began = time.perf_counter()
+                began, cpu = time.perf_counter(), time.process_time()
                 answer = await client.get(path.format(week=week, id=middle))
                 took.append((time.perf_counter() - began) * 1000)
+                spent.append((time.process_time() - cpu) * 1000)
                 assert answer.status_code == 200, answer.text
-            print(f"  {name:28} {max(took):7.0f} ms   {len(answer.content):>9,} bytes", flush=True)
+            size = len(answer.content)
+            print(f"  {name:28} {max(took):7.0f} ms   {max(spent):6.0f} ms of CPU   {size:>9,} bytes", flush=True)
     server.should_exit = True
     await serving
 
@@ -232,7 +234,8 @@ def cost(rounds: int, turns: int) -> None:
             running.enter_context(gateway(Path(folder), name, size, up.url))
             for name, size in (("on", "1GiB"), ("off", "0"))
         ]
-        content, costs = remembering.body(turns), ([], [])  # type: tuple[list[float], list[float]]
+        content = remembering.body(turns)
+        costs: tuple[list[float], list[float]] = ([], [])
         with httpx.Client(headers={"authorization": "Bearer x", "content-type": "application/json"}) as client:
 
             def ask(url: str, body: bytes) -> None:
@@ -281,7 +284,7 @@ async def main() -> None:
 
 
 async def run(url: str, requests: int) -> None:
-    middle = await fill(url, requests)
+    middle = await fill(url, requests) if requests else ""
     await ask_pages(url, middle)
     await clean(url)
 

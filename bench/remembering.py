@@ -58,7 +58,7 @@ class AtOnce:
 
     def __init__(self) -> None:
         self.headers, self.pieces = JSON, [b""]
-        self.in_flight = InFlight(lambda event, detail="": None)
+        self.in_flight = InFlight()
 
     async def send(self, *args: object, **named: object) -> Answered:
         return Answered(self.headers, list(self.pieces))

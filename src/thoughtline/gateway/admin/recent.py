@@ -37,10 +37,10 @@ from thoughtline.stores.history import Group, Kept, Where, merged
 from thoughtline.values.errors import Declined, StoreError
 from thoughtline.values.records import Key
 
-MAX_SEARCHED = 20_000
+MAX_SEARCHED = 2000
 """Requests whose words are looked through for one page; the next page goes on from there."""
 
-SEARCHED_AT_ONCE = 2000
+SEARCHED_AT_ONCE = 500
 
 
 class AskRows(Struct, frozen=True, tag=True):
