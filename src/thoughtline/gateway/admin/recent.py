@@ -236,21 +236,31 @@ async def _pages(state: State, where: Where, chosen: frozenset[int] | None, quer
 async def _found(
     state: State, where: Where, groups: dict[int, Group], chosen: frozenset[int] | None, query: RequestsQuery
 ) -> tuple[list[Kept], tuple[int, str] | None]:
-    """What has a text in it: by names of its group, by its id or session, else in the words of those that failed."""
-    history, text = state.history.history, (query.text or "").lower()
+    """Find a text in names, sessions and ids; if it is in none of them, in the words of requests that failed."""
+    text = (query.text or "").lower()
     allowed = frozenset(groups) if chosen is None else chosen
     named = frozenset(key for key in allowed if text_fits(map(str, msgspec.structs.astuple(groups[key])), text))
+    first = msgspec.structs.replace(where, before=None)
+    if await _named(state, first, named, allowed, msgspec.structs.replace(query, limit=1)):
+        return await _named(state, where, named, allowed, query), None
+    failed = frozenset(key for key in allowed if groups[key].outcome not in ("ok", "restored"))
+    matching, searched = await _searched(state, msgspec.structs.replace(where, groups=failed), text, query)
+    return [one for one in matching if session_fits(query, one.session)][: query.limit], searched
+
+
+async def _named(
+    state: State, where: Where, named: frozenset[int], allowed: frozenset[int], query: RequestsQuery
+) -> list[Kept]:
+    """Return the entries whose group, session or id has the text."""
     found = {one.id: one for one in await _pages(state, where, named, query)}
     by_session = msgspec.structs.replace(query, session=query.text)
     if not query.session and exact_session(by_session) is not None:
         found |= {one.id: one for one in await _pages(state, where, allowed, by_session)}
-    one = await history.find(text) if "\0" not in text else None
+    text = (query.text or "").lower()
+    one = await state.history.history.find(text) if "\0" not in text else None
     if one is not None and msgspec.structs.replace(where, groups=allowed).fits(one):
         found[one.id] = one
-    failed = frozenset(key for key in allowed - named if groups[key].outcome not in ("ok", "restored"))
-    matching, searched = await _searched(state, msgspec.structs.replace(where, groups=failed), text, query)
-    found |= {one.id: one for one in matching if session_fits(query, one.session)}
-    return sorted(found.values(), reverse=True)[: query.limit], searched
+    return sorted(found.values(), reverse=True)[: query.limit]
 
 
 async def _searched(
