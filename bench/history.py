@@ -34,7 +34,7 @@ from tests.stores.servers import free_port
 from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.client_keys import NoKeys
-from thoughtline.gateway.history import entry_of
+from thoughtline.gateway.history_writer import entry_of
 from thoughtline.gateway.journal import Journal, Line
 from thoughtline.gateway.recent import AttemptNote, ContractNote, RefusalNote, Served
 from thoughtline.gateway.serving import server_config

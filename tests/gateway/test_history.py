@@ -23,7 +23,7 @@ from tests.sim.served_simulators import served
 from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.settings import Settings
 from thoughtline.stores import StoreSettings
-from thoughtline.stores.history.sqlite import SUFFIX
+from thoughtline.stores.history.sqlite_history import SUFFIX
 
 Json = dict[str, Any]
 REQUESTS = "/api/requests"

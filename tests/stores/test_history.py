@@ -13,16 +13,16 @@ from thoughtline.stores.history import (
     DAY,
     HOUR,
     MINUTE,
-    Entry,
     Group,
     History,
+    HistoryEntry,
     HistorySettings,
     Kept,
     Sums,
     Where,
     history_at,
 )
-from thoughtline.stores.history.sqlite import SUFFIX
+from thoughtline.stores.history.sqlite_history import SUFFIX
 
 DURABLE = ("sqlite", "redis", "redis-cluster", "postgres")
 MICRO = 1_000_000
@@ -57,11 +57,13 @@ async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         await history.close()
 
 
-def entry(number: int, group: Group = ANN, *, session: str = "", at: float | None = None, size: int = 40) -> Entry:
+def entry(
+    number: int, group: Group = ANN, *, session: str = "", at: float | None = None, size: int = 40
+) -> HistoryEntry:
     """The entry of a second of its own."""
     moment = int((START + number if at is None else at) * MICRO)
     sums = Sums(requests=1, restored=number, own_ms=0.5, input_tokens=10)
-    return Entry(moment, f"{number:016x}", group, session, sums, f"data of {number} ".encode().ljust(size, b"."))
+    return HistoryEntry(moment, f"{number:016x}", group, session, sums, f"data of {number} ".encode().ljust(size, b"."))
 
 
 def numbers(found: Sequence[Kept]) -> list[int]:

@@ -375,7 +375,7 @@ class Attempt:
         seconds = time.perf_counter() - self.incoming.began
         refusal = self.state.replayer.read_refusal(self._prepared(), status, body)
         unquoted = without_quotes(words, self.incoming.body)
-        return RefusalNote(status, seconds, words, error.code or "", refusal, unquoted)
+        return RefusalNote(status, seconds, words, error.code or "", refusal, unquoted=unquoted)
 
 
 def attempt_at(incoming: Incoming, target: Target, key: str, *, has_choice: bool, is_last: bool) -> Attempt:

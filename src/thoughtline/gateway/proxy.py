@@ -473,7 +473,7 @@ class Exchange:
         await send_whole(send, declined.status, [*headers, *self._own_headers()], body)
 
     def _publish(self) -> None:
-        """Tell whoever listens how far it is."""
+        """Send the progress to all listeners."""
         self._state.journal.publish(row_of(served_of(self)))
 
     def _leave(self) -> None:

@@ -1,8 +1,8 @@
-"""What is kept of requests to explain them: of each, references to what serving it has made anyway; the last ones,
-those under way, and figures over a day. In memory, bounded; the history (`history.py`) keeps what is over for longer.
+"""Data to explain requests: the latest and the active ones, and figures of one day. In memory, bounded; the history
+(`history_writer.py`) keeps finished ones for longer.
 
-A request costs an entry in a dictionary and a few references; sentences are made when somebody asks. No credential is
-kept, and nothing that was said but a provider's words when it refused, and bodies if settings say so.
+A request costs a dictionary entry and a few references to objects that serving it made anyway; sentences are built on
+demand. No credential is kept, and no content except a provider's refusals, and bodies if settings say so.
 """
 
 from __future__ import annotations
@@ -334,7 +334,7 @@ class Recent:
             yield served
 
     def forget(self, is_theirs: Callable[[Served], bool]) -> int:
-        """Take the requests out that are somebody's. How many went."""
+        """Take out the requests of a person. How many went."""
         left = [(served, size) for served, size in self._over if not is_theirs(served)]
         gone = {served.id for served, _ in self._over} - {served.id for served, _ in left}
         self._over, self._bytes = deque(left), sum(size for _, size in left)

@@ -22,7 +22,7 @@ from thoughtline.gateway.client_keys import KnowsKeys
 from thoughtline.gateway.estimating import TokenRatios
 from thoughtline.gateway.fleet import Fleet
 from thoughtline.gateway.guard import Guard
-from thoughtline.gateway.history import HistoryWriter
+from thoughtline.gateway.history_writer import HistoryWriter
 from thoughtline.gateway.in_flight import InFlight
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.limits import KeyLimits, SharedCounts
@@ -190,7 +190,7 @@ def _replayer(
 
 
 def _history(settings: Settings, clock: Clock) -> HistoryWriter:
-    """Beside the store, under its key."""
+    """Make the writer of the history, under the key of the store."""
     kept = settings.store
     history = history_at(settings.store_url, kept, settings.history, clock)
     keys = (kept.encryption_key, kept.previous_encryption_key) if history.is_kept else ()

@@ -1,4 +1,4 @@
-"""Which requests somebody asks for: by words that a request has, and by when it began.
+"""Which requests are asked for: by words that a request has, and by when it began.
 
 A filter is first a choice among the groups of the history; a request in memory is held against it as a group of one.
 """
@@ -94,15 +94,15 @@ class Span(NamedTuple):
         return HOUR if self.seconds <= 14 * DAY else DAY
 
 
-def span_of(asked: Range, now: float, usual: float | None = DAY_SECONDS) -> Span | None:
+def span_of(given: Range, now: float, usual: float | None = DAY_SECONDS) -> Span | None:
     """The range that is asked for. Without one it is the last `usual` seconds; None where all of it is meant."""
-    until = _moment("until", asked.until) if asked.until else now
-    if asked.since:
-        since = _moment("since", asked.since)
-    elif asked.range:
-        since = until - _length(asked.range)
-    elif asked.until or usual is None:
-        return None if usual is None and not asked.until else Span(0.0, until)
+    until = _moment("until", given.until) if given.until else now
+    if given.since:
+        since = _moment("since", given.since)
+    elif given.range:
+        since = until - _length(given.range)
+    elif given.until or usual is None:
+        return None if usual is None and not given.until else Span(0.0, until)
     else:
         since = until - usual
     if since >= until:

@@ -1,4 +1,4 @@
-"""People: whoever has a client key of the gateway's own, and callers that are known by their credential alone."""
+"""People: those who have a client key of the gateway, and callers that are known by their credential alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from thoughtline.gateway.admin.figures import MONTH_SECONDS, added, figures_of, 
 from thoughtline.gateway.admin.filters import Range, Span, TableFormat, span_of
 from thoughtline.gateway.admin.forgetting import forget_person
 from thoughtline.gateway.admin.requests import AdminRequest, Whole, decode_query
-from thoughtline.gateway.admin.status_answers import PeopleView, PersonDeleted, PersonKey, PersonRow, PersonView, Share
+from thoughtline.gateway.admin.status_answers import (
+    NameShare,
+    PeopleView,
+    PersonDeleted,
+    PersonKey,
+    PersonRow,
+    PersonView,
+)
 from thoughtline.gateway.client_keys import ClientKey, ClientKeys
 from thoughtline.gateway.state import State
 from thoughtline.stores import Filter
@@ -84,7 +91,7 @@ async def delete_person(request: AdminRequest) -> Whole:
     gone = await forget_person(state, tenant)
     has_keys = any(one.tenant == tenant and one.is_good(state.clock()) for one in known.keys)
     note = "A client key is still good: revoke it, or new requests are kept again." if has_keys else ""
-    answer = PersonDeleted(tenant, name, gone.turns, len(sessions), gone.requests, note)
+    answer = PersonDeleted(tenant, name, gone.turns, sessions=len(sessions), requests=gone.requests, note=note)
     done = f"{counted(gone.turns, 'turn')} and {counted(gone.requests, 'request')} of a person deleted"
     return Whole(answer, done=done)
 
@@ -139,12 +146,12 @@ async def _turns(state: State, tenant: str) -> int:
     )
 
 
-def _shares(names: dict[int, str], sums: dict[int, Sums]) -> list[Share]:
+def _shares(names: dict[int, str], sums: dict[int, Sums]) -> list[NameShare]:
     found: dict[str, Sums] = {}
     for key, name in names.items():
         found.setdefault(name, Sums()).add(sums[key])
     shares = [
-        Share(name, one.requests, one.restored, one.input_tokens + one.output_tokens) for name, one in found.items()
+        NameShare(name, one.requests, one.restored, one.input_tokens + one.output_tokens) for name, one in found.items()
     ]
     return sorted(shares, key=lambda share: (-share.requests, share.name))
 

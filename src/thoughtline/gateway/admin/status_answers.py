@@ -45,7 +45,7 @@ class Series(AdminAnswer, frozen=True):
     Each list has one number for each step of `times` (seconds since the epoch, when a step begins). `avoided` are
     requests that were answered and would have been refused for their reasoning as the client sent them; `restored`,
     `inherited`, `blank`, `stripped` and `missing` are turns; `healed`, `refused` (a provider's 4xx), `errors` (5xx,
-    nobody answered, the gateway's own) are requests. `ownMs` and `upstreamMs` are means, null where there was no
+    no answer, the gateway's own) are requests. `ownMs` and `upstreamMs` are means, null where there was no
     request. `store` is 0 ok, 1 slow, 2 degraded. `total` is the range, `before` one as long before it.
     """
 
@@ -98,7 +98,7 @@ class NumbersView(AdminAnswer, frozen=True):
 
 
 class PersonRow(AdminAnswer, frozen=True):
-    """Somebody who makes requests. `id` is the tenant, by which all that is theirs is kept; `name` that of a client
+    """A person who makes requests. `id` is the tenant, by which all that is theirs is kept; `name` that of a client
     key, or empty for those who come with a provider's key. `models` are `provider/model`."""
 
     id: str
@@ -124,7 +124,7 @@ class PersonKey(AdminAnswer, frozen=True):
     state: str
 
 
-class Share(AdminAnswer, frozen=True):
+class NameShare(AdminAnswer, frozen=True):
     """How much of it is of one name; `tokens` are input and output."""
 
     name: str
@@ -137,10 +137,10 @@ class PersonView(PersonRow, frozen=True):
     """A person: their keys, figures of the range, whom they asked with what, and how many turns are remembered."""
 
     keys: list[PersonKey]
-    by_provider: list[Share]
-    by_model: list[Share]
-    by_client: list[Share]
-    by_outcome: list[Share]
+    by_provider: list[NameShare]
+    by_model: list[NameShare]
+    by_client: list[NameShare]
+    by_outcome: list[NameShare]
     turns: int
     is_kept: bool
 

@@ -1,9 +1,9 @@
-"""History: what is kept of requests that are over, beside the turns and in an engine of the same kind.
+"""History: what is kept of finished requests, next to the turns and in an engine of the same kind.
 
-    Entry ─ write ─▶ History ─▶ SqliteHistory | RedisHistory | PostgresHistory      NoHistory for `memory://`
+    HistoryEntry ─ write ─▶ History ─▶ SqliteHistory | RedisHistory | PostgresHistory      NoHistory for `memory://`
     Where ─ page ──▶ Kept entries, newest first      sums ─▶ Sums by time or by group
 
-An `Entry` has a `Group` (who asked whom, and what became of it), `Sums`, and packed data that nobody here reads.
+An `HistoryEntry` has a `Group` (who asked whom, and what became of it), `Sums`, and packed data that the stores do not read.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from importlib import import_module
 from typing import Any
 
 from thoughtline.stores.base import Clock
-from thoughtline.stores.history.base import (
+from thoughtline.stores.history.entries import (
     DAY,
     HOUR,
     MINUTE,
     MINUTES_KEPT_SECONDS,
     SUMMED,
-    Entry,
     Group,
     History,
+    HistoryEntry,
     HistorySettings,
     Kept,
     NoHistory,
@@ -39,9 +39,9 @@ __all__ = [
     "MINUTE",
     "MINUTES_KEPT_SECONDS",
     "SUMMED",
-    "Entry",
     "Group",
     "History",
+    "HistoryEntry",
     "HistorySettings",
     "Kept",
     "NoHistory",
@@ -63,7 +63,7 @@ def history_at(url: str, store: StoreSettings, settings: HistorySettings, clock:
     engine = _ENGINES.get(url.partition(":")[0])
     if engine is None or not settings.max_bytes:
         return NoHistory()
-    module = import_module(f"thoughtline.stores.history.{engine.lower()}")
+    module = import_module(f"thoughtline.stores.history.{engine.lower()}_history")
     make: Any = getattr(module, f"{engine}History")
     made: History = make(url, store, settings, clock)
     return made

@@ -27,7 +27,7 @@ MAX_SCANNED_GROUPS = 400
 """More groups than this are looked for among all entries, newest first; fewer are asked for one by one."""
 
 ENTRY_BYTES = 200
-"""What an entry takes beside its data, in keys and indexes, about."""
+"""What an entry takes in keys and indexes, without its data, about."""
 
 CLEANED_AT_ONCE = 2000
 
@@ -105,7 +105,7 @@ Step: TypeAlias = tuple[int, int, int]
 """How long it is, when it begins, and the id of a group."""
 
 
-class Entry(Struct, frozen=True):
+class HistoryEntry(Struct, frozen=True):
     """A request that is over. `at` is when it began, in microseconds; `data` is what explains it, packed."""
 
     at: int
@@ -179,8 +179,8 @@ class History(ABC):
         self._settings = settings
         self._clock = clock
 
-    async def write(self, entries: Sequence[Entry]) -> None:
-        """Keep entries, but for those of people who were forgotten since."""
+    async def write(self, entries: Sequence[HistoryEntry]) -> None:
+        """Keep entries, except those of people who were forgotten since."""
         marks = await self._marks()
         entries = [one for one in entries if not is_forgotten(one, marks)]
         if not entries:
@@ -242,7 +242,7 @@ class History(ABC):
 
     @abstractmethod
     async def _write(
-        self, entries: Sequence[Entry], groups: Mapping[int, Group], steps: Mapping[Step, Sums]
+        self, entries: Sequence[HistoryEntry], groups: Mapping[int, Group], steps: Mapping[Step, Sums]
     ) -> None: ...
 
     @abstractmethod
@@ -293,7 +293,9 @@ class NoHistory(History):
     async def size(self) -> Size:
         return Size(0, 0, None)
 
-    async def _write(self, entries: Sequence[Entry], groups: Mapping[int, Group], steps: Mapping[Step, Sums]) -> None:
+    async def _write(
+        self, entries: Sequence[HistoryEntry], groups: Mapping[int, Group], steps: Mapping[Step, Sums]
+    ) -> None:
         """Nowhere."""
 
     async def _newest(self, where: Where, limit: int) -> list[Kept]:
@@ -320,11 +322,11 @@ def tenant_digest(tenant: str) -> str:
     return blake2b(tenant.encode("utf-8", "surrogatepass"), digest_size=16, person=b"tl forgotten").hexdigest()
 
 
-def is_forgotten(one: Entry, marks: Mapping[str, int]) -> bool:
+def is_forgotten(one: HistoryEntry, marks: Mapping[str, int]) -> bool:
     return bool(marks) and one.at <= marks.get(tenant_digest(one.group.tenant), -1)
 
 
-def steps_of(entries: Iterable[Entry]) -> dict[Step, Sums]:
+def steps_of(entries: Iterable[HistoryEntry]) -> dict[Step, Sums]:
     """What entries add to each step: hours and days are made of the minutes."""
     minutes: dict[tuple[int, Group], Sums] = {}
     for one in entries:

@@ -15,7 +15,7 @@ from redis.asyncio.cluster import RedisCluster
 
 from thoughtline.stores.base import Clock
 from thoughtline.stores.durable import wrap_failures
-from thoughtline.stores.history.base import (
+from thoughtline.stores.history.entries import (
     CLEANED_AT_ONCE,
     DAY,
     ENTRY_BYTES,
@@ -23,9 +23,9 @@ from thoughtline.stores.history.base import (
     MINUTE,
     SUMMED,
     By,
-    Entry,
     Group,
     History,
+    HistoryEntry,
     HistorySettings,
     Kept,
     SessionTotals,
@@ -80,7 +80,9 @@ class RedisHistory(History):
             found: list[Any] = await pipeline.execute()
         return found
 
-    async def _write(self, entries: Sequence[Entry], groups: Mapping[int, Group], steps: Mapping[Step, Sums]) -> None:
+    async def _write(
+        self, entries: Sequence[HistoryEntry], groups: Mapping[int, Group], steps: Mapping[Step, Sums]
+    ) -> None:
         ttl = max(1, int(self._settings.ttl_seconds))
         commands: list[Command] = [("HSET", GROUPS, key, msgspec.json.encode(one)) for key, one in groups.items()]
         size = 0

@@ -1,6 +1,6 @@
 """Requests that are over, on their way into the history and back.
 
-    Served ─ keep ─▶ queue ─ once a second, in a thread ─▶ Entry ─▶ the store's history
+    Served ─ keep ─▶ queue ─ once a second, in a thread ─▶ HistoryEntry ─▶ the store's history
     Served ◀─ unpacked ── Kept ◀─ page, find ─┘
 
 Serving a request adds a reference to a list. What the store does not take is tried again, and the oldest of it is lost
@@ -24,7 +24,7 @@ from thoughtline.gateway.explaining import client_named, outcome_of
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.recent import AttemptNote, Served, TokenCounts
 from thoughtline.stores.background import Periodic
-from thoughtline.stores.history import Entry, Group, History, HistorySettings, Kept, Sums
+from thoughtline.stores.history import Group, History, HistoryEntry, HistorySettings, Kept, Sums
 from thoughtline.stores.packing import Packer
 from thoughtline.values.errors import StoreError, ThoughtlineError
 from thoughtline.values.outcome import NoteChain, Reason, Treatment, TurnNote
@@ -178,20 +178,20 @@ class HistoryWriter:
         return unpacked(kept, self.packer)
 
 
-def entries_of(batch: Sequence[Served], packer: Packer) -> list[Entry]:
+def entries_of(batch: Sequence[Served], packer: Packer) -> list[HistoryEntry]:
     """Requests as they are written."""
     return [entry_of(one, packer) for one in batch]
 
 
-def entry_of(served: Served, packer: Packer) -> Entry:
+def entry_of(served: Served, packer: Packer) -> HistoryEntry:
     line = served.line
-    return Entry(
+    return HistoryEntry(
         round(served.began_at * 1_000_000),
         line.request,
         group_of(served),
-        (line.session or "")[:MAX_NAME].replace("\0", ""),
-        sums_of(served),
-        packer.seal(packed(served), line.request.encode()),
+        session=(line.session or "")[:MAX_NAME].replace("\0", ""),
+        sums=sums_of(served),
+        data=packer.seal(packed(served), line.request.encode()),
     )
 
 
@@ -241,16 +241,16 @@ def sums_of(served: Served) -> Sums:
 
 
 def packed(served: Served) -> bytes:
-    """All that explains a request, but for words."""
+    """Return all that explains a request, without words."""
     notes = served.attempts[-1].notes if served.attempts else None
     turns, records = _stored_turns(notes) if notes is not None else ((), {})
     stored = Stored(
         LAYOUT,
         served.worker,
         list(astuple(served.line)),
-        served.began_at,
-        served.seconds,
-        served.first_byte_seconds,
+        began_at=served.began_at,
+        seconds=served.seconds,
+        first_byte_seconds=served.first_byte_seconds,
         path=served.path,
         user_agent=served.user_agent,
         client_key=served.client_key,

@@ -14,14 +14,14 @@ import msgspec
 
 from thoughtline.stores.base import Clock
 from thoughtline.stores.durable import Migration, missing, wrap_failures
-from thoughtline.stores.history.base import (
+from thoughtline.stores.history.entries import (
     CLEANED_AT_ONCE,
     MAX_SCANNED_GROUPS,
     SUMMED,
     By,
-    Entry,
     Group,
     History,
+    HistoryEntry,
     HistorySettings,
     Kept,
     SessionTotals,
@@ -44,7 +44,7 @@ LOCK = 0x7468_6F75_6768_7410
 
 STATEMENT_SECONDS = 30.0
 ENTRY_BYTES = 450
-"""What an entry takes in its table and four indexes, beside its data."""
+"""What an entry takes in its table and four indexes, without its data."""
 
 _SCANNED = 2000
 _SUMS = ", ".join(f"{name} {'float8' if name.endswith('_ms') else 'bigint'} NOT NULL" for name in SUMMED)
@@ -153,7 +153,9 @@ class PostgresHistory(History):
         done: str = await self._run(lambda connection: connection.execute(statement, *values))
         return int(number) if (number := done.rpartition(" ")[2]).isdecimal() else 0
 
-    async def _write(self, entries: Sequence[Entry], groups: Mapping[int, Group], steps: Mapping[Step, Sums]) -> None:
+    async def _write(
+        self, entries: Sequence[HistoryEntry], groups: Mapping[int, Group], steps: Mapping[Step, Sums]
+    ) -> None:
         names = [(group, one.tenant, msgspec.json.encode(one)) for group, one in groups.items()]
         rows = [(one.at, one.id, one.group.id, one.session, one.data) for one in entries]
         # In one order: two processes that add to the same steps wait for each other, and never both.
@@ -221,7 +223,7 @@ class PostgresHistory(History):
             (SELECT min(at) FROM thoughtline_history.entries),
             (SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c JOIN pg_namespace n
                 ON n.oid = c.relnamespace WHERE n.nspname = 'thoughtline_history' AND c.relkind = 'r')"""
-        ))[0]  # fmt: skip
+        ))[0]  # fmt: skip  # one query, one line of values
         return Size(count, size, oldest)
 
     async def _mark(self, digest: str, at: int) -> None:

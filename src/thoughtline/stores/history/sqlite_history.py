@@ -1,4 +1,4 @@
-"""A file beside that of the turns, for the processes of one machine. One thread writes, another reads.
+"""A file next to that of the turns, for the processes of one machine. One thread writes, another reads.
 
 The turns' own file is not touched: no lock of it is taken, and its layout stays.
 """
@@ -19,15 +19,15 @@ from msgspec.structs import astuple
 
 from thoughtline.stores.base import Clock
 from thoughtline.stores.durable import Migration
-from thoughtline.stores.history.base import (
+from thoughtline.stores.history.entries import (
     CLEANED_AT_ONCE,
     ENTRY_BYTES,
     MAX_SCANNED_GROUPS,
     SUMMED,
     By,
-    Entry,
     Group,
     History,
+    HistoryEntry,
     HistorySettings,
     Kept,
     SessionTotals,
@@ -76,7 +76,8 @@ MIGRATIONS = (
 _ADD = f"INSERT INTO sums VALUES ({', '.join('?' * (3 + len(SUMMED)))}) ON CONFLICT DO UPDATE SET " + ", ".join(
     f"{name} = {name} + excluded.{name}" for name in SUMMED
 )
-_PAGE = f"SELECT {_COLUMNS} FROM entries {{index}} WHERE {{chosen}} at >= ? AND (at, id) < (?, ?) ORDER BY at DESC, id DESC LIMIT ?"
+_PAGE = f"""SELECT {_COLUMNS} FROM entries {{index}} WHERE {{chosen}} at >= ? AND (at, id) < (?, ?)
+    ORDER BY at DESC, id DESC LIMIT ?"""
 _PLACES = """SELECT at, id FROM entries WHERE grp = ? AND at >= ? AND (at, id) < (?, ?)
     ORDER BY at DESC, id DESC LIMIT ?"""
 _ENTRY = f"SELECT {_COLUMNS} FROM entries WHERE at = ? AND id = ?"
@@ -84,7 +85,7 @@ _group = msgspec.json.Decoder(Group)
 
 
 class SqliteHistory(History):
-    """`thoughts.db-history` beside `thoughts.db`."""
+    """`thoughts.db-history` next to `thoughts.db`."""
 
     def __init__(self, url: str, store: StoreSettings, settings: HistorySettings, clock: Clock) -> None:
         super().__init__(settings, clock)
@@ -158,11 +159,13 @@ class SqliteHistory(History):
 
         return await self._do(self._writes, change)
 
-    async def write(self, entries: Sequence[Entry]) -> None:
+    async def write(self, entries: Sequence[HistoryEntry]) -> None:
         """In one transaction with the look at who was forgotten."""
         await self._change(lambda connection: _add(connection, entries))
 
-    async def _write(self, entries: Sequence[Entry], groups: Mapping[int, Group], steps: Mapping[Step, Sums]) -> None:
+    async def _write(
+        self, entries: Sequence[HistoryEntry], groups: Mapping[int, Group], steps: Mapping[Step, Sums]
+    ) -> None:
         """`write` does it."""
 
     async def groups(self) -> dict[int, Group]:
@@ -247,7 +250,7 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def _add(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
+def _add(connection: sqlite3.Connection, entries: Sequence[HistoryEntry]) -> None:
     marks = dict(connection.execute("SELECT digest, at FROM forgotten"))
     entries = [one for one in entries if not is_forgotten(one, marks)]
     ids = {group: group.id for group in {one.group for one in entries}}
