@@ -247,7 +247,8 @@ def test_a_large_request_is_unpacked_in_a_thread_and_counts_as_large() -> None:
     packed = gzip.compress(json.dumps({"model": "m", "messages": [{"role": "user", "content": words}]}).encode())
     work = NotedWork()
     with upstream(say_hi) as up, running(behind(up)) as gateway:
-        gateway.app.state = gateway.state._replace(work=work)
+        state = gateway.state
+        gateway.app.state = state._replace(background=state.background._replace(work=work))
         headers = {"content-encoding": "gzip", "content-type": "application/json"}
         assert HTTP.post(gateway.url + CHAT, content=packed, headers=headers).status_code == 200
     work.close()

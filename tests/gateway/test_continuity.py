@@ -176,7 +176,7 @@ def test_two_models_of_one_provider() -> None:
         assert [_told(one, FLASH, OFF), _told(one, PRO, {"x-thoughtline-continuity": "always"})] == [0, 1]
         app = one.gateway.app
         turned = ContinuitySettings(True, mode="always", models={FLASH: "off"})
-        app.state = with_settings(app.state, replace(app.state.loaded, continuity=turned))
+        app.state = with_settings(app.state, replace(app.state.admin.loaded, continuity=turned))
         assert [_told(one, model) for model in (PRO, FLASH)] == [1, 0]
     with stage(CHAT, continuity=SAID, of_route="always") as one:
         assert [_told(one, model) for model in ("team", PRO, FLASH)] == [1, 0, 1]

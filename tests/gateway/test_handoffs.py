@@ -30,7 +30,8 @@ QUIET = ContinuitySettings()
 @contextlib.contextmanager
 def managed(one: Stage) -> Iterator[httpx.Client]:
     """The admin of a stage."""
-    one.gateway.app.state = one.gateway.state._replace(admin_token=TOKEN)
+    state = one.gateway.state
+    one.gateway.app.state = state._replace(admin=state.admin._replace(token=TOKEN))
     with httpx.Client(base_url=one.gateway.url, headers={"authorization": f"Bearer {TOKEN}"}) as admin:
         yield admin
 

@@ -222,10 +222,10 @@ def test_a_refresh_that_fails_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -
             asked.set()
 
         monkeypatch.setattr(app, "refresh", fail)
-        gateway.loop.call_soon_threadsafe(gateway.state.signals.wake.set)
+        gateway.loop.call_soon_threadsafe(gateway.state.admin.signals.wake.set)
         while app.refresh is not again and not asked.wait(0):
             gateway.wait_for(asyncio.sleep(0))
-        gateway.loop.call_soon_threadsafe(gateway.state.signals.wake.set)
+        gateway.loop.call_soon_threadsafe(gateway.state.admin.signals.wake.set)
         assert asked.wait(4)  # before the next one would come by itself
 
 

@@ -345,7 +345,7 @@ def test_work_on_frames_is_shared_by_tenant() -> None:
         for key in ("one", "two"):
             with talking(gateway.url + RESPONSES, {"authorization": f"Bearer {key}"}) as talk:
                 assert talk.ask(input=long).said == "hi"
-        tenants = list(gateway.state.work._used)
+        tenants = list(gateway.state.background.work._used)
         assert len(tenants) == 2
         assert "" not in tenants
 

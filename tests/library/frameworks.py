@@ -149,7 +149,7 @@ def dspy(url: str, way: Way) -> str:
 async def _streamed_by_dspy(module: Any, ask: Callable[[], Any]) -> Any:
     """What a program of one call returns at the end of its stream."""
 
-    class Program(module.Module):  # type: ignore[misc]
+    class Program(module.Module):  # type: ignore[misc]  # DSPy is loaded by name
         async def acall(self) -> Any:
             return module.Prediction(said=(await ask())[0])
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.recording.planted_secrets import HOME, KEYS, MAIL, PASSWORD, PLANTED, TEXT, WORD
-from thoughtline.engine.end_users import name_in
+from thoughtline.engine.user_headers import name_in
 from thoughtline.formats import FORMATS
 from thoughtline.formats.aws_event_stream import encode_event
 from thoughtline.recording.scrubbing import Scrubber, StreamKind, cut_again, json_bytes, replaced

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Raw, Struct, field
 
-from thoughtline.engine.end_users import USER_HEADERS, end_user_in
+from thoughtline.engine.user_headers import USER_HEADERS, end_user_in
 from thoughtline.formats.json_text import peek
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Text

@@ -9,6 +9,7 @@ Observed        what would have been done to a request that goes up as it came
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Raw, Struct
 
@@ -19,7 +20,6 @@ from thoughtline.destinations.credentials import account_of
 from thoughtline.engine.request import MemberEdits, Prepared
 from thoughtline.formats import FORMATS, USUAL
 from thoughtline.gateway.choosing import Target
-from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.modes import HEADER as MODE_HEADER
 from thoughtline.gateway.modes import mode_of
 from thoughtline.gateway.plain_content import HEADER as CONTENT_HEADER
@@ -32,6 +32,9 @@ from thoughtline.translation.tools import NO_NAMES, ToolNames
 from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
 from thoughtline.values.outcome import NoteChain
+
+if TYPE_CHECKING:
+    from thoughtline.gateway.incoming import Incoming
 
 
 class ClientRequest(Struct, frozen=True, gc=False):

@@ -15,8 +15,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from thoughtline.engine.end_users import PORTKEY, USER_HEADERS, name_in
 from thoughtline.engine.sessions import SESSION_HEADERS
+from thoughtline.engine.user_headers import PORTKEY, USER_HEADERS, name_in
 from thoughtline.formats.aws_event_stream import EventStream, encode_message
 from thoughtline.formats.framing import Frame, Framing, JsonLines, ServerSentEvents, sse
 from thoughtline.recording.secrets import PLACEHOLDER, is_file, is_secret_member, random_in, secrets_in

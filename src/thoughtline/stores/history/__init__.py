@@ -3,7 +3,8 @@
     HistoryEntry ─ write ─▶ History ─▶ SqliteHistory | RedisHistory | PostgresHistory      NoHistory for `memory://`
     Where ─ page ──▶ Kept entries, newest first      sums ─▶ Sums by time or by group
 
-An `HistoryEntry` has a `Group` (who asked whom, and what became of it), `Sums`, and packed data that the stores do not read.
+A `HistoryEntry` has a `Group` (who asked whom, and what became of it), `Sums`, and packed data that the stores do not
+read.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from thoughtline.engine.end_users import end_user_in
 from thoughtline.engine.sessions import who_asks
+from thoughtline.engine.user_headers import end_user_in
 
 ANNA = end_user_in({b"x-openwebui-user-id": b"anna"})
 
