@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tests.gateway.call_counts import Client, MadeUp, with_gateway
-from thoughtline.gateway.state import MAX_ENTRY_BYTES, MAX_ENTRIES, BoundedCache, with_settings
+from thoughtline.gateway.state import MAX_ENTRIES, MAX_ENTRY_BYTES, BoundedCache, with_settings
 
 ANSWER = b'{"id":"1","model":"m","choices":[{"index":0,"message":{"content":"hi"},"finish_reason":"stop"}]}'
 ASKED = b'{"model":"deepseek-v4-pro","messages":[{"role":"user","content":"hi"}]}'
