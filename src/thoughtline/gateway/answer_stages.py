@@ -136,8 +136,8 @@ def _edits(request: Outgoing, prepared: Prepared, *, is_stream: bool) -> tuple[S
 
 
 # --- reading a copy of an answer: unpacked, decoded once, and given to a watch ----------------------------------------
-# What the watch does with its copy is never a reason for the client not to get its bytes. Only where the answer is
-# written anew (`is_needed`) nothing can go on that was not read.
+# A failure of the watch never keeps bytes from the client. Only where the answer is
+# rewritten (`is_needed`) must it be readable.
 
 
 class _Reader(Struct):
