@@ -74,7 +74,7 @@ async def wipe(url: str) -> None:
         await client.aclose()
     elif url.startswith("postgres"):
         connection = await asyncpg.connect(url)
-        await connection.execute("DROP SCHEMA IF EXISTS thoughtline CASCADE")
+        await connection.execute("DROP SCHEMA IF EXISTS thoughtline, thoughtline_words CASCADE")
         await connection.close()
 
 

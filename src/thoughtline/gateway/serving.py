@@ -134,7 +134,7 @@ class OwnProcess(Gateway):
     def reload(self) -> None:
         """Apply settings that can change at runtime. Settings that fail a check change nothing, and are reported."""
         try:
-            settings = checked(self._options.settings(), self.state.keys, self.state.loaded)
+            settings = checked(self._options.settings(), self.state.keys, self.state.admin.loaded)
         except ThoughtlineError as error:
             self.state.journal.say("settings not reloaded", str(error))
             return
