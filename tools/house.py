@@ -89,6 +89,8 @@ FACT_TABLES: Reasons = {
     "RequestRow": "a row of the admin API: its members are fixed",
     "Line": "a line of the log: its members are fixed",
     "Options": "what a request can set, in any format",
+    "Series": "an answer of the admin API: a list for each figure",
+    "Sums": "a row of the history: a column for each figure",
 }
 """Classes that hold facts and do nothing with them: each member is read on its own, by its name."""
 

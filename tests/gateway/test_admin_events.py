@@ -69,7 +69,7 @@ def row(number: int = 0) -> RequestRow:
         status=200,
     )
     served = Served(line, True, 0.0, 0.0, None, "/v1", "", "", "", "", None, ())
-    return row_of(served, "w")
+    return row_of(served)
 
 
 def test_a_request_is_told_as_it_goes() -> None:

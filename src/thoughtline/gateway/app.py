@@ -15,7 +15,7 @@ from typing import TypeAlias
 from thoughtline.engine.capture import log_problem
 from thoughtline.formats import FORMATS
 from thoughtline.gateway import cors, shared_settings, websocket
-from thoughtline.gateway.admin import recent
+from thoughtline.gateway.admin import forgetting, recent
 from thoughtline.gateway.admin.dispatch import PATHS as MANAGED
 from thoughtline.gateway.admin.dispatch import PREFIXES as MANAGED_PREFIXES
 from thoughtline.gateway.admin.dispatch import serve as serve_managed
@@ -136,6 +136,7 @@ class Gateway:
         state = await self._make_state()
         self.state = with_envelope_key(state, await envelope_key(state.settings, state.store))
         self.state.bus.open()
+        await self.state.history.open()
         await self.state.recent.asking.open(self._answer)
         await self.refresh()
         self._refreshing = asyncio.ensure_future(self._refresh())
@@ -159,6 +160,7 @@ class Gateway:
         self.state.background.work.close()
         await self.state.upstreams.close()
         await self.state.words.close()
+        await self.state.history.close()
         await self.state.store.close()
         if self.state.tracing is not None:
             await asyncio.to_thread(self.state.tracing.close)
@@ -170,7 +172,8 @@ class Gateway:
             await self.state.lessons.refresh()
             shared = await shared_settings.load(self.state.store)
             key = await envelope_key(self.state.settings, self.state.store, self.state.services.envelope_key)
-            await recent.share(self.state)
+            await self.state.history.flush()
+            await forgetting.take_over(self.state)
             await self.state.words.settle()
         except StoreError as error:
             log.warning("what other replicas did is not known: %s", error)

@@ -37,7 +37,7 @@ from thoughtline.gateway.headers import (
 )
 from thoughtline.gateway.http_client import UpstreamResponse
 from thoughtline.gateway.incoming import Incoming
-from thoughtline.gateway.masking import MASK
+from thoughtline.gateway.masking import MASK, without_quotes
 from thoughtline.gateway.outgoing import NOTHING, Observed, outgoing
 from thoughtline.gateway.recent import KeptBodies, RefusalNote, kept_bodies
 from thoughtline.gateway.request_stages import prepare
@@ -369,7 +369,8 @@ class Attempt:
             words = words.replace(secret, MASK)
         seconds = time.perf_counter() - self.incoming.began
         refusal = self.state.replayer.read_refusal(self._prepared(), status, body)
-        return RefusalNote(status, seconds, words, error.code or "", refusal)
+        unquoted = without_quotes(words, self.incoming.body)
+        return RefusalNote(status, seconds, words, error.code or "", refusal, unquoted=unquoted)
 
 
 def attempt_at(incoming: Incoming, target: Target, key: str, *, has_choice: bool, is_last: bool) -> Attempt:

@@ -488,7 +488,7 @@ class Exchange:
 
     def _publish(self) -> None:
         """Send the progress to all listeners."""
-        self._state.journal.publish(row_of(served_of(self), self._state.bus.name))
+        self._state.journal.publish(row_of(served_of(self)))
 
     def _leave(self) -> None:
         """Record the exchange in the journal and in the recent requests."""
@@ -502,4 +502,4 @@ class Exchange:
             watch = reader.watch if reader is not None else None
             self.incoming.trace.end(served.line, watch, served.first_byte_seconds)
         if state.journal.is_watched:
-            state.journal.publish(row_of(served, state.bus.name))
+            state.journal.publish(row_of(served))

@@ -24,6 +24,7 @@ from thoughtline.gateway.client_keys import KnowsKeys
 from thoughtline.gateway.estimating import TokenRatios
 from thoughtline.gateway.fleet import Fleet
 from thoughtline.gateway.guard import Guard
+from thoughtline.gateway.history_writer import HistoryWriter
 from thoughtline.gateway.in_flight import InFlight
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.limits import KeyLimits, SharedCounts
@@ -40,6 +41,7 @@ from thoughtline.gateway.upstream import Upstreams
 from thoughtline.gateway.words import Words
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock, LayeredStore, Note, Store, channel_at, is_shared
+from thoughtline.stores.history import history_at
 from thoughtline.stores.packing import Packer
 from thoughtline.values.errors import StoreError
 
@@ -47,7 +49,7 @@ log = logging.getLogger(__name__)
 Raw = TypeVar("Raw")
 Value = TypeVar("Value")
 
-MOST_ENTRIES = 1024
+MAX_ENTRIES = 1024
 MAX_ENTRY_BYTES = 4 * 2**10
 """What is made of longer values is made each time."""
 
@@ -58,7 +60,7 @@ class BoundedCache(dict[Raw, Value]):
     def keep(self, raw: Raw, value: Value, size: int = 0) -> Value:
         """Keep what was made of raw values of this size, and give it back."""
         if size <= MAX_ENTRY_BYTES:
-            if len(self) >= MOST_ENTRIES:
+            if len(self) >= MAX_ENTRIES:
                 self.clear()
             self[raw] = value
         return value
@@ -125,6 +127,7 @@ class State(NamedTuple):
     health: TargetHealth
     background: Background
     recent: Recent
+    history: HistoryWriter
     caches: Caches
     durable: LayeredStore | None
     words: Words
@@ -155,6 +158,7 @@ def make_state(
     replayer = _replayer(settings, store, lessons, clock=clock, work=work)
     upstreams = Upstreams(InFlight(journal.say))
     journal.follow((metrics := Metrics()).count)
+    history = _history(settings, clock)
     bus, limits = _joined(settings, store, journal, health=(health := TargetHealth()), clock=clock)
     return State(
         settings,
@@ -184,7 +188,8 @@ def make_state(
         models=ModelLists(clock),
         health=health,
         background=Background(work, LateSaves(), Abandoned()),
-        recent=Recent(settings, bus.name),
+        recent=Recent(settings, bus.name, history.keep),
+        history=history,
         caches=caches,
         durable=store if isinstance(store, LayeredStore) else None,
         words=Words(settings, store, clock),
@@ -203,6 +208,14 @@ def _replayer(settings: Settings, store: Store, lessons: Lessons, *, clock: Cloc
         remembered_bytes=terms.remembered_bytes,
         any_frame=terms.any_system_prompt,
     )
+
+
+def _history(settings: Settings, clock: Clock) -> HistoryWriter:
+    """Make the writer of the history, under the key of the store."""
+    kept = settings.store
+    history = history_at(settings.store_url, kept, settings.history, clock)
+    keys = (kept.encryption_key, kept.previous_encryption_key) if history.is_kept else ()
+    return HistoryWriter(history, Packer(*keys), settings.history)
 
 
 def _together(settings: Settings) -> Path | None:

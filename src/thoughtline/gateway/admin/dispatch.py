@@ -36,6 +36,8 @@ PREFIXES = (
     "/api/sessions/",
     "/api/requests/",
     "/api/series/",
+    "/api/numbers/",
+    "/api/people/",
     "/api/keys/",
     "/api/routes/",
     "/api/providers/",

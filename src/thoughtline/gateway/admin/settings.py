@@ -99,6 +99,7 @@ def _view(settings: Settings, shared: SettingsPatch, *, has_token: bool) -> Sett
         content=ContentTable(settings.content),
         debug=settings.debug,
         dashboard=settings.dashboard,
+        history=settings.history,
         contracts=sorted(settings.contracts),
         shared=sorted(shared_settings.values_of(shared)),
     )
