@@ -50,7 +50,7 @@ COLLECT_AFTER = 10_000
 
 YOUNG_COLLECTIONS, MIDDLE_COLLECTIONS = 2, 150
 """How many collections of a generation come before one of the next. A collection holds the interpreter for as long as
-it has objects to visit. With 20 of the youngest, one of the middle generation took up to 58 ms beside conversations of
+it has objects to visit. With 20 of the youngest, one of the middle generation took up to 58 ms with conversations of
 24,000 messages; with 2, up to 25 ms, at the same cost. Full collections are as rare as with 20 and 20."""
 
 
