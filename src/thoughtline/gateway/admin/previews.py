@@ -147,7 +147,7 @@ def _target(state: State, name: str) -> Destination:
     provider = state.settings.providers.get(canonical_name(prefix))
     if provider is None or not model:
         raise Declined(
-            400,
+            404,
             "unknown_target",
             f"There is no target {name[:80]!r}.",
             "Name it as provider/model, such as kimi/kimi-k3.",
