@@ -18,6 +18,8 @@ VIEWS = {
     "sessions": "Sessions",
     "memory": "Memory",
     "health": "Health",
+    "history": "History",
+    "people": "People",
     "connect": "Connect",
     "contracts": "Contracts",
     "audit": "Audit",

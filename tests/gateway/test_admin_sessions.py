@@ -92,7 +92,7 @@ def test_any_name_can_be_asked_for(gateway: Managed, name: str) -> None:
     assert view(gateway, name)["id"] == name
 
 
-def test_a_session_that_nobody_named(gateway: Managed) -> None:
+def test_a_session_without_a_name(gateway: Managed) -> None:
     """It has a name for people, which begins with `~` and can be asked for."""
     gateway.ask("list the files")
     (one,) = gateway.get("/api/sessions")["sessions"]

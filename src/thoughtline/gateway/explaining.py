@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from msgspec.structs import replace
@@ -33,13 +34,16 @@ WORDS = 500
 """Characters of a provider's error that are shown."""
 
 
-def row_of(served: Served, worker: str) -> RequestRow:
-    return RequestRow(**_members(served, worker))
+client_named = lru_cache(1024)(client_of)
+"""The client that sends a user agent."""
+
+
+def row_of(served: Served) -> RequestRow:
+    return RequestRow(**_members(served))
 
 
 def view_of(
     served: Served,
-    worker: str,
     *,
     bodies: KeptBodies | None,
     learned: dict[str, list[str]],
@@ -51,8 +55,8 @@ def view_of(
     last = served.attempts[-1] if served.attempts else None
     notes = sorted(last.notes or (), key=lambda note: note.at) if last is not None else ()
     return RequestView(
-        **_members(served, worker),
-        tried=[_attempt(one, learned.get(one.target.name, []), overridden) for one in served.attempts],
+        **_members(served),
+        tried=[_attempt(one, learned.get(f"{one.provider}/{one.model}", []), overridden) for one in served.attempts],
         ended_ms=None if served.ended_seconds is None else round(served.ended_seconds * 1000, 2),
         hold_ms=round(served.end_seconds * 1000, 2),
         save_ms=round(served.save_seconds * 1000, 2),
@@ -99,7 +103,7 @@ _AS_LOGGED = (
 """Members of a row that the log also has."""
 
 
-def _members(served: Served, worker: str) -> dict[str, Any]:
+def _members(served: Served) -> dict[str, Any]:
     line = served.line
     last = served.attempts[-1] if served.attempts else None
     refusal = last.refusals[-1] if last is not None and last.refusals else None
@@ -116,14 +120,14 @@ def _members(served: Served, worker: str) -> dict[str, Any]:
         "path": served.path,
         "action": line.route,
         "caller": served.caller,
-        "client": client_of(served.user_agent),
+        "client": client_named(served.user_agent),
         "route": line.via,
         "kept": sum(note.treatment == "kept" for note in last.notes or ()) if last is not None else 0,
         **line.counted,
         "total_ms": round(served.seconds * 1000, 1),
         "first_byte_ms": None if served.first_byte_seconds is None else round(served.first_byte_seconds * 1000, 1),
         "tokens": None if served.tokens is None else Tokens(*served.tokens),
-        "worker": worker,
+        "worker": served.worker,
     }
 
 
@@ -161,17 +165,17 @@ def _attempt(one: AttemptNote, learned: list[str], overridden: frozenset[str]) -
             contract.kind,
             contract.scope,
             takes=contract.takes,
-            carrier=contract.dialect.carrier,
-            source=str(contract.source),
+            carrier=contract.carrier,
+            source=contract.source,
             is_overridden=contract.name in overridden,
             learned=[*now, *(words for words in learned if words not in now)],
         )
     )
     return AttemptView(
-        one.target.provider.name,
-        one.target.model,
+        one.provider,
+        one.model,
         masked_url(one.endpoint),
-        format=one.target.format,
+        format=one.format,
         is_translated=one.is_translated,
         contract=used,
         status=one.status,
@@ -212,7 +216,7 @@ def _refusal(one: RefusalNote, was_healed: bool) -> RefusalView:
 
 def _turn(note: TurnNote, attempt: AttemptNote, expired: frozenset[str], mode: str) -> TurnView:
     why = "expired" if note.why == "no_record" and note.record in expired else note.why
-    view = turn_view(TurnNote(note.at, note.treatment, why, note.record), attempt.target.format)
+    view = turn_view(TurnNote(note.at, note.treatment, why, note.record), attempt.format)
     return view if mode == "on" or note.treatment == "kept" else replace(view, words=f"not {view.words}")
 
 

@@ -17,12 +17,12 @@ from typing import Any
 from msgspec import Struct, field
 
 from thoughtline.engine.threads import Work
+from thoughtline.gateway.answer_stages import BRIEF_BYTES, LONG_BYTES, Down, ReadStream, ReadWhole
 from thoughtline.gateway.asgi import Receive, Scope, Send
 from thoughtline.gateway.headers import Headers, with_findings, with_store
 from thoughtline.gateway.http_client import UpstreamCut, UpstreamResponse
 from thoughtline.gateway.in_flight import GATEWAY, InFlight, Owner
 from thoughtline.gateway.pieces import Piece
-from thoughtline.gateway.pipeline import BRIEF_BYTES, LONG_BYTES, Down, ReadStream, ReadWhole
 from thoughtline.gateway.pulse import PulsedSend
 from thoughtline.gateway.saving import Abandoned, Hold
 from thoughtline.values.errors import Declined, DecodeError, EncodeError

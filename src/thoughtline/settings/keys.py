@@ -36,6 +36,7 @@ from thoughtline.settings.structs import (
     TagsTable,
     TranslationSettings,
 )
+from thoughtline.stores.history import HistorySettings
 from thoughtline.values.turns import FormatName
 
 PREFIX = "THOUGHTLINE_"
@@ -98,6 +99,7 @@ DEFAULTS: dict[str, Struct] = {
     "tags": TagsTable(mode="off"),
     "content": ContentTable(),
     "facts": FactsSettings(),
+    "history": HistorySettings(),
     "debug": DebugSettings(),
     "dashboard": DashboardSettings(),
 }

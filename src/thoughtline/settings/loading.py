@@ -45,6 +45,7 @@ from thoughtline.settings.tables import (
     table_at,
 )
 from thoughtline.stores import DURABLE
+from thoughtline.stores.history import HistorySettings
 from thoughtline.stores.settings import StoreSettings, default_url
 from thoughtline.toml.tree import Given, Problems, Table, read_file
 from thoughtline.values.errors import InputProblem, SettingsError
@@ -211,6 +212,7 @@ def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
         content=given(read["content"], "mode", Settings().content),
         debug=replace(DebugSettings(), **read["debug"]),
         dashboard=replace(DashboardSettings(), **read["dashboard"]),
+        history=replace(HistorySettings(), **read["history"]),
         facts=replace(FactsSettings(), **read["facts"]),
         contracts=read_contracts(table_at(tree, "contracts", problems), problems),
     )

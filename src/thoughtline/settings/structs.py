@@ -16,6 +16,7 @@ from thoughtline.destinations.catalogue import (
     TagMode,
 )
 from thoughtline.providers import Contract, FactTable, Rung
+from thoughtline.stores.history import HistorySettings
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.options import MissingTools
 from thoughtline.values.setting import setting
@@ -288,6 +289,7 @@ class Settings(Struct, frozen=True):
     content: ContentWord = "native"
     debug: DebugSettings = DebugSettings()
     dashboard: DashboardSettings = DashboardSettings()
+    history: HistorySettings = HistorySettings()
     facts: FactsSettings = FactsSettings()
     contracts: dict[str, Contract] = {}
     bus_directory: str | None = None

@@ -235,6 +235,9 @@ class Store(Protocol):
         """Delete matching records, also those created earlier and written later. Returns the number of deleted
         records."""
 
+    async def scrub(self) -> None:
+        """Leave nothing of what was deleted in files of our own. It may take seconds; saves go on."""
+
     async def stats(self) -> Stats:
         """Return what the store holds and has done."""
 

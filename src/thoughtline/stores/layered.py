@@ -255,6 +255,9 @@ class LayeredStore:
         self._changes += 1
         return max(gone, await self._durable.delete(where))
 
+    async def scrub(self) -> None:
+        await self._durable.scrub()
+
     async def stats(self) -> Stats:
         stats = await self._read(lambda store: store.stats())
         return replace(

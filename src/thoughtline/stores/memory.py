@@ -112,6 +112,9 @@ class MemoryStore:
         self.deletions = (*self.deletions, Deletion(where, now))
         return self.index.drop_fitting(where)
 
+    async def scrub(self) -> None:
+        """There are no files."""
+
     async def stats(self) -> Stats:
         all_held = self.index.held()
         made = [held.record.created_at for held in all_held]

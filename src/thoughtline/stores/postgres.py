@@ -203,6 +203,12 @@ class PostgresStore(DurableStore):
             gone += await self._run("fetchval", _DELETE.format(chosen=chosen, locked=""), *values)
         return gone
 
+    async def scrub(self) -> None:
+        """Names of sessions that nothing is left of go too. What rows leave in their pages is PostgreSQL's own."""
+        await self._run_in(_forget_empty_scopes)
+        for table in ("records", "lookups", "scopes"):
+            await self._run("execute", f"VACUUM thoughtline.{table}")
+
     async def _stats(self) -> Stats:
         rows = await self._run("fetch", _STATS)
         oldest, newest = min((row[5] for row in rows), default=None), max((row[6] for row in rows), default=None)

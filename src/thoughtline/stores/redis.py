@@ -99,7 +99,7 @@ class RedisStore(DurableStore):
         self._names = Names(MAIN if name == MAIN else f"{MAIN}_{name}")
         self._is_cluster = url.startswith("redis-cluster://")
         # One retry, for a connection that was cut while it was idle.
-        self._client = _client(RedisCluster if self._is_cluster else Redis, url, settings, tries_again=1)
+        self._client = client_at(RedisCluster if self._is_cluster else Redis, url, settings, tries_again=1)
         self._ttl_ms = _milliseconds(settings.ttl_seconds)
         self._is_open = False
         self._free = asyncio.Semaphore(CONNECTIONS)
@@ -358,7 +358,7 @@ class RedisChannel:
 
     def __init__(self, url: str, settings: StoreSettings) -> None:
         # No retries: messages that were missed in the meantime must be asked for.
-        self._client = _client(Redis, url, settings, tries_again=0)
+        self._client = client_at(Redis, url, settings, tries_again=0)
         self._prefix = f"thoughtline:{self._client.connection_pool.connection_kwargs.get('db') or 0}:"
         self._pubsub: PubSub | None = None
 
@@ -399,7 +399,7 @@ class RedisChannel:
             await self._client.aclose()
 
 
-def _client(kind: type[Redis] | type[RedisCluster], url: str, settings: StoreSettings, *, tries_again: int) -> Any:
+def client_at(kind: type[Redis] | type[RedisCluster], url: str, settings: StoreSettings, *, tries_again: int) -> Any:
     """Make a client for an address. Sends nothing yet. Raises `StoreRefused` for options that the driver does not
     know."""
     timeout, retry = settings.timeout_seconds, Retry(NoBackoff(), tries_again)

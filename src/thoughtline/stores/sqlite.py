@@ -197,6 +197,21 @@ class SqliteStore(DurableStore):
         newest = await self._write(self._fold_settled)
         return await self._in_steps(lambda connection: work.delete_some(connection, where, newest))
 
+    async def scrub(self) -> None:
+        """The file is written again without what lies in its free pages, and the log is emptied. What this process has
+        appended goes with its file; the next save makes another."""
+        now = self._clock()
+        await self._fold()
+        await self._sweep()
+        await self._write(lambda connection: work.tidy(connection, now))
+        await self._leave_own_file()
+        await self._in_thread(self._vacuum)
+
+    def _vacuum(self) -> None:
+        with closing(self._connect()) as connection:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
     async def _stats(self) -> Stats:
         await self._fold_now()
         return await self._read_aside(work.stats)

@@ -20,6 +20,7 @@ from thoughtline.settings import (
     TagsTable,
     TranslationSettings,
 )
+from thoughtline.stores.history import HistorySettings
 from thoughtline.values.turns import FormatName
 
 
@@ -306,6 +307,7 @@ class SettingsView(AdminAnswer, frozen=True):
     content: ContentTable
     debug: DebugSettings
     dashboard: DashboardSettings
+    history: HistorySettings
     contracts: list[str]
     shared: list[str]
 

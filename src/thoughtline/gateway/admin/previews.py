@@ -99,7 +99,7 @@ async def preview(request: AdminRequest) -> Whole:
     if not page.entries:
         raise unknown_session(query.session)
     records = [entry.record for entry in page.entries[::-1]]
-    takes = state.book.contract_for(target).takes
+    takes = state.replayer.contract_for(target).takes
     found = [
         (record, _why_not(record, target, takes if mode == "handoff" else "", terms.max_chars)) for record in records
     ]

@@ -7,10 +7,12 @@ import { Connect } from "./connect.js";
 import { Contracts } from "./contracts.js";
 import { Session } from "./dialogue.js";
 import { Health } from "./health.js";
+import { History } from "./history.js";
 import { Help, moveFocus } from "./keyboard.js";
 import { Live } from "./live.js";
 import { Login } from "./login.js";
 import { Memory } from "./memory.js";
+import { People, Person } from "./people.js";
 import { Request } from "./request.js";
 import { Sessions } from "./sessions.js";
 import { Settings } from "./settings.js";
@@ -22,6 +24,8 @@ const VIEWS = [
   ["sessions", "Sessions"],
   ["memory", "Memory"],
   ["health", "Health"],
+  ["history", "History"],
+  ["people", "People"],
   ["connect", "Connect"],
   ["contracts", "Contracts"],
   ["audit", "Audit"],
@@ -39,6 +43,10 @@ function viewOf(place) {
       return id ? html`<${Session} id=${id} place=${place} key=${id} />` : html`<${Sessions} />`;
     case "memory":
       return html`<${Memory} place=${place} />`;
+    case "history":
+      return html`<${History} place=${place} />`;
+    case "people":
+      return id ? html`<${Person} id=${id} place=${place} key=${id} />` : html`<${People} place=${place} />`;
     case "health":
       return html`<${Health} />`;
     case "connect":
@@ -96,7 +104,7 @@ function Side({ place, onHelp, onLeave }) {
     <a class="brand" href="/live" aria-label="thoughtline"><img src="/assets/favicon.svg" alt="" /><span>thoughtline</span></a>
     <nav aria-label="Views">${VIEWS.map(
       ([name, title], index) => html`<a href=${`/${name}`} aria-current=${here === name ? "page" : undefined}
-        >${title}<kbd aria-hidden="true">${index + 1}</kbd></a>`,
+        >${title}<kbd aria-hidden="true">${(index + 1) % 10}</kbd></a>`,
     )}</nav>
     <div class="foot">
       <${StoreState} />

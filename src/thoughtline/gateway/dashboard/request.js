@@ -41,6 +41,7 @@ function Explained({ request, isWhole }) {
     <div class="bar">
       ${!isWhole && html`<a class="button" href=${requestPlace(request.id)}>Open on a page</a>`}
       <${Copy} text=${curl(request)}>Copy as curl<//>
+      <a class="button" href=${`/api/requests/${encodeURIComponent(request.id)}?format=har`} download data-raw>HAR</a>
       <a class="button" href=${address("/audit", { request: request.id })}>Audit this</a>
       <${Counts} of=${request} also=${["kept"]} />
     </div>
