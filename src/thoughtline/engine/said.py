@@ -12,7 +12,7 @@ from thoughtline.values.records import Key, Record, RecordId, digest
 from thoughtline.values.turns import Transcript
 
 MAX_CHARS = 32 * 2**10
-"""Of one message or result. A file that an agent has read is mostly longer than anybody reads here."""
+"""Of one message or result. A file that an agent has read is mostly longer than is read here."""
 
 MAX_ITEMS = 256
 

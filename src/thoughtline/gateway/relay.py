@@ -42,7 +42,7 @@ Save = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Ending(Struct):
-    """The end of a turn on its way down: when it came, how long it was held, and how much of that went into saving."""
+    """The end of a turn in an answer: when it came, how long it was held, and how much of that went into saving."""
 
     began_at: float = 0.0
     seconds: float = 0.0

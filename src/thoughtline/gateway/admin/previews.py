@@ -69,7 +69,7 @@ class PreviewLeftOut(AdminAnswer, frozen=True):
 
 
 class ContinuityPreview(AdminAnswer, frozen=True):
-    """What a model would be told of a session, oldest first. `text` is what goes into its system prompt; empty if
+    """What a model would be quoted of a session, oldest first. `text` is what goes into its system prompt; empty if
     nothing is quoted. `addedTokens` is estimated from the characters. `isEnabled`: whether continuity is on.
     """
 
