@@ -70,7 +70,7 @@ def test_continuity_is_switched_on(page: Page, gateway: World) -> None:
     page.goto(f"{gateway.url}/requests/{response.headers['x-thoughtline-request']}")
     expect(page.locator(".tags").first).to_contain_text("checkpoints 1")
     page.goto(f"{gateway.url}/sessions/handed-again")
-    expect(page.locator(".timeline")).to_contain_text("1 checkpoint quoted here")
+    expect(page.locator(".dialogue")).to_contain_text("1 checkpoint quoted here")
 
 
 def test_a_count_out_of_bounds_is_refused(page: Page, watched: Watched, gateway: World) -> None:

@@ -45,8 +45,8 @@ def test_what_a_model_gets_natively_is_not_quoted(gateway: Managed) -> None:
     ("query", "status", "code"),
     [
         ({"session": "nobody", "target": "kimi/kimi-k3"}, 404, "unknown_session"),
-        ({"session": "s", "target": "nobody/model"}, 400, "unknown_target"),
-        ({"session": "s", "target": "kimi"}, 400, "unknown_target"),
+        ({"session": "s", "target": "nobody/model"}, 404, "unknown_target"),
+        ({"session": "s", "target": "kimi"}, 404, "unknown_target"),
         ({"session": "s", "target": "kimi/kimi-k3", "count": "many"}, 400, "bad_parameter"),
     ],
 )

@@ -406,7 +406,7 @@ class Exchange:
                 self.captured += len(records)
                 began = time.perf_counter()
                 saved = await state.replayer.save(records, learns=state.settings.replay.learn)
-                relay.save_seconds += time.perf_counter() - began
+                relay.ending.save_seconds += time.perf_counter() - began
                 if watch.words_before:
                     state.words.keep(records, watch.words_before)
                 self.is_degraded = saved is None or (state.durable is not None and saved is not Saved.DURABLE)

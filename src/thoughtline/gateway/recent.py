@@ -185,9 +185,9 @@ def served_of(exchange: Exchange, *, is_over: bool = False) -> Served:
         message=exchange.message,
         tokens=tokens,
         attempts=tuple(notes),
-        ended_seconds=relay.ended_at - incoming.began if relay is not None and relay.ended_at else None,
-        end_seconds=relay.end_seconds if relay is not None else 0.0,
-        save_seconds=relay.save_seconds if relay is not None else 0.0,
+        ended_seconds=relay.ending.began_at - incoming.began if relay is not None and relay.ending.began_at else None,
+        end_seconds=relay.ending.seconds if relay is not None else 0.0,
+        save_seconds=relay.ending.save_seconds if relay is not None else 0.0,
         worker=incoming.state.bus.name,
     )
 

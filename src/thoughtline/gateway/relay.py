@@ -41,6 +41,14 @@ Save = Callable[[], Coroutine[Any, Any, None]]
 """Saves the turns that have ended."""
 
 
+class Ending(Struct):
+    """The end of a turn in an answer: when it came, how long it was held, and how much of that went into saving."""
+
+    began_at: float = 0.0
+    seconds: float = 0.0
+    save_seconds: float = 0.0
+
+
 class Relay(Struct):
     """One answer on its way to the client.
 
@@ -57,9 +65,7 @@ class Relay(Struct):
     saves: set[asyncio.Task[None]] = field(default_factory=set)
     unsaved: str = ""
     held_seconds: float = 0.0
-    ended_at: float = 0.0
-    end_seconds: float = 0.0
-    save_seconds: float = 0.0
+    ending: Ending = field(default_factory=Ending)
     late: int = 0
     bytes_read: int = 0
     drained_bytes: int = 0
@@ -172,9 +178,9 @@ class Relay(Struct):
             reader.watch.is_left = True
         if has_ended or (translation is not None and translation.answer):
             began = time.perf_counter()
-            self.ended_at = self.ended_at or began
+            self.ending.began_at = self.ending.began_at or began
             await (save() if self.hold.is_brief and not self.is_long else self._save(save))
-            self.end_seconds += time.perf_counter() - began
+            self.ending.seconds += time.perf_counter() - began
         if is_last and not self.has_started and (translation is not None or self.down.is_sized):
             self._finish_headers(len(piece.ending))
         if piece.ending or is_last:

@@ -69,7 +69,7 @@ class PreviewLeftOut(AdminAnswer, frozen=True):
 
 
 class ContinuityPreview(AdminAnswer, frozen=True):
-    """What a model would get of a session, oldest first. `text` is what goes into its system prompt; empty if
+    """What a model would be quoted of a session, oldest first. `text` is what goes into its system prompt; empty if
     nothing is quoted. `addedTokens` is estimated from the characters. `isEnabled`: whether continuity is on.
     """
 
@@ -147,7 +147,7 @@ def _target(state: State, name: str) -> Destination:
     provider = state.settings.providers.get(canonical_name(prefix))
     if provider is None or not model:
         raise Declined(
-            400,
+            404,
             "unknown_target",
             f"There is no target {name[:80]!r}.",
             "Name it as provider/model, such as kimi/kimi-k3.",
