@@ -19,6 +19,7 @@ from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.gateway import proxy, recent
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.client_keys import NoKeys
+from thoughtline.gateway.in_flight import InFlight
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.state import State, make_state
 from thoughtline.replay.turn_plans import NotesOfTurns
@@ -57,6 +58,7 @@ class AtOnce:
 
     def __init__(self) -> None:
         self.headers, self.pieces = JSON, [b""]
+        self.in_flight = InFlight()
 
     async def send(self, *args: object, **named: object) -> Answered:
         return Answered(self.headers, list(self.pieces))

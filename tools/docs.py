@@ -29,8 +29,8 @@ from thoughtline.facts.sheets import written as sheets_of_facts
 from thoughtline.formats import FORMATS
 from thoughtline.gateway import request_stages as stages
 from thoughtline.gateway.admin.table import TABLE
+from thoughtline.gateway.answer_stages import down
 from thoughtline.gateway.attempt import Attempt
-from thoughtline.gateway.pipeline import down
 from thoughtline.gateway.proxy import Exchange
 from thoughtline.gateway.relay import Relay
 from thoughtline.providers import BUILT_IN, CONTRACTS, DIALECTS, Contract, host_named

@@ -41,8 +41,8 @@ LIMITS: Mapping[str, float] = {
     "files over 700 lines": 0,
     "median line length": 44,
     "names that say nothing of the thing": 0,
-    "words of the old voice": 11,
-    "working classes of more than 20 attributes": 7,
+    "words of the old voice": 5,
+    "working classes of more than 20 attributes": 6,
     "class names with several meanings": 15,
     "file names with several meanings": 18,
     "imports, in a hundred lines": 8.5,
@@ -89,6 +89,8 @@ FACT_TABLES: Reasons = {
     "RequestRow": "a row of the admin API: its members are fixed",
     "Line": "a line of the log: its members are fixed",
     "Options": "what a request can set, in any format",
+    "Series": "an answer of the admin API: a list for each figure",
+    "Sums": "a row of the history: a column for each figure",
 }
 """Classes that hold facts and do nothing with them: each member is read on its own, by its name."""
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from importlib import import_module
+from re import _constants as codes
+from re import _parser as parser
 from typing import Any
-
-codes: Any = import_module("re._constants")
-parser: Any = import_module("re._parser")
 
 
 class TooManySteps(Exception):

@@ -217,7 +217,7 @@ class _History:
 
     def _enveloped(self, number: int, items: tuple[Item, ...], call: ToolCall) -> tuple[Item, ...]:
         """The envelope that the gateway sealed, in the client's slot, if it has one."""
-        sealer = Sealer(self._state.envelope_key, self._made.tenant)
+        sealer = Sealer(self._state.services.envelope_key, self._made.tenant)
         shown, places = (0, 0), []
         for item in items:
             places.append(shown)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from tests.gateway.gateways import Running, running
 from tests.sim.served_simulators import served
 from thoughtline.gateway.guard import Guard
+from thoughtline.gateway.state import State
 from thoughtline.settings import Settings
 
 Json = dict[str, Any]
@@ -52,7 +53,7 @@ class Managed:
     def link(self) -> str:
         """A login link of a new start."""
         guard = Guard(sleep=self.pauses.take)
-        self.gateway.app.state = self.gateway.state._replace(guard=guard)
+        self.gateway.app.state = _with_guard(self.gateway.state, guard)
         return f"/login?token={guard.code}"
 
     def get(self, path: str, **params: str | int) -> Json:
@@ -98,6 +99,10 @@ class Managed:
         return answers
 
 
+def _with_guard(state: State, guard: Guard) -> State:
+    return state._replace(admin=state.admin._replace(guard=guard))
+
+
 @contextlib.contextmanager
 def managed(
     settings: Settings | None = None,
@@ -113,7 +118,7 @@ def managed(
     if simulators is None:
         simulators = {"deepseek": served("deepseek").url, "kimi": served("kimi").url}
     with running(simulators, replace(settings, server=server), store_url, takes_keys=takes_keys) as gateway:
-        gateway.app.state = gateway.state._replace(guard=Guard(sleep=pauses.take))
+        gateway.app.state = _with_guard(gateway.state, Guard(sleep=pauses.take))
         one = Managed(gateway, pauses)
         try:
             yield one

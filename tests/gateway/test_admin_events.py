@@ -69,7 +69,7 @@ def row(number: int = 0) -> RequestRow:
         status=200,
     )
     served = Served(line, True, 0.0, 0.0, None, "/v1", "", "", "", "", None, ())
-    return row_of(served, "w")
+    return row_of(served)
 
 
 def test_a_request_is_told_as_it_goes() -> None:
@@ -115,7 +115,7 @@ def test_a_stop_does_not_wait_for_listeners() -> None:
         assert ended == [[]]
 
 
-async def test_slow_listeners_lose_the_oldest_and_are_told() -> None:
+async def test_slow_listeners_lose_the_oldest_and_are_notified() -> None:
     """Lines beyond the limit push out the oldest; their number comes before the next line."""
     journal = Journal()
     stream = events(journal)
@@ -272,7 +272,7 @@ async def test_a_worker_that_died_is_cleared_away(directory: str) -> None:
     await some.close()
 
 
-async def test_a_neighbour_that_does_not_read_loses_lines_and_is_told(directory: str) -> None:
+async def test_a_neighbour_that_does_not_read_loses_lines_and_is_notified(directory: str) -> None:
     """No worker waits for it: messages that don't fit are counted, and the count comes with the next one that fits."""
     some = Neighbours(directory, 2)
     listener = some.journals[1].listen()

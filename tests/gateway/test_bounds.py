@@ -78,7 +78,7 @@ def test_large_work_is_done_aside() -> None:
     threads: set[str] = set()
     shares: set[WorkShare] = set()
     with upstream(say_hi) as up, running(behind(up)) as gateway:
-        work = gateway.state.work
+        work = gateway.state.background.work
 
         async def noted(do: Callable[[], Result]) -> Result:
             shares.add(WORK_SHARE.get())

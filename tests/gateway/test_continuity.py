@@ -110,7 +110,7 @@ class Hanging(MemoryStore):
 
 
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "stream"])
-def test_notes_of_what_was_quoted_hold_nobody_up(is_streaming: bool) -> None:
+def test_notes_of_quotations_delay_no_request(is_streaming: bool) -> None:
     """A store that never saves them costs the client `hold_ms`, and the note; not the answer."""
     store = Hanging()
     with stage(CHAT, MESSAGES, store=store, replay=ReplaySettings(hold_ms=20)) as one:
@@ -176,7 +176,7 @@ def test_two_models_of_one_provider() -> None:
         assert [_told(one, FLASH, OFF), _told(one, PRO, {"x-thoughtline-continuity": "always"})] == [0, 1]
         app = one.gateway.app
         turned = ContinuitySettings(True, mode="always", models={FLASH: "off"})
-        app.state = with_settings(app.state, replace(app.state.loaded, continuity=turned))
+        app.state = with_settings(app.state, replace(app.state.admin.loaded, continuity=turned))
         assert [_told(one, model) for model in (PRO, FLASH)] == [1, 0]
     with stage(CHAT, continuity=SAID, of_route="always") as one:
         assert [_told(one, model) for model in ("team", PRO, FLASH)] == [1, 0, 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from tests.gateway.gateways import running
-from thoughtline.gateway.state import envelope_key
+from thoughtline.gateway.state import envelope_key, with_envelope_key
 from thoughtline.settings import Settings
 from thoughtline.stores import MemoryStore, Note, StoreSettings
 from thoughtline.values.errors import StoreUnavailable
@@ -14,11 +14,11 @@ from thoughtline.values.errors import StoreUnavailable
 def test_replicas_that_begin_at_the_same_moment_seal_alike(shared_url: str) -> None:
     """Each may have found no key and made one: the stored one soon applies to all."""
     with running({}, store_url=shared_url) as one, running({}, store_url=shared_url) as other:
-        assert one.state.envelope_key == other.state.envelope_key != b""
-        one.app.state = one.state._replace(envelope_key=b"made in the same moment")
+        assert one.state.services.envelope_key == other.state.services.envelope_key != b""
+        one.app.state = with_envelope_key(one.state, b"made in the same moment")
         for gateway in (one, other):
             gateway.wait_for(gateway.app.refresh())
-        assert one.state.envelope_key == other.state.envelope_key != b"made in the same moment"
+        assert one.state.services.envelope_key == other.state.services.envelope_key != b"made in the same moment"
 
 
 class Ailing(MemoryStore):

@@ -17,9 +17,9 @@ from tests.gateway.upstreams import Got, Out, upstream
 from tests.sim.faces import HTTP
 from tests.sim.served_simulators import served
 from thoughtline.engine.capture import StreamWatch, Watch
+from thoughtline.gateway.answer_stages import Down
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.incoming import Incoming
-from thoughtline.gateway.pipeline import Down
 from thoughtline.gateway.proxy import Exchange
 from thoughtline.gateway.relay import Relay
 from thoughtline.gateway.translating import Translate

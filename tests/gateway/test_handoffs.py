@@ -30,7 +30,8 @@ QUIET = ContinuitySettings()
 @contextlib.contextmanager
 def managed(one: Stage) -> Iterator[httpx.Client]:
     """The admin of a stage."""
-    one.gateway.app.state = one.gateway.state._replace(admin_token=TOKEN)
+    state = one.gateway.state
+    one.gateway.app.state = state._replace(admin=state.admin._replace(token=TOKEN))
     with httpx.Client(base_url=one.gateway.url, headers={"authorization": f"Bearer {TOKEN}"}) as admin:
         yield admin
 
@@ -57,7 +58,7 @@ def test_switched_without_a_restart_on_all_that_share_a_store(shared_url: str) -
 
 
 @pytest.mark.parametrize(("continuity", "quoted"), [(QUIET, 0), (ContinuitySettings(True), 2)], ids=["without", "with"])
-def test_a_handoff_is_told_everywhere(continuity: ContinuitySettings, quoted: int) -> None:
+def test_a_handoff_is_reported_everywhere(continuity: ContinuitySettings, quoted: int) -> None:
     """Which target answered, which route led there, who was asked before, and what was added."""
     with stage(*PAIR, continuity=continuity) as one, managed(one) as admin:
         talk = one.begin("openai_chat", 5, headers={"x-thoughtline-session": "s-1"})

@@ -74,7 +74,7 @@ def test_the_sdks_tool_runner_sends_all_of_its_conversation(provider: str, model
 
 @pytest.mark.parametrize("thread", [{"type": "create"}, CONTINUED])
 @pytest.mark.parametrize("provider", ["deepseek", "kimi", "glm", "openrouter", "mistral", "openai"])
-def test_a_thread_where_nobody_keeps_one(provider: str, thread: Any) -> None:
+def test_a_thread_where_none_is_stored(provider: str, thread: Any) -> None:
     """Refused before the provider sees it, with the error that Anthropic's clients handle."""
 
     async def answer(got: Got, out: Out) -> None:
@@ -109,7 +109,7 @@ def test_a_thread_where_it_is_kept() -> None:
 
 @pytest.mark.parametrize("told", ["conv_1", {"id": "conv_1"}])
 @pytest.mark.parametrize("provider", ["kimi", "anthropic", "gemini", "deepseek", "ollama"])
-def test_a_conversation_where_nobody_keeps_one(provider: str, told: Any) -> None:
+def test_a_conversation_where_none_is_stored(provider: str, told: Any) -> None:
     """Translated or not: the same error as for an unknown response, and no answer without the history."""
 
     async def answer(got: Got, out: Out) -> None:

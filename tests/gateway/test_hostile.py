@@ -222,10 +222,10 @@ def test_a_refresh_that_fails_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -
             asked.set()
 
         monkeypatch.setattr(app, "refresh", fail)
-        gateway.loop.call_soon_threadsafe(gateway.state.signals.wake.set)
+        gateway.loop.call_soon_threadsafe(gateway.state.admin.signals.wake.set)
         while app.refresh is not again and not asked.wait(0):
             gateway.wait_for(asyncio.sleep(0))
-        gateway.loop.call_soon_threadsafe(gateway.state.signals.wake.set)
+        gateway.loop.call_soon_threadsafe(gateway.state.admin.signals.wake.set)
         assert asked.wait(4)  # before the next one would come by itself
 
 
@@ -306,7 +306,7 @@ async def _key(gateway: Running) -> str:
 
 
 @pytest.mark.parametrize("names", ["AB", "BA"])
-def test_a_target_that_nobody_has_a_key_for(names: str) -> None:
+def test_a_target_without_any_key(names: str) -> None:
     """A route skips it: the others are asked, and if they fail, the client gets their error."""
     statuses = iter((200, 418))
 

@@ -15,6 +15,7 @@ from thoughtline.formats import FORMATS
 from thoughtline.gateway import request_stages as stages
 from thoughtline.gateway.outgoing import Outgoing
 from thoughtline.gateway.stored_responses import keep
+from thoughtline.replay.findings import Finding
 from thoughtline.settings import Settings
 from thoughtline.settings.structs import ContinuitySettings, TranslationSettings
 from thoughtline.translation.tools import NO_NAMES
@@ -71,8 +72,10 @@ def test_server_state_that_the_provider_does_not_have() -> None:
 
 
 def test_server_state_that_the_provider_has_is_reported() -> None:
+    """Behind what was found before."""
     asking = request(THREAD, "anthropic", "claude-sonnet-4-5", "anthropic_messages")
-    assert [one.rule for one in stages.server_state(asking).findings] == ["held-state"]
+    asking = replace(asking, findings=(Finding("door", "/x", "why", ""),))
+    assert [one.rule for one in stages.server_state(asking).findings] == ["door", "held-state"]
 
 
 def test_server_state_that_is_not_named() -> None:

@@ -135,7 +135,7 @@ async def test_the_rest_of_a_conversation(recorded: tuple[Recorded, str]) -> Non
     ],
     ids=["reasoning left out", "another opening", "altered reasoning", "another effort", "other instructions"],
 )
-async def test_what_differs_goes_up_whole(recorded: tuple[Recorded, str], items: Any, more: Json) -> None:
+async def test_a_different_conversation_is_sent_whole(recorded: tuple[Recorded, str], items: Any, more: Json) -> None:
     """Only a conversation that begins with exactly what the provider has is continued there."""
     app, url = recorded
     held, opening = HeldSocket(), user()
@@ -413,7 +413,7 @@ async def test_an_error_in_the_middle() -> None:
     assert [event["type"] for event in events] == ["response.created", "error"]
 
 
-async def test_what_nobody_asked_for() -> None:
+async def test_unrequested_frames() -> None:
     """A frame between two responses is no answer to the next request, which gets a new connection."""
     said = asyncio.Event()
     opened = 0

@@ -149,7 +149,7 @@ def test_at_the_root_and_over_routes() -> None:
 # what a connection knows
 
 
-def test_a_prewarm_asks_nobody_and_is_remembered() -> None:
+def test_a_prewarm_sends_nothing_and_is_remembered() -> None:
     """It has an id, no output, and the next frame continues from it."""
     developer = {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Be brief."}]}
     with answering() as (up, gateway), talking(gateway.url + RESPONSES) as talk:
@@ -163,7 +163,7 @@ def test_a_prewarm_asks_nobody_and_is_remembered() -> None:
     assert not {"previous_response_id", "generate", "type"} & body.keys()
 
 
-def test_a_prewarm_behind_what_nobody_knows() -> None:
+def test_a_prewarm_after_an_unknown_response() -> None:
     with running({}) as gateway, talking(gateway.url + RESPONSES) as talk:
         warm = talk.ask(input=[], generate=False, previous_response_id="resp_nobody")
         assert warm.error == (400, "previous_response_not_found")
@@ -345,7 +345,7 @@ def test_work_on_frames_is_shared_by_tenant() -> None:
         for key in ("one", "two"):
             with talking(gateway.url + RESPONSES, {"authorization": f"Bearer {key}"}) as talk:
                 assert talk.ask(input=long).said == "hi"
-        tenants = list(gateway.state.work._used)
+        tenants = list(gateway.state.background.work._used)
         assert len(tenants) == 2
         assert "" not in tenants
 
@@ -377,7 +377,7 @@ def test_a_good_frame_between_wrong_ones_keeps_a_connection() -> None:
 
 
 @pytest.mark.parametrize("frame", ["{}", '{"type":"response.create","generate":false}'], ids=["wrong", "prewarm"])
-def test_frames_that_ask_nobody_count_in_the_limits(frame: str) -> None:
+def test_frames_without_a_request_count_in_the_limits(frame: str) -> None:
     """Like a POST that is refused for its body: a frame costs its key a request, whatever it contains."""
     with upstream(say_hi) as up, over_http("openai", up.url, api_keys=("sk-provider",)) as gateway:
         keys = gateway.state.keys
@@ -396,7 +396,7 @@ def test_frames_that_ask_nobody_count_in_the_limits(frame: str) -> None:
 
 
 @pytest.mark.parametrize("politely", [True, False], ids=["close", "reset"])
-def test_who_leaves_in_mid_turn_is_captured_for(politely: bool) -> None:
+def test_a_turn_is_captured_after_its_client_leaves(politely: bool) -> None:
     """The answer is read to its end, and its turn recorded."""
     held = Held()
     with answering(held) as (_up, gateway):
@@ -411,7 +411,7 @@ def test_who_leaves_in_mid_turn_is_captured_for(politely: bool) -> None:
         assert (line.captured, line.note) == (1, "")
 
 
-def test_who_leaves_before_an_answer_is_not_waited_for() -> None:
+def test_a_client_that_leaves_before_an_answer_is_not_waited_for() -> None:
     async def never(got: Got, out: Out) -> None:
         await out.gone()
 

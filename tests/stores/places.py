@@ -74,7 +74,8 @@ async def wipe(url: str) -> None:
         await client.aclose()
     elif url.startswith("postgres"):
         connection = await asyncpg.connect(url)
-        await connection.execute("DROP SCHEMA IF EXISTS thoughtline CASCADE")
+        for schema in ("thoughtline", "thoughtline_words", "thoughtline_history"):
+            await connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
         await connection.close()
 
 

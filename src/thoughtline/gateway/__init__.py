@@ -11,7 +11,7 @@
        │  Outgoing, a frozen value, through               │             │
        │  request_stages.prepare: server state,           │             │
        │  continuity, stored responses, compaction,       │           Relay: pieces through the stages of
-       │  tools, restore or translate, tags               │           pipeline.down, their copy into a Watch
+       │  tools, restore or translate, tags               │           answer_stages.down, their copy into a Watch
        ▼                                                  │             ▲          │
     Upstreams ─▶ provider ── refused: heal, else fail ────┘             │          ▼
                     └──────── answered ─────────────────────────────────┘    engine: Record, saved

@@ -1,4 +1,4 @@
-"""The requests of other processes: workers are asked for them, replicas write them to the store.
+"""The requests of other workers, by asking them. Those of replicas are in the history.
 
 Each worker of one start listens on a stream socket in the bus directory, and answers. Nothing is sent unless a worker
 asks. A worker that does not answer in time is left out, and the answer says so.
@@ -12,13 +12,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple
-
-import msgspec
-
-from thoughtline.gateway.admin.request_answers import RequestView
-from thoughtline.stores import Note, Store, is_shared
-from thoughtline.stores.packing import Packer
-from thoughtline.values.errors import ThoughtlineError
 
 log = logging.getLogger(__name__)
 
@@ -100,55 +93,3 @@ def _serve(answer: Answer) -> Callable[[asyncio.StreamReader, asyncio.StreamWrit
             writer.close()
 
     return serve
-
-
-# --- the latest requests of other replicas, through a shared store ----------------------------------------------------
-# Each process writes its own there from time to time: what the admin API shows of them, without bodies, packed like
-# records, and encrypted if the store is. The newest go into a fixed number of notes that are reused in turn, so the
-# space is bounded.
-
-
-NAMESPACE = "requests"
-KEPT_SECONDS = 24 * 3600.0
-PER_NOTE = 32
-NOTES = 8
-
-_decoder = msgspec.json.Decoder(list[RequestView])
-
-
-class Replicas:
-    """This process among those that share its store. `written` is how many of its requests are in the store."""
-
-    def __init__(self, name: str, store_url: str, keys: tuple[str | None, str | None]) -> None:
-        self._name = name
-        self._packer = Packer(*keys) if is_shared(store_url) else None
-        self._page: list[RequestView] = []
-        self._number = 0
-        self.written = 0
-
-    @property
-    def are_there(self) -> bool:
-        """Whether other processes may share the store."""
-        return self._packer is not None
-
-    async def tell(self, store: Store, views: list[RequestView], now: float) -> None:
-        """Write finished requests, oldest first."""
-        assert self._packer is not None
-        if len(self._page) + len(views) > PER_NOTE:
-            self._page, self._number = [], (self._number + 1) % NOTES
-        self._page = [*self._page, *views][-PER_NOTE:]
-        value = self._packer.seal(msgspec.json.encode(self._page), NAMESPACE.encode())
-        await store.put_note(Note(NAMESPACE, f"{self._name}.{self._number}", value, now + KEPT_SECONDS))
-
-    async def views(self, store: Store) -> list[RequestView]:
-        """Return the requests of all other processes."""
-        if self._packer is None:
-            return []
-        found: list[RequestView] = []
-        for note in await store.notes(NAMESPACE):
-            if not note.key.startswith(f"{self._name}."):
-                try:
-                    found += _decoder.decode(self._packer.unseal(note.value, NAMESPACE.encode()))
-                except (msgspec.DecodeError, ThoughtlineError) as problem:  # from another version, or with another key
-                    log.warning("requests of a replica can't be read: %s", type(problem).__name__)
-        return found

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from thoughtline.destinations.addresses import address, passthrough_address, with_query_key, without_query_key
 from thoughtline.destinations.catalogue import Provider
 from thoughtline.destinations.credentials import credentials_of
+from thoughtline.engine.replayer import timing
 from thoughtline.engine.request import Prepared, with_finding
 from thoughtline.failover.failures import TargetFailure, failure_of
 from thoughtline.formats import FORMATS
@@ -36,10 +37,10 @@ from thoughtline.gateway.headers import (
 )
 from thoughtline.gateway.http_client import UpstreamResponse
 from thoughtline.gateway.incoming import Incoming
-from thoughtline.gateway.masking import MASK
+from thoughtline.gateway.masking import MASK, without_quotes
 from thoughtline.gateway.outgoing import NOTHING, Observed, outgoing
 from thoughtline.gateway.recent import KeptBodies, RefusalNote, kept_bodies
-from thoughtline.gateway.request_stages import Services, prepare
+from thoughtline.gateway.request_stages import prepare
 from thoughtline.gateway.upstream_socket import HELD_SOCKET, HeldSocket
 from thoughtline.providers import Contract, host_named
 from thoughtline.providers.betas import BETA_HEADER
@@ -97,6 +98,8 @@ class AttemptLog(Struct):
     status: int = 0
     error: str = ""
     session: str | None = None
+    prepared_from: float = 0.0
+    look_up_seconds: float = 0.0
     started_at: float = 0.0
     upstream_seconds: float = 0.0
     bytes_up: int = 0
@@ -140,17 +143,9 @@ class Attempt:
 
     async def prepare(self) -> None:
         """Make of the request what this target takes. Raises where that can't be done."""
-        state = self.state
-        services = Services(
-            state.settings,
-            state.store,
-            state.replayer,
-            state.memory,
-            state.templates,
-            ratios=state.caches.ratios,
-            envelope_key=state.envelope_key,
-        )
-        request = self.request = await prepare(self.request, services)
+        self.log.prepared_from = time.perf_counter()
+        timing.set(self.log)
+        request = self.request = await prepare(self.request, self.state.services)
         if request.prepared is not None:
             self.log.note(request.prepared, request.observed)
 
@@ -164,7 +159,7 @@ class Attempt:
         self.request = replace(self.request, came=NOTHING, body=b"", cuts=None, prepared=None, body_to_count=None)
 
     def answers_at_once(self, *, is_stream: bool) -> bool:
-        """Whether the client gets an answer as soon as it begins: from then on nobody else can be asked."""
+        """Whether the client gets an answer as soon as it begins: from then on it can't fail over."""
         return not self.request.is_rewritten or (is_stream and self.request.client.is_streaming)
 
     def estimate(self) -> bytes | None:
@@ -326,7 +321,7 @@ class Attempt:
         if key and provider.auth == "query":
             url = with_query_key(url, key)
         headers = request_headers(received, provider, key, is_signed=self.ask.is_signed and not key)
-        check_what_goes_up(provider, key, url, headers=headers, token=state.admin_token)
+        check_what_goes_up(provider, key, url, headers=headers, token=state.admin.token)
         if incoming.trace is not None:
             headers = incoming.trace.carried(headers, self.ask.destination)
         headers += [("content-encoding", incoming.encoding)] if incoming.encoding else []
@@ -351,7 +346,7 @@ class Attempt:
 
     def _keep(self, body: bytes, key: str) -> None:
         shown = credentials_of(self.incoming.headers, self.incoming.query)
-        self.log.bodies = kept_bodies(self.incoming.body, body, (*shown, key, self.state.admin_token or ""))
+        self.log.bodies = kept_bodies(self.incoming.body, body, (*shown, key, self.state.admin.token or ""))
 
     async def _refused(self, response: UpstreamResponse) -> Prepared | None:
         """What to send instead, after a refusal. The first one is kept: it is what the client's own request got."""
@@ -374,7 +369,8 @@ class Attempt:
             words = words.replace(secret, MASK)
         seconds = time.perf_counter() - self.incoming.began
         refusal = self.state.replayer.read_refusal(self._prepared(), status, body)
-        return RefusalNote(status, seconds, words, error.code or "", refusal)
+        unquoted = without_quotes(words, self.incoming.body)
+        return RefusalNote(status, seconds, words, error.code or "", refusal, unquoted=unquoted)
 
 
 def attempt_at(incoming: Incoming, target: Target, key: str, *, has_choice: bool, is_last: bool) -> Attempt:

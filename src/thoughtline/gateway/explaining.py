@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from msgspec.structs import replace
@@ -33,13 +34,16 @@ WORDS = 500
 """Characters of a provider's error that are shown."""
 
 
-def row_of(served: Served, worker: str) -> RequestRow:
-    return RequestRow(**_members(served, worker))
+client_named = lru_cache(1024)(client_of)
+"""The client that sends a user agent."""
+
+
+def row_of(served: Served) -> RequestRow:
+    return RequestRow(**_members(served))
 
 
 def view_of(
     served: Served,
-    worker: str,
     *,
     bodies: KeptBodies | None,
     learned: dict[str, list[str]],
@@ -51,8 +55,11 @@ def view_of(
     last = served.attempts[-1] if served.attempts else None
     notes = sorted(last.notes or (), key=lambda note: note.at) if last is not None else ()
     return RequestView(
-        **_members(served, worker),
-        tried=[_attempt(one, learned.get(one.target.name, []), overridden) for one in served.attempts],
+        **_members(served),
+        tried=[_attempt(one, learned.get(f"{one.provider}/{one.model}", []), overridden) for one in served.attempts],
+        ended_ms=None if served.ended_seconds is None else round(served.ended_seconds * 1000, 2),
+        hold_ms=round(served.end_seconds * 1000, 2),
+        save_ms=round(served.save_seconds * 1000, 2),
         turns=[_turn(note, last, expired, served.line.mode) for note in notes if last is not None],
         findings=[Place(rule, place) for rule, place in served.line.findings],
         bodies=None if bodies is None else _bodies(bodies),
@@ -80,8 +87,12 @@ def outcome_of(served: Served) -> RequestOutcome:
         return "refused"
     if line.healed:
         return "healed"
+    if line.missing or line.dropped:
+        return "lost"
     if line.blank:
         return "blank"
+    if line.late:
+        return "late"
     return "restored" if line.restored or line.inherited or line.stripped else "ok"
 
 
@@ -92,7 +103,7 @@ _AS_LOGGED = (
 """Members of a row that the log also has."""
 
 
-def _members(served: Served, worker: str) -> dict[str, Any]:
+def _members(served: Served) -> dict[str, Any]:
     line = served.line
     last = served.attempts[-1] if served.attempts else None
     refusal = last.refusals[-1] if last is not None and last.refusals else None
@@ -109,14 +120,14 @@ def _members(served: Served, worker: str) -> dict[str, Any]:
         "path": served.path,
         "action": line.route,
         "caller": served.caller,
-        "client": client_of(served.user_agent),
+        "client": client_named(served.user_agent),
         "route": line.via,
         "kept": sum(note.treatment == "kept" for note in last.notes or ()) if last is not None else 0,
         **line.counted,
         "total_ms": round(served.seconds * 1000, 1),
         "first_byte_ms": None if served.first_byte_seconds is None else round(served.first_byte_seconds * 1000, 1),
         "tokens": None if served.tokens is None else Tokens(*served.tokens),
-        "worker": worker,
+        "worker": served.worker,
     }
 
 
@@ -154,23 +165,25 @@ def _attempt(one: AttemptNote, learned: list[str], overridden: frozenset[str]) -
             contract.kind,
             contract.scope,
             takes=contract.takes,
-            carrier=contract.dialect.carrier,
-            source=str(contract.source),
+            carrier=contract.carrier,
+            source=contract.source,
             is_overridden=contract.name in overridden,
             learned=[*now, *(words for words in learned if words not in now)],
         )
     )
     return AttemptView(
-        one.target.provider.name,
-        one.target.model,
+        one.provider,
+        one.model,
         masked_url(one.endpoint),
-        format=one.target.format,
+        format=one.format,
         is_translated=one.is_translated,
         contract=used,
         status=one.status,
         error=one.error,
-        started_ms=round(one.started_seconds * 1000, 1),
-        upstream_ms=round(one.upstream_seconds * 1000, 1),
+        prepared_ms=None if one.prepared_seconds is None else round(one.prepared_seconds * 1000, 2),
+        look_up_ms=round(one.look_up_seconds * 1000, 2),
+        started_ms=round(one.started_seconds * 1000, 2),
+        upstream_ms=round(one.upstream_seconds * 1000, 2),
         bytes_up=one.bytes_up,
         sends=one.sends,
         refusals=[_refusal(refusal, one.was_healed) for refusal in one.refusals],
@@ -203,7 +216,7 @@ def _refusal(one: RefusalNote, was_healed: bool) -> RefusalView:
 
 def _turn(note: TurnNote, attempt: AttemptNote, expired: frozenset[str], mode: str) -> TurnView:
     why = "expired" if note.why == "no_record" and note.record in expired else note.why
-    view = turn_view(TurnNote(note.at, note.treatment, why, note.record), attempt.target.format)
+    view = turn_view(TurnNote(note.at, note.treatment, why, note.record), attempt.format)
     return view if mode == "on" or note.treatment == "kept" else replace(view, words=f"not {view.words}")
 
 

@@ -53,3 +53,45 @@ def masked_words(text: str, most: int) -> str:
 def masked_body(body: bytes) -> str:
     """Return a body without anything that looks like a key."""
     return _keys_in(facts()).sub(rf"\1{MASK}", body.decode("utf-8", "replace"))
+
+
+_QUOTED = re.compile(r"""(?P<mark>['"`\u2018\u201c])(?P<words>[^'"`\u2019\u201d]{1,200})['"`\u2019\u201d]""")
+_RUN = 4
+"""So many words in a row are a quotation: fewer occur by chance."""
+
+MAX_COMPARED_BYTES = 2**20
+"""Of a longer request it would take long to say what was quoted of it."""
+
+
+def without_quotes(words: str, body: bytes) -> str:
+    """What a provider says about a request, without what it quotes of the words in it. Names of members, and values
+    such as a model's name, stay."""
+    if not words:
+        return words
+    if len(body) > MAX_COMPARED_BYTES:
+        return "…"
+    text = body.decode("utf-8", "replace")
+    words = _QUOTED.sub(
+        lambda found: found[0] if _is_name(found["words"], text) else f"{found['mark']}…{found[0][-1]}", words
+    )
+    parts = words.split()
+    quoted = [False] * len(parts)
+    for at in range(len(parts) - _RUN + 1):
+        if " ".join(parts[at : at + _RUN]) in text:
+            quoted[at : at + _RUN] = [True] * _RUN
+    kept: list[str] = []
+    for part, is_quoted in zip(parts, quoted, strict=True):
+        if not is_quoted:
+            kept.append(part)
+        elif kept[-1:] != ["…"]:
+            kept.append("…")
+    return " ".join(kept)
+
+
+def _is_name(quoted: str, text: str) -> bool:
+    """Whether it is not of the request's text, or a name or value of its own there."""
+    quoted = quoted.rstrip(".… ")
+    if quoted not in text:
+        return True
+    is_text = re.search(rf'"(?:content|text|input)"\s*:\s*"{re.escape(quoted)}"', text) is not None
+    return f'"{quoted}"' in text and " " not in quoted and not is_text

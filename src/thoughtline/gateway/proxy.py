@@ -2,7 +2,7 @@
 
     admit → read → choose → Attempt (prepare, ask, heal) ⟲ the next one → Relay → journal
 
-`pipeline.py` lists the stages in between.
+`answer_stages.py` lists the stages in between.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from thoughtline.clients import client_of
 from thoughtline.continuity.handover import Handover, Quotation
 from thoughtline.destinations.addresses import passthrough_address
 from thoughtline.engine.capture import Watch, log_problem
 from thoughtline.engine.capture import is_stream as is_streamed
 from thoughtline.engine.request import MAX_FINDINGS, Prepared
+from thoughtline.engine.said import said_in
 from thoughtline.failover.failures import TargetFailure, failure_of_error, falls_over
+from thoughtline.gateway.answer_stages import LONG_BYTES, Down, down
 from thoughtline.gateway.asgi import Receive, Scope, Send, as_declined, error_body, retry_after, send_json, send_whole
 from thoughtline.gateway.attempt import Attempt, attempt_at, elsewhere
 from thoughtline.gateway.choosing import Target, named_provider
@@ -34,7 +37,6 @@ from thoughtline.gateway.incoming import ClientGone, Incoming, keys_to_ask_with
 from thoughtline.gateway.judging import verdict_on
 from thoughtline.gateway.model_answers import models_answer
 from thoughtline.gateway.modes import words_of
-from thoughtline.gateway.pipeline import LONG_BYTES, Down, down
 from thoughtline.gateway.recent import served_of
 from thoughtline.gateway.relay import CUT, DRAIN_SECONDS, Disconnect, Relay
 from thoughtline.gateway.routing import Route
@@ -65,13 +67,13 @@ class Exchange:
         self.relay: Relay | None = None
         self.code = self.message = ""
         self.verdict: Verdict | None = None
-        self._hold = Hold(state.settings.replay.hold_ms / 1000, state.late, type(state.store) is MemoryStore)
+        self._hold = Hold(state.settings.replay.hold_ms / 1000, state.background.late, type(state.store) is MemoryStore)
         self.is_degraded = False
         self._partial_finds = state.durable.partial_finds if state.durable is not None else 0
         self._holds_stream = False
         self._early: EarlySend | None = None
         self._disconnect = Disconnect(
-            DRAIN_SECONDS if route.action == "generate" else 0.0, state.abandoned, state.upstreams.in_flight
+            DRAIN_SECONDS if route.action == "generate" else 0.0, state.background.abandoned, state.upstreams.in_flight
         )
         # A name, not a secret: a system call for it would also let other threads run in between.
         self.id = f"{random.getrandbits(64):016x}"
@@ -250,7 +252,7 @@ class Exchange:
         """Store the quotation of an answered request, to repeat it in the requests that continue from it."""
         handover, quotation = prepared.handover, prepared.quotation
         if isinstance(handover, Handover) and isinstance(quotation, Quotation):
-            await self._hold.wait_for(self._state.memory.remember(handover, quotation))
+            await self._hold.wait_for(self._state.services.memory.remember(handover, quotation))
 
     def _note_failure(self, attempt: Attempt, failure: TargetFailure | None) -> None:
         if failure is None:
@@ -279,7 +281,12 @@ class Exchange:
             return
         self.status = first.status
         self.relay = relay = Relay(
-            first, self._headers_of(first), Down(), hold=self._hold, disconnect=self._disconnect, work=self._state.work
+            first,
+            self._headers_of(first),
+            Down(),
+            hold=self._hold,
+            disconnect=self._disconnect,
+            work=self._state.background.work,
         )
         await relay.pass_read(send, body, is_whole)
 
@@ -294,9 +301,11 @@ class Exchange:
         headers = [*response_headers(response.headers), *self._own_headers()]
         is_read, prepared = request.is_generating and response.status == 200, request.prepared
         if is_read and prepared is not None and prepared.transcript is not None:
-            make = partial(down, request, response, state.envelope_key, is_stream=is_stream, now=state.clock())
-            stages = make() if len(prepared.transcript.body) <= LONG_BYTES else await state.work(make)
+            make = partial(down, request, response, state.services.envelope_key, is_stream=is_stream, now=state.clock())
+            stages = make() if len(prepared.transcript.body) <= LONG_BYTES else await state.background.work(make)
             del make
+            if stages.watch is not None and state.words.are_kept:
+                stages.watch.words_before = said_in(prepared.transcript)
             if stages.watch is not None and stages.watch.provenance is not None:
                 attempt.log.session = stages.watch.provenance.session
             if request.is_rewritten:
@@ -323,7 +332,7 @@ class Exchange:
             stages,
             hold=self._hold,
             disconnect=self._disconnect,
-            work=state.work,
+            work=state.background.work,
             problem=stages.unread,
             pulse_seconds=state.settings.translation.pulse_seconds,
         )
@@ -387,7 +396,7 @@ class Exchange:
         last, translation, answer = self.attempts[-1].request, relay.down.translation, b""
         try:
             capture = watch.ended(state.clock(), self.outcome())
-            records = await state.work(capture) if relay.is_long else capture()
+            records = await state.background.work(capture) if relay.is_long else capture()
             if last.estimated_tokens and watch.usage is not None:
                 name, estimate = last.ask.target.health_name, last.estimated_tokens
                 state.caches.ratios.learn(name, estimate, watch.usage.input)
@@ -395,7 +404,11 @@ class Exchange:
                 return
             if records:
                 self.captured += len(records)
+                began = time.perf_counter()
                 saved = await state.replayer.save(records, learns=state.settings.replay.learn)
+                relay.save_seconds += time.perf_counter() - began
+                if watch.words_before:
+                    state.words.keep(records, watch.words_before)
                 self.is_degraded = saved is None or (state.durable is not None and saved is not Saved.DURABLE)
             if translation is not None:
                 answer, translation.answer = translation.answer, b""
@@ -426,6 +439,7 @@ class Exchange:
             done,
             findings=findings,
             request=self.id,
+            client=client_of(str(self.incoming.user_agent, "latin-1")),
             route=last.ask.target.route if last else "",
             attempts=max(1, len(self.attempts)),
             handoff=conversation.made_by if is_handed_over else "",
@@ -474,7 +488,7 @@ class Exchange:
 
     def _publish(self) -> None:
         """Send the progress to all listeners."""
-        self._state.journal.publish(row_of(served_of(self), self._state.bus.name))
+        self._state.journal.publish(row_of(served_of(self)))
 
     def _leave(self) -> None:
         """Record the exchange in the journal and in the recent requests."""
@@ -488,4 +502,4 @@ class Exchange:
             watch = reader.watch if reader is not None else None
             self.incoming.trace.end(served.line, watch, served.first_byte_seconds)
         if state.journal.is_watched:
-            state.journal.publish(row_of(served, state.bus.name))
+            state.journal.publish(row_of(served))

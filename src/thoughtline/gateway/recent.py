@@ -1,5 +1,5 @@
-"""Data to explain requests: the latest and the active ones, and figures of one day. In memory, bounded, lost with the
-process.
+"""Data to explain requests: the latest and the active ones, and figures of one day. In memory, bounded; the history
+(`history_writer.py`) keeps finished ones for longer.
 
 A request costs a dictionary entry and a few references to objects that serving it made anyway; sentences are built on
 demand. No credential is kept, and no content except a provider's refusals, and bodies if settings say so.
@@ -7,23 +7,22 @@ demand. No credential is kept, and no content except a provider's refusals, and 
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
 from thoughtline.engine.capture import session_of
-from thoughtline.gateway.asking import Asking, Replicas
-from thoughtline.gateway.choosing import Target
+from thoughtline.gateway.asking import Asking
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.masking import MASK
 from thoughtline.providers import Contract
 from thoughtline.replay.refusals import Correction, Refusal
 from thoughtline.settings import Settings
 from thoughtline.values.outcome import NoteChain
+from thoughtline.values.turns import FormatName
 
 if TYPE_CHECKING:
     from thoughtline.gateway.proxy import Exchange
@@ -34,15 +33,16 @@ MAX_BODY = 512 * 2**10
 _SHORTEST_SECRET = 8
 
 
-class RefusalNote(Struct, frozen=True, gc=False):
-    """A provider's error: `seconds` after the request began, its own words, and the refusal if it is about
-    reasoning."""
+class RefusalNote(Struct, frozen=True, gc=False, array_like=True):
+    """An error of a provider: `seconds` after the request began, in its own words, and what it means if it is one
+    about reasoning. `unquoted` are the words without what they quote of the request."""
 
     status: int
     seconds: float
     words: str
     code: str
     refusal: Refusal | None
+    unquoted: str = ""
 
 
 class KeptBodies(Struct, frozen=True, gc=False):
@@ -65,11 +65,23 @@ TokenCounts: TypeAlias = tuple[int, int, int, int]
 """Counts by the provider: input, output, reasoning (part of output), cached (part of input)."""
 
 
-class AttemptNote(Struct, frozen=True, gc=False):
-    """One attempt at a target. `contract` is the last one used, `corrections` are those that this request's refusals
-    taught."""
+class ContractNote(Struct, frozen=True, gc=False, array_like=True):
+    """What a provider was believed to demand, and why."""
 
-    target: Target
+    name: str
+    kind: str
+    scope: str
+    takes: str
+    carrier: str
+    source: str
+
+
+class AttemptNote(Struct, frozen=True, gc=False, array_like=True):
+    """One target asked. `contract` is what was believed at last, `corrections` what this request's refusals taught."""
+
+    provider: str
+    model: str
+    format: FormatName
     endpoint: str
     is_translated: bool
     status: int
@@ -80,14 +92,19 @@ class AttemptNote(Struct, frozen=True, gc=False):
     sends: int
     refusals: tuple[RefusalNote, ...]
     was_healed: bool
-    contract: Contract | None
+    contract: ContractNote | None
     corrections: tuple[Correction, ...]
     notes: NoteChain | None
+    prepared_seconds: float | None = None
+    look_up_seconds: float = 0.0
 
 
 class Served(Struct, frozen=True, gc=False):
-    """A request, finished or active. `message` is that of our own error; `user_agent` and `path` are as received.
-    `caller` is the name of its client key."""
+    """The record of a request, over or under way: the log, the admin API and the history are made from it.
+
+    `message` is our own error's; `user_agent` and `path` are as they came. `caller` is the name of its client key,
+    `worker` the process that served it.
+    """
 
     line: Line
     is_over: bool
@@ -101,6 +118,10 @@ class Served(Struct, frozen=True, gc=False):
     message: str
     tokens: TokenCounts | None
     attempts: tuple[AttemptNote, ...]
+    ended_seconds: float | None = None
+    end_seconds: float = 0.0
+    save_seconds: float = 0.0
+    worker: str = ""
 
     @property
     def id(self) -> str:
@@ -131,9 +152,11 @@ def served_of(exchange: Exchange, *, is_over: bool = False) -> Served:
     for attempt in exchange.attempts:
         ask, log = attempt.ask, attempt.log
         note = AttemptNote(
-            ask.target,
+            ask.target.provider.name,
+            ask.target.model,
+            ask.target.format,
             ask.destination.endpoint,
-            ask.is_translated,
+            is_translated=ask.is_translated,
             status=log.status,
             error=log.error,
             started_seconds=log.started_at - incoming.began if log.started_at else 0.0,
@@ -142,9 +165,11 @@ def served_of(exchange: Exchange, *, is_over: bool = False) -> Served:
             sends=log.sends,
             refusals=log.refusals,
             was_healed=log.was_healed,
-            contract=log.contract,
+            contract=contract_note(log.contract),
             corrections=log.corrections,
             notes=log.notes,
+            prepared_seconds=log.prepared_from - incoming.began if log.prepared_from else None,
+            look_up_seconds=log.look_up_seconds,
         )
         notes.append(note)
     return Served(
@@ -160,7 +185,30 @@ def served_of(exchange: Exchange, *, is_over: bool = False) -> Served:
         message=exchange.message,
         tokens=tokens,
         attempts=tuple(notes),
+        ended_seconds=relay.ended_at - incoming.began if relay is not None and relay.ended_at else None,
+        end_seconds=relay.end_seconds if relay is not None else 0.0,
+        save_seconds=relay.save_seconds if relay is not None else 0.0,
+        worker=incoming.state.bus.name,
     )
+
+
+_CONTRACTS: dict[int, tuple[Contract, ContractNote]] = {}
+"""Notes of contracts, by the contract's identity: most requests have the same few."""
+
+
+def contract_note(contract: Contract | None) -> ContractNote | None:
+    """What is kept of a contract."""
+    if contract is None:
+        return None
+    known = _CONTRACTS.get(id(contract))
+    if known is not None:
+        return known[1]
+    if len(_CONTRACTS) >= MAX_SEEN:
+        _CONTRACTS.clear()
+    words = (contract.name, contract.kind, contract.scope, contract.takes, contract.dialect.carrier)
+    note = ContractNote(*words, source=str(contract.source))
+    _CONTRACTS[id(contract)] = contract, note
+    return note
 
 
 def _line(exchange: Exchange, note: str, tokens: TokenCounts | None) -> Line:
@@ -240,13 +288,12 @@ _STORE = {"ok": 0, "slow": 1, "degraded": 2}
 
 
 class Recent:
-    """Requests `under_way` by id, then finished ones by the order of their ends. `asking` and `replicas` have those of
-    other processes."""
+    """Requests `under_way` by their ids, then by the order in which they ended. Those of other workers are known to
+    `asking`, those that were before to the history, whose writer is `keep`."""
 
-    def __init__(self, settings: Settings, worker: str) -> None:
-        kept = settings.store
+    def __init__(self, settings: Settings, worker: str, keep: Callable[[Served], None] = lambda served: None) -> None:
         self.asking = Asking(settings.bus_directory, worker)
-        self.replicas = Replicas(worker, settings.store_url, (kept.encryption_key, kept.previous_encryption_key))
+        self._write = keep
         self.under_way: dict[str, Exchange] = {}
         self._over: deque[tuple[Served, int]] = deque()
         self._bytes = self.ended = 0
@@ -255,6 +302,7 @@ class Recent:
         self.started_at = int(time.time())
         self.agents: dict[str, float] = {}
         self.keys: dict[str, float] = {}
+        self.forgotten: dict[str, int] = {}
 
     def end(self, served: Served, bodies: KeptBodies | None = None) -> None:
         line, agents = served.line, self.agents
@@ -267,6 +315,7 @@ class Recent:
         self._over.append((served, size))
         self.ended += 1
         self._bytes += size
+        self._write(served)
         while len(self._over) > MAX_REQUESTS or (self._bytes > MAX_BYTES and len(self._over) > 1):
             self._bytes -= self._over.popleft()[1]
         self.series.count(line)
@@ -294,9 +343,14 @@ class Recent:
         for served, _ in reversed(self._over):
             yield served
 
-    def newest(self, count: int) -> list[Served]:
-        """Return those that ended last, in order."""
-        return [served for served, _ in itertools.islice(reversed(self._over), count)][::-1]
+    def forget(self, is_theirs: Callable[[Served], bool]) -> int:
+        """Take out the requests of a person. How many went."""
+        left = [(served, size) for served, size in self._over if not is_theirs(served)]
+        gone = {served.id for served, _ in self._over} - {served.id for served, _ in left}
+        self._over, self._bytes = deque(left), sum(size for _, size in left)
+        for name in gone & self._bodies.keys():
+            del self._bodies[name]
+        return len(gone)
 
     def find(self, id: str) -> Served | None:
         """Return a request by its id, or the latest one whose id begins with this text."""

@@ -26,6 +26,7 @@ from thoughtline.settings.kinds import (
 from thoughtline.settings.structs import (
     ContentTable,
     ContinuitySettings,
+    DashboardSettings,
     DebugSettings,
     FactsSettings,
     ReplaySettings,
@@ -35,6 +36,7 @@ from thoughtline.settings.structs import (
     TagsTable,
     TranslationSettings,
 )
+from thoughtline.stores.history import HistorySettings
 from thoughtline.values.turns import FormatName
 
 PREFIX = "THOUGHTLINE_"
@@ -97,7 +99,9 @@ DEFAULTS: dict[str, Struct] = {
     "tags": TagsTable(mode="off"),
     "content": ContentTable(),
     "facts": FactsSettings(),
+    "history": HistorySettings(),
     "debug": DebugSettings(),
+    "dashboard": DashboardSettings(),
 }
 """The default of each table."""
 TABLES: dict[str, tuple[Key, ...]] = {name: keys_of(type(table)) for name, table in DEFAULTS.items()}

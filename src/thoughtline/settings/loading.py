@@ -22,6 +22,7 @@ from thoughtline.settings.kinds import NAMED, TEXT, URL
 from thoughtline.settings.overlay import lay, lay_environment, spelled
 from thoughtline.settings.structs import (
     ContinuitySettings,
+    DashboardSettings,
     DebugSettings,
     FactsSettings,
     Flags,
@@ -44,6 +45,7 @@ from thoughtline.settings.tables import (
     table_at,
 )
 from thoughtline.stores import DURABLE
+from thoughtline.stores.history import HistorySettings
 from thoughtline.stores.settings import StoreSettings, default_url
 from thoughtline.toml.tree import Given, Problems, Table, read_file
 from thoughtline.values.errors import InputProblem, SettingsError
@@ -209,6 +211,8 @@ def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
         tags=given(read["tags"], "mode", Settings().tags),
         content=given(read["content"], "mode", Settings().content),
         debug=replace(DebugSettings(), **read["debug"]),
+        dashboard=replace(DashboardSettings(), **read["dashboard"]),
+        history=replace(HistorySettings(), **read["history"]),
         facts=replace(FactsSettings(), **read["facts"]),
         contracts=read_contracts(table_at(tree, "contracts", problems), problems),
     )

@@ -26,15 +26,17 @@ from msgspec.structs import astuple
 from thoughtline.stores import sqlite_work as work
 from thoughtline.stores.background import Periodic
 from thoughtline.stores.base import (
+    MAIN,
     Clock,
     Filter,
     Note,
     Saved,
+    SessionPlace,
     SessionSummary,
     Stats,
     decode_cursor,
 )
-from thoughtline.stores.durable import DurableStore, PageRow, Uses
+from thoughtline.stores.durable import DurableStore, OpeningRow, PageRow, Uses
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import Hit, Row
 from thoughtline.stores.settings import StoreSettings
@@ -77,9 +79,11 @@ class SqliteStore(DurableStore):
 
     STALE_SECONDS = 0.0
 
-    def __init__(self, url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> None:
+    def __init__(self, url: str, settings: StoreSettings, clock: Clock, packer: Packer, name: str = MAIN) -> None:
         super().__init__(settings, clock, packer)
         self._path, self._synchronous = _decode_address(url)
+        if name != MAIN:
+            self._path = self._path.with_name(f"{self._path.name}.{name}")
         self._here: sqlite3.Connection | None = None
         self._writer: SqliteWriter | None = None
         self._uses = Uses(packer, settings.ttl_seconds)
@@ -184,10 +188,29 @@ class SqliteStore(DurableStore):
         await self._fold_now()
         return await self._read_aside(lambda connection: work.sessions(connection, tenant, limit))
 
+    async def _openings(self, places: list[SessionPlace]) -> list[OpeningRow]:
+        await self._fold_now()
+        return await self._read_aside(lambda connection: work.openings(connection, places))
+
     async def _delete(self, where: Filter, now: float) -> int:
         await self._write(lambda connection: self._mark_deleted(connection, where, now))
         newest = await self._write(self._fold_settled)
         return await self._in_steps(lambda connection: work.delete_some(connection, where, newest))
+
+    async def scrub(self) -> None:
+        """The file is written again without what lies in its free pages, and the log is emptied. What this process has
+        appended goes with its file; the next save makes another."""
+        now = self._clock()
+        await self._fold()
+        await self._sweep()
+        await self._write(lambda connection: work.tidy(connection, now))
+        await self._leave_own_file()
+        await self._in_thread(self._vacuum)
+
+    def _vacuum(self) -> None:
+        with closing(self._connect()) as connection:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     async def _stats(self) -> Stats:
         await self._fold_now()

@@ -36,6 +36,8 @@ PREFIXES = (
     "/api/sessions/",
     "/api/requests/",
     "/api/series/",
+    "/api/numbers/",
+    "/api/people/",
     "/api/keys/",
     "/api/routes/",
     "/api/providers/",
@@ -194,7 +196,7 @@ async def _send_stream(state: State, answer: Stream, receive: Receive, send: Sen
     tasks = (
         asyncio.ensure_future(_pump(answer.pieces, send)),
         asyncio.ensure_future(_gone(receive)),
-        asyncio.ensure_future(state.signals.stopping.wait()),
+        asyncio.ensure_future(state.admin.signals.stopping.wait()),
     )
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -205,7 +207,7 @@ async def _send_stream(state: State, answer: Stream, receive: Receive, send: Sen
     for problem in ended:
         if isinstance(problem, Exception):
             _log_failure(problem)
-    if state.signals.stopping.is_set():
+    if state.admin.signals.stopping.is_set():
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LAST_WORD_SECONDS):
                 await send({"type": "http.response.body", "body": b"", "more_body": False})

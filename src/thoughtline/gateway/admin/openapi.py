@@ -112,7 +112,8 @@ def _success(row: Row) -> Json:
         return {"description": row.summary, "headers": {"location": {"schema": {"type": "string"}}}}
     is_json = kind == "application/json"
     schema = _reference(row.answer) if row.answer and is_json else {"type": "object" if is_json else "string"}
-    return {"description": row.summary, "content": {kind: {"schema": schema}}}
+    others = {one: {"schema": {"type": "object" if one.endswith("json") else "string"}} for one in row.also_types}
+    return {"description": row.summary, "content": {kind: {"schema": schema}, **others}}
 
 
 def _refusal(status: int) -> Json:

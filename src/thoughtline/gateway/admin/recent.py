@@ -1,51 +1,46 @@
-"""The latest requests: a page of them, one explained, and figures over time; of all workers, and of replicas through
-the store.
+"""Requests: a page of them, and one explained; of all workers and replicas, of now and of before.
 
-    own requests ─┐
-    neighbours  ──┼─▶ rows, newest first ─▶ a page;   one by its id ─▶ a view
-    replicas    ──┘
+own requests ─┐
+neighbours  ──┼─▶ rows, newest first ─▶ a page;   one by its id ─▶ a view
+history     ──┘
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeAlias, get_args
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
-from thoughtline.gateway.admin.request_answers import RequestOutcome, RequestPage, RequestRow, RequestView
+from thoughtline.gateway.admin.answers import moment
+from thoughtline.gateway.admin.exports import csv_answer, har_answer
+from thoughtline.gateway.admin.filters import (
+    RequestsQuery,
+    check,
+    exact_session,
+    group_of_row,
+    group_test,
+    is_filtered,
+    session_fits,
+    span_of,
+    text_fits,
+)
+from thoughtline.gateway.admin.request_answers import RequestPage, RequestRow, RequestView
 from thoughtline.gateway.admin.requests import AdminRequest, Whole, decode_query
-from thoughtline.gateway.admin.status_answers import Series
-from thoughtline.gateway.asking import PER_NOTE
 from thoughtline.gateway.explaining import correction_words, row_of, view_of
-from thoughtline.gateway.recent import STEP_SECONDS, STEPS, Served, StepSums
+from thoughtline.gateway.recent import Served, StepSums
 from thoughtline.gateway.state import State
-from thoughtline.providers import canonical_name
 from thoughtline.stores.base import MAX_PAGE
+from thoughtline.stores.history import Group, Kept, Where, merged
 from thoughtline.values.errors import Declined, StoreError
 from thoughtline.values.records import Key
 
+MAX_SEARCHED = 2000
+"""Requests whose words are looked through for one page; the next page goes on from there."""
 
-class RequestsQuery(Struct, frozen=True):
-    """Selects the requests that match every given value, and a page of them; `limit` is 1 to 200.
-
-    Case does not matter; `provider` may be an alias, `session` and `tenant` match by their beginning. `caller` is the
-    name of a client key. `status` is one (`400`) or a class (`4xx`). A value with `!` before it means all others.
-    `text` is searched for in ids, models, callers, sessions, paths, errors and summaries.
-    """
-
-    session: str | None = None
-    tenant: str | None = None
-    caller: str | None = None
-    client: str | None = None
-    provider: str | None = None
-    model: str | None = None
-    status: str | None = None
-    outcome: str | None = None
-    text: str | None = None
-    limit: int = 50
-    cursor: str | None = None
+SEARCHED_AT_ONCE = 500
 
 
 class AskRows(Struct, frozen=True, tag=True):
@@ -77,6 +72,12 @@ class Seen(Struct, frozen=True):
     keys: dict[str, float]
 
 
+class RequestQuery(Struct, frozen=True):
+    """How one request is shown: as JSON, or as HAR 1.2, which browsers open."""
+
+    format: Literal["json", "har"] = "json"
+
+
 Question: TypeAlias = AskRows | AskView | AskSteps | AskSeen
 _questions = msgspec.json.Decoder(Question)
 _encode = msgspec.json.Encoder().encode
@@ -97,75 +98,59 @@ async def answer(state: State, body: bytes) -> bytes:
             return _encode(_own_seen(state))
 
 
+async def other_steps(state: State, since: float) -> list[list[StepSums]]:
+    """The figures of other workers since then."""
+    others = await state.recent.asking.ask(_encode(AskSteps(since)))
+    return [msgspec.json.decode(body, type=list[StepSums]) for body in others.bodies]
+
+
 async def requests_page(request: AdminRequest) -> Whole:
     state, query = request.state, decode_query(request.query, RequestsQuery)
     limit = min(max(query.limit, 1), MAX_PAGE)
-    if query.outcome is not None and _wanted(query.outcome) not in get_args(RequestOutcome):
-        known = ", ".join(get_args(RequestOutcome))
-        raise Declined(400, "bad_query", f"There is no outcome {query.outcome[:40]!r}.", f"One of {known}.")
+    check(query)
     if query.cursor is not None:
         _place_of(query.cursor)
+    if (span := span_of(query, state.clock(), usual=None)) is not None:  # `now` is the same for all workers
+        query = msgspec.structs.replace(query, range=None, since=_iso(span.since), until=_iso(span.until))
     query = msgspec.structs.replace(query, limit=limit + 1)
     others = await state.recent.asking.ask(_encode(AskRows(query)))
-    rows = {row.id: row for row in fitting(map(RequestRow.of, await state.recent.replicas.views(state.store)), query)}
+    before, searched = await _former_rows(state, query)
+    rows = {row.id: row for row in before}
     for body in others.bodies:
         rows |= {row.id: row for row in msgspec.json.decode(body, type=list[RequestRow])}
     rows |= {row.id: row for row in _own_rows(state, query)}
     found = sorted(rows.values(), key=_place, reverse=True)
-    cursor = _cursor(found[limit - 1]) if len(found) > limit else None
-    return Whole(RequestPage(found[:limit], cursor, others.is_whole))
+    cursor = _cursor(_place(found[limit - 1])) if len(found) > limit else None
+    found = found[:limit]
+    if searched is not None:  # what is older than this may have been overlooked
+        found = [row for row in found if _place(row) >= searched]
+        cursor = _cursor(searched)
+    if query.format == "csv":
+        return csv_answer(found, RequestRow.__struct_encode_fields__, "requests")
+    return Whole(RequestPage(found, cursor, others.is_whole))
 
 
 async def request_view(request: AdminRequest) -> Whole:
-    """Explain a request, by its id or the beginning of it. Raises if it is unknown."""
-    state, name = request.state, request.names["id"]
+    """By its id, or the beginning of it. Raises where none is known."""
+    query = decode_query(request.query, RequestQuery)
+    view = await _view(request.state, request.names["id"])
+    return har_answer(view) if query.format == "har" else Whole(view)
+
+
+async def _view(state: State, name: str) -> RequestView:
     found = state.recent.find(name)
     if found is not None:
-        return Whole(await _own_view(state, found))
+        return await _own_view(state, found)
     for body in (await state.recent.asking.ask(_encode(AskView(name)))).bodies:
         if (view := msgspec.json.decode(body, type=RequestView | None)) is not None:
-            return Whole(view)
-    for view in await state.recent.replicas.views(state.store):
-        if name and view.id.startswith(name):
-            return Whole(view)
+            return view
+    kept = await state.history.history.find(name) if name and "\0" not in name else None
+    served = state.history.served(kept) if kept is not None else None
+    if served is not None:
+        return await _own_view(state, served)
     raise Declined(
         404, "unknown_request", f"Nothing is remembered of the request {name[:80]!r}.", "GET /api/requests lists all."
     )
-
-
-async def share(state: State) -> None:
-    """Write the requests since the last call for other replicas to read, if there can be any."""
-    replicas, ended = state.recent.replicas, state.recent.ended
-    if replicas.are_there and ended > replicas.written:
-        served = state.recent.newest(min(ended - replicas.written, PER_NOTE))
-        views = [msgspec.structs.replace(await _own_view(state, one), bodies=None) for one in served]
-        await replicas.tell(state.store, views, state.clock())
-        replicas.written = ended
-
-
-async def series_view(request: AdminRequest) -> Whole:
-    """Sum up all workers, with a number for each step of the day."""
-    state = request.state
-    last = int(state.clock()) // STEP_SECONDS * STEP_SECONDS
-    first = last - (STEPS - 1) * STEP_SECONDS
-    total = {at: StepSums(at) for at in range(first, last + 1, STEP_SECONDS)}
-    others = await state.recent.asking.ask(_encode(AskSteps(first)))
-    their_steps = [msgspec.json.decode(body, type=list[StepSums]) for body in others.bodies]
-    for steps in (state.recent.series.since(first), *their_steps):
-        for step in steps:
-            if step.at in total:
-                total[step.at].add(step)
-    every = list(total.values())
-    names = ("requests", "avoided", "restored", "missing", "healed", "refused", "errors", "store")
-    series = Series(
-        step_seconds=STEP_SECONDS,
-        started_at=state.recent.started_at,
-        times=[step.at for step in every],
-        own_ms=[_mean(step.own_ms, step.requests) for step in every],
-        upstream_ms=[_mean(step.upstream_ms, step.requests) for step in every],
-        **{name: [getattr(step, name) for step in every] for name in names},
-    )
-    return Whole(series)
 
 
 async def seen(state: State) -> Seen:
@@ -178,12 +163,127 @@ async def seen(state: State) -> Seen:
 def fitting(rows: Iterable[RequestRow], query: RequestsQuery) -> list[RequestRow]:
     """Return the rows that match a query, up to its limit, newest first."""
     before = _place_of(query.cursor) if query.cursor is not None else None
-    found = [row for row in rows if _fits(row, query) and (before is None or _place(row) < before)]
+    fits = _row_test(query)
+    found = [row for row in rows if fits(row) and (before is None or _place(row) < before)]
     return sorted(found, key=_place, reverse=True)[: query.limit]
 
 
 def _own_rows(state: State, query: RequestsQuery) -> list[RequestRow]:
-    return fitting((row_of(served, state.bus.name) for served in state.recent.all()), query)
+    return fitting(map(row_of, state.recent.all()), query)
+
+
+def _row_test(query: RequestsQuery) -> Callable[[RequestRow], bool]:
+    in_group, span, text = group_test(query), span_of(query, 0.0, usual=None), query.text
+
+    def fits(row: RequestRow) -> bool:
+        if span is not None and not span.since <= row.at.timestamp() < span.until:
+            return False
+        if not (in_group(group_of_row(row)) and session_fits(query, row.session)):
+            return False
+        return text is None or text_fits(_texts(row), text)
+
+    return fits
+
+
+# --- those of the history ---------------------------------------------------------------------------------------------
+
+
+async def _former_rows(state: State, query: RequestsQuery) -> tuple[list[RequestRow], tuple[int, str] | None]:
+    """The rows of the history that a query means. Of a search that did not come to its end, also how far it came."""
+    writer = state.history
+    if not writer.history.is_kept:
+        return [], None
+    groups = await writer.history.groups()
+    where, chosen = _where(query), _chosen(groups, query)
+    if query.text is None:
+        kept, searched = await _pages(state, where, chosen, query), None
+    else:
+        kept, searched = await _found(state, where, groups, chosen, query)
+    rows = [row_of(served) for one in kept if (served := writer.served(one)) is not None]
+    return rows, searched
+
+
+def _where(query: RequestsQuery) -> Where:
+    span = span_of(query, 0.0, usual=None)
+    before = _place_of(query.cursor) if query.cursor is not None else None
+    if span is None:
+        return Where(before=before)
+    return Where(round(span.since * 1_000_000), round(span.until * 1_000_000), before)
+
+
+def _chosen(groups: dict[int, Group], query: RequestsQuery) -> frozenset[int] | None:
+    if not is_filtered(query):
+        return None
+    fits = group_test(query)
+    return frozenset(key for key, group in groups.items() if fits(group))
+
+
+async def _pages(state: State, where: Where, chosen: frozenset[int] | None, query: RequestsQuery) -> list[Kept]:
+    history, session = state.history.history, exact_session(query)
+    where = msgspec.structs.replace(where, groups=chosen)
+    if not query.session:
+        return await history.page(where, query.limit)
+    if session is not None:  # as it is written, or in small letters, as most are
+        wheres = [msgspec.structs.replace(where, session=one, is_prefix=True) for one in {session, session.lower()}]
+        return merged([await history.page(one, query.limit) for one in wheres], query.limit)
+    found: list[Kept] = []  # all others than some sessions
+    while len(found) < query.limit and (some := await history.page(where, SEARCHED_AT_ONCE)):
+        found += [one for one in some if session_fits(query, one.session)]
+        where = msgspec.structs.replace(where, before=some[-1][:2])
+    return found[: query.limit]
+
+
+async def _found(
+    state: State, where: Where, groups: dict[int, Group], chosen: frozenset[int] | None, query: RequestsQuery
+) -> tuple[list[Kept], tuple[int, str] | None]:
+    """Find a text in names, sessions and ids; if it is in none of them, in the words of requests that failed."""
+    text = (query.text or "").lower()
+    allowed = frozenset(groups) if chosen is None else chosen
+    named = frozenset(key for key in allowed if text_fits(map(str, msgspec.structs.astuple(groups[key])), text))
+    first = msgspec.structs.replace(where, before=None)
+    if await _named(state, first, named, allowed, msgspec.structs.replace(query, limit=1)):
+        return await _named(state, where, named, allowed, query), None
+    failed = frozenset(key for key in allowed if groups[key].outcome not in ("ok", "restored"))
+    matching, searched = await _searched(state, msgspec.structs.replace(where, groups=failed), text, query)
+    return [one for one in matching if session_fits(query, one.session)][: query.limit], searched
+
+
+async def _named(
+    state: State, where: Where, named: frozenset[int], allowed: frozenset[int], query: RequestsQuery
+) -> list[Kept]:
+    """Return the entries whose group, session or id has the text."""
+    found = {one.id: one for one in await _pages(state, where, named, query)}
+    by_session = msgspec.structs.replace(query, session=query.text)
+    if not query.session and exact_session(by_session) is not None:
+        found |= {one.id: one for one in await _pages(state, where, allowed, by_session)}
+    text = (query.text or "").lower()
+    one = await state.history.history.find(text) if "\0" not in text else None
+    if one is not None and msgspec.structs.replace(where, groups=allowed).fits(one):
+        found[one.id] = one
+    return sorted(found.values(), reverse=True)[: query.limit]
+
+
+async def _searched(
+    state: State, where: Where, text: str, query: RequestsQuery
+) -> tuple[list[Kept], tuple[int, str] | None]:
+    """Entries with a text in their data, and how far the search came if that was not to the end."""
+    history, packer = state.history.history, state.history.packer.aside()
+
+    def look(some: list[Kept]) -> list[Kept]:
+        wanted = text.encode()
+        return [one for one in some if wanted in packer.unseal(one.data, one.id.encode()).lower()]
+
+    found: list[Kept] = []
+    for _ in range(MAX_SEARCHED // SEARCHED_AT_ONCE):
+        some = await history.page(where, SEARCHED_AT_ONCE)
+        found += await asyncio.to_thread(look, some)
+        if len(some) < SEARCHED_AT_ONCE or len(found) >= query.limit:
+            return found, None
+        where = msgspec.structs.replace(where, before=some[-1][:2])
+    return found, where.before
+
+
+# --- one of them ------------------------------------------------------------------------------------------------------
 
 
 async def _own_view(state: State, served: Served) -> RequestView:
@@ -192,7 +292,6 @@ async def _own_view(state: State, served: Served) -> RequestView:
         learned.setdefault(f"{one.provider}/{one.model}", []).append(correction_words(one))
     return view_of(
         served,
-        state.bus.name,
         bodies=state.recent.bodies_of(served.id),
         learned=learned,
         overridden=frozenset(state.settings.contracts),
@@ -214,30 +313,11 @@ def _own_seen(state: State) -> Seen:
     return Seen(state.recent.agents, state.recent.keys)
 
 
-def _fits(row: RequestRow, query: RequestsQuery) -> bool:
-    provider, status = (query.provider or "").removeprefix("!").lower(), row.status
-    tests = (
-        (query.provider, row.provider.lower() in (provider, canonical_name(provider))),
-        (query.status, _wanted(query.status) in (str(status), f"{status // 100}xx")),
-        (query.model, row.model.lower() == _wanted(query.model)),
-        (query.outcome, row.outcome == _wanted(query.outcome)),
-        (query.client, row.client.lower() == _wanted(query.client)),
-        (query.caller, row.caller.lower() == _wanted(query.caller)),
-        (query.session, (row.session or "").lower().startswith(_wanted(query.session))),
-        (query.tenant, row.tenant.lower().startswith(_wanted(query.tenant))),
+def _texts(row: RequestRow) -> tuple[Any, ...]:
+    return (
+        *(row.id, row.path, row.provider, row.model, row.session, row.client, row.caller, row.code, row.message),
+        *(row.summary, row.tenant, row.route),
     )
-    if any(wanted and fits is wanted.startswith("!") for wanted, fits in tests):
-        return False
-    return query.text is None or query.text.lower() in _text(row)
-
-
-def _wanted(value: str | None) -> str:
-    return (value or "").removeprefix("!").lower()
-
-
-def _text(row: RequestRow) -> str:
-    words = (row.id, row.path, row.provider, row.model, row.session, row.client, row.caller, row.code, row.message)
-    return "\n".join(filter(None, (*words, row.summary))).lower()
 
 
 def _place(row: RequestRow) -> tuple[int, str]:
@@ -245,21 +325,24 @@ def _place(row: RequestRow) -> tuple[int, str]:
     return round(row.at.timestamp() * 1_000_000), row.id
 
 
-def _cursor(row: RequestRow) -> str:
-    at, name = _place(row)
+def _cursor(place: tuple[int, str]) -> str:
+    at, name = place
     return f"{at:x}.{name}"
 
 
 def _place_of(cursor: str) -> tuple[int, str]:
     at, _, name = cursor.partition(".")
     try:
-        return int(at, 16), name
+        place = int(at, 16), name
     except ValueError:
-        raise Declined(400, "bad_cursor", "This cursor belongs to no page.", "Begin without one.") from None
+        place = -1, name
+    if not 0 <= place[0] < 2**62 or "\0" in name:
+        raise Declined(400, "bad_cursor", "This cursor belongs to no page.", "Begin without one.")
+    return place
 
 
-def _mean(total: float, count: int) -> float | None:
-    return round(total / count, 3) if count else None
+def _iso(seconds: float) -> str:
+    return msgspec.to_builtins(moment(seconds))  # type: ignore[no-any-return] # a datetime's text
 
 
 def _latest(several: Iterable[dict[str, float]]) -> dict[str, float]:

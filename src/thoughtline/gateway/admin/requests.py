@@ -138,7 +138,8 @@ class Nothing(Struct, frozen=True):
 class Row(NamedTuple):
     """An address. `answer` is the type of its JSON; `body` that of its request, with at most `max_body` bytes.
 
-    `also` are statuses with the same answer as `status`. `takes_any_object`: a body of another shape is also valid.
+    `also` are statuses that come with the same answer as `status`, `also_types` other forms of the answer.
+    `takes_any_object`: a body of another shape means something too.
     """
 
     method: str
@@ -156,3 +157,4 @@ class Row(NamedTuple):
     status: int = 200
     refusals: tuple[int, ...] = ()
     also: tuple[int, ...] = ()
+    also_types: tuple[str, ...] = ()

@@ -68,7 +68,7 @@ def _provider(state: State, name: str) -> ProviderAbout:
     row, built_in = state.settings.providers[name], providers.host_named(name)
     model, wire = example_models().get(name, ""), row.formats[0]
     endpoint = row.bases.get(wire, row.base_url)
-    contract = state.book.contract_for(Destination(name, endpoint, model, wire))
+    contract = state.replayer.contract_for(Destination(name, endpoint, model, wire))
     return ProviderAbout(
         name,
         list(built_in.aliases) if built_in is not None else [],

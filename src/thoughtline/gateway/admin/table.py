@@ -14,8 +14,13 @@ from thoughtline.gateway.admin import (
     connecting,
     contracts,
     events,
+    exports,
+    figures,
+    filters,
     keys,
     openapi,
+    people,
+    previews,
     recent,
     request_answers,
     routes,
@@ -63,6 +68,10 @@ async def _login(request: AdminRequest) -> Whole:
 async def _log_in(request: AdminRequest) -> Whole:
     token = decode_query(request.body.decode("latin-1"), LoginForm).token
     return Whole(b"", 303, "text/plain", headers=await access.log_in(request, token))
+
+
+async def _log_out(request: AdminRequest) -> Whole:
+    return Whole(b"", 303, "text/plain", headers=access.log_out(request))
 
 
 async def _metrics(request: AdminRequest) -> Whole:
@@ -158,9 +167,10 @@ TABLE: tuple[Row, ...] = (
         "GET",
         "/api/requests",
         recent.requests_page,
-        "The last requests and their results, newest first.",
+        "Requests and their results, newest first, as far as the history goes.",
         request_answers.RequestPage,
-        query=recent.RequestsQuery,
+        query=filters.RequestsQuery,
+        also_types=(exports.CSV,),
     ),
     Row(
         "GET",
@@ -168,10 +178,75 @@ TABLE: tuple[Row, ...] = (
         recent.request_view,
         "One request explained: who was asked, what they refused, what was done about each turn and why.",
         request_answers.RequestView,
+        query=recent.RequestQuery,
+        also_types=(exports.HAR,),
         refusals=(404,),
     ),
-    Row("GET", "/api/series", recent.series_view, "Figures of the last 24 hours.", status_answers.Series),
+    Row(
+        "GET",
+        "/api/series",
+        figures.series_view,
+        "Figures over time, of the last 24 hours or of another range.",
+        status_answers.Series,
+        query=figures.SeriesQuery,
+        also_types=(exports.CSV,),
+    ),
+    Row(
+        "GET",
+        "/api/numbers",
+        figures.numbers_view,
+        "Figures in sums, by provider, model, client, person or day.",
+        status_answers.NumbersView,
+        query=figures.NumbersQuery,
+        also_types=(exports.CSV,),
+    ),
+    Row(
+        "GET",
+        "/api/people",
+        people.people_view,
+        "Who makes requests, with figures.",
+        status_answers.PeopleView,
+        query=people.PeopleQuery,
+        also_types=(exports.CSV,),
+    ),
+    Row(
+        "GET",
+        "/api/people/{id}",
+        people.person_view,
+        "One of them, by tenant or by the name of a client key.",
+        status_answers.PersonView,
+        query=people.PersonQuery,
+        refusals=(404,),
+    ),
+    Row(
+        "DELETE",
+        "/api/people/{id}",
+        people.delete_person,
+        "Deletes all that is kept of a person: turns, sessions, history, figures.",
+        status_answers.PersonDeleted,
+        refusals=(404,),
+    ),
     Row("GET", "/api/handoffs", routes.handoff_report, "How handoffs went, by route.", answers.HandoffReport),
+    Row(
+        "GET",
+        "/api/continuity/preview",
+        previews.preview,
+        "What continuity would quote of a session to another model.",
+        previews.ContinuityPreview,
+        query=previews.PreviewQuery,
+        refusals=(404,),
+    ),
+    Row(
+        "POST",
+        "/logout",
+        _log_out,
+        "Logs a browser out: removes the cookie.",
+        None,
+        access="open",
+        content_type="text/plain",
+        status=303,
+        refusals=(403,),
+    ),
     Row("GET", _SETTINGS, settings.settings_view, "The settings in force, without secrets.", answers.SettingsView),
     Row(
         "PATCH",

@@ -17,7 +17,19 @@ from thoughtline.providers import canonical_name
 from thoughtline.values.errors import Declined
 
 VIEWS = frozenset(
-    {"live", "requests", "sessions", "memory", "health", "connect", "contracts", "audit", "settings"},
+    {
+        "live",
+        "requests",
+        "sessions",
+        "memory",
+        "health",
+        "history",
+        "people",
+        "connect",
+        "contracts",
+        "audit",
+        "settings",
+    },
 )
 HTML = "text/html; charset=utf-8"
 _TYPES = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}

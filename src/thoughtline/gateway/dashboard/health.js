@@ -11,7 +11,7 @@ function mean(values, weights) {
   return weight ? values.reduce((total, value, index) => total + (value ?? 0) * weights[index], 0) / weight : null;
 }
 
-const PLOTS = [
+export const PLOTS = [
   { title: "Requests", name: "requests", ink: "kept" },
   { title: "Reasoning 4xx avoided", name: "avoided" },
   { title: "Turns restored", name: "restored" },
@@ -25,14 +25,26 @@ const PLOTS = [
 
 export function Health() {
   const series = useData("/api/series", { seconds: 15 });
-  return html`<${View} title="Health" about="The last 24 hours. Figures are kept in memory, so they begin at the last start." json="/api/series">
+  return html`<${View} title="Health" about="The last 24 hours. Other ranges are in the history." json="/api/series">
     <${Store} series=${series.data} />
-    <${Loaded} from=${series}>${(data) => html`<div class="plots">${PLOTS.map((plot) => html`<${Plot} key=${plot.name} plot=${plot} data=${data} />`)}</div>`}<//>
+    <${Loaded} from=${series}>${(data) => html`<${Plots} data=${sinceStart(data)} />`}<//>
     <${Routes} />
   <//>`;
 }
 
-function Plot({ plot, data }) {
+const Plots = ({ data }) => html`<p class="soft">From ${hour(data.times[0])} to ${hour(data.times.at(-1))}:</p>
+  <div class="plots">${PLOTS.map((plot) => html`<${Plot} key=${plot.name} plot=${plot} data=${data} />`)}</div>`;
+
+const LEAST_STEPS = 15;
+
+// Of the day what there is: a gateway that began an hour ago has plots of that hour, not a line at the right edge.
+function sinceStart(data) {
+  const began = data.times.findIndex((at, index) => data.requests[index] > 0 || at + data.stepSeconds > data.startedAt);
+  const first = Math.max(0, Math.min(data.times.length - LEAST_STEPS, began < 0 ? Infinity : began));
+  return Object.fromEntries(Object.entries(data).map(([name, value]) => [name, Array.isArray(value) ? value.slice(first) : value]));
+}
+
+export function Plot({ plot, data }) {
   const place = useRef(null);
   const drawn = useRef(null);
   const [at, setAt] = useState(null);
@@ -51,7 +63,7 @@ function Plot({ plot, data }) {
     return () => { sizes.disconnect(); removeEventListener("theme", draw); drawn.current?.destroy(); drawn.current = null; };
   }, []);
   useEffect(() => drawn.current?.setData(shown), [data]);
-  return html`<figure class="plot"><figcaption><h2>${plot.title}</h2>${at !== null && html`<span class="faint">${hour(data.times[at])}</span>`}
+  return html`<figure class="plot"><figcaption><h2>${plot.title}</h2>${at !== null && html`<span class="faint">${data.stepSeconds < 86400 && hour(data.times[at])} ${data.stepSeconds > 60 && day(data.times[at])}</span>`}
     <b>${at === null ? total : plot.isTime ? ms(values[at]) : count(values[at])}</b></figcaption><div ref=${place}></div></figure>`;
 }
 
@@ -81,7 +93,7 @@ function options({ plot, step, onHover }, element) {
     padding: [8, 4, 0, 0],
     scales: { x: { range: (_, low, high) => [low - step / 2, high + step / 2] }, y: { range: (_, low, high) => [0, Math.max(high ?? 0, plot.isTime ? 0.5 : 4)] } },
     axes: [
-      { stroke: faint, grid: { show: false }, ticks: { show: false }, size: 22, space: 70, values: (_, ticks) => ticks.map(hour), font: "11px sans-serif" },
+      { stroke: faint, grid: { show: false }, ticks: { show: false }, size: 22, space: 70, values: (_, ticks) => ticks.map(step > 60 ? day : hour), font: "11px sans-serif" },
       { stroke: faint, grid, ticks: { show: false }, size: 44, space: 28, values: (_, ticks) => ticks.map(format), incrs: plot.isTime ? undefined : [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10000], font: "11px sans-serif" },
     ],
     series: [{}, plot.isTime ? dots(stroke) : bars(stroke)],
@@ -93,6 +105,7 @@ const bars = (fill) => ({ fill, paths: uPlot.paths.bars({ size: [0.9, 8, 1] }), 
 const dots = (fill) => ({ paths: () => null, points: { show: true, size: 3, width: 0, fill, stroke: fill } });
 
 const hour = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
+const day = (seconds) => new Date(seconds * 1000).toLocaleDateString([], { month: "short", day: "numeric" });
 
 const STORE_WORDS = { ok: "The store is OK.", slow: "The store is slow: some answers ended before their turn was saved.", degraded: "The durable store is down. Only memory is used." };
 

@@ -16,8 +16,8 @@ export function moveFocus(event, views) {
     document.querySelector("[data-filter]")?.focus();
   } else if (event.key === "j" || event.key === "k") {
     walk(event.key === "j" ? 1 : -1);
-  } else if (views[Number(event.key) - 1]) {
-    go(`/${views[Number(event.key) - 1][0]}`);
+  } else if (/^[0-9]$/.test(event.key) && views[(Number(event.key) || 10) - 1]) {
+    go(`/${views[(Number(event.key) || 10) - 1][0]}`);
   }
   return "";
 }

@@ -28,11 +28,11 @@ from thoughtline.translation.replies import EditsEvents
 from thoughtline.values.errors import DecodeError
 
 LONG_BYTES = 64 * 2**10
-"""An event that is longer is read where it holds nobody up: images, and answers that are repeated at their end."""
+"""A longer event is read in a thread: images, and answers that are repeated at their end."""
 
 
 BRIEF_BYTES = 8 * 2**10
-"""What is compressed and no longer than this is unpacked and read at once."""
+"""Maximum size of compressed data that is unpacked and read on the event loop."""
 
 
 class Down(Struct, gc=False):
@@ -120,7 +120,7 @@ def _translation(
 
 
 def _edits(request: Outgoing, prepared: Prepared, *, is_stream: bool) -> tuple[Stage, ...]:
-    """In an answer that is written anew tags are gone already."""
+    """The edits of bytes that the client needs. An answer that we write has no tags any more."""
     stages: list[Stage] = []
     if request.ask.is_plain:
         stages.append(EditStream(PlainContent()) if is_stream else EditWhole(without_lists))
@@ -201,7 +201,7 @@ class ReadStream(_Reader):
 
 
 class ReadWhole(_Reader):
-    """An answer that is one body: it goes on as it comes, but for its last piece, which waits for the record."""
+    """An answer that is one body: it goes on as it comes, except its last piece, which waits for the record."""
 
     _pieces: list[bytes] = field(default_factory=list)
     _size: int = 0
