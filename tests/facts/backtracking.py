@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from re import _constants as codes
-from re import _parser as parser
+from importlib import import_module
 from typing import Any
+
+codes: Any = import_module("re._constants")
+parser: Any = import_module("re._parser")
 
 
 class TooManySteps(Exception):
