@@ -87,7 +87,7 @@ class HistoryWriter:
     """What this process has to write. `history` is where it goes, and where all of it is read."""
 
     def __init__(self, history: History, packer: Packer, settings: HistorySettings) -> None:
-        self.history = history
+        self.history, self.is_kept = history, history.is_kept
         self.packer = packer
         self._room = settings.max_bytes / EARLY
         self._waiting: deque[Served] = deque(maxlen=MAX_WAITING)
@@ -122,12 +122,11 @@ class HistoryWriter:
 
     def keep(self, served: Served) -> None:
         """A request is over."""
-        if self.history.is_kept:
-            if len(self._waiting) == MAX_WAITING:
-                self.lost += 1
-            self._waiting.append(served)
-            if self._timer is None:
-                self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._begin)
+        if len(self._waiting) == MAX_WAITING:
+            self.lost += 1
+        self._waiting.append(served)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._begin)
 
     def forget(self, tenant: str) -> None:
         """Drop what waits of a tenant."""
