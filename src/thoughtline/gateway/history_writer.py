@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
+from thoughtline.gateway.admin.answers import moment
 from thoughtline.gateway.explaining import client_named, outcome_of
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.recent import AttemptNote, Served, TokenCounts
@@ -185,7 +186,7 @@ def entries_of(batch: Sequence[Served], packer: Packer) -> list[HistoryEntry]:
 def entry_of(served: Served, packer: Packer) -> HistoryEntry:
     line = served.line
     return HistoryEntry(
-        round(served.began_at * 1_000_000),
+        round(moment(served.began_at).timestamp() * 1_000_000),  # as rows tell it: pages go on from there
         line.request,
         group_of(served),
         session=(line.session or "")[:MAX_NAME].replace("\0", ""),
