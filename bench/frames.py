@@ -48,8 +48,8 @@ class Flood(NamedTuple):
     sockets: int = 1
 
 
-PREWARM = b'{"type":"response.create","model":"gpt-5.1","generate":false,"input":[]}'
-ASKED = b'{"type":"response.create","model":"gpt-5.1","store":false,"input":[]}'
+PREWARM = b'{"type":"response.create","model":"gpt-5","generate":false,"input":[]}'
+ASKED = b'{"type":"response.create","model":"gpt-5","store":false,"input":[]}'
 FLOODS = (
     Flood("frames of {}", b"{}"),
     Flood("frames of {}, 8 connections", b"{}", sockets=8),

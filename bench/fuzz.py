@@ -77,14 +77,14 @@ class Lines:
 
 def seeds_of(row: Wire) -> list[bytes]:
     """Bodies and streams of this format."""
-    cases = [case for case in (*REQUESTS, *RESPONSES, *STREAMS) if case.format is row]
+    cases = [case for case in (*REQUESTS, *RESPONSES, *STREAMS) if case.format.name == row.name]
     found = [data for case in cases for data in (case.bytes_of("request.json"), case.bytes_of("response.json"))]
     found += [case.stream for case in cases]
     for recording in ALL:
         if recording.entry["family"] in LEFT_OUT:
             continue
         for exchange in recording.exchanges:
-            if exchange.format is row:
+            if exchange.format.name == row.name:
                 found += [exchange.request, exchange.response, exchange.stream]
     return list(dict.fromkeys(data for data in found if data is not None and len(data) <= MAX_BYTES))
 

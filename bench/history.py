@@ -121,7 +121,9 @@ def made_up(number: int, at: float, chance: random.Random) -> Served:
     path, agent = f"/{provider}/v1/chat/completions", AGENTS[person % len(AGENTS)]
     seconds, tokens = 4.4, (20_000, 600, 300, 18_000)
     caller = f"person-{person}"
-    return Served(line, True, at, seconds, 0.7, path, agent, f"key{person}", caller, "", tokens, (attempt,), "1-a")
+    return Served(
+        line, True, at, seconds, 0.7, path, agent, f"key{person}", caller, "", tokens, (attempt,), worker="1-a"
+    )
 
 
 async def fill(url: str, requests: int) -> str:

@@ -32,7 +32,7 @@ from thoughtline.values.turns import FormatName
 MAX_SECONDS = 12.0
 PROVIDERS_ASKED: dict[FormatName, tuple[str, str]] = {
     "openai_chat": ("deepseek", "deepseek-v4-pro"),
-    "openai_responses": ("openai", "gpt-5.1"),
+    "openai_responses": ("openai", "gpt-5"),
     "anthropic_messages": ("anthropic", "claude-sonnet-4-5"),
     "gemini_generate": ("gemini", "gemini-3-pro-preview"),
     "ollama_chat": ("ollama", "gpt-oss:20b"),

@@ -67,7 +67,7 @@ MODELS = (
     Model("mine", "http://localhost:9", "nobody-knows-it", "openai_chat"),
     Model("anthropic", "https://api.anthropic.com", "claude-sonnet-4-5", "anthropic_messages"),
     Model("anthropic", "https://api.anthropic.com", "claude-opus-5-5", "anthropic_messages"),
-    Model("openai", "https://api.openai.com", "gpt-5.1", "openai_responses"),
+    Model("openai", "https://api.openai.com", "gpt-5", "openai_responses"),
     Model("gemini", "https://generativelanguage.googleapis.com", "gemini-3-pro", "gemini_generate"),
     Model("bedrock", "https://bedrock-runtime.us-east-1.amazonaws.com", "us.anthropic.claude-x", "bedrock_converse"),
     Model("ollama", "http://localhost:11434", "qwen3", "ollama_chat"),

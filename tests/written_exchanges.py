@@ -489,7 +489,7 @@ SPEAKERS: dict[FormatName, Speaker] = {
     "openai_responses": Speaker(
         "openai_responses",
         "openai",
-        ("gpt-5.1", "gpt-5.2"),
+        ("gpt-5", "gpt-5.2"),
         "/v1/responses",
         request=_responses_request,
         answer=_responses_answer,

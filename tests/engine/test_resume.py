@@ -171,14 +171,14 @@ def short_conversations(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(moves=MOVES, habit=HABITS, model=st.sampled_from(MODELS))
-def test_with_and_without_it_the_same_goes_up(moves: list[Move], habit: Habit, model: Model) -> None:
+def test_with_and_without_it_the_same_is_sent(moves: list[Move], habit: Habit, model: Model) -> None:
     """Every body and report, whatever happens to the conversation and to the cache."""
     play(moves, habit, model)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(moves=MOVES, habit=HABITS, model=st.sampled_from(MODELS), client=st.sampled_from(sorted(CLIENTS)))
-def test_the_same_goes_up_in_another_format(moves: list[Move], habit: Habit, model: Model, client: FormatName) -> None:
+def test_the_same_is_sent_in_another_format(moves: list[Move], habit: Habit, model: Model, client: FormatName) -> None:
     play(moves, habit, model, client)
 
 
@@ -234,7 +234,7 @@ def is_resumed(world: World, talk: Talk, habit: Habit, tenant: str = "t") -> boo
     return world.send(talk, MODELS[0], habit, tenant).whole is not None
 
 
-def test_what_stands_beside_the_list_may_change() -> None:
+def test_members_besides_the_list_may_change() -> None:
     """Members before and after it, and their order."""
     world = World()
     talk = held(world, 4)
@@ -290,7 +290,7 @@ def test_conversations_are_bounded_and_the_least_recently_used_goes_first() -> N
     assert not is_resumed(world, talks[0], Habit())
 
 
-def test_what_nobody_goes_on_with_goes() -> None:
+def test_abandoned_conversations_are_evicted() -> None:
     world = World()
     held(world, 4)
     size = world.remembering.remembered_size

@@ -157,7 +157,7 @@ def short_conversations(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(moves=MOVES, model=st.sampled_from(MODELS), ids=st.sampled_from(get_args(Ids)))
-def test_among_twins_the_same_goes_up(moves: list[Move], model: Model, ids: Ids) -> None:
+def test_among_twins_the_same_is_sent(moves: list[Move], model: Model, ids: Ids) -> None:
     """Whatever is lost, deleted or late, and however clients edit what they show."""
     Story(World(), model, ids).play(moves)
 

@@ -147,7 +147,7 @@ async def test_who_has_rested_is_not_preferred_for_long() -> None:
     work.close()
 
 
-async def test_what_nobody_waits_for_is_not_begun() -> None:
+async def test_work_of_a_client_that_left_is_not_begun() -> None:
     """If a client has disconnected while its work waited, it costs nothing, and its tenant is forgotten."""
     work, gate = FairThreads(), Gate()
     running = asked(work, "one", gate.work("running"))

@@ -58,7 +58,7 @@ MODELS = {
     "kimi": "kimi-k2.6",
     "mistral": "magistral-medium-latest",
     "openrouter": "anthropic/claude-sonnet-4.5",
-    "openai": "gpt-5.1",
+    "openai": "gpt-5",
     "anthropic": "claude-opus-5-5",
     "gemini": "gemini-3-pro-preview",
     "ollama": "qwen3:14b",

@@ -30,7 +30,7 @@ PATIENCE = 30.0
 OVER = ("response.completed", "response.incomplete", "response.failed", "error")
 AUTH = {"authorization": "Bearer a-key"}
 ASKED: Json = {
-    "model": "gpt-5.1",
+    "model": "gpt-5",
     "store": False,
     "stream": True,
     "include": ["reasoning.encrypted_content"],

@@ -89,7 +89,7 @@ def test_with_client_keys_only_those_get_in(credential: str) -> None:
     assert (refusal.value.status, refusal.value.code) == (401, "unknown_key")
 
 
-def test_a_client_key_never_goes_up() -> None:
+def test_a_client_key_never_reaches_a_provider() -> None:
     """It gives access to the provider's key, and without one to nothing."""
     caller = admit(_headers("tl-ann"), "", "", Keys())
     assert caller.tenant == "tenant-of-ann"
@@ -99,7 +99,7 @@ def test_a_client_key_never_goes_up() -> None:
     assert refusal.value.code == "no_provider_key"
 
 
-def test_while_nobody_knows_whether_there_are_keys_the_providers_stay_inside() -> None:
+def test_while_it_is_unknown_whether_there_are_keys_the_gateways_are_not_sent() -> None:
     """A store that was down at the start may hold client keys: only callers with their own credentials are served."""
     caller = admit(_headers("sk-a"), "", "127.0.0.1", Keys(are_required=None, are_known=False))
     assert _keys(caller, THEIRS) == [""]

@@ -50,7 +50,9 @@ def client_key(gateway: Managed) -> str:
     [{}, {"authorization": "Bearer wrong"}, {"cookie": f"{COOKIE}=1.2"}, {"authorization": f"Basic {TOKEN}"}],
     ids=["none", "wrong", "cookie", "scheme"],
 )
-def test_without_the_token_nothing_is_told(gateway: Managed, method: str, path: str, headers: dict[str, str]) -> None:
+def test_without_the_token_nothing_is_revealed(
+    gateway: Managed, method: str, path: str, headers: dict[str, str]
+) -> None:
     """Missing, wrong or malformed: the same 401, at every address and below every prefix of ours."""
     response = httpx.request(method, gateway.url + path, headers=headers)
     assert response.status_code == 401
@@ -120,7 +122,7 @@ def test_workers_use_a_link_once_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_a_web_page_logs_nobody_in(gateway: Managed, site: str) -> None:
+def test_a_web_page_can_not_log_in(gateway: Managed, site: str) -> None:
     """It could use up a link, or make a visitor's browser guess."""
     headers = {"sec-fetch-site": site}
     link = gateway.link()

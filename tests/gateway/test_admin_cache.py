@@ -186,7 +186,7 @@ def test_forgetting_by_filter(gateway: Managed) -> None:
     assert gateway.get(CACHE)["stats"]["misses"] == hits
 
 
-def test_forgetting_everything_counts_anew(gateway: Managed) -> None:
+def test_forgetting_everything_resets_the_counts(gateway: Managed) -> None:
     """All entries are deleted, and hits, misses and replays are reset; the next request is not restored."""
     gateway.ask("list the files", turns=3)
     assert gateway.admin.delete(CACHE).json() == {"deleted": 3}
@@ -207,7 +207,7 @@ def test_no_reasoning_in_the_log(gateway: Managed) -> None:
         assert secret not in text
 
 
-def test_a_store_that_fails_is_told() -> None:
+def test_a_failing_store_is_reported() -> None:
     """A deletion that failed is a 503 with a remedy, not a success."""
     with managed(store_url="sqlite:////dev/null/nowhere.db") as gateway:
         gateway.ask("list the files")

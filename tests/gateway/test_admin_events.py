@@ -115,7 +115,7 @@ def test_a_stop_does_not_wait_for_listeners() -> None:
         assert ended == [[]]
 
 
-async def test_slow_listeners_lose_the_oldest_and_are_told() -> None:
+async def test_slow_listeners_lose_the_oldest_and_are_notified() -> None:
     """Lines beyond the limit push out the oldest; their number comes before the next line."""
     journal = Journal()
     stream = events(journal)
@@ -272,7 +272,7 @@ async def test_a_worker_that_died_is_cleared_away(directory: str) -> None:
     await some.close()
 
 
-async def test_a_neighbour_that_does_not_read_loses_lines_and_is_told(directory: str) -> None:
+async def test_a_neighbour_that_does_not_read_loses_lines_and_is_notified(directory: str) -> None:
     """No worker waits for it: messages that don't fit are counted, and the count comes with the next one that fits."""
     some = Neighbours(directory, 2)
     listener = some.journals[1].listen()

@@ -141,7 +141,7 @@ def test_a_default_providers_own_answer() -> None:
             assert gateway.anyone.get("/v1/models").json() == LISTS["/openai/v1/models"]
 
 
-def test_a_default_provider_beside_routes_and_others() -> None:
+def test_a_default_provider_with_routes_and_others() -> None:
     """Its models have their own names, those of others have their provider's prefix."""
     with listing() as lists:
         rows = {name: lists.row(name, path, name) for name, path in (("openai", "/openai/v1"), ("gemini", "/gemini"))}

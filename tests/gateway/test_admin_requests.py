@@ -394,7 +394,7 @@ def test_bodies_only_if_they_are_switched_on(monkeypatch: pytest.MonkeyPatch) ->
         assert (refused.status_code, thought in refused.text) == (401, False)
 
 
-def test_nobody_sees_them_without_the_token(gateway: Managed) -> None:
+def test_they_are_hidden_without_the_token(gateway: Managed) -> None:
     """Neither a client, nor a caller with a provider's key."""
     gateway.ask("list the files", key="someone")
     for path in (REQUESTS, f"{REQUESTS}/{gateway.gateway.lines[0]['request']}", "/api/series", "/api/keys"):

@@ -42,7 +42,7 @@ def test_a_file_that_others_can_read_is_closed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "short", "naïve-but-long-enough"])
-def test_a_file_that_holds_no_token_is_told(tmp_path: Path, text: str) -> None:
+def test_a_file_without_a_token_is_reported(tmp_path: Path, text: str) -> None:
     """An empty or guessable token is not accepted."""
     (tmp_path / FILE_NAME).write_text(text, "utf-8")
     with pytest.raises(SettingsError, match="delete the file"):

@@ -18,7 +18,7 @@ async def refuse(_: Got, out: Out) -> None:
 
 @pytest.mark.parametrize(
     ("provider", "model", "is_sent"),
-    [("anthropic", "claude-opus-5-5", True), ("deepseek", "deepseek-v4-pro", False), ("openai", "gpt-5.1", False)],
+    [("anthropic", "claude-opus-5-5", True), ("deepseek", "deepseek-v4-pro", False), ("openai", "gpt-5", False)],
 )
 def test_the_line_reaches_claude_alone(provider: str, model: str, is_sent: bool) -> None:
     """In its own format and translated; the rest of the prompt is always kept."""

@@ -57,7 +57,7 @@ def oddly_written(body: Any) -> bytes:
 
 
 @pytest.mark.parametrize("case", SPOKEN, ids=lambda case: case.id)
-def test_a_request_that_needs_nothing_goes_up_as_it_came(case: Case) -> None:
+def test_a_request_that_needs_nothing_is_sent_unchanged(case: Case) -> None:
     """Byte for byte, in any JSON form, with all reasoning that its client kept."""
     name = provider_of(case)
     dialogue = kept(case)
@@ -454,7 +454,7 @@ PACKED: dict[str, Callable[[], bytes]] = {
 
 @pytest.mark.parametrize("encoding", PACKED)
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
-def test_an_answer_that_is_a_compression_bomb_passes_on_as_it_came(encoding: str, kind: str) -> None:
+def test_an_answer_that_is_a_compression_bomb_is_passed_on_unchanged(encoding: str, kind: str) -> None:
     """It is not read completely, and the client gets every byte of it."""
     packed = PACKED[encoding]()
 

@@ -59,7 +59,7 @@ def test_what_a_key_looks_like() -> None:
 
 
 @given(st.binary(min_size=32, max_size=32), st.integers(0, 51), st.sampled_from(ALPHABET))
-def test_a_mistyped_key_is_told_by_its_checksum(random: bytes, position: int, letter: str) -> None:
+def test_a_mistyped_key_is_detected_by_its_checksum(random: bytes, position: int, letter: str) -> None:
     """One wrong character anywhere is enough."""
     secret = make_secret(lambda _: random)
     mistyped = secret[:position] + letter + secret[position + 1 :]
@@ -267,7 +267,7 @@ async def test_a_store_that_was_never_asked_is_not_certain(tmp_path: Path, clock
     await sound.close()
 
 
-async def test_a_note_that_can_t_be_read_lets_nobody_in(store: Store, clock: Clock) -> None:
+async def test_an_unreadable_note_admits_no_one(store: Store, clock: Clock) -> None:
     """Perhaps from a newer version: there is a key, so a key is required, and this is not it."""
     await store.put_note(Note(NAMESPACE, "0" * 64, b'{"v":2}', clock() + 1000))
     keys = await ClientKeys.load(store, clock)

@@ -119,7 +119,7 @@ def test_how_the_model_is_asked() -> None:
     assert response.headers["x-thoughtline-findings"] == "untranslatable=1"
 
 
-def test_what_the_user_said_stays_beside_the_summary() -> None:
+def test_the_users_messages_stay_with_the_summary() -> None:
     """By role: the word "user" in the model's text does not count."""
     said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "user"}]}
     with upstream(chat_answer("A summary.")) as up, running({"kimi": up.url}) as gateway:
@@ -177,7 +177,7 @@ def test_ours_is_opened_for_everybody_of_its_tenant_alone() -> None:
 
 
 @pytest.mark.parametrize("provider", ["kimi", "deepseek", "anthropic"])
-def test_a_threshold_where_nobody_compacts(provider: str) -> None:
+def test_a_threshold_without_compaction(provider: str) -> None:
     """It is removed with a finding."""
     managed = [{"type": "compaction", "compact_threshold": 1000}]
     with upstream(refuse_nothing) as up, running({provider: up.url}) as gateway:

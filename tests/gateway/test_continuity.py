@@ -110,7 +110,7 @@ class Hanging(MemoryStore):
 
 
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "stream"])
-def test_notes_of_what_was_quoted_hold_nobody_up(is_streaming: bool) -> None:
+def test_notes_of_quotations_delay_no_request(is_streaming: bool) -> None:
     """A store that never saves them costs the client `hold_ms`, and the note; not the answer."""
     store = Hanging()
     with stage(CHAT, MESSAGES, store=store, replay=ReplaySettings(hold_ms=20)) as one:

@@ -103,7 +103,7 @@ def test_a_view_of_the_dashboard_is_no_pages_business() -> None:
         assert (answer.headers["content-type"].partition(";")[0], told(answer)) == ("text/html", {})
 
 
-def test_an_options_request_that_is_no_preflight_goes_up() -> None:
+def test_an_options_request_that_is_no_preflight_is_passed_on() -> None:
     """Like any other request."""
     with upstream(well) as up, running({"deepseek": up.url}, LISTED) as gateway:
         assert httpx.options(f"{gateway.url}/deepseek/v1/files", headers={"origin": APP}).status_code == 200

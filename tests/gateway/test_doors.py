@@ -84,7 +84,7 @@ OLDER = {
         "gpt-4.1",
         "gpt-5",
         "gpt-5-mini",
-        "gpt-5.1",
+        "gpt-5",
         "gpt-5.3",
         "o3",
         "o4-mini",

@@ -76,7 +76,7 @@ def test_a_stream_begins_before_the_provider_answers(client: FormatName) -> None
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_an_error_that_comes_late_is_told_in_the_stream(client: FormatName) -> None:
+def test_a_late_error_is_reported_in_the_stream(client: FormatName) -> None:
     """In the client's format, with the provider's text; the status is already sent."""
     dark = Dark(429, REFUSAL)
     with asked(dark, client) as got:

@@ -168,11 +168,11 @@ def test_a_providers_own_count_is_its_own() -> None:
 def test_a_routes_first_target_counts() -> None:
     """In its own way: here by an estimate."""
     rows = {"openai": moved("openai", "http://127.0.0.1:9")}
-    routes = {"best": RouteSettings("best", ("openai/gpt-5.1", "anthropic/claude-opus-5-5"))}
+    routes = {"best": RouteSettings("best", ("openai/gpt-5", "anthropic/claude-opus-5-5"))}
     with running({}, Settings(providers=rows, routes=routes)) as gateway:
         got = HTTP.post(f"{gateway.url}/v1/messages/count_tokens", json={"model": "best", **ASKED})
     assert (got.status_code, got.headers["x-thoughtline-estimate"]) == (200, "true")
-    assert got.headers["x-thoughtline-target"] == "openai/gpt-5.1"
+    assert got.headers["x-thoughtline-target"] == "openai/gpt-5"
 
 
 def test_what_a_model_counts_is_learned() -> None:

@@ -129,7 +129,7 @@ def test_a_mistake_in_an_overlay_changes_nothing(tmp_path: Path, acme: str) -> N
         assert forgetful(gateway, "roadrunner-1").status_code == 200
 
 
-def test_a_fetched_overlay_is_taken_and_taken_back(tmp_path: Path) -> None:
+def test_a_fetched_overlay_is_applied_and_removed(tmp_path: Path) -> None:
     """A provider's contract before, with it, and after `undo`: at a reload each time."""
     folder = overlays_folder(tmp_path / "data" / "thoughtline")
     overlay = b"[contracts.kimi]\nscope = 'all_with_tools'\nsource = 'https://docs.example'\nread = 2026-11-18\n"

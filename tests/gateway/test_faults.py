@@ -175,7 +175,7 @@ def test_an_answer_that_may_be_named_is_held_no_longer() -> None:
 
 
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "stream"])
-def test_a_turn_is_restored_though_nobody_waits_for_its_save(tmp_path: Path, is_streaming: bool) -> None:
+def test_a_turn_is_restored_without_waiting_for_its_save(tmp_path: Path, is_streaming: bool) -> None:
     """With `hold_ms = 0` on a healthy SQLite, one conversation after the other: none loses a turn."""
     settings = Settings(replay=ReplaySettings(hold_ms=0))
     url = f"sqlite:///{tmp_path / 'thoughts.db'}"

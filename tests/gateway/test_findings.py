@@ -95,7 +95,7 @@ def test_what_a_request_lost(is_streaming: bool) -> None:
 
 
 @pytest.mark.parametrize("is_streaming", WAYS, ids=IDS)
-def test_nothing_lost_nothing_told(is_streaming: bool) -> None:
+def test_nothing_lost_nothing_reported(is_streaming: bool) -> None:
     """No header and no findings if both sides can express everything."""
     with citing() as gateway:
         for path, body in (("/v1/chat/completions", SAYS_HI), ("/v1/responses", {"input": "hi"})):

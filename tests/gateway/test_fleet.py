@@ -238,7 +238,7 @@ def test_a_key_that_was_put_aside_is_for_all(fleet_url: str) -> None:
         until(lambda: not other.state.health.keys.aside)
 
 
-def test_much_is_told_in_parts(fleet_url: str) -> None:
+def test_much_is_sent_in_parts(fleet_url: str) -> None:
     """More than fits into one message: a process that joins later receives all of it."""
     with replicas(fleet_url) as some:
         one = some.start()

@@ -87,11 +87,11 @@ def test_frames_that_are_not_served() -> None:
 
 def test_frames_go_up_as_they_came() -> None:
     """Except for the members of a frame: in any JSON form, with unknown members, and with half of an emoji."""
-    odd = '{ "type": "response.create",\n"model":"gpt-5.1", "stream" : 1, "x":[1 ,2.0], "input":"\\ud83d", "n":1 }'
+    odd = '{ "type": "response.create",\n"model":"gpt-5", "stream" : 1, "x":[1 ,2.0], "input":"\\ud83d", "n":1 }'
     with answering() as (up, gateway), talking(gateway.url + RESPONSES) as talk:
         talk.connection.send(odd)
         assert talk.heard().said == "hi"
-    assert up.got[0].body == b'{ "model":"gpt-5.1", "stream" : true, "x":[1 ,2.0], "input":"\\ud83d", "n":1 }'
+    assert up.got[0].body == b'{ "model":"gpt-5", "stream" : true, "x":[1 ,2.0], "input":"\\ud83d", "n":1 }'
 
 
 def test_a_conversation_that_has_become_too_large() -> None:

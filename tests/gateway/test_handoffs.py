@@ -58,7 +58,7 @@ def test_switched_without_a_restart_on_all_that_share_a_store(shared_url: str) -
 
 
 @pytest.mark.parametrize(("continuity", "quoted"), [(QUIET, 0), (ContinuitySettings(True), 2)], ids=["without", "with"])
-def test_a_handoff_is_told_everywhere(continuity: ContinuitySettings, quoted: int) -> None:
+def test_a_handoff_is_reported_everywhere(continuity: ContinuitySettings, quoted: int) -> None:
     """Which target answered, which route led there, who was asked before, and what was added."""
     with stage(*PAIR, continuity=continuity) as one, managed(one) as admin:
         talk = one.begin("openai_chat", 5, headers={"x-thoughtline-session": "s-1"})

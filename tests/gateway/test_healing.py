@@ -40,7 +40,7 @@ STRICT = [
     _unheard_of("mimo-anthropic_messages"),
     _unheard_of("anthropic-classic"),
     _unheard_of("gemini-openai_chat"),
-    _unheard_of("openai-openai_responses-gpt-5.1-stored"),
+    _unheard_of("openai-openai_responses-gpt-5-stored"),
     _unheard_of("openrouter-openai_chat-anthropic", "anthropic/novel-9"),
 ]
 

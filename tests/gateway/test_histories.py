@@ -30,7 +30,7 @@ STARTS = (
     "anthropic-bound",
     "gemini-gemini_generate-gemini-3-pro",
     "gemini-openai_chat",
-    "openai-openai_responses-gpt-5.1",
+    "openai-openai_responses-gpt-5",
     "openrouter-openai_chat-anthropic",
 )
 STRICT = [next(case for case in CASES if case.id.startswith(start)) for start in STARTS]
@@ -153,7 +153,7 @@ def test_e4_the_same_request_twice(gateways: Gateways, case: Case, is_first: boo
 
 
 @pytest.mark.parametrize(
-    "start", ["anthropic-classic", "gemini-gemini_generate-gemini-3-pro", "openai-openai_responses-gpt-5.1"]
+    "start", ["anthropic-classic", "gemini-gemini_generate-gemini-3-pro", "openai-openai_responses-gpt-5"]
 )
 def test_e7_another_account(start: str) -> None:
     """The gateway's own key for the provider changes between two turns: no seal goes to the other account."""

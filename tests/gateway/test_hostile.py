@@ -306,7 +306,7 @@ async def _key(gateway: Running) -> str:
 
 
 @pytest.mark.parametrize("names", ["AB", "BA"])
-def test_a_target_that_nobody_has_a_key_for(names: str) -> None:
+def test_a_target_without_any_key(names: str) -> None:
     """A route skips it: the others are asked, and if they fail, the client gets their error."""
     statuses = iter((200, 418))
 

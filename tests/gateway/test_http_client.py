@@ -313,7 +313,7 @@ EXTRA = {"another response": HI, "a byte": b"H", "a line": b"x\r\n", "a length":
 
 @pytest.mark.parametrize("extra", EXTRA.values(), ids=EXTRA.keys())
 @pytest.mark.parametrize("wire", [HI, GOOD[2].wire], ids=["length", "chunks"])
-async def test_what_nobody_asked_for_is_no_answer_to_the_next(wire: bytes, extra: bytes) -> None:
+async def test_unrequested_bytes_do_not_answer_the_next_request(wire: bytes, extra: bytes) -> None:
     """The response is valid, and its connection is closed: with the last byte, and while it is idle."""
     fed = Fed()
     await fed.feed(wire + extra)

@@ -27,7 +27,7 @@ def test_it_is_there_from_set_to_clear(tmp_path: Path) -> None:
     assert not mark.is_set
 
 
-def test_a_folder_that_can_t_be_written_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unwritable_folder_is_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A file is in place of the folder: there is no marker, and the log says what to set."""
     (tmp_path / "data").write_text("")
     mark = KeyMark(tmp_path / "data")

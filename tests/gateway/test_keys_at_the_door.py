@@ -112,7 +112,7 @@ def test_a_lost_store_does_not_open_the_door(tmp_path: Path, case: Shut) -> None
         assert (ready.status_code == 200, ready.json()["status"] == "ready") == (case.is_ready, case.is_ready)
 
 
-def test_a_key_of_ours_does_not_go_up_while_the_keys_are_not_known(tmp_path: Path) -> None:
+def test_our_key_is_not_sent_while_the_keys_are_unknown(tmp_path: Path) -> None:
     """Also for a provider without a gateway key, which would get the caller's."""
     upstream = served("deepseek").url
     with running({"deepseek": upstream}, store_url="sqlite:////dev/null/x.db", takes_keys=True) as gateway:

@@ -23,7 +23,7 @@ from thoughtline.values.turns import FormatName
 IDS = (
     "deepseek-openai_chat",
     "anthropic-bound",
-    "openai-openai_responses-gpt-5.1",
+    "openai-openai_responses-gpt-5",
     "gemini-gemini_generate-gemini-3-pro",
     "gemini-gemini_generate-gemini-3.7",
     "code-assist-gemini_code_assist-gemini",

@@ -106,7 +106,7 @@ def test_never_more_than_so_many_in_any_minute(make: Make, per_minute: int, step
 
 @whoever
 @given(per_minute=st.integers(1, 5), gaps=st.lists(st.integers(0, 40), max_size=40))
-def test_the_wait_that_is_told_is_long_enough_and_no_longer(make: Make, per_minute: int, gaps: list[int]) -> None:
+def test_the_reported_wait_is_long_enough_and_no_longer(make: Make, per_minute: int, gaps: list[int]) -> None:
     """A retry after that time succeeds, and no earlier one."""
     now = 0.0
     with make() as (limit, *_):
@@ -214,7 +214,7 @@ def test_where_the_file_cant_be_used_each_counts_for_itself(tmp_path: Path, capl
     assert [record.message.partition(":")[0] for record in caplog.records] == ["workers count each for itself"] * 2
 
 
-def test_one_that_comes_later_hears_everything() -> None:
+def test_a_late_process_gets_everything() -> None:
     """Everything admitted within the last minute, once, and the open streams."""
     old, new = FleetCounts(), FleetCounts()
     for at in (0.0, 50.0, 50.2, 70.0):
@@ -228,7 +228,7 @@ def test_one_that_comes_later_hears_everything() -> None:
     assert old.news() == []
 
 
-def test_one_that_hears_nobody_takes_its_share() -> None:
+def test_a_process_without_contact_takes_its_share() -> None:
     """The limit divided by the number of processes, and at least one; their admitted requests are no longer known."""
     counts = FleetCounts()
     counts.receive("other", [RequestsFact("a", 0.0, 5)], 0.0)

@@ -48,7 +48,7 @@ def forgotten(url: str) -> list[Json]:
     return [*history, message, {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "content": "x"}]
 
 
-def test_what_was_done_is_said_in_words(tmp_path: Path) -> None:
+def test_the_outcome_is_described_in_words(tmp_path: Path) -> None:
     """Time, status, seconds, model, format, what was done, and the id of the header; no reasoning."""
     with serving(tmp_path) as (terminal, url):
         answer = ask(url, forgotten(url))
@@ -73,7 +73,7 @@ def test_a_stream_has_a_line_where_it_begins(tmp_path: Path) -> None:
         assert lines[1] == end
 
 
-def test_a_refusal_is_told_in_the_providers_words(tmp_path: Path) -> None:
+def test_a_refusal_is_passed_on_in_the_providers_words(tmp_path: Path) -> None:
     """So that people need not look in the client."""
     with serving(tmp_path) as (terminal, url):
         answer = ask(url, 5)
@@ -118,7 +118,7 @@ def test_quiet_and_verbose(tmp_path: Path) -> None:
     assert told == b""
 
 
-def test_json_where_nobody_looks_and_where_it_is_asked_for(tmp_path: Path) -> None:
+def test_json_without_a_terminal_and_on_request(tmp_path: Path) -> None:
     """`--log json` on a terminal gives the same line as in a file, without the provider's sentence."""
     with serving(tmp_path, "--log", "json") as (terminal, url):
         answer = ask(url, 5)

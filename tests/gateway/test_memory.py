@@ -204,7 +204,7 @@ async def allocated_blocks() -> int:
 def test_nothing_stays_of_what_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """All limits are reached after two rounds. Later requests leave fewer objects than a line of the log has."""
     monkeypatch.setattr(recent, "MAX_REQUESTS", 20)
-    monkeypatch.setattr(state, "MOST_ENTRIES", 1)
+    monkeypatch.setattr(state, "MAX_ENTRIES", 1)
     durable = Breakable(FEW, time.time)
     counts = []
     with upstream(thinks) as up, running(behind(up), store=LayeredStore(durable, FEW, time.time)) as gateway:

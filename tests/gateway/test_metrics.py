@@ -64,7 +64,7 @@ def test_requests_are_counted(gateway: Managed) -> None:
     assert found[("thoughtline_store_hits_total",)] > 0
 
 
-def test_nothing_that_was_said_is_a_label(gateway: Managed) -> None:
+def test_no_content_is_a_label(gateway: Managed) -> None:
     """Models, tenants, sessions and paths come from outside and are unlimited: none of them is a label."""
     gateway.ask("list the files", key="a-secret-key", session="a-session", model="deepseek-v4-pro")
     gateway.anyone.get("/made-up-path")

@@ -33,7 +33,7 @@ STARTS = (
     "anthropic-bound",
     "gemini-gemini_generate-gemini-3-pro",
     "gemini-openai_chat",
-    "openai-openai_responses-gpt-5.1",
+    "openai-openai_responses-gpt-5",
     "xai-openai_responses",
     "openrouter-openai_chat-anthropic",
     "openrouter-openai_chat-google",

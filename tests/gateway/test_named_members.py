@@ -21,7 +21,7 @@ MODELS = {
     "groq": "openai/gpt-oss-120b",
     "mistral": "magistral-medium-latest",
     "cerebras": "gpt-oss-120b",
-    "openai": "gpt-5.1",
+    "openai": "gpt-5",
 }
 NOISE: dict[str, list[Body]] = {
     "Copilot CLI": [

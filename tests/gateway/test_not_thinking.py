@@ -44,7 +44,7 @@ def test_a_translated_request_asks_only_where_it_gets(model: str, format: str) -
 
 
 @pytest.mark.parametrize("format", CLIENTS)
-@pytest.mark.parametrize("model", ["gpt-5.1", "gpt-5-mini", "o4-mini", "codex-mini-latest", "my-deployment"])
+@pytest.mark.parametrize("model", ["gpt-5", "gpt-5-mini", "o4-mini", "codex-mini-latest", "my-deployment"])
 def test_a_translated_request_asks_where_it_may_get(model: str, format: str) -> None:
     """Others are asked, including unknown models."""
     with upstream(_openai(refuses=False)) as up, running({"openai": up.url}) as gateway:
@@ -98,7 +98,7 @@ def test_from_a_model_that_reasons_to_one_that_does_not(*, is_kept: bool, is_sto
     opening = 'hi {mark}\nscript:\nthink: Look.\ncall: weather {{"city": "Rome"}}\n---\nsay: Warm.\n'
     tools = [{"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}}]
     said: list[Body] = [{"role": "user", "content": opening.format(mark=(is_kept, is_stored))}]
-    body: Body = {"model": "gpt-5.1", "store": is_stored, "include": [CIPHERTEXT], "tools": tools, "input": said}
+    body: Body = {"model": "gpt-5", "store": is_stored, "include": [CIPHERTEXT], "tools": tools, "input": said}
     with running({"openai": served("openai").url}) as gateway:
         url = f"{gateway.url}/openai/v1/responses"
         output = httpx.post(url, json=body).json()["output"]

@@ -134,7 +134,7 @@ def test_the_order_of_who_says_it(tmp_path: Path) -> None:
         assert mode(made["secret"], **{"x-thoughtline-replay": "off"}) == "off"
 
 
-def test_a_wrong_mode_is_told() -> None:
+def test_a_wrong_mode_is_reported() -> None:
     """The error lists the allowed values, and nothing is sent."""
     with managed() as gateway:
         answer = ask(gateway, [{"role": "user", "content": "hi"}], "maybe")

@@ -93,7 +93,7 @@ def test_an_answer_is_a_span(traced: Traced, is_streaming: bool) -> None:
     assert traced.span.status.status_code is StatusCode.UNSET
 
 
-def test_what_was_done_is_told(traced: Traced) -> None:
+def test_the_outcome_is_reported(traced: Traced) -> None:
     """How many turns were restored or missing, whether the request was healed, and its session."""
     message = traced.ask().json()["choices"][0]["message"]
     del message["reasoning_content"]
@@ -107,7 +107,7 @@ def test_what_was_done_is_told(traced: Traced) -> None:
     assert known["thoughtline.session"]
 
 
-def test_nothing_that_was_said_is_in_a_span(traced: Traced) -> None:
+def test_no_content_is_in_a_span(traced: Traced) -> None:
     """No prompt, no answer, no reasoning, no credential."""
     traced.ask()
     told = traced.span.to_json()
@@ -139,7 +139,7 @@ async def _answers(got: Got, out: Out) -> None:
     await out.whole(200, b"{}")
 
 
-def test_traceparent_goes_up_as_it_came_without_traces() -> None:
+def test_traceparent_is_sent_unchanged_without_traces() -> None:
     """Headers are the client's own."""
     with upstream(_answers) as up, running({"deepseek": up.url}) as gateway:
         headers = {"traceparent": TRACEPARENT, "tracestate": "a=1", "authorization": "Bearer k"}
@@ -149,7 +149,7 @@ def test_traceparent_goes_up_as_it_came_without_traces() -> None:
 
 
 @pytest.mark.parametrize("sent", [TRACEPARENT, None])
-def test_our_span_is_the_parent_of_what_goes_up(sent: str | None) -> None:
+def test_our_span_is_the_parent_upstream(sent: str | None) -> None:
     """One header with our span, in the client's trace if it has one."""
     with upstream(_answers) as up, running({"deepseek": up.url}) as gateway:
         traced = Traced(gateway)
@@ -185,7 +185,7 @@ def test_the_environment_asks(environment: dict[str, str], expected: bool) -> No
 
 
 @pytest.mark.parametrize("more", [{"OTEL_TRACES_EXPORTER": "zipkin"}, {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}])
-def test_what_we_can_not_send_is_said(more: dict[str, str]) -> None:
+def test_an_unsupported_exporter_is_reported(more: dict[str, str]) -> None:
     """Instead of silently sending nothing."""
     with pytest.raises(TracesUnavailable, match="http/protobuf"):
         open_tracing({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", **more})

@@ -21,7 +21,7 @@ async def answer(got: Got, out: Out) -> None:
 
 
 @pytest.mark.parametrize(("provider", "path"), ASKED)
-def test_a_wire_that_nobody_reads(provider: str, path: str) -> None:
+def test_an_unread_wire(provider: str, path: str) -> None:
     """The header and the log say that nothing was read, so nothing is recorded."""
     with upstream(answer) as up, running({provider: up.url}) as gateway, gateway.listening() as next_line:
         response = HTTP.post(f"{gateway.url}/{provider}{path}", content=b"\x00\x01")

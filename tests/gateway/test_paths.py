@@ -240,7 +240,7 @@ def test_a_head_that_is_too_large(size: int) -> None:
         assert _raw(gateway, iter([fine])).startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_long_call_id_goes_back_as_it_came() -> None:
+def test_a_long_call_id_goes_back_unchanged() -> None:
     """vLLM's have 46 characters: a Messages client shows them, and vLLM gets its own back, in call and result."""
     name = "chatcmpl-tool-" + "0123456789abcdef" * 2
     call = {"id": name, "type": "function", "function": {"name": "look", "arguments": "{}"}}

@@ -75,7 +75,7 @@ def test_a_conversation_with_mistral(way: str, keeps: bool) -> None:
 
 
 @pytest.mark.parametrize("way", ["whole", "streamed"])
-def test_who_gets_it(way: str) -> None:
+def test_which_clients_get_it(way: str) -> None:
     """Only those who ask for it, not by default. The request's header overrides the provider, which overrides the
     global setting."""
     simulator = start("mistral")

@@ -45,7 +45,7 @@ def bounded(server: ServerSettings, up: Upstream | None = None) -> Iterator[Runn
     [(b"", b""), (HALF_HEAD, b"408"), (BEGUN, b"408"), (ASKED + HALF_HEAD, b"408")],
     ids=["nothing", "half a head", "half a body", "half a head behind a request"],
 )
-def test_who_is_slow_is_not_waited_for(sent: bytes, status: bytes) -> None:
+def test_a_slow_client_is_disconnected(sent: bytes, status: bytes) -> None:
     """The connection is closed, and a client that has begun a request is told why."""
     with bounded(QUICK) as gateway, connected(gateway) as connection:
         connection.sendall(sent)
@@ -119,7 +119,7 @@ def test_a_trickle_is_not() -> None:
         assert to_the_end(connection).startswith(b"HTTP/1.1 408 ")
 
 
-def test_nobody_is_late_while_it_is_us_who_do_not_read() -> None:
+def test_no_client_is_late_while_the_gateway_does_not_read() -> None:
     """The client's data may wait in the system's buffers."""
 
     async def busy() -> None:
@@ -136,7 +136,7 @@ def test_nobody_is_late_while_it_is_us_who_do_not_read() -> None:
         assert to_the_end(connection).endswith(ANSWER)
 
 
-def test_who_was_answered_before_its_body_was_there_hears_no_more() -> None:
+def test_a_client_answered_before_its_body_gets_no_second_answer() -> None:
     """A body that is too large is refused by its head; then the gateway doesn't wait for it, and says nothing else."""
     server = ServerSettings(max_body_bytes=1000)
     with bounded(server) as gateway, connected(gateway) as connection:

@@ -48,7 +48,7 @@ def _served(scope: dict[str, Any], leaves: bool) -> Disconnect:
     [({ON_DISCONNECT: None}, True), ({ON_DISCONNECT: HAS_LEFT}, False), ({}, False)],
     ids=["told", "left before", "another server"],
 )
-def test_who_leaves_is_not_waited_for(scope: dict[str, Any], leaves: bool) -> None:
+def test_a_client_that_leaves_is_not_waited_for(scope: dict[str, Any], leaves: bool) -> None:
     """However the gateway learns it."""
     disconnect = _served(scope, leaves)
     assert disconnect.has_left

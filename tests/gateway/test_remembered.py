@@ -19,7 +19,7 @@ from thoughtline.stores import Filter
 STARTS = (
     "deepseek-openai_chat",
     "anthropic-bound",
-    "openai-openai_responses-gpt-5.1",
+    "openai-openai_responses-gpt-5",
     "gemini-gemini_generate-gemini-3-pro",
     "code-assist-gemini_code_assist-gemini",
     "gemini-gemini_interactions",

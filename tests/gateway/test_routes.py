@@ -111,7 +111,7 @@ def test_bedrock_answers_in_binary() -> None:
         assert b"I am one." in response.content
 
 
-def test_a_target_that_nobody_listens_at() -> None:
+def test_a_target_without_a_listener() -> None:
     """The connection is refused: the next target is asked."""
     with team("one", "two") as (gateway, _):
         move(gateway, "one", base_url=UNREACHABLE)
@@ -198,7 +198,7 @@ def test_when_all_fail() -> None:
         assert [ups.asked(name) for name in ("one", "two", "three")] == [1, 1, 1]
 
 
-def test_after_the_first_byte_nobody_else_is_asked() -> None:
+def test_after_the_first_byte_no_other_target_is_asked() -> None:
     """A stream that breaks off ends for the client too: two answers in one would be worse."""
 
     async def begins(got: Got, out: Out) -> None:

@@ -92,7 +92,7 @@ def test_no_other_provider_sees_one_in_a_query(query: str) -> None:
         assert OWN not in all_that_came(ups.ups["two"])
 
 
-def test_what_was_left_out_is_told() -> None:
+def test_skipped_targets_are_reported() -> None:
     """The client gets the first provider's own error, with a header; the log names the target."""
     with route(provider("one"), provider("two"), provider("three")) as (gateway, ups):
         ups.does["one"] = answers(529, b'{"error":"of one"}')
@@ -113,14 +113,14 @@ def test_the_next_one_with_a_key_is_asked() -> None:
         assert ups.asked("two") == 0
 
 
-def test_nothing_is_told_while_nothing_fails() -> None:
+def test_nothing_is_reported_while_nothing_fails() -> None:
     """A route that answers is not affected."""
     with route(provider("one"), provider("two")) as (gateway, _):
         assert "x-thoughtline-findings" not in ask(gateway, SHOWN["bearer"][0]).headers
 
 
 @pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
-def test_whoever_is_drawn_first(streams: bool) -> None:
+def test_whichever_target_is_drawn_first(streams: bool) -> None:
     """Weights, breakers and sticky conversations don't send the key to another provider."""
     with route(provider("one"), provider("two"), weights=(1, 50)) as (gateway, ups):
         for number in range(12):
@@ -129,7 +129,7 @@ def test_whoever_is_drawn_first(streams: bool) -> None:
         assert (ups.asked("one"), ups.asked("two")) == (12, 0)
 
 
-def test_a_first_target_with_a_key_of_ours_makes_nobody_else_the_callers() -> None:
+def test_a_first_target_with_our_key_gives_the_callers_to_no_other() -> None:
     """The caller's credential is a key for the first target, or a placeholder."""
     with route(provider("one", api_keys=("inside",)), provider("two")) as (gateway, ups):
         ups.does["one"] = answers(503)
@@ -148,14 +148,14 @@ def test_other_models_of_the_same_provider_are_asked_with_it() -> None:
         assert [got.header("authorization") for got in ups.ups["one"].got] == [f"Bearer {OWN}"] * 2
 
 
-def test_who_shows_no_key_has_none_to_lose() -> None:
+def test_a_caller_without_a_key_has_none_to_lose() -> None:
     """Servers without keys may follow each other."""
     with route(provider("one"), provider("two")) as (gateway, ups):
         ups.does["one"] = answers(503)
         assert ask(gateway).headers["x-thoughtline-target"] == "two/m"
 
 
-def test_a_client_key_goes_to_nobody() -> None:
+def test_a_client_key_is_never_sent() -> None:
     """With keys of the gateway's own, targets without one are skipped from the start."""
     rows = (provider("one"), provider("two", headers={"x-api-key": "inside"}), provider("three", auth="none"))
     with route(*rows, takes_keys=True) as (gateway, ups):

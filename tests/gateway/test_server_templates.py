@@ -73,7 +73,7 @@ def test_the_switch_is_sent(server: tuple[str, str, str]) -> None:
 
 
 @pytest.mark.parametrize("server", UNREAD, ids=" ".join)
-def test_unread_reasoning_is_said(server: tuple[str, str, str]) -> None:
+def test_unread_reasoning_is_reported(server: tuple[str, str, str]) -> None:
     """A template without a switch omits it: a finding in the header, and a count in the log and the metrics."""
     simulator, profile, model = server
     with running({simulator: served(simulator, profile).url}, KEEPS_BODIES) as gateway:
@@ -86,7 +86,7 @@ def test_unread_reasoning_is_said(server: tuple[str, str, str]) -> None:
 
 
 @pytest.mark.parametrize("server", READ, ids=" ".join)
-def test_nothing_is_said_where_all_is_read(server: tuple[str, str, str]) -> None:
+def test_nothing_is_reported_where_all_is_read(server: tuple[str, str, str]) -> None:
     """No switch, no finding."""
     simulator, profile, model = server
     with running({simulator: served(simulator, profile).url}, KEEPS_BODIES) as gateway:

@@ -303,7 +303,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("more", "settings", "told"), REFUSED, ids=["exposed", "exposed header", "mistyped", "store"])
-def test_what_can_not_be_served_is_said(tmp_path: Path, more: list[str], settings: str, told: str) -> None:
+def test_settings_that_can_not_be_served_are_reported(
+    tmp_path: Path, more: list[str], settings: str, told: str
+) -> None:
     """It does not start, says why, and exits with a status other than 0."""
     file = tmp_path / "thoughtline.toml"
     file.write_text(settings)
@@ -315,7 +317,7 @@ def test_what_can_not_be_served_is_said(tmp_path: Path, more: list[str], setting
     assert told in done.stderr.decode().lower()
 
 
-def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported(tmp_path: Path) -> None:
     """With a remedy."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         asked = [*command(tmp_path), "--port", str(taken.getsockname()[1])]

@@ -85,7 +85,7 @@ def path(method: str = "invoke") -> str:
     return f"/model/{MODEL.replace(':', '%3A')}/{method}"
 
 
-def test_a_signed_request_goes_up_as_it_came_and_is_captured(passing: Running, upstream: Upstream) -> None:
+def test_a_signed_request_is_sent_unchanged_and_captured(passing: Running, upstream: Upstream) -> None:
     """AWS accepts its signature: path, headers and body are the signed ones. Lost reasoning is not restored, since that
     would break the signature, and the answer says so."""
     host = urlsplit(upstream.url).netloc
@@ -104,7 +104,7 @@ def test_a_signed_request_goes_up_as_it_came_and_is_captured(passing: Running, u
     assert [entry.record.provenance.tenant[:2] for entry in kept] == ["s-"]
 
 
-def test_a_signature_for_the_gateway_is_refused_and_told(passing: Running) -> None:
+def test_a_signature_for_the_gateway_is_refused_with_a_reason(passing: Running) -> None:
     """A client that is configured for the gateway's address signs for it, which AWS does not accept."""
     url = f"{passing.url}/bedrock{path()}"
     answer = HTTP.send(signed(url, json.dumps(BODY).encode(), host=urlsplit(passing.url).netloc))
@@ -186,7 +186,7 @@ def test_the_region_is_that_of_the_host(host: str, region: str) -> None:
     assert region_of(f"https://{host}/model/m/invoke") == region
 
 
-def test_a_claimed_key_id_opens_nobody_elses_memory(signing: Running) -> None:
+def test_a_claimed_key_id_gives_no_access_to_another_memory(signing: Running) -> None:
     """An access key's id is no secret: sent as another kind of credential it names another tenant."""
     url = f"{signing.url}/bedrock{path()}"
     raw = json.dumps(BODY).encode()

@@ -73,7 +73,7 @@ def test_a_response_that_another_replica_kept(shared_url: str) -> None:
     assert upstream.verdicts()[-1] == ["whole"]
 
 
-def test_what_nobody_kept_is_said_so() -> None:
+def test_an_unstored_response_is_reported() -> None:
     """An unknown id, one of another tenant, and one whose client wanted nothing stored: OpenAI's own code."""
     upstream = start("kimi")
     with running({"kimi": upstream.url}) as gateway:

@@ -62,7 +62,7 @@ USE = 'Use "thinking.type.adaptive" and "output_config.effort" to control thinki
         (ADAPTIVE, "adaptive thinking is not supported on this model", "enabled"),
     ],
 )
-def test_a_model_that_nobody_knows(thinking: Json, sentence: str, sent: str) -> None:
+def test_an_unknown_model(thinking: Json, sentence: str, sent: str) -> None:
     """Its refusal is healed before the client sees it, and known from then on."""
     with upstream(refusing(thinking["type"], sentence)) as up, running({"anthropic": up.url}) as gateway:
         first, second = ask(gateway, "mine", thinking), ask(gateway, "mine", thinking)

@@ -150,7 +150,7 @@ def narrow() -> httpx.Client:
     return httpx.Client(transport=httpx.HTTPTransport(socket_options=options))
 
 
-def test_a_client_that_does_not_read_holds_nobody_up(trust: Trust) -> None:
+def test_a_client_that_does_not_read_delays_no_other(trust: Trust) -> None:
     """Its answer stalls; those of others continue long after that."""
     whole = json.dumps({"id": "c", "choices": []}).encode()
     sent: list[int] = []
@@ -203,7 +203,7 @@ def test_what_breaks_off_breaks_off_for_the_client(is_streaming: bool, trust: Tr
             assert response.read() == whole
 
 
-def test_a_certificate_that_nobody_vouches_for() -> None:
+def test_an_untrusted_certificate() -> None:
     """Nothing is sent to a server with such a certificate."""
     with (
         front(served("deepseek").url) as nginx,

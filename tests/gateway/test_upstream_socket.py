@@ -40,7 +40,7 @@ OPENAI = PROVIDERS["openai"]
 
 def request(*items: Json, **more: Any) -> bytes:
     tools = [{"type": "function", "name": name, "parameters": schema} for name, schema in TOOLS.items()]
-    body = {"model": "gpt-5.1", "stream": True, "tools": tools, **NO_STORE, "input": list(items), **more}
+    body = {"model": "gpt-5", "stream": True, "tools": tools, **NO_STORE, "input": list(items), **more}
     return json.dumps(body, separators=(",", ":")).encode()
 
 
@@ -135,7 +135,7 @@ async def test_the_rest_of_a_conversation(recorded: tuple[Recorded, str]) -> Non
     ],
     ids=["reasoning left out", "another opening", "altered reasoning", "another effort", "other instructions"],
 )
-async def test_what_differs_goes_up_whole(recorded: tuple[Recorded, str], items: Any, more: Json) -> None:
+async def test_a_different_conversation_is_sent_whole(recorded: tuple[Recorded, str], items: Any, more: Json) -> None:
     """Only a conversation that begins with exactly what the provider has is continued there."""
     app, url = recorded
     held, opening = HeldSocket(), user()
@@ -413,7 +413,7 @@ async def test_an_error_in_the_middle() -> None:
     assert [event["type"] for event in events] == ["response.created", "error"]
 
 
-async def test_what_nobody_asked_for() -> None:
+async def test_unrequested_frames() -> None:
     """A frame between two responses is no answer to the next request, which gets a new connection."""
     said = asyncio.Event()
     opened = 0

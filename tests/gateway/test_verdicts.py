@@ -509,7 +509,7 @@ def test_what_keeps_it_from_starting(
 # --- a store that can't be written ------------------------------------------------------------------------------------
 
 
-def test_a_store_that_fails_is_said_once_with_its_file_and_what_helps(tmp_path: Path) -> None:
+def test_a_failing_store_is_reported_once_with_its_file_and_a_remedy(tmp_path: Path) -> None:
     """In the form of the log, and in the banner; the gateway serves anyway."""
     place = tmp_path / "store.db"
     place.mkdir()
@@ -541,7 +541,7 @@ FULL = 'mount -t tmpfs -o size=400k tmpfs "$HOME" && exec "$@"'
 """A home directory of 400 KiB, in namespaces of the gateway's own."""
 
 
-def test_a_full_disk_is_said_in_every_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_full_disk_is_reported_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Requests are answered; the response, the log, `explain` and `doctor` say what is wrong and what helps."""
     own = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", FULL, "sh"]
     probe = subprocess.run([*own, "true"], env=os.environ | {"HOME": str(tmp_path)}, capture_output=True, check=False)

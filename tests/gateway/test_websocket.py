@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row("openai", "gpt-5.1"),
+    Row("openai", "gpt-5"),
     Row("deepseek", "deepseek-v4-pro"),
     Row("kimi", "kimi-k2.6"),
     Row("anthropic", "claude-opus-5-5", "bound"),
@@ -139,7 +139,7 @@ def test_at_the_root_and_over_routes() -> None:
     with running({"openai": openai.url, "kimi": kimi.url}, settings) as gateway:
         with talking(f"{gateway.url}/v1/responses") as talk:
             script = {"role": "user", "content": "Hi.\nscript:\nthink: a\nsay: Hello."}
-            for model in ("openai/gpt-5.1", "kimi/kimi-k2.6", "best"):
+            for model in ("openai/gpt-5", "kimi/kimi-k2.6", "best"):
                 assert talk.ask(input=[script], model=model).said == "Hello."
             assert talk.ask(input=[script], model="nobody").error == (404, "unknown_model")
         assert [line["via"] for line in gateway.lines] == ["", "", "best", ""]
@@ -149,7 +149,7 @@ def test_at_the_root_and_over_routes() -> None:
 # what a connection knows
 
 
-def test_a_prewarm_asks_nobody_and_is_remembered() -> None:
+def test_a_prewarm_sends_nothing_and_is_remembered() -> None:
     """It has an id, no output, and the next frame continues from it."""
     developer = {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Be brief."}]}
     with answering() as (up, gateway), talking(gateway.url + RESPONSES) as talk:
@@ -163,7 +163,7 @@ def test_a_prewarm_asks_nobody_and_is_remembered() -> None:
     assert not {"previous_response_id", "generate", "type"} & body.keys()
 
 
-def test_a_prewarm_behind_what_nobody_knows() -> None:
+def test_a_prewarm_after_an_unknown_response() -> None:
     with running({}) as gateway, talking(gateway.url + RESPONSES) as talk:
         warm = talk.ask(input=[], generate=False, previous_response_id="resp_nobody")
         assert warm.error == (400, "previous_response_not_found")
@@ -276,7 +276,7 @@ def test_a_listed_page_spends_no_key_of_the_gateway() -> None:
             talking(gateway.url + RESPONSES, {"origin": "http://localhost:3000"}).__enter__()
         assert refusal.value.response.status_code == 403
         with talking(f"{gateway.url}/v1/responses", {"origin": "http://localhost:3000"}) as talk:
-            assert talk.ask(input=[USER], model="openai/gpt-5.1").error == (403, "cross_site")
+            assert talk.ask(input=[USER], model="openai/gpt-5").error == (403, "cross_site")
         with talking(gateway.url + RESPONSES, {"origin": gateway.url}) as talk:
             assert talk.ask(input=[USER]).said == "hi"
     assert len(up.got) == 1
@@ -322,7 +322,7 @@ def test_at_the_root_each_frame_says_whom_to_ask() -> None:
         made = gateway.wait_for(keys.add("me"))
         with talking(f"{gateway.url}/v1/responses", {"authorization": f"Bearer {made.secret}"}) as talk:
             assert talk.ask(input=[USER], model="kimi-k2.6").error == (403, "no_provider_key")
-            assert talk.ask(input=[USER], model="openai/gpt-5.1").said == "hi"
+            assert talk.ask(input=[USER], model="openai/gpt-5").said == "hi"
 
 
 def test_limits_hold_for_frames() -> None:
@@ -377,7 +377,7 @@ def test_a_good_frame_between_wrong_ones_keeps_a_connection() -> None:
 
 
 @pytest.mark.parametrize("frame", ["{}", '{"type":"response.create","generate":false}'], ids=["wrong", "prewarm"])
-def test_frames_that_ask_nobody_count_in_the_limits(frame: str) -> None:
+def test_frames_without_a_request_count_in_the_limits(frame: str) -> None:
     """Like a POST that is refused for its body: a frame costs its key a request, whatever it contains."""
     with upstream(say_hi) as up, over_http("openai", up.url, api_keys=("sk-provider",)) as gateway:
         keys = gateway.state.keys
@@ -396,7 +396,7 @@ def test_frames_that_ask_nobody_count_in_the_limits(frame: str) -> None:
 
 
 @pytest.mark.parametrize("politely", [True, False], ids=["close", "reset"])
-def test_who_leaves_in_mid_turn_is_captured_for(politely: bool) -> None:
+def test_a_turn_is_captured_after_its_client_leaves(politely: bool) -> None:
     """The answer is read to its end, and its turn recorded."""
     held = Held()
     with answering(held) as (_up, gateway):
@@ -411,7 +411,7 @@ def test_who_leaves_in_mid_turn_is_captured_for(politely: bool) -> None:
         assert (line.captured, line.note) == (1, "")
 
 
-def test_who_leaves_before_an_answer_is_not_waited_for() -> None:
+def test_a_client_that_leaves_before_an_answer_is_not_waited_for() -> None:
     async def never(got: Got, out: Out) -> None:
         await out.gone()
 

@@ -78,7 +78,7 @@ def test_what_is_no_upgrade(headers: dict[str, str], status: int) -> None:
         assert response.status_code == status
 
 
-def test_who_answers_no_ping_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_without_pongs_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that answers stays. A client's pings are answered, even in the middle of a turn."""
     held = Held()
     with answering(held) as (_up, gateway):
@@ -264,7 +264,7 @@ def test_a_message_in_many_pieces() -> None:
     assert json.loads(up.got[0].body)["input"] == [USER]
 
 
-def test_who_asks_and_does_not_read_holds_up_its_own_answer_alone() -> None:
+def test_a_client_that_does_not_read_delays_only_its_own_answer() -> None:
     """Its provider's data is not read into memory without limit; others are served meanwhile."""
     offered = 1000
 

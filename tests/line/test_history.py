@@ -47,7 +47,7 @@ def test_a_model_that_takes_text_gets_it_as_its_own(line: Line) -> None:
     ("to", "members"),
     [
         ("anthropic/claude-opus-4-8", {"messages", "system"}),
-        ("openai/gpt-5.1", {"input", "instructions"}),
+        ("openai/gpt-5", {"input", "instructions"}),
         ("gemini/gemini-3-pro-preview", {"contents", "systemInstruction"}),
         ("code-assist/gemini-3-pro-preview", {"contents", "systemInstruction"}),
     ],
@@ -65,7 +65,7 @@ def _is_system(name: str) -> bool:
     return name in ("system", "instructions", "systemInstruction")
 
 
-@pytest.mark.parametrize("to", ["deepseek/deepseek-v4-pro", "openai/gpt-5.1", "gemini/gemini-3-pro-preview"])
+@pytest.mark.parametrize("to", ["deepseek/deepseek-v4-pro", "openai/gpt-5", "gemini/gemini-3-pro-preview"])
 def test_no_seal_goes_to_another_maker(line: Line, to: str) -> None:
     """Text signed by Anthropic is plain text elsewhere, without its signature."""
     given = json.dumps(line.translate_history(SEALED, to=to))
@@ -125,7 +125,7 @@ STRICT: dict[str, tuple[str | None, str, dict[str, Any]]] = {
         "/v1/messages",
         {"max_tokens": 99, "tools": [{"name": "weather", "input_schema": {"type": "object"}}]},
     ),
-    "openai/gpt-5.1": (None, "/v1/responses", {"tools": [{"type": "function", "name": "weather"}]}),
+    "openai/gpt-5": (None, "/v1/responses", {"tools": [{"type": "function", "name": "weather"}]}),
     "gemini/gemini-3-pro-preview": (
         None,
         "/v1beta/models/gemini-3-pro-preview:generateContent",

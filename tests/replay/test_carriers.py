@@ -116,7 +116,7 @@ def test_a_field_of_the_clients_own_choice_stays(provider: str, model: str, fiel
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_seals_that_nobody_remembers_are_left_to_an_unlisted_server(field: str) -> None:
+def test_unknown_seals_are_left_to_an_unlisted_server(field: str) -> None:
     """An unlisted server may have made unknown seals, so they are left."""
     sent = World("acme", "glm-5").send(chat(ASK, CALLS | FIELDS[field], result("call_9fK2mQ7x")))
     assert not sent.plan.edits

@@ -85,7 +85,9 @@ CONVERSATIONS: list[tuple[list[Message], tuple[Unread, ...], list[int]]] = [
 
 
 @pytest.mark.parametrize(("messages", "unread", "expected"), CONVERSATIONS)
-def test_only_what_is_certain_is_said(messages: list[Message], unread: tuple[Unread, ...], expected: list[int]) -> None:
+def test_only_certain_facts_are_reported(
+    messages: list[Message], unread: tuple[Unread, ...], expected: list[int]
+) -> None:
     """Of the restored turns, only those that the template certainly omits are reported."""
     body = json.dumps({"model": "m", "messages": messages}).encode()
     transcript = FORMATS["openai_chat"].bodies.decode_request(body, CONTENT_CONTRACT.dialect)

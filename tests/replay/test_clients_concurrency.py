@@ -62,7 +62,7 @@ def test_e1_a_title_call_in_the_same_session_at_the_same_moment() -> None:
 
 
 @pytest.mark.parametrize("order", ["ab", "ba"])
-def test_e2_agents_of_one_session_are_told_apart(order: str) -> None:
+def test_e2_agents_of_one_session_are_distinguished(order: str) -> None:
     """E2: sub-agents with one session id, equal tasks and equal calls: the agent's id decides."""
     world = World("kimi", "kimi-k2.6")
     for agent in order:
@@ -72,7 +72,7 @@ def test_e2_agents_of_one_session_are_told_apart(order: str) -> None:
         assert reasoning_of(sent.messages[1]) == f"I am {agent}."
 
 
-def test_e2_agents_without_ids_are_told_apart_by_lineage() -> None:
+def test_e2_agents_without_ids_are_distinguished_by_lineage() -> None:
     """E2: without agent ids, the history tells conversations of one session apart."""
     world = World("kimi", "kimi-k2.6")
     histories = []

@@ -165,7 +165,7 @@ def test_a5_an_empty_field_counts_as_missing() -> None:
     assert world.send(chat(*emptied)).messages == history
 
 
-def test_a5_an_empty_field_on_a_turn_nobody_knows_is_a_miss() -> None:
+def test_a5_an_empty_field_on_an_unknown_turn_is_a_miss() -> None:
     """A5: `""` on an unknown turn is a miss, too: it gets the accepted filler, with a finding."""
     world = World(*STRICT[0])
     sent = world.send(chat(user("Hi."), said("Hello.", reasoning=""), user("Go on.")))
@@ -359,7 +359,7 @@ def test_a12_a_call_without_a_signature_behind_a_thought() -> None:
     assert signatures(sent.messages[1]) == [SKIP]
 
 
-def test_a_seal_beside_turns_that_have_none() -> None:
+def test_a_seal_among_turns_without_one() -> None:
     """A turn with another provider's seal loses it, whatever its neighbours have."""
     world = World("deepseek", "deepseek-v4-pro")
     sealed = said("Hm.", reasoning_details=[{"type": "reasoning.encrypted", "data": "c2VhbA==", "format": "x"}])
@@ -381,7 +381,7 @@ URL_SAFE = SIGNATURE.translate(str.maketrans("+/", "-_"))
 
 
 @pytest.mark.parametrize("form", [URL_SAFE, URL_SAFE.rstrip("="), SIGNATURE.rstrip("=")])
-def test_a13_a_re_encoded_signature_goes_out_as_it_came(form: str) -> None:
+def test_a13_a_re_encoded_signature_is_sent_unchanged(form: str) -> None:
     """A13: Google reads a signature in any base64 alphabet: the request lost nothing and is not changed."""
     world = World(*GEMINI, "gemini_generate")
     ask = gemini_loop(world, runs("ls", SIGNATURE))

@@ -163,7 +163,7 @@ def test_d3_an_edited_question_gets_its_own_answer() -> None:
     assert world.send(chat(*stripped(history))).messages == history
 
 
-def test_d3_an_edited_answer_is_nobodys() -> None:
+def test_d3_an_edited_answer_matches_no_record() -> None:
     """D3: an answer whose words were changed is not the model's: it gets a blank where the key is required."""
     world = World(*DEEPSEEK)
     told(world, user("How many?"), said("Three.", reasoning="a, b, c."))
@@ -270,7 +270,7 @@ def test_d8_no_thinking_blocks_into_a_claude_request_that_does_not_think() -> No
     assert world.send(claude(*lost, **OFF)).plan.edits == ()
 
 
-def test_d8_a_leading_block_that_nobody_has() -> None:
+def test_d8_a_leading_block_that_was_never_made() -> None:
     """D8: the block that must lead the loop was never made: thinking is off for this request, with a finding."""
     world = World("anthropic", "claude-opus-4-5", "anthropic_messages")
     lost = [user("How many?"), says(use("toolu_01AbCdEfGh")), asks(returned("toolu_01AbCdEfGh"))]

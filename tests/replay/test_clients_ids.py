@@ -97,7 +97,7 @@ def test_b1_a_next_turn_of_another_conversation_proves_nothing() -> None:
     assert "List it." not in str(sent.body)
 
 
-def test_b1_what_cannot_be_told_apart_gets_nothing() -> None:
+def test_b1_indistinguishable_turns_get_nothing() -> None:
     """B1: without the openings, the two are indistinguishable: neither gets reasoning, and a note gives the reason."""
     world = World(*KIMI)
     told(world, user("How many files?"), kimi_step("Count them."))
@@ -301,7 +301,7 @@ def test_b7_one_id_on_two_messages() -> None:
     ]
 
 
-def test_b7_half_a_pair_that_nobody_knows() -> None:
+def test_b7_half_of_an_unknown_pair() -> None:
     """B7: a call without its partner is sent without its id, so that no partner is checked. With `store: false`, no
     partner is checked: it is sent unchanged."""
     world = World("openai", "gpt-5.4", "openai_responses")

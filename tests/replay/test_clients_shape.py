@@ -78,7 +78,7 @@ def test_c1_split_calls_each_carry_the_key_where_it_is_demanded(
     assert [reasoning_of(part) for part in parts] == ["Names and place.", "Names and place."]
 
 
-def test_c1_plain_reasoning_once_where_nobody_demands_it() -> None:
+def test_c1_plain_reasoning_once_where_it_is_not_required() -> None:
     """C1: on a provider that does not enforce it, only the first part gets the reasoning."""
     world, used = World("glm", "glm-5"), NAMES["random ids"]
     world.answer(chat(ASK), chat_reply(parallel(used)))
@@ -420,7 +420,7 @@ def test_c8_a_changed_call_is_another_call(change: str) -> None:
 # --- C9 to C12 -------------------------------------------------------------------------------------------------------
 
 
-def test_c9_invented_turns_get_nobody_elses_reasoning() -> None:
+def test_c9_invented_turns_get_no_other_turns_reasoning() -> None:
     """C9: an invented turn gets a blank where the key is required, even if an equal turn exists elsewhere."""
     world = World(*DEEPSEEK)
     told(world, user("Hi."), said("Got it.", reasoning="They greet."))

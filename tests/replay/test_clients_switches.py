@@ -87,7 +87,7 @@ def test_f1_thinking_of_another_maker_does_not_reach_claude(maker: str, is_last:
 
 
 @pytest.mark.parametrize("made_by", ["claude-opus-4-5", "claude-opus-5-5", "claude-fable-5-2"])
-def test_f1_a_block_of_another_claude_of_the_account_goes_up(made_by: str) -> None:
+def test_f1_a_block_of_another_claude_of_the_account_is_sent(made_by: str) -> None:
     """F1: a Claude drops another model's blocks that it can't read, and reads its own again later."""
     world = World("anthropic", made_by, "anthropic_messages")
     block = thinking("List.", "EsigOther")

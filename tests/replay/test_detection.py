@@ -91,7 +91,7 @@ def test_aggregators_restore_and_make_nothing_up(provider: str) -> None:
     assert contract.ladder == ()
 
 
-def test_a_model_nobody_knows_is_left_alone() -> None:
+def test_an_unknown_model_is_left_alone() -> None:
     """Nothing is required or forbidden for it."""
     contract = resolve(Destination("", "", "brand-new", CHAT))
     assert (contract.kind, contract.scope, contract.takes, contract.ladder) == ("advisory", "nowhere", "text", ())

@@ -110,7 +110,7 @@ def test_a_thought_that_is_referred_to_is_not_sent_twice(is_bound: bool, shown: 
     assert woven_in_pairs(made, shown, made, is_bound=is_bound) == shown
 
 
-def test_beside_a_reference_only_the_lost_thought_comes_back() -> None:
+def test_with_a_reference_only_the_lost_thought_comes_back() -> None:
     """The other reasoning of the step is restored. Pairs can't be determined then, so it has no ids."""
     made = (rs(1), fc(1), rs(2), MSG)
     woven = woven_in_pairs(made, (ref("rs_1"), fc(1), MSG), made, is_bound=True)

@@ -72,7 +72,7 @@ def test_translation_says_the_same(provider: str, model: str, format: FormatName
     assert bool(settled.problems) is (expected == {})
 
 
-def test_what_stands_beside_the_switch_stays() -> None:
+def test_members_besides_the_switch_stay() -> None:
     """Other settings of the same member stay; the amount of thinking is removed."""
     reasoning = {"effort": "high", "summary": "auto"}
     assert switched("openai", "gpt-5.1", RESPONSES, reasoning=reasoning) == {

@@ -178,7 +178,7 @@ def test_a_genuine_signature_is_never_overwritten() -> None:
 
 
 @pytest.mark.parametrize(("provider", "name"), [("deepseek", "deepseek-v4-pro"), ("kimi", "kimi-k2.6")])
-def test_unsigned_thinking_stays_where_nobody_signs(provider: str, name: str) -> None:
+def test_unsigned_thinking_stays_where_none_is_signed(provider: str, name: str) -> None:
     """CLIProxyAPI drops unsigned thinking for makers that sign nothing; ours keeps and restores it."""
     world = World(provider, name, "anthropic_messages")
     turn = [thinking("List.", None), CALL]

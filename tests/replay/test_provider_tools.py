@@ -163,7 +163,7 @@ def test_the_providers_tools_have_the_thoughts_that_they_need(
 
 
 @pytest.mark.parametrize("name", BOUND)
-def test_thoughts_that_a_client_kept_beside_nameless_words(name: str) -> None:
+def test_thoughts_that_a_client_kept_with_text_without_ids(name: str) -> None:
     """The same for a client that keeps reasoning and tools, and drops only the ids of text and calls."""
     wire, turn = WIRES["openai_responses"], TURNS[name][1]
     world = answered(wire, turn, "whole")
@@ -200,7 +200,7 @@ def test_what_the_record_does_not_know_never_parts_a_thought_from_its_element() 
     assert sent.messages[1:-1] == [history, rs("rs_1", "gA1"), fc("fc_1", "call_aB3dE5gH")]
 
 
-def test_a_step_of_one_screen_is_told_from_another() -> None:
+def test_steps_of_two_screens_are_distinguished() -> None:
     """Calls of unknown tools are identified by their ids: no step gets another's reasoning."""
     world = World("openai", "gpt-5.4", "openai_responses")
     ask = user("Look.")
@@ -213,7 +213,7 @@ def test_a_step_of_one_screen_is_told_from_another() -> None:
 
 
 @pytest.mark.parametrize("name", ["reordered", "client's own"])
-def test_an_item_nobody_made_stands_where_the_client_has_it(name: str) -> None:
+def test_an_item_of_the_clients_own_keeps_its_place(name: str) -> None:
     """An item that the record does not have stays after the item it followed, between the reasoning of others."""
     world = WIRES["anthropic_messages"].world()
     turn = [thinking("A", "Es1"), ran_there("srvtoolu_1"), found("srvtoolu_1"), thinking("B", "Es2"), words("Three.")]

@@ -187,7 +187,7 @@ def follow_ups(recording: Recording) -> Iterator[Kept]:
 
 
 @pytest.mark.parametrize("recording", SUPPORTED, ids=name_of)
-def test_a_request_that_lost_nothing_goes_up_as_it_came(recording: Recording) -> None:
+def test_a_request_that_lost_nothing_is_sent_unchanged(recording: Recording) -> None:
     """Every request that follows captured answers and kept their reasoning is forwarded byte for byte."""
     changed = [one.name for one in follow_ups(recording) if one.is_changed and not one.is_restored]
     assert not changed or any(part in recording.id for part in PLANNED)

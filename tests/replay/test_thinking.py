@@ -126,6 +126,6 @@ def test_a_mode_that_no_refusal_named_stays() -> None:
         ("my-own-name", {"type": "adaptive"}),
     ],
 )
-def test_a_mode_goes_up_as_it_came(model: str, thinking: Json) -> None:
+def test_a_mode_is_sent_unchanged(model: str, thinking: Json) -> None:
     """Whatever our table says about the model: its provider decides."""
     assert told(model, thinking) == ({"thinking": thinking}, 0)

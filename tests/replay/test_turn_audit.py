@@ -235,7 +235,7 @@ def test_what_is_seen_in_a_turn_that_has_a_signature(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SEEN)
-def test_nothing_is_said_while_the_contract_is_not_due(name: str) -> None:
+def test_nothing_is_reported_while_the_contract_is_not_due(name: str) -> None:
     """Stateless, or no tools where tools decide: clean."""
     items, _ = SEEN[name]
     assert audit_replay(items, STATELESS, True).violations == ()

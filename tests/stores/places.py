@@ -74,7 +74,7 @@ async def wipe(url: str) -> None:
         await client.aclose()
     elif url.startswith("postgres"):
         connection = await asyncpg.connect(url)
-        for schema in ("thoughtline", "thoughtline_history"):
+        for schema in ("thoughtline", "thoughtline_words", "thoughtline_history"):
             await connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
         await connection.close()
 

@@ -32,7 +32,7 @@ async def received(channel: Channel) -> tuple[str, bytes]:
         return await channel.next()
 
 
-async def test_everybody_hears_in_order(pair: tuple[Channel, Channel]) -> None:
+async def test_all_receive_in_order(pair: tuple[Channel, Channel]) -> None:
     """From any sender, including itself; any bytes, up to the maximum size of a message."""
     one, _ = pair
     words = [bytes(range(256)), b"", b"x" * one.max_bytes]

@@ -371,7 +371,7 @@ async def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     assert path.read_bytes() == b"not a database at all" * 1000
 
 
-async def test_a_deletion_that_can_not_be_done_is_said(server: Valkey | Postgres) -> None:
+async def test_a_failed_deletion_is_reported(server: Valkey | Postgres) -> None:
     """Memory deletes at once; the error says that the durable store has not."""
     store = await layered(server.url)
     await store.save([turn(0)])

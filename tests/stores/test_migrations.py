@@ -72,7 +72,7 @@ async def _set_layout(place: Place, version: int) -> None:
         connection.close()
     elif place.url.startswith("redis"):
         client = Redis.from_url(place.url.replace("redis-cluster:", "redis:"))
-        await client.set(redis.LAYOUT, version)
+        await client.set(redis.NAMES.layout, version)
         await client.aclose()
     else:
         server = await asyncpg.connect(place.url)

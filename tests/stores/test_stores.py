@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.stores.places import SETTINGS, START, TRUST, Place, found, lineage, turn, visible
-from thoughtline.stores import Filter, Note, Saved, Share
+from thoughtline.stores import Filter, Note, Saved, Share, durable_store
 from thoughtline.stores.base import MAX_PAGE, MAX_PER_KEY
 from thoughtline.stores.durable import EARLY
 from thoughtline.values.errors import StoreRefused
@@ -351,12 +351,58 @@ async def test_sessions_with_what_they_hold(anywhere: Place) -> None:
     )
     mine = await store.sessions("tenant")
     assert [(one.session, one.entries, one.newest_at) for one in mine] == [("a", 2, START + 3), ("b", 1, START + 2)]
+    assert [one.models for one in mine] == [
+        ("deepseek/deepseek-v4", "kimi/deepseek-v4"),
+        ("deepseek/deepseek-v4",),
+    ]
     assert mine[0].chars == turn(1).reasoning_chars + turn(3).reasoning_chars
     everyone = await store.sessions()
     assert [(one.tenant, one.session) for one in everyone] == [("other", "a"), ("tenant", "a"), ("tenant", "b")]
     assert len(await store.sessions(limit=1)) == 1
     await store.delete(Filter(session="a", tenant="tenant"))
     assert [one.session for one in await store.sessions("tenant")] == ["b"]
+
+
+async def test_a_session_is_known_by_its_oldest_turn(anywhere: Place) -> None:
+    """Of each session that is asked for, whatever others are called; looking does not make a turn live longer."""
+    store = await anywhere.open()
+    anywhere.clock.advance(10)
+    turns = [
+        turn(1, at=START + 1, session="a"),
+        turn(2, at=START + 2, session="b", provider="kimi"),
+        turn(3, at=START + 3, session="a", provider="kimi"),
+        turn(4, at=START + 4, session="a", tenant="other"),
+        turn(5, at=START + 5, session="c"),
+    ]
+    for one in turns:
+        await store.save([one])
+    places = [("tenant", "a"), ("tenant", "b"), ("other", "a"), ("tenant", "none")]
+    found = await store.openings(places)
+    assert found == {("tenant", "a"): turns[0], ("tenant", "b"): turns[1], ("other", "a"): turns[3]}
+    assert await store.openings([]) == {}
+    anywhere.clock.advance(SETTINGS.ttl_seconds * 0.9)
+    assert len(await store.openings(places)) == 3
+    anywhere.clock.advance(SETTINGS.ttl_seconds * 0.2)
+    await store.clean()
+    assert await store.openings(places) == {}
+
+
+async def test_a_store_of_another_name_shares_nothing(durable: Place) -> None:
+    """At the same address: neither turns nor notes, nor what is deleted."""
+    store, beside = await durable.open(), durable_store(durable.url, SETTINGS, durable.clock, "words")
+    await beside.open()
+    try:
+        await store.save([turn(1)])
+        await beside.save([turn(2)])
+        await beside.put_note(Note("learned", "a", b"1", START + 1000))
+        assert [one.record for one in (await store.list_entries(Filter())).entries] == [turn(1)]
+        assert [one.record for one in (await beside.list_entries(Filter())).entries] == [turn(2)]
+        assert await store.notes("learned") == ()
+        assert await beside.delete(Filter()) == 1
+        assert await beside.clean() == 0
+        assert len((await store.list_entries(Filter())).entries) == 1
+    finally:
+        await beside.close()
 
 
 async def test_notes_are_kept_until_they_expire(anywhere: Place) -> None:

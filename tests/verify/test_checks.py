@@ -40,8 +40,7 @@ NOT_ASKED: dict[tuple[str, str], str] = {
 """Simulators, or parts of them, about which nothing is believed, or which can't be verified."""
 
 DIFFERS: dict[tuple[str, str, str], set[str]] = {
-    # Without an effort GPT-5.1 takes one (vercel/ai#10932); the row leaves it out of every request.
-    ("openai", "gpt-5.1", "openai_responses"): {WARM},
+    # Nobody has tried whether a codex model takes one.
     ("copilot", "gpt-5.3-codex", "openai_responses"): {WARM},
     # The page on preserved reasoning names no models.
     ("openai", "gpt-5.6-sol", "openai_responses"): {DROPPED},

@@ -78,6 +78,8 @@ class Watch:
         """Whether a turn has ended whose record was not taken yet."""
         self.is_left = False
         """Whether the client disconnected before the end of its turn."""
+        self.words_before: tuple[Item, ...] = ()
+        """What stands before the turn, where it is kept."""
 
     @property
     def answer_id(self) -> str | None:

@@ -10,7 +10,9 @@ A request that can't be read is forwarded unchanged: the provider reports what i
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
 from functools import partial
 from typing import Protocol, TypeAlias
 
@@ -70,6 +72,16 @@ class Recalls(Protocol):
     """Fetches other models' reasoning for a request whose records were found."""
 
     def __call__(self, needed: Needs, found: Found, transcript: Transcript, *, work: Work) -> Awaitable[HandsOver]: ...
+
+
+class Timed(Protocol):
+    """A request whose look-ups are timed."""
+
+    look_up_seconds: float
+
+
+timing: ContextVar[Timed | None] = ContextVar("timing", default=None)
+"""The request that the current task prepares, if it wants to know."""
 
 
 class Replayer:
@@ -395,6 +407,7 @@ class Replayer:
         """Look up keys in slices, letting other tasks run in between. A failing store never fails a request: it counts
         and reports its failures itself."""
         found: dict[Key, Sequence[Record]] = {}
+        began = time.perf_counter()
         for start in range(0, len(keys), _KEYS_AT_ONCE):
             if start:
                 await asyncio.sleep(0)
@@ -402,6 +415,8 @@ class Replayer:
                 found.update(await self._store.find(tenant, keys[start : start + _KEYS_AT_ONCE]))
             except StoreError:
                 continue
+        if (timed := timing.get()) is not None:
+            timed.look_up_seconds += time.perf_counter() - began
         return found
 
     async def _amended(self, prepared: Prepared, healed: Healed) -> Prepared:

@@ -159,6 +159,7 @@ class Gateway:
         self.state.limits.counts.close()
         self.state.background.work.close()
         await self.state.upstreams.close()
+        await self.state.words.close()
         await self.state.recent.history.close()
         await self.state.store.close()
         if self.state.tracing is not None:
@@ -173,6 +174,7 @@ class Gateway:
             key = await envelope_key(self.state.settings, self.state.store, self.state.services.envelope_key)
             await self.state.recent.history.flush()
             await forgetting.take_over(self.state)
+            await self.state.words.settle()
         except StoreError as error:
             log.warning("what other replicas did is not known: %s", error)
             return

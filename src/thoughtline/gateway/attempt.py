@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from thoughtline.destinations.addresses import address, passthrough_address, with_query_key, without_query_key
 from thoughtline.destinations.catalogue import Provider
 from thoughtline.destinations.credentials import credentials_of
+from thoughtline.engine.replayer import timing
 from thoughtline.engine.request import Prepared, with_finding
 from thoughtline.failover.failures import TargetFailure, failure_of
 from thoughtline.formats import FORMATS
@@ -97,6 +98,8 @@ class AttemptLog(Struct):
     status: int = 0
     error: str = ""
     session: str | None = None
+    prepared_from: float = 0.0
+    look_up_seconds: float = 0.0
     started_at: float = 0.0
     upstream_seconds: float = 0.0
     bytes_up: int = 0
@@ -140,6 +143,8 @@ class Attempt:
 
     async def prepare(self) -> None:
         """Make of the request what this target takes. Raises where that can't be done."""
+        self.log.prepared_from = time.perf_counter()
+        timing.set(self.log)
         request = self.request = await prepare(self.request, self.state.services)
         if request.prepared is not None:
             self.log.note(request.prepared, request.observed)

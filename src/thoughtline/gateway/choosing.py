@@ -331,6 +331,8 @@ MANAGEMENT_PATHS = (
     "/readyz",
     "/metrics",
     "/login",
+    "/logout",
+    "/api/continuity/preview",
     "/api/settings",
     "/api/sessions",
     "/api/requests",

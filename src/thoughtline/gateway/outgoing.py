@@ -53,11 +53,11 @@ class ClientRequest(Struct, frozen=True, gc=False):
 
 
 class AskedTarget(Struct, frozen=True, gc=False):
-    """Whom a request asks. `key` is one of ours; `credential` the caller's own, if this target may see it.
+    """The target of a request. `key` is one of ours; `credential` is the caller's own, if this target may see it.
 
-    `may_use_callers_key`: the caller's credential is no key of ours and no other provider's.
-    `is_signed`: the caller's signature goes up, and so do the bytes that it covers.
-    `is_plain`: a chat client takes `content` to be text. `replay`: whether reasoning is put back.
+    `may_use_callers_key`: the caller's credential is no key of ours and no other provider's. `is_signed`: the caller's
+    signature is sent, and so are the bytes that it covers. `is_plain`: a chat client expects `content` to be text.
+    `replay`: whether reasoning is restored.
     """
 
     target: Target
@@ -118,7 +118,8 @@ class Outgoing(Struct, frozen=True, gc=False):
 
     @property
     def member_edits(self) -> MemberEdits:
-        """What a body needs that was made for another address than this one with a project and a location."""
+        """The members that a body needs that was made for another address than this one with a project and a
+        location."""
         published = FORMATS[self.ask.target.format].published
         is_at_home = self.came.route.place and not self.ask.is_translated
         return published.members(names_model=self.is_generating) if published is not None and not is_at_home else ()
@@ -132,11 +133,11 @@ class Outgoing(Struct, frozen=True, gc=False):
 NOTHING = ClientRequest(
     b"", b"", (), Identity(""), model="", headers={}, route=Route("passthrough", None, None, ""), query=""
 )
-"""What is left of a request that was let go of."""
+"""Replaces a request that was released from memory."""
 
 
 def ask_of(incoming: Incoming, target: Target, key: str) -> AskedTarget:
-    """Whom a request asks with a target and a key. Raises where its headers ask for a mode that there is not."""
+    """Return the target of a request with its key. Raises if its headers ask for an unknown mode."""
     route, provider, caller, state = incoming.route, target.provider, incoming.caller, incoming.state
     is_translated = target.format != route.format
     signs = caller.is_signed and not key

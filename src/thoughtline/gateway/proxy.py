@@ -15,11 +15,13 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from thoughtline.clients import client_of
 from thoughtline.continuity.handover import Handover, Quotation
 from thoughtline.destinations.addresses import passthrough_address
 from thoughtline.engine.capture import Watch, log_problem
 from thoughtline.engine.capture import is_stream as is_streamed
 from thoughtline.engine.request import MAX_FINDINGS, Prepared
+from thoughtline.engine.said import said_in
 from thoughtline.failover.failures import TargetFailure, failure_of_error, falls_over
 from thoughtline.gateway.answer_stages import LONG_BYTES, Down, down
 from thoughtline.gateway.asgi import Receive, Scope, Send, as_declined, error_body, retry_after, send_json, send_whole
@@ -302,6 +304,8 @@ class Exchange:
             make = partial(down, request, response, state.services.envelope_key, is_stream=is_stream, now=state.clock())
             stages = make() if len(prepared.transcript.body) <= LONG_BYTES else await state.background.work(make)
             del make
+            if stages.watch is not None and state.words.are_kept:
+                stages.watch.words_before = said_in(prepared.transcript)
             if stages.watch is not None and stages.watch.provenance is not None:
                 attempt.log.session = stages.watch.provenance.session
             if request.is_rewritten:
@@ -400,7 +404,11 @@ class Exchange:
                 return
             if records:
                 self.captured += len(records)
+                began = time.perf_counter()
                 saved = await state.replayer.save(records, learns=state.settings.replay.learn)
+                relay.save_seconds += time.perf_counter() - began
+                if watch.words_before:
+                    state.words.keep(records, watch.words_before)
                 self.is_degraded = saved is None or (state.durable is not None and saved is not Saved.DURABLE)
             if translation is not None:
                 answer, translation.answer = translation.answer, b""
@@ -431,6 +439,7 @@ class Exchange:
             done,
             findings=findings,
             request=self.id,
+            client=client_of(str(self.incoming.user_agent, "latin-1")),
             route=last.ask.target.route if last else "",
             attempts=max(1, len(self.attempts)),
             handoff=conversation.made_by if is_handed_over else "",

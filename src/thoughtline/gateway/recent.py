@@ -96,6 +96,8 @@ class AttemptNote(Struct, frozen=True, gc=False, array_like=True):
     contract: ContractNote | None
     corrections: tuple[Correction, ...]
     notes: NoteChain | None
+    prepared_seconds: float | None = None
+    look_up_seconds: float = 0.0
 
 
 class Served(Struct, frozen=True, gc=False):
@@ -117,6 +119,9 @@ class Served(Struct, frozen=True, gc=False):
     message: str
     tokens: TokenCounts | None
     attempts: tuple[AttemptNote, ...]
+    ended_seconds: float | None = None
+    end_seconds: float = 0.0
+    save_seconds: float = 0.0
     worker: str = ""
 
     @property
@@ -164,6 +169,8 @@ def served_of(exchange: Exchange, *, is_over: bool = False) -> Served:
             contract=contract_note(log.contract),
             corrections=log.corrections,
             notes=log.notes,
+            prepared_seconds=log.prepared_from - incoming.began if log.prepared_from else None,
+            look_up_seconds=log.look_up_seconds,
         )
         notes.append(note)
     return Served(
@@ -179,6 +186,9 @@ def served_of(exchange: Exchange, *, is_over: bool = False) -> Served:
         message=exchange.message,
         tokens=tokens,
         attempts=tuple(notes),
+        ended_seconds=relay.ended_at - incoming.began if relay is not None and relay.ended_at else None,
+        end_seconds=relay.end_seconds if relay is not None else 0.0,
+        save_seconds=relay.save_seconds if relay is not None else 0.0,
         worker=incoming.state.bus.name,
     )
 

@@ -57,6 +57,9 @@ class Relay(Struct):
     saves: set[asyncio.Task[None]] = field(default_factory=set)
     unsaved: str = ""
     held_seconds: float = 0.0
+    ended_at: float = 0.0
+    end_seconds: float = 0.0
+    save_seconds: float = 0.0
     late: int = 0
     bytes_read: int = 0
     drained_bytes: int = 0
@@ -168,7 +171,10 @@ class Relay(Struct):
         if reader is not None and reader.watch is not None and self.disconnect.has_left:
             reader.watch.is_left = True
         if has_ended or (translation is not None and translation.answer):
+            began = time.perf_counter()
+            self.ended_at = self.ended_at or began
             await (save() if self.hold.is_brief and not self.is_long else self._save(save))
+            self.end_seconds += time.perf_counter() - began
         if is_last and not self.has_started and (translation is not None or self.down.is_sized):
             self._finish_headers(len(piece.ending))
         if piece.ending or is_last:

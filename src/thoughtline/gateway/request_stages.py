@@ -57,7 +57,7 @@ from thoughtline.values.turns import Transcript
 
 
 class Services(Struct, frozen=True, gc=False):
-    """What the stages work with. `envelope_key` seals what goes to a client of another format."""
+    """What the stages work with. `envelope_key` seals envelopes for clients of another format."""
 
     settings: Settings
     store: Store
@@ -69,7 +69,7 @@ class Services(Struct, frozen=True, gc=False):
 
 
 async def prepare(request: Outgoing, use: Services) -> Outgoing:
-    """What to send to a target. Raises where the request can't be carried into the provider's format."""
+    """Return the request to send to a target. Raises if the provider's format can't carry it."""
     ask, client, came = request.ask, FORMATS[request.client.format], request.came
     target = ask.target
     if ask.replay == "off" and not ask.is_translated:
@@ -98,14 +98,14 @@ async def prepare(request: Outgoing, use: Services) -> Outgoing:
 
 
 async def as_it_came(request: Outgoing, use: Services) -> Outgoing:
-    """Nothing of it is looked up or captured."""
+    """Send the request without looking anything up or capturing the answer."""
     original = _original(request)
     body = await _unchanged(request, original, use.replayer)
     return replace(request, prepared=_unplanned(use.replayer, original, body))
 
 
 def server_state(request: Outgoing) -> Outgoing:
-    """Raises if it counts on messages that its provider does not have; reports that it has some."""
+    """Raises if the request relies on messages that its provider does not have; reports that it has some."""
     held, came = FORMATS[request.client.format].held, request.came
     if held is None or f'"{held.member}"'.encode() not in came.short:
         return request
@@ -115,13 +115,13 @@ def server_state(request: Outgoing) -> Outgoing:
 
 
 def continuity(request: Outgoing, use: Services) -> Outgoing:
-    """The request's own header decides, else the settings."""
+    """Choose the terms: the request's own header decides, else the settings."""
     header, target = request.came.headers.get(HEADER), request.ask.target
     return replace(request, continuity=terms_of(target, use.settings, header) if header else target.terms)
 
 
 async def stored_responses(request: Outgoing, use: Services) -> Outgoing:
-    """A translated request of Responses has its whole conversation in `input`."""
+    """Put the whole conversation of a translated Responses request into `input`."""
     work = use.replayer.work_for(request.body)
     await work(partial(check_weight, request.body))
     body = await unfolded(use.store, request.came.identity.tenant, request.body, work)
@@ -129,7 +129,7 @@ async def stored_responses(request: Outgoing, use: Services) -> Outgoing:
 
 
 async def compaction(request: Outgoing, use: Services) -> Outgoing:
-    """Without compactions that the server can't read. One that it can't make is asked for in words."""
+    """Remove compactions that the server can't read, and ask a server that can't compact for one in a prompt."""
     ask, is_asked_for = request.ask, request.came.route.action == "compact"
     new = request.body if ask.is_translated else request.came.short  # what is remembered has none to change
     if not is_asked_for and not may_compact(new):
@@ -152,7 +152,8 @@ async def compaction(request: Outgoing, use: Services) -> Outgoing:
 
 
 def tools(request: Outgoing, use: Services) -> Outgoing:
-    """As the server takes them. If it takes what is new of a conversation as it came, it takes all of it."""
+    """Adapt tools to what the server accepts. If it accepts a conversation's new part unchanged, it accepts all of
+    it."""
     ask, cuts = request.ask, request.cuts
     cut = use.replayer.cut_for(cuts, ask.destination, request.came.identity) if cuts else None
     contract, missing = use.replayer.contract_for(ask.destination), use.settings.translation.missing_tools
@@ -171,7 +172,7 @@ def tools(request: Outgoing, use: Services) -> Outgoing:
 
 
 async def restore(request: Outgoing, use: Services) -> Outgoing:
-    """With the model's reasoning put back, in the client's own format."""
+    """Restore the model's reasoning, in the client's own format."""
     ask, original = request.ask, _original(request)
     plan = partial(
         use.replayer.prepare,
@@ -209,7 +210,7 @@ async def restore(request: Outgoing, use: Services) -> Outgoing:
 
 
 async def translate(request: Outgoing, use: Services) -> Outgoing:
-    """In the provider's format, and restored there."""
+    """Translate to the provider's format, and restore there."""
     ask, client, identity, replayer = request.ask, request.client, request.came.identity, use.replayer
     destination, contract, own = ask.destination, replayer.contract_for(ask.destination), FORMATS[client.format]
     work, body, terms = replayer.work_for(request.body), request.body, use.settings.translation
@@ -267,7 +268,7 @@ async def translate(request: Outgoing, use: Services) -> Outgoing:
 
 
 async def token_count(request: Outgoing, use: Services) -> Outgoing:
-    """The tokens are those of what would be sent; where that can't be made, of what came."""
+    """Count the tokens of the request that would be sent; if it can't be made, of the client's."""
     body = counted_request(request.body, FORMATS[request.client.format])
     request = replace(request, body=body)
     try:
@@ -278,7 +279,7 @@ async def token_count(request: Outgoing, use: Services) -> Outgoing:
 
 
 async def token_estimate(request: Outgoing, use: Services) -> Outgoing:
-    """By characters, for a model whose own way of counting is not known well yet."""
+    """Estimate by characters, for a model whose way of counting is not known well yet."""
     if request.prepared is None:
         return request
     body = request.prepared.body
@@ -286,7 +287,7 @@ async def token_estimate(request: Outgoing, use: Services) -> Outgoing:
 
 
 def tags(request: Outgoing) -> Outgoing:
-    """As settings say; by default they are taken out of the answer if reasoning is quoted."""
+    """Choose what happens to tags: by default they are removed from the answer if reasoning is quoted."""
     if request.prepared is None:
         return request
     dialect, is_continued = request.prepared.contract.dialect, request.continuity is not None
@@ -297,7 +298,7 @@ def tags(request: Outgoing) -> Outgoing:
 
 
 def _original(request: Outgoing, carried: Carried = NOTHING_CARRIED) -> Original:
-    """The request as it came, and what its address demands to be changed."""
+    """The client's request, and the changes that its address requires."""
     ask, came = request.ask, request.came
     provider, destination = ask.target.provider, ask.destination
     edits = request.member_edits if provider.is_located else ()
@@ -308,8 +309,8 @@ def _original(request: Outgoing, carried: Carried = NOTHING_CARRIED) -> Original
 
 
 async def _unchanged(request: Outgoing, original: Original, replayer: Replayer) -> bytes:
-    """The client's bytes. Only what an address demands is changed: the model's name, where a route or a prefix stands
-    there, and members that the provider's own address needs."""
+    """The client's bytes, changed only as the address requires: the model's name, if it has a route or a prefix, and
+    members that the provider's own address needs."""
     if not original.edits and (not original.model or original.model == request.came.model):
         return original.body
     wire = FORMATS[original.destination.format]
@@ -320,13 +321,13 @@ async def _unchanged(request: Outgoing, original: Original, replayer: Replayer) 
 
 
 def _unplanned(replayer: Replayer, original: Original, body: bytes, transcript: Transcript | None = None) -> Prepared:
-    """A request that nothing is put back into. Without a transcript its response is not read either."""
+    """A request into which nothing is restored. Without a transcript its response is not read either."""
     contract, carried = replayer.contract_for(original.destination), original.carried
     return Prepared(original.destination, original.identity, body, contract, transcript=transcript, carried=carried)
 
 
 def _observed(planned: Prepared, body: bytes) -> tuple[Prepared, Observed]:
-    """A request as it came, and what would have been done about it: `restored=2, blank=1`, and turn by turn."""
+    """The unchanged request, and what would have been done to it: `restored=2, blank=1`, and turn by turn."""
     done = {**planned.counts.counted, "checkpoints": len(planned.quotation.quotes) if planned.quotation else 0}
     would = ", ".join(f"{name}={count}" for name, count in done.items() if count)
     notes = planned.plan.notes if planned.plan is not None else None
@@ -334,14 +335,14 @@ def _observed(planned: Prepared, body: bytes) -> tuple[Prepared, Observed]:
 
 
 def _recall(request: Outgoing, memory: Memory) -> Recalls | None:
-    """How to fetch what other models thought, if it is to be quoted."""
+    """Return how to fetch other models' reasoning, if it is to be quoted."""
     if request.continuity is None:
         return None
     return partial(memory.recall, target=request.ask.destination, terms=request.continuity)
 
 
 def _with_members(transcript: Transcript, edits: MemberEdits, dialect: Dialect) -> Transcript:
-    """A request that we wrote, with these members in its body."""
+    """Put these members into the body of a request that we wrote."""
     if not edits:
         return transcript
     for name, value in edits:
@@ -352,7 +353,8 @@ def _with_members(transcript: Transcript, edits: MemberEdits, dialect: Dialect) 
 
 
 def _as_signed(request: Outgoing, prepared: Prepared) -> Prepared:
-    """As its client signed it. AWS refuses a signature for another host or path than the request goes to."""
+    """Leave the request as its client signed it. AWS refuses a signature for another host or path than the one
+    requested."""
     came = request.came
     url = urlsplit(passthrough_address(request.ask.target.provider, came.route.path, came.query))
     signed_for = came.headers.get(b"host", b"").decode("latin-1"), came.raw_path.decode("latin-1")

@@ -38,6 +38,7 @@ from thoughtline.gateway.server_templates import Templates
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
 from thoughtline.gateway.tracing import Tracing
 from thoughtline.gateway.upstream import Upstreams
+from thoughtline.gateway.words import Words
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock, LayeredStore, Note, Store, channel_at, is_shared
 from thoughtline.stores.history import history_at
@@ -48,7 +49,7 @@ log = logging.getLogger(__name__)
 Raw = TypeVar("Raw")
 Value = TypeVar("Value")
 
-MOST_ENTRIES = 1024
+MAX_ENTRIES = 1024
 MAX_ENTRY_BYTES = 4 * 2**10
 """What is made of longer values is made each time."""
 
@@ -59,7 +60,7 @@ class BoundedCache(dict[Raw, Value]):
     def keep(self, raw: Raw, value: Value, size: int = 0) -> Value:
         """Keep what was made of raw values of this size, and give it back."""
         if size <= MAX_ENTRY_BYTES:
-            if len(self) >= MOST_ENTRIES:
+            if len(self) >= MAX_ENTRIES:
                 self.clear()
             self[raw] = value
         return value
@@ -128,6 +129,7 @@ class State(NamedTuple):
     recent: Recent
     caches: Caches
     durable: LayeredStore | None
+    words: Words
     clock: Clock = time.time
     tracing: Tracing | None = None
 
@@ -187,6 +189,7 @@ def make_state(
         recent=Recent(settings, bus.name, _history(settings, clock)),
         caches=caches,
         durable=store if isinstance(store, LayeredStore) else None,
+        words=Words(settings, store, clock),
         clock=clock,
     )
 
@@ -234,6 +237,7 @@ def _joined(
 def with_settings(state: State, settings: Settings) -> State:
     """The same store, connections and lessons under other settings, as they were loaded."""
     state.keys.follow(settings)
+    state.words.follow(settings)
     return with_shared(state._replace(admin=state.admin._replace(loaded=settings)), state.admin.shared)
 
 

@@ -1,6 +1,6 @@
-"""Takes exchanges as they pass: a gateway that changes nothing, or one in front of another, and what it has seen.
+"""Records exchanges as they pass through a gateway that changes nothing, or one in front of another gateway.
 
-What passes is held in memory, within a bound, and written only after it was scrubbed. A client waits for nothing.
+Exchanges are held in memory, up to a limit, and written only after they are scrubbed. Clients never wait for that.
 """
 
 from __future__ import annotations

@@ -88,6 +88,15 @@ def logged_in(request: AdminRequest) -> tuple[tuple[bytes, bytes], ...]:
     return (b"set-cookie", cookie.encode()), (b"location", b"/")
 
 
+def log_out(request: AdminRequest) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the headers that remove the cookie. Other sites can't ask for it."""
+    if is_website(request.headers) or not is_same_origin(request):
+        raise Declined(403, "cross_site", "This request comes from another web page.", "Log out in the dashboard.")
+    secure = "; Secure" if request.scheme == "https" else ""
+    cookie = f"{COOKIE}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict{secure}"
+    return (b"set-cookie", cookie.encode()), (b"location", b"/")
+
+
 def unauthorized() -> Declined:
     return Declined(401, "unauthorized", "Unauthorized.")
 

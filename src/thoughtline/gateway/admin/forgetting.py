@@ -23,6 +23,7 @@ class Forgotten(NamedTuple):
 async def forget_person(state: State, tenant: str) -> Forgotten:
     """Delete all that is kept of a tenant, and what files still hold of it."""
     turns = await state.store.delete(Filter(tenant=tenant))
+    await state.words.forget(Filter(tenant=tenant))
     state.recent.history.forget(tenant)
     in_memory = _forget_here(state, tenant_digest(tenant), int(state.clock() * 1_000_000))
     requests = await state.recent.history.history.forget(tenant)

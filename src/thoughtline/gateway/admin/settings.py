@@ -98,6 +98,7 @@ def _view(settings: Settings, shared: SettingsPatch, *, has_token: bool) -> Sett
         tags=TagsView(settings.tags or ("markers" if settings.continuity.enabled else "off")),
         content=ContentTable(settings.content),
         debug=settings.debug,
+        dashboard=settings.dashboard,
         history=settings.history,
         contracts=sorted(settings.contracts),
         shared=sorted(shared_settings.values_of(shared)),

@@ -20,6 +20,7 @@ from thoughtline.gateway.admin import (
     keys,
     openapi,
     people,
+    previews,
     recent,
     request_answers,
     routes,
@@ -67,6 +68,10 @@ async def _login(request: AdminRequest) -> Whole:
 async def _log_in(request: AdminRequest) -> Whole:
     token = decode_query(request.body.decode("latin-1"), LoginForm).token
     return Whole(b"", 303, "text/plain", headers=await access.log_in(request, token))
+
+
+async def _log_out(request: AdminRequest) -> Whole:
+    return Whole(b"", 303, "text/plain", headers=access.log_out(request))
 
 
 async def _metrics(request: AdminRequest) -> Whole:
@@ -222,6 +227,26 @@ TABLE: tuple[Row, ...] = (
         refusals=(404,),
     ),
     Row("GET", "/api/handoffs", routes.handoff_report, "How handoffs went, by route.", answers.HandoffReport),
+    Row(
+        "GET",
+        "/api/continuity/preview",
+        previews.preview,
+        "What continuity would quote of a session to another model.",
+        previews.ContinuityPreview,
+        query=previews.PreviewQuery,
+        refusals=(404,),
+    ),
+    Row(
+        "POST",
+        "/logout",
+        _log_out,
+        "Logs a browser out: removes the cookie.",
+        None,
+        access="open",
+        content_type="text/plain",
+        status=303,
+        refusals=(403,),
+    ),
     Row("GET", _SETTINGS, settings.settings_view, "The settings in force, without secrets.", answers.SettingsView),
     Row(
         "PATCH",
