@@ -79,6 +79,9 @@ class Stored(Struct, frozen=True, array_like=True):
     attempts: tuple[AttemptNote, ...]
     turns: tuple[StoredTurns, ...] = ()
     records: dict[int, str] = {}
+    ended_seconds: float | None = None
+    end_seconds: float = 0.0
+    save_seconds: float = 0.0
 
 
 _decode = msgspec.msgpack.Decoder(Stored).decode
@@ -260,6 +263,9 @@ def packed(served: Served) -> bytes:
         attempts=tuple(map(_without_words, served.attempts)),
         turns=turns,
         records=records,
+        ended_seconds=served.ended_seconds,
+        end_seconds=served.end_seconds,
+        save_seconds=served.save_seconds,
     )
     return _encode(stored)
 
@@ -294,6 +300,9 @@ def unpacked(kept: Kept, packer: Packer) -> Served | None:
         tokens=stored.tokens,
         attempts=attempts,
         worker=stored.worker,
+        ended_seconds=stored.ended_seconds,
+        end_seconds=stored.end_seconds,
+        save_seconds=stored.save_seconds,
     )
 
 
