@@ -204,7 +204,11 @@ def test_filters_of_the_history(url: str) -> None:
         assert count(until="2020-01-01T00:00Z", range="1h") == 0
         first = gateway.get(REQUESTS, limit=3)
         assert [len(gateway.get(REQUESTS, cursor=first["cursor"])["requests"]), len(first["requests"])] == [1, 3]
-        for wrong, remedy in (({"modle": "x"}, "model"), ({"range": "5x"}, "24h"), ({"outcome": "fine"}, "restored")):
+        for wrong, remedy in (
+            ({"providr": "x"}, "provider"),
+            ({"range": "5x"}, "24h"),
+            ({"outcome": "fine"}, "restored"),
+        ):
             refused = gateway.admin.get(REQUESTS, params=wrong)
             assert refused.status_code == 400
             assert remedy in refused.json()["error"]["remedy"]

@@ -136,7 +136,7 @@ class Gateway:
         state = await self._make_state()
         self.state = with_envelope_key(state, await envelope_key(state.settings, state.store))
         self.state.bus.open()
-        await self.state.history.open()
+        await self.state.recent.history.open()
         await self.state.recent.asking.open(self._answer)
         await self.refresh()
         self._refreshing = asyncio.ensure_future(self._refresh())
@@ -160,7 +160,7 @@ class Gateway:
         self.state.background.work.close()
         await self.state.upstreams.close()
         await self.state.words.close()
-        await self.state.history.close()
+        await self.state.recent.history.close()
         await self.state.store.close()
         if self.state.tracing is not None:
             await asyncio.to_thread(self.state.tracing.close)
@@ -172,7 +172,7 @@ class Gateway:
             await self.state.lessons.refresh()
             shared = await shared_settings.load(self.state.store)
             key = await envelope_key(self.state.settings, self.state.store, self.state.services.envelope_key)
-            await self.state.history.flush()
+            await self.state.recent.history.flush()
             await forgetting.take_over(self.state)
             await self.state.words.settle()
         except StoreError as error:

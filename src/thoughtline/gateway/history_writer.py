@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
+from thoughtline.gateway.admin.answers import moment
 from thoughtline.gateway.explaining import client_named, outcome_of
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.recent import AttemptNote, Served, TokenCounts
@@ -78,6 +79,9 @@ class Stored(Struct, frozen=True, array_like=True):
     attempts: tuple[AttemptNote, ...]
     turns: tuple[StoredTurns, ...] = ()
     records: dict[int, str] = {}
+    ended_seconds: float | None = None
+    end_seconds: float = 0.0
+    save_seconds: float = 0.0
 
 
 _decode = msgspec.msgpack.Decoder(Stored).decode
@@ -87,7 +91,7 @@ class HistoryWriter:
     """What this process has to write. `history` is where it goes, and where all of it is read."""
 
     def __init__(self, history: History, packer: Packer, settings: HistorySettings) -> None:
-        self.history = history
+        self.history, self.is_kept = history, history.is_kept
         self.packer = packer
         self._room = settings.max_bytes / EARLY
         self._waiting: deque[Served] = deque(maxlen=MAX_WAITING)
@@ -122,12 +126,11 @@ class HistoryWriter:
 
     def keep(self, served: Served) -> None:
         """A request is over."""
-        if self.history.is_kept:
-            if len(self._waiting) == MAX_WAITING:
-                self.lost += 1
-            self._waiting.append(served)
-            if self._timer is None:
-                self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._begin)
+        if len(self._waiting) == MAX_WAITING:
+            self.lost += 1
+        self._waiting.append(served)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._begin)
 
     def forget(self, tenant: str) -> None:
         """Drop what waits of a tenant."""
@@ -186,7 +189,7 @@ def entries_of(batch: Sequence[Served], packer: Packer) -> list[HistoryEntry]:
 def entry_of(served: Served, packer: Packer) -> HistoryEntry:
     line = served.line
     return HistoryEntry(
-        round(served.began_at * 1_000_000),
+        round(moment(served.began_at).timestamp() * 1_000_000),  # as rows tell it: pages go on from there
         line.request,
         group_of(served),
         session=(line.session or "")[:MAX_NAME].replace("\0", ""),
@@ -260,6 +263,9 @@ def packed(served: Served) -> bytes:
         attempts=tuple(map(_without_words, served.attempts)),
         turns=turns,
         records=records,
+        ended_seconds=served.ended_seconds,
+        end_seconds=served.end_seconds,
+        save_seconds=served.save_seconds,
     )
     return _encode(stored)
 
@@ -294,6 +300,9 @@ def unpacked(kept: Kept, packer: Packer) -> Served | None:
         tokens=stored.tokens,
         attempts=attempts,
         worker=stored.worker,
+        ended_seconds=stored.ended_seconds,
+        end_seconds=stored.end_seconds,
+        save_seconds=stored.save_seconds,
     )
 
 

@@ -25,6 +25,7 @@ from thoughtline.values.outcome import NoteChain
 from thoughtline.values.turns import FormatName
 
 if TYPE_CHECKING:
+    from thoughtline.gateway.history_writer import HistoryWriter
     from thoughtline.gateway.proxy import Exchange
 
 MAX_BODY = 512 * 2**10
@@ -289,11 +290,11 @@ _STORE = {"ok": 0, "slow": 1, "degraded": 2}
 
 class Recent:
     """Requests `under_way` by their ids, then by the order in which they ended. Those of other workers are known to
-    `asking`, those that were before to the history, whose writer is `keep`."""
+    `asking`, those that were before to the `history`."""
 
-    def __init__(self, settings: Settings, worker: str, keep: Callable[[Served], None] = lambda served: None) -> None:
+    def __init__(self, settings: Settings, worker: str, history: HistoryWriter) -> None:
         self.asking = Asking(settings.bus_directory, worker)
-        self._write = keep
+        self.history = history
         self.under_way: dict[str, Exchange] = {}
         self._over: deque[tuple[Served, int]] = deque()
         self._bytes = self.ended = 0
@@ -315,7 +316,8 @@ class Recent:
         self._over.append((served, size))
         self.ended += 1
         self._bytes += size
-        self._write(served)
+        if self.history.is_kept:
+            self.history.keep(served)
         while len(self._over) > MAX_REQUESTS or (self._bytes > MAX_BYTES and len(self._over) > 1):
             self._bytes -= self._over.popleft()[1]
         self.series.count(line)

@@ -127,7 +127,6 @@ class State(NamedTuple):
     health: TargetHealth
     background: Background
     recent: Recent
-    history: HistoryWriter
     caches: Caches
     durable: LayeredStore | None
     words: Words
@@ -158,7 +157,6 @@ def make_state(
     replayer = _replayer(settings, store, lessons, clock=clock, work=work)
     upstreams = Upstreams(InFlight(journal.say))
     journal.follow((metrics := Metrics()).count)
-    history = _history(settings, clock)
     bus, limits = _joined(settings, store, journal, health=(health := TargetHealth()), clock=clock)
     return State(
         settings,
@@ -188,8 +186,7 @@ def make_state(
         models=ModelLists(clock),
         health=health,
         background=Background(work, LateSaves(), Abandoned()),
-        recent=Recent(settings, bus.name, history.keep),
-        history=history,
+        recent=Recent(settings, bus.name, _history(settings, clock)),
         caches=caches,
         durable=store if isinstance(store, LayeredStore) else None,
         words=Words(settings, store, clock),

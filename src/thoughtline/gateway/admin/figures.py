@@ -49,11 +49,11 @@ async def series_view(request: AdminRequest) -> Whole:
     step = span.step(state.clock())
     last = int(span.until - 0.001) // step * step
     first = last - (max(1, round(span.seconds / step)) - 1) * step
-    if state.history.history.is_kept:
-        await state.history.flush()
+    if state.recent.history.history.is_kept:
+        await state.recent.history.flush()
         groups = await _chosen(state, query)
-        sums = await state.history.history.sums(step, first, last + step, groups, "time")
-        before = total(await state.history.history.sums(step, 2 * first - last - step, first, groups, "group"))
+        sums = await state.recent.history.history.sums(step, first, last + step, groups, "time")
+        before = total(await state.recent.history.history.sums(step, 2 * first - last - step, first, groups, "group"))
     else:
         sums, before = await _sums_of_workers(state), Sums()
     times = range(first, last + step, step)
@@ -68,7 +68,7 @@ async def series_view(request: AdminRequest) -> Whole:
         **{name: [getattr(one, name) for one in found] for name in _COUNTED},
         total=figures_of(total(dict(enumerate(found)))),
         before=figures_of(before),
-        is_kept=state.history.history.is_kept,
+        is_kept=state.recent.history.history.is_kept,
     )
     if query.format == "csv":
         rows = [figures_of(one, at=datetime.fromtimestamp(at, UTC)) for at, one in zip(times, found, strict=True)]
@@ -104,8 +104,8 @@ async def numbers_view(request: AdminRequest) -> Whole:
     state, query = request.state, decode_query(request.query, NumbersQuery)
     span = span_of(query, state.clock(), MONTH_SECONDS)
     assert span is not None
-    await state.history.flush()
-    groups, chosen = await state.history.history.groups(), await _chosen(state, query)
+    await state.recent.history.flush()
+    groups, chosen = await state.recent.history.history.groups(), await _chosen(state, query)
     if query.by == "day":
         by_day = await range_sums(state, span, chosen, "time")
         rows = [_row(datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d"), one) for at, one in sorted(by_day.items())]
@@ -117,7 +117,7 @@ async def numbers_view(request: AdminRequest) -> Whole:
         return csv_answer(rows, (), "numbers")
     before = await range_sums(state, span.before, chosen, "group")
     now = total(await range_sums(state, span, chosen, "group"))
-    size = await state.history.history.size()
+    size = await state.recent.history.history.size()
     view = NumbersView(
         by=query.by,
         since=datetime.fromtimestamp(span.since, UTC),
@@ -125,7 +125,7 @@ async def numbers_view(request: AdminRequest) -> Whole:
         rows=rows,
         total=figures_of(now),
         before=figures_of(total(before)),
-        is_kept=state.history.history.is_kept,
+        is_kept=state.recent.history.history.is_kept,
         kept_requests=size.entries,
         kept_bytes=size.bytes,
     )
@@ -138,10 +138,10 @@ async def range_sums(
     """Of a range, by steps that are as long as it allows; by time they are days."""
     if by == "time":
         first = int(span.since) // DAY * DAY
-        return await state.history.history.sums(DAY, first, int(span.until) + 1, groups, by)
+        return await state.recent.history.history.sums(DAY, first, int(span.until) + 1, groups, by)
     step = span.step(state.clock())
     first = -(-int(span.since) // step) * step
-    return await state.history.history.sums(step, first, int(span.until) + 1, groups, by)
+    return await state.recent.history.history.sums(step, first, int(span.until) + 1, groups, by)
 
 
 def grouped(groups: dict[int, Group], sums: dict[int, Sums], name_of: Callable[[Group], str]) -> dict[str, Sums]:
@@ -169,7 +169,7 @@ async def _chosen(state: State, query: RequestFilter) -> frozenset[int] | None:
     if not is_filtered(query):
         return None
     fits = group_test(query)
-    return frozenset(key for key, group in (await state.history.history.groups()).items() if fits(group))
+    return frozenset(key for key, group in (await state.recent.history.history.groups()).items() if fits(group))
 
 
 def figures_of(sums: Sums, at: datetime | None = None) -> Figures:

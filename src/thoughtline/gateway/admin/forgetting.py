@@ -24,9 +24,9 @@ async def forget_person(state: State, tenant: str) -> Forgotten:
     """Delete all that is kept of a tenant, and what files still hold of it."""
     turns = await state.store.delete(Filter(tenant=tenant))
     await state.words.forget(Filter(tenant=tenant))
-    state.history.forget(tenant)
+    state.recent.history.forget(tenant)
     in_memory = _forget_here(state, tenant_digest(tenant), int(state.clock() * 1_000_000))
-    requests = await state.history.history.forget(tenant)
+    requests = await state.recent.history.history.forget(tenant)
     await state.store.scrub()
     return Forgotten(turns, max(requests, in_memory))
 
@@ -34,8 +34,8 @@ async def forget_person(state: State, tenant: str) -> Forgotten:
 async def take_over(state: State) -> None:
     """Forget those here who were deleted elsewhere, once."""
     known = state.recent.forgotten
-    if state.history.history.is_kept:
-        for digest, at in (await state.history.history.forgotten()).items():
+    if state.recent.history.history.is_kept:
+        for digest, at in (await state.recent.history.history.forgotten()).items():
             if known.get(digest, -1) < at:
                 _forget_here(state, digest, at)
                 await state.store.scrub()

@@ -53,7 +53,7 @@ async def people_view(request: AdminRequest) -> Whole:
     rows.sort(key=lambda row: (-row.figures.requests, row.name))
     if query.format == "csv":
         return csv_answer(rows, ("id", "name", "lastSeen"), "people")
-    return Whole(PeopleView(rows, request.state.history.history.is_kept))
+    return Whole(PeopleView(rows, request.state.recent.history.history.is_kept))
 
 
 async def person_view(request: AdminRequest) -> Whole:
@@ -76,7 +76,7 @@ async def person_view(request: AdminRequest) -> Whole:
         by_client=by["client"],
         by_outcome=by["outcome"],
         turns=await _turns(state, tenant),
-        is_kept=state.history.history.is_kept,
+        is_kept=state.recent.history.history.is_kept,
     )
     return Whole(view)
 
@@ -99,8 +99,8 @@ async def delete_person(request: AdminRequest) -> Whole:
 async def _known(state: State, query: Range) -> _Known:
     span = span_of(query, state.clock(), MONTH_SECONDS)
     assert span is not None
-    await state.history.flush()
-    groups = await state.history.history.groups()
+    await state.recent.history.flush()
+    groups = await state.recent.history.history.groups()
     sums = {key: one for key, one in (await range_sums(state, span, None, "group")).items() if key in groups}
     keys = state.keys.listed() if isinstance(state.keys, ClientKeys) else ()
     return _Known(span, groups, sums, tuple(keys))
@@ -123,7 +123,7 @@ async def _tenant(state: State, known: _Known, name: str) -> str:
 async def _row(state: State, tenant: str, known: _Known) -> PersonRow:
     ids = frozenset(key for key, group in known.groups.items() if group.tenant == tenant)
     groups = [known.groups[key] for key in ids]
-    last = await state.history.history.page(Where(groups=ids), 1)
+    last = await state.recent.history.history.page(Where(groups=ids), 1)
     return PersonRow(
         id=tenant,
         name=_name(tenant, known),

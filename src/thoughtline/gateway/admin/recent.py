@@ -144,8 +144,8 @@ async def _view(state: State, name: str) -> RequestView:
     for body in (await state.recent.asking.ask(_encode(AskView(name)))).bodies:
         if (view := msgspec.json.decode(body, type=RequestView | None)) is not None:
             return view
-    kept = await state.history.history.find(name) if name and "\0" not in name else None
-    served = state.history.served(kept) if kept is not None else None
+    kept = await state.recent.history.history.find(name) if name and "\0" not in name else None
+    served = state.recent.history.served(kept) if kept is not None else None
     if served is not None:
         return await _own_view(state, served)
     raise Declined(
@@ -190,7 +190,7 @@ def _row_test(query: RequestsQuery) -> Callable[[RequestRow], bool]:
 
 async def _former_rows(state: State, query: RequestsQuery) -> tuple[list[RequestRow], tuple[int, str] | None]:
     """The rows of the history that a query means. Of a search that did not come to its end, also how far it came."""
-    writer = state.history
+    writer = state.recent.history
     if not writer.history.is_kept:
         return [], None
     groups = await writer.history.groups()
@@ -219,7 +219,7 @@ def _chosen(groups: dict[int, Group], query: RequestsQuery) -> frozenset[int] | 
 
 
 async def _pages(state: State, where: Where, chosen: frozenset[int] | None, query: RequestsQuery) -> list[Kept]:
-    history, session = state.history.history, exact_session(query)
+    history, session = state.recent.history.history, exact_session(query)
     where = msgspec.structs.replace(where, groups=chosen)
     if not query.session:
         return await history.page(where, query.limit)
@@ -257,7 +257,7 @@ async def _named(
     if not query.session and exact_session(by_session) is not None:
         found |= {one.id: one for one in await _pages(state, where, allowed, by_session)}
     text = (query.text or "").lower()
-    one = await state.history.history.find(text) if "\0" not in text else None
+    one = await state.recent.history.history.find(text) if "\0" not in text else None
     if one is not None and msgspec.structs.replace(where, groups=allowed).fits(one):
         found[one.id] = one
     return sorted(found.values(), reverse=True)[: query.limit]
@@ -267,7 +267,7 @@ async def _searched(
     state: State, where: Where, text: str, query: RequestsQuery
 ) -> tuple[list[Kept], tuple[int, str] | None]:
     """Entries with a text in their data, and how far the search came if that was not to the end."""
-    history, packer = state.history.history, state.history.packer.aside()
+    history, packer = state.recent.history.history, state.recent.history.packer.aside()
 
     def look(some: list[Kept]) -> list[Kept]:
         wanted = text.encode()
