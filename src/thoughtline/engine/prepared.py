@@ -73,12 +73,18 @@ class HandsOver(Protocol):
 class Carried(Struct, frozen=True, gc=False):
     """What a request brought along that a store need not know: records in envelopes, and findings of its translation.
 
-    `call_ids` maps ids of another format; None where the client speaks the provider's own.
+    `call_ids` maps ids of another format; None where the client speaks the provider's own. `opened` decodes envelopes
+    that nobody has looked into yet.
     """
 
     records: tuple[Record, ...] = ()
     findings: tuple[Finding, ...] = ()
     call_ids: MapsCallIds | None = None
+    opened: Callable[[], tuple[Record, ...]] | None = None
+
+    def all_opened(self) -> Carried:
+        """With the records in all envelopes."""
+        return self if self.opened is None else replace(self, records=(*self.records, *self.opened()), opened=None)
 
     def adds_to(self, found: Found) -> bool:
         """Whether it knows of a turn that a store did not find."""

@@ -45,6 +45,7 @@ from thoughtline.replay.plans import Found
 from thoughtline.replay.refusals import Correction, Evidence, Refusal
 from thoughtline.replay.remembering import Conversations, Cut, premises_of, still_holds
 from thoughtline.stores import Clock, Saved, Store
+from thoughtline.translation.passages import Lane, Made, Passages, Translates, Written
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError, LimitExceeded, StoreError
 from thoughtline.values.identity import Identity
@@ -57,6 +58,9 @@ MOST_SETTLED = 4
 
 REMEMBERED_BYTES = 64 * 2**20
 """What the conversations of late may take in memory."""
+
+PASSAGES_SHARE = 4
+"""Translated passages may take this part of as much again."""
 
 _KEYS_AT_ONCE = 500
 """Looked for in one go: a store that answers on the loop takes a few milliseconds for so many."""
@@ -91,6 +95,7 @@ class Replayer:
         self._clock = clock
         self._work = work
         self._conversations = Conversations(remembered_bytes)
+        self._passages = Passages(remembered_bytes // PASSAGES_SHARE)
         self._any_frame = any_frame
 
     def _who_asks(self, identity: Identity, destination: Destination) -> Identity:
@@ -125,9 +130,19 @@ class Replayer:
         cut = self.cut_for(cuts, destination, identity) if cuts else None
         return await self._going_on(original, whole, cut)
 
+    async def translated(self, body: bytes, lane: Lane, translate: Translates) -> Made:
+        """A request in another format. Only what is new of its conversation is translated."""
+        cut = self._passages.cut(body, lane)
+        made = await self.work_for(cut.short)(partial(cut.translated, translate))
+        if made is None:
+            made = await self.work_for(body)(partial(cut.whole.translated, translate))
+        assert made is not None
+        self._passages.keep(made)
+        return made
+
     async def prepare_translated(
         self,
-        transcript: Transcript,
+        written: Written,
         destination: Destination,
         identity: Identity,
         *,
@@ -136,16 +151,21 @@ class Replayer:
         recall: Recalls | None = None,
     ) -> Prepared:
         """What to send for a request that came in another format. `carried` is what its client brought."""
-        identity = self._who_asks(identity, destination)
-        whole = partial(
-            self.prepare_decoded, transcript, destination, identity, contract=contract, carried=carried, recall=recall
-        )
-        if recall is not None or not self._conversations.are_kept or carried.renames(transcript):
+        identity, work = self._who_asks(identity, destination), self.work_for(written.body)
+
+        async def whole() -> Prepared:
+            transcript = await work(written.read)
+            opened = await work(carried.all_opened)
+            return await self.prepare_decoded(
+                transcript, destination, identity, contract=contract, carried=opened, recall=recall
+            )
+
+        if recall is not None or not self._conversations.are_kept:
             return await whole()
-        original = Original(
-            transcript.whole, destination, identity, model="", edits=(), carried=carried, user=transcript.user
-        )
-        cuts = self.cuts(original.body, transcript.format, identity.tenant)
+        if not written.is_joined and carried.renames(written.read()):
+            return await whole()
+        original = Original(written.body, destination, identity, model="", edits=(), carried=carried, user=written.user)
+        cuts = self.cuts(original.body, written.format, identity.tenant)
         cut = self._cut_by(cuts, destination, identity, contract) if cuts else None
         return await self._going_on(original, whole, cut)
 
@@ -180,11 +200,12 @@ class Replayer:
     @property
     def remembered_size(self) -> int:
         """What the conversations of late take in memory, in bytes."""
-        return self._conversations.size
+        return self._conversations.size + self._passages.size
 
     def forget_conversations(self) -> None:
         """Something was deleted: what was made of it need not stay in memory until somebody asks for it again."""
         self._conversations.clear()
+        self._passages.clear()
 
     def cuts(self, body: bytes, format: FormatName, tenant: str) -> tuple[Cut, ...]:
         """Where a body begins as requests of late did, the longest beginning first."""
@@ -221,7 +242,8 @@ class Replayer:
             self._conversations.drop(cut.conversation)
             return None
         needed, found = await self._rest(needed, found, work)
-        if original.carried.adds_to(found):
+        carried = original.carried
+        if carried.adds_to(found) or (carried.opened is not None and not _knows_all(cut, needed, found)):
             return None
         done = await work(partial(gone_on, replace(prepared, needed=needed, found=found), cut, original.body))
         if done is None:
@@ -428,6 +450,12 @@ def _read(body: bytes, format: FormatName, contract: Contract) -> tuple[Contract
     if contract.when_split is not None:
         contract = as_asked(contract, body)
     return contract, decode_bounded(body, format, contract.dialect)
+
+
+def _knows_all(cut: Cut, needed: Needs, found: Found) -> bool:
+    """Whether a store has a record of every step, found by its lineage: then no envelope adds to it."""
+    are_known = all(one.ids and not one.names for one in cut.looked_up)
+    return are_known and all(step.lineage is not None and found.get(step.lineage) for step in needed.steps)
 
 
 def _last_step(transcript: Transcript, identity: Identity) -> Needs:

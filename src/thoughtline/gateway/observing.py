@@ -12,6 +12,7 @@ from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import decode_bounded
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.providers import Contract
+from thoughtline.translation.passages import Written
 from thoughtline.values.turns import Transcript
 
 
@@ -39,7 +40,8 @@ async def translate_only(attempt: Attempt, transcript: Transcript, contract: Con
     if attempt.replay == "off":
         attempt.send_instead(unplanned(replayer, original_of(attempt, carried), body, transcript))
         return
-    planned = await replayer.prepare_translated(transcript, destination, identity, contract=contract, carried=carried)
+    written = Written.of(transcript)
+    planned = await replayer.prepare_translated(written, destination, identity, contract=contract, carried=carried)
     send_observed(attempt, planned, body)
 
 

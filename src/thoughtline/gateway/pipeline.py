@@ -19,7 +19,7 @@ from thoughtline.engine.prepared import NOTHING_CARRIED, Carried, MemberEdits, P
 from thoughtline.engine.replayer import Recalls
 from thoughtline.engine.watching import MAX_BYTES, StreamWatch, Watch, log_problem
 from thoughtline.formats import FORMATS
-from thoughtline.formats.weighing import check_weight, decode_bounded, is_light
+from thoughtline.formats.weighing import check_weight, is_light
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.choosing import terms_of
 from thoughtline.gateway.estimating import counted_request, estimate_tokens
@@ -35,9 +35,10 @@ from thoughtline.gateway.translating import Translate, way_back
 from thoughtline.providers import Dialect
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.remembering import Cut
-from thoughtline.translation import Sealing, StreamTranslator, translate_request
+from thoughtline.translation import Sealing, StreamTranslator, TranslatedRequest, translate_request
 from thoughtline.translation.compactions import CompactedEvents, compaction_of, may_compact, read_compactions
 from thoughtline.translation.own_format import Adapted, adapt
+from thoughtline.translation.passages import Lane, Written
 from thoughtline.translation.replies import EditsEvents
 from thoughtline.translation.tools import NO_NAMES
 from thoughtline.values.errors import DecodeError, ThoughtlineError
@@ -126,28 +127,32 @@ async def _translated(attempt: Attempt) -> None:
     work, own = replayer.work_for(attempt.body), FORMATS[client.format]
     if own.in_lists is not None:
         attempt.body = await work(partial(own.in_lists, attempt.body))
-    transcript = await work(partial(decode_bounded, attempt.body, own.name, own.dialect))
-    streams = client.is_streaming or transcript.is_streaming
-    request = await work(
-        partial(
-            translate_request,
+    translation = attempt.state.settings.translation
+    asks_to_think = translation.think and attempt.replay == "on"
+    rules = (translation.missing_tools, translation.cache_marks, asks_to_think)
+    lane = Lane(identity.tenant, own.name, destination.format, contract, destination.model, rules)
+
+    def translate(transcript: Transcript) -> TranslatedRequest:
+        return translate_request(
             transcript,
             destination.format,
             contract,
             model=destination.model,
             identity=identity,
             sealer=attempt.sealer,
-            is_streaming=streams or attempt.target.streams_only,
-            missing_tools=attempt.state.settings.translation.missing_tools,
-            marks_prompts=attempt.state.settings.translation.cache_marks,
-            asks_to_think=attempt.state.settings.translation.think and attempt.replay == "on",
+            is_streaming=client.is_streaming or transcript.is_streaming or attempt.target.streams_only,
+            missing_tools=translation.missing_tools,
+            marks_prompts=translation.cache_marks,
+            asks_to_think=asks_to_think,
         )
-    )
-    carried = Carried(request.records, (*attempt.found, *request.findings), request.call_ids)
+
+    request = await replayer.translated(attempt.body, lane, translate)
+    streams = client.is_streaming or request.is_streaming
+    carried = Carried((), (*attempt.found, *request.findings), request.call_ids, opened=request.records)
     recall = _recall(attempt) if attempt.terms is not None else None
-    final = request.transcript
-    if attempt.target.provider.is_located:
-        final = _with_members(final, attempt.member_edits, contract.dialect)
+    final = request.written
+    if attempt.target.provider.is_located and attempt.member_edits:
+        final = Written.of(_with_members(final.read(), attempt.member_edits, contract.dialect))
     if attempt.replay == "on":
         prepared = await replayer.prepare_translated(
             final, destination, identity, contract=contract, carried=carried, recall=recall
@@ -156,13 +161,13 @@ async def _translated(attempt: Attempt) -> None:
         if prepared.counts.restored and attempt.asks_template:
             await attempt.state.templates.learn(attempt)  # for the requests that follow
     else:
-        await translate_only(attempt, final, contract, carried)
+        await translate_only(attempt, final.read(), contract, carried)
     attempt.client = replace(
         client,
         is_streaming=streams,
-        wants_usage=request.options.wants_usage,
+        wants_usage=request.short.options.wants_usage,
         call_ids=request.call_ids,
-        tools=request.tools,
+        tools=request.short.tools,
     )
     attempt.is_streaming, attempt.is_rewritten = streams, True
 
