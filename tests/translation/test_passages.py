@@ -13,7 +13,6 @@ import pytest
 from tests.translation.kinds import SEALER
 from tests.translation.lanes import MORE_UPSTREAMS, TENANT, UPSTREAMS, Upstream
 from thoughtline.formats import FORMATS
-from thoughtline.formats.weighing import decode_bounded
 from thoughtline.translation import TranslatedRequest, passages, translate_request
 from thoughtline.translation.envelopes import Opened
 from thoughtline.translation.passages import Lane, Made, Passages
@@ -192,9 +191,8 @@ def edit(elements: list[Json], client: FormatName, at: Random) -> list[Json]:
         case "cut":
             return elements[: place + 1]
         case _:
-            return [*elements[:place], *json.loads(json.dumps(elements[place : place + 1]).replace("result", "note"))] + (
-                elements[place + 1 :]
-            )
+            changed = json.dumps(elements[place : place + 1]).replace("result", "note")
+            return [*elements[:place], *json.loads(changed), *elements[place + 1 :]]
 
 
 def made_of(known: Passages, body: bytes, lane: Lane, to: Upstream) -> Made:

@@ -50,8 +50,11 @@ _PASSAGE_BYTES = 1024
 """What a passage takes beside its bytes, about."""
 
 _BEHIND = re.compile(rb"[ \t\n\r]*,[ \t\n\r]*(?=\{)")
-_NOT_ALONE = (b'"additional_tools"', b"tool_search", b'"agent_message"', b'"phase"', b'"defer_loading"')
-"""Tools in a conversation, messages of other agents, and what is told once for a request."""
+_NOT_ALONE = (b'"additional_tools"', b"tool_search", b'"phase"', b'"defer_loading"')
+"""Tools in a conversation, and what is told once for a request."""
+
+_AGENTS = b'"agent_message"'
+"""Messages of other agents divide a step of the model."""
 
 
 def _marker(wire: Wire) -> re.Pattern[bytes]:
@@ -289,6 +292,8 @@ def _divided(cut: Cut, transcript: Transcript, request: TranslatedRequest) -> _D
     final, lane = request.transcript, cut.lane
     if transcript.around is not None or final.around is not None or transcript.has_lone_surrogates:
         return None
+    if _AGENTS in cut.short:
+        return None
     firsts, sent_firsts = _firsts(transcript.turns), _firsts(final.turns)
     if len(firsts) != len(sent_firsts) or not firsts or (not cut.runs and len(firsts) < FEWEST):
         return None
@@ -311,7 +316,7 @@ def _divided(cut: Cut, transcript: Transcript, request: TranslatedRequest) -> _D
         ids = _ids_alone(turns, sent_turns, named)
         client = cut.short[came[start][0] : came[behind - 1][1]]
         there = final.body[sent[sent_starts[number]][0] : sent[sent_starts[number + 1] - 1][1]]
-        is_alone = _is_alone(client, lane.client) and HIDDEN.encode() not in there
+        is_alone = _is_alone(client, lane.client) and not _is_of_its_place(there, lane.to)
         if ids is None or not is_alone or not told.isdisjoint(range(start, behind)):
             passages.append(None)
             continue
@@ -351,17 +356,18 @@ def _calls(turn: Turn) -> list[ToolCall]:
     return [item for item in turn.items if isinstance(item, ToolCall)]
 
 
+def _answered(turns: Sequence[Turn]) -> list[str | None]:
+    return [item.call_id for turn in turns for item in turn.items if isinstance(item, ToolResult)]
+
+
 def _ids_alone(turns: Sequence[Turn], sent: Sequence[Turn], named: Counter[str | None]) -> tuple[str, ...] | None:
     """The ids of a passage's calls at the upstream; None where a call or a result is not known by its own id alone.
     `named` counts those of all calls."""
-    calls = {call.id for turn in turns for call in _calls(turn)}
-    results = [item.call_id for turn in turns for item in turn.items if isinstance(item, ToolResult)]
-    if any(turn.role == "system" for turn in turns) or not all(name and named[unwrapped(name)] == 1 for name in calls):
-        return None
-    if len(set(results)) != len(results) or not calls.issuperset(results):
+    calls, results = [call.id or "" for turn in turns for call in _calls(turn)], _answered(turns)
+    if any(turn.role == "system" for turn in turns) or not _has_own_ids(turns) or len(set(results)) < len(results):
         return None
     ids = tuple([call.id for turn in sent for call in _calls(turn) if call.id])
-    return ids if len(ids) == len(calls) else None
+    return ids if len(ids) == len(calls) and all(named[unwrapped(name)] == 1 for name in calls) else None
 
 
 def _is_alone(client: bytes, format: FormatName) -> bool:
@@ -372,6 +378,12 @@ def _is_alone(client: bytes, format: FormatName) -> bool:
     if is_marked or has_notes:
         return False
     return not any(word in client for word in _NOT_ALONE)
+
+
+def _is_of_its_place(sent: bytes, format: FormatName) -> bool:
+    """Whether what goes up for a passage has a mark for the cache, or an id that may be made by counting."""
+    marks = FORMATS[format].cache_marks
+    return HIDDEN.encode() in sent or (marks is not None and marks.word in sent)
 
 
 def _told_elements(findings: Sequence[Finding], format: FormatName) -> set[int]:
@@ -397,7 +409,9 @@ def _joined(
     turns = len(transcript.turns) + sum([passage.elements for passage in known])
     weight = total([passage.weight for passage in known]).plus(weight_of(cut.short))
     looks_at_all = b'"defer_loading"' in cut.short
-    if looks_at_all or turns > MAX_TURNS or not weight.is_read or not _stands_alone(final, parts, lane):
+    if looks_at_all or turns > MAX_TURNS or not weight.is_read:
+        return None
+    if not _has_own_ids(transcript.turns) or not _is_same_beside(final, parts, lane):
         return None
     ids = [name for passage in known for name in passage.ids] + list(request.call_ids.used)
     used = frozenset(ids)
@@ -432,7 +446,14 @@ def _joined(
     )
 
 
-def _stands_alone(final: Transcript, parts: _Divided, lane: Lane) -> bool:
+def _has_own_ids(turns: Sequence[Turn]) -> bool:
+    """Whether every call has an id of its own, and every result is that of one of them."""
+    calls = [call.id for turn in turns for call in _calls(turn)]
+    names = {unwrapped(name) if name else None for name in calls}
+    return None not in names and len(names) == len(calls) and set(calls).issuperset(_answered(turns))
+
+
+def _is_same_beside(final: Transcript, parts: _Divided, lane: Lane) -> bool:
     """Whether what was translated now is the same beside what is known."""
     if HIDDEN.encode() in final.body:
         return False
