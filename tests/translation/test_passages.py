@@ -18,7 +18,7 @@ from thoughtline.translation.envelopes import Opened
 from thoughtline.translation.passages import Lane, Made, Passages
 from thoughtline.values.errors import ThoughtlineError
 from thoughtline.values.identity import Identity
-from thoughtline.values.items import ReasoningText
+from thoughtline.values.items import DEEPSEEK_V1, ReasoningText
 from thoughtline.values.turns import FormatName, Provenance, Transcript
 
 Json = dict[str, Any]
@@ -32,7 +32,7 @@ SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 
 def envelope(number: int) -> str:
     made = Provenance(TENANT, "deepseek", "https://upstream.example", "", "m", "m", "openai_chat", "deepseek")
-    return SEALER.seal(Opened(made, (ReasoningText(f"thought {number}", None, "deepseek"),), ((0, 0),))) or ""
+    return SEALER.seal(Opened(made, (ReasoningText(f"thought {number}", None, DEEPSEEK_V1),), ((0, 0),))) or ""
 
 
 def call_id(at: Random, number: int) -> str:
