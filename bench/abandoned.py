@@ -82,10 +82,11 @@ class Provider:
 
 
 class Gateway:
-    """`thoughtline serve` with few descriptors."""
+    """`thoughtline serve` with few descriptors. `held` is what `bench.held` writes."""
 
-    def __init__(self, folder: Path, provider: str, descriptors: int) -> None:
-        serve = f"{sys.executable} -m thoughtline.cli serve --port 0 --provider deepseek --upstream {provider}"
+    def __init__(self, folder: Path, provider: str, descriptors: int, held: Path | None = None) -> None:
+        program = "thoughtline.cli" if held is None else f"bench.held {held}"
+        serve = f"{sys.executable} -m {program} serve --port 0 --provider deepseek --upstream {provider}"
         command = f"ulimit -n {descriptors}; exec {serve} --store memory:// --log json"
         environment = {**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder / "data")}
         self._log = folder / "log"

@@ -7,6 +7,8 @@ key: one sends 4 kB, the other 300 kB, each time a session of 500 messages that 
 while other clients send conversations of so many megabytes with thousands of calls, one after the other, all with one
 key or each request with another one.
 
+`held` is how long the gateway held its loop at most, whatever else the machine does (`bench.held`).
+
 Exit status 1 if a bystander's p99 is more than three times what it is alone and more than 50 ms above that.
 """
 
@@ -24,6 +26,7 @@ from itertools import count
 from pathlib import Path
 
 from bench.abandoned import Gateway, Provider
+from bench.held import held_ms
 
 WARM_UP = 5
 MOST_TIMES, MOST_MORE = 3.0, 0.05
@@ -117,15 +120,18 @@ def p99(values: list[float]) -> float:
 async def run(options: argparse.Namespace, folder: Path) -> int:
     server = await asyncio.start_server(Provider().serve, "127.0.0.1", 0, limit=2**24)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    gateway = await asyncio.to_thread(Gateway, folder, url, 4096)
+    held = folder / "held"
+    gateway = await asyncio.to_thread(Gateway, folder, url, 4096, held)
     size = int(options.megabytes * 10**6)
     arguments = (gateway.port, options.clients, size, options.tenants == "many")
     attacking = multiprocessing.get_context("spawn").Process(target=attack, args=arguments, daemon=True)
     try:
         alone = await waits(gateway.port, options.seconds, is_warm_up=True)
+        held_alone = await asyncio.to_thread(held_ms, gateway.process.pid, held)
         attacking.start()
         await asyncio.sleep(2.0)
         beside = await waits(gateway.port, options.seconds, is_warm_up=False)
+        held_beside = await asyncio.to_thread(held_ms, gateway.process.pid, held)
     finally:
         if attacking.is_alive():
             attacking.kill()
@@ -138,6 +144,7 @@ async def run(options: argparse.Namespace, folder: Path) -> int:
         columns = (one[len(one) // 2], p99(one), other[len(other) // 2], p99(other), other[-1])
         print("{:<18}{:>11.1f}{:>9.1f}{:>13.1f}{:>9.1f}{:>10.1f}".format(name, *(value * 1000 for value in columns)))
         is_fair = is_fair and p99(other) <= max(MOST_TIMES * p99(one), p99(one) + MOST_MORE)
+    print(f"held, at most: {held_alone:.1f} ms alone, {held_beside:.1f} ms beside")
     print("fair: p99 within three times of an idle gateway's" if is_fair else "NOT FAIR")
     return 0 if is_fair else 1
 

@@ -1,12 +1,16 @@
 """Fuzzing of the codecs: does any input do anything else than be read and written back, or be refused by name?
 
     python -m bench.fuzz [--minutes 10] [--formats openai_chat …] [--corpus FOLDER] [--seed 1]
+    python -m bench.fuzz --replay [--formats openai_chat …] [--corpus FOLDER]
 
 So many minutes for each format. Seeds are the wire cases of the tests, the recordings that `THOUGHTLINE_RECORDINGS`
 names, and the corpus of earlier runs. An input that reaches a new line of the format's code is kept in the corpus; it
 may quote a recording, so keep the folder outside of the repository. An input that breaks a law goes into `failures/`
 there. The laws are those of `tests/formats/test_hostile.py`: a body is written back byte for byte, or refused with an
 error that names its place; a stream that is not broken says the same however it is cut.
+
+An input decides itself where it is cut as a stream, so the same input gives the same result in every run. `--replay`
+tries nothing new: it checks the corpus and the failures of earlier runs once, and names the files that still fail.
 
 Exit status 1 if a law was broken.
 """
@@ -134,12 +138,18 @@ def _has(holder: Any, key: Any) -> bool:
     return key in holder if isinstance(holder, dict) else key < len(holder)
 
 
-def check(row: Wire, data: bytes, cut: int) -> None:
+def check(row: Wire, data: bytes) -> None:
     """Raises where a law is broken."""
     read_body(row, data)
     read_stream(row, data)
+    cut = cut_of(data)
     whole, parts = said(row, [data]), said(row, [data[:cut], data[cut:]])
     assert None in (whole, parts) or whole == parts, "a stream says something else when it is cut"
+
+
+def cut_of(data: bytes) -> int:
+    """Where an input is cut in two: anywhere, and always at the same place."""
+    return int.from_bytes(blake2b(data, digest_size=8).digest()) % (len(data) + 1)
 
 
 def said(row: Wire, pieces: list[bytes]) -> list[Event] | None:
@@ -181,11 +191,11 @@ class Fuzz:
     def _try(self, data: bytes) -> bool:
         """Whether it has shown something new."""
         self.tried += 1
-        began, cut = time.monotonic(), self._chance.randrange(len(data) + 1)
+        began = time.monotonic()
         try:
-            news = self._lines.count_new(lambda: check(self._row, data, cut))
+            news = self._lines.count_new(lambda: check(self._row, data))
         except Exception as problem:
-            self.failures[f"{type(problem).__name__}: {str(problem)[:80]!r}"] += 1
+            self.failures[words_of(problem)] += 1
             self._keep(self._folder / "failures", data)
             return False
         self.longest = max(self.longest, time.monotonic() - began)
@@ -195,16 +205,38 @@ class Fuzz:
         (folder / blake2b(data, digest_size=16).hexdigest()).write_bytes(data)
 
 
+def words_of(problem: Exception) -> str:
+    return f"{type(problem).__name__}: {str(problem)[:80]!r}"
+
+
+def replay(row: Wire, folder: Path) -> Counter[str]:
+    """What is still wrong with the inputs that earlier runs have kept, each with its file."""
+    files = sorted(path for path in (folder / row.name).rglob("*") if path.is_file())
+    failures: Counter[str] = Counter()
+    for path in files:
+        try:
+            check(row, path.read_bytes())
+        except Exception as problem:
+            failures[f"{row.name}: {words_of(problem)} in {path}"] += 1
+    print(f"{row.name:<22}{len(files):>8,} replayed{failures.total():>8,} failures", flush=True)
+    return failures
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.fuzz")
     parser.add_argument("--minutes", type=float, default=10.0, help="for each format")
     parser.add_argument("--formats", nargs="+", choices=tuple(FORMATS), default=tuple(FORMATS))
     parser.add_argument("--corpus", type=Path, default=FOLDER)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--replay", action="store_true", help="check what earlier runs have kept, and nothing else")
     options = parser.parse_args()
-    print(f"{'format':<22}{'seeds':>8}{'tried':>10}{'kept':>7}{'longest ms':>12}{'failures':>10}", flush=True)
     failures: Counter[str] = Counter()
+    if not options.replay:
+        print(f"{'format':<22}{'seeds':>8}{'tried':>10}{'kept':>7}{'longest ms':>12}{'failures':>10}", flush=True)
     for name in options.formats:
+        if options.replay:
+            failures += replay(FORMATS[name], options.corpus)
+            continue
         fuzz = Fuzz(FORMATS[name], options.corpus, options.seed)
         fuzz.run(options.minutes * 60)
         figures = (fuzz.seeds, fuzz.tried, fuzz.kept, fuzz.longest * 1000, fuzz.failures.total())

@@ -14,7 +14,7 @@ import orjson
 from msgspec import Raw
 
 from bench.measure import best_seconds
-from thoughtline.engine.watching import capture
+from thoughtline.engine.capture import capture
 from thoughtline.formats import FORMATS
 from thoughtline.providers import CONTRACTS
 from thoughtline.replay.planner import needs, plan

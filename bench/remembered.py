@@ -33,7 +33,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from thoughtline.core import Destination, Identity
 from thoughtline.engine import ContractBook, Lessons, Replayer, Watch, open_store
-from thoughtline.engine.prepared import Prepared
+from thoughtline.engine.request import Prepared
 from thoughtline.stores import StoreSettings
 from thoughtline.values.outcome import Outcome
 

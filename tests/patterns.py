@@ -27,7 +27,7 @@ METHODS = ("match", "search", "fullmatch", "sub", "findall", "finditer", "split"
 _EVERY_METHOD = ("match", "search", "fullmatch", "sub")
 _OPTIONS = "thoughtline.translation.translated_options"
 _MOST_STARTS, _MOST_PUMPS = 4, 24
-ELSEWHERE = {"thoughtline.litellm"}
+ELSEWHERE = {"thoughtline.library.litellm", "thoughtline.litellm"}
 """Needs a package that is not installed for the tests, and has no expression."""
 
 
@@ -137,14 +137,14 @@ def _tables() -> dict[tuple[str, str], list[str]]:
         ("thoughtline.providers.table", "row.hosts"): [row.hosts for row in rows],
         ("thoughtline.providers.table", "row.models"): [row.models for row in rows],
         ("thoughtline.providers.table", "row.wanted_models"): [row.wanted_models for row in rows],
-        ("thoughtline.preserver", "models"): [models for row in rows for models, _ in row.asks],
+        ("thoughtline.library.preserver", "models"): [models for row in rows for models, _ in row.asks],
         ("thoughtline.providers.row", "row.models"): [one.models for row in rows for one in row.rows],
         ("thoughtline.clients", "contract.thinks_if_asked"): [one.thinks_if_asked for one in contracts],
         (_OPTIONS, "rules.never"): [one.sampling.never for one in contracts],
         (_OPTIONS, "rules.takes_both"): [one.sampling.takes_both for one in contracts],
         ("thoughtline.providers.knobs", "self.models"): [knob.models for one in contracts for knob in one.knobs],
         ("thoughtline.gateway.model_lists", "wire.models.path"): [wire.models.path for wire in FORMATS.values()],
-        ("thoughtline.engine.healing", "sent.contract.forces_any"): [one.forces_any for one in contracts],
+        ("thoughtline.engine.heal", "sent.contract.forces_any"): [one.forces_any for one in contracts],
         ("thoughtline.verify.checks", "contract.forces_any"): [one.forces_any for one in contracts],
         ("thoughtline.verify.checks", "sampling.never"): [one.sampling.never for one in contracts],
         ("thoughtline.replay.settling", "contract.forces_any"): [one.forces_any for one in contracts],

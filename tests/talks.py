@@ -18,14 +18,15 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Raw
 from msgspec.structs import replace
 
-from thoughtline.engine.contract_book import ContractBook
-from thoughtline.engine.lessons import Lessons
-from thoughtline.engine.prepared import Carried, Prepared
+from thoughtline.engine.capture import Follows, captured_at, provenance_of
+from thoughtline.engine.contracts import ContractBook
+from thoughtline.engine.learned import Lessons
 from thoughtline.engine.replayer import Replayer
-from thoughtline.engine.watching import captured_at, provenance_of
+from thoughtline.engine.request import Carried, Prepared
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.translating import ClientFormat, way_back
 from thoughtline.providers import Contract
+from thoughtline.stores.base import Filter
 from thoughtline.stores.memory import MemoryStore
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.translation import Sealer, TranslatedRequest, translate_reply, translate_request
@@ -191,7 +192,10 @@ class World:
         reply = Reply(model.format, (Candidate(Turn("assistant", items), 0, Finish("stop", "stop")),))
         assert prepared.needed is not None
         if is_kept and prepared.needed.end is not None:
-            records = captured_at(prepared.needed.end, reply, provenance_of(prepared), self.now)
+            plan = prepared.plan
+            follows = Follows(plan.parent, plan.enters_session) if plan is not None else None
+            made = provenance_of(prepared)
+            records = captured_at(prepared.needed.end, reply, made, self.now, follows=follows)
             asyncio.run(self.store.save(records))
         if self.spoken(model) == model.format:
             talk.turns.append(Turn("assistant", items))
@@ -206,6 +210,12 @@ class World:
         own = FORMATS[client.format]
         heard = own.bodies.decode_response(translate_reply(reply, way).body, own.dialect)
         return [candidate.turn for candidate in heard.candidates]
+
+    def lose(self, thought: str) -> None:
+        """The store loses the records of this thought."""
+        for entry in asyncio.run(self.store.list_entries(Filter())).entries:
+            if any(isinstance(item, ReasoningText) and item.text == thought for item in entry.record.items):
+                self.store.index.drop((entry.record.provenance.tenant, entry.record.id))
 
     def follow(self, talk: Talk, format: FormatName, text: str) -> None:
         """What comes after a turn of the model: the results of its calls, or words."""
@@ -249,9 +259,9 @@ def items_of(saying: Saying, number: int, model: Model, contract: Contract) -> t
         case "openai_responses":
             items.append(ReasoningEncrypted(seal, made_by, f"rs_{number}abc4d"))
         case "anthropic_messages" | "bedrock_converse":
-            items.append(ReasoningText(saying.thought, seal, made_by))
+            items.append(ReasoningText(f"{saying.thought} {number}", seal, made_by))
         case "openai_chat" | "ollama_chat":
-            items.append(ReasoningText(saying.thought, None, made_by))
+            items.append(ReasoningText(f"{saying.thought} {number}", None, made_by))
     is_named = model.format == "openai_responses"
     if saying.words or not saying.calls:
         items.append(Text(saying.words or "Well.", id=f"msg_{number}abc4d" if is_named else None))

@@ -27,7 +27,7 @@ def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstre
     """A strict DeepSeek that the environment names, and a store of its own."""
     started = start("deepseek")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("thoughtline.line.door._default", [])
+    monkeypatch.setattr("thoughtline.library.door._default", [])
     given = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{started.url}/v1"}
     for name, value in {**given, "THOUGHTLINE_STORE": f"sqlite:///{tmp_path / 'own.db'}"}.items():
         monkeypatch.setenv(name, value)

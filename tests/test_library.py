@@ -37,7 +37,7 @@ def of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder and a store for one test."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("THOUGHTLINE_STORE", f"sqlite:///{tmp_path / 'own.db'}")
-    monkeypatch.setattr("thoughtline.line.door._default", [])
+    monkeypatch.setattr("thoughtline.library.door._default", [])
 
 
 def request(*messages: Json, **more: object) -> bytes:

@@ -27,8 +27,8 @@ WITHOUT = f"import sys; sys.modules.update(dict.fromkeys({sorted(GATEWAY)}))\n"
 
 PROGRAM = """
 import httpx2, thoughtline
-import thoughtline.codecs, thoughtline.core, thoughtline.engine, thoughtline.errors, thoughtline.items
-import thoughtline.preserver
+import thoughtline.library.codecs, thoughtline.core, thoughtline.engine, thoughtline.errors, thoughtline.items
+import thoughtline.library.preserver
 
 with thoughtline.Line(sys.argv[1]) as line, thoughtline.install(line):
     for name in ("first.json", "next.json"):

@@ -10,7 +10,7 @@ import pytest
 
 import thoughtline
 from thoughtline import core, engine, errors, items
-from thoughtline.public import MOVED
+from thoughtline.library.public import names_moved
 from thoughtline.values import errors as values_errors
 
 FRONT = {
@@ -37,7 +37,7 @@ def test_submodules_offer_what_they_list() -> None:
 
 def test_names_of_before_work_and_warn() -> None:
     """Every name that stood at the top is where the warning says, and is the same thing."""
-    moved = [(name, home) for home, names in MOVED.items() for name in names]
+    moved = [(name, home) for home, names in names_moved().items() for name in names]
     assert len(moved) == 89 - 7  # seven of them are still at the top
     for name, home in moved:
         with pytest.warns(DeprecationWarning, match=rf"from {home} import \w+") as warned:
@@ -85,10 +85,10 @@ from typing import Any
 
 import thoughtline
 from thoughtline import Line, StoreError, audit, install, last, remember
-from thoughtline.codecs import codec_for
+from thoughtline.library.codecs import codec_for
 from thoughtline.engine import Replayer
 from thoughtline.line import ExchangeReport
-from thoughtline.preserver import preserve_reasoning_content
+from thoughtline.library.preserver import preserve_reasoning_content
 
 
 class Client: ...

@@ -11,8 +11,8 @@ import pytest
 
 from tests.gateway.test_setting_refusals import after, error_of, request_of
 from tests.refusal_texts import MORE_WORDINGS, OTHER_WORDINGS, PASSED_ON, REPORTED, ROWS, WRAPPERS, Body, Row
-from thoughtline.engine.contract_book import ContractBook
-from thoughtline.engine.lessons import Lessons
+from thoughtline.engine.contracts import ContractBook
+from thoughtline.engine.learned import Lessons
 from thoughtline.engine.replayer import Replayer
 from thoughtline.stores.memory import MemoryStore
 from thoughtline.stores.settings import StoreSettings

@@ -68,15 +68,15 @@ MAY_NAME_A_PROVIDER: Reasons = {
     "src/thoughtline/gateway/frames.py": "headers of Codex have the name of a provider",
     "src/thoughtline/gateway/upstream_socket.py": "headers of Codex have the name of a provider",
     "src/thoughtline/gateway/websocket_protocol.py": "a WebSocket subprotocol has the name of a provider",
-    "src/thoughtline/line/middleware.py": "the module of an SDK",
-    "src/thoughtline/litellm.py": "LiteLLM's own names for providers",
-    "src/thoughtline/preserver.py": "a member of the wire has the name of a provider",
+    "src/thoughtline/library/middleware.py": "the module of an SDK",
+    "src/thoughtline/library/litellm.py": "LiteLLM's own names for providers",
+    "src/thoughtline/library/preserver.py": "a member of the wire has the name of a provider",
     "src/thoughtline/settings/example.py": "an example of settings",
     "src/thoughtline/values/items.py": "names of kinds of reasoning, which stores and envelopes hold",
 }
 MAY_NAME_A_FORMAT: Reasons = {
     "src/thoughtline/clients/": "which formats a client speaks is a fact about the client",
-    "src/thoughtline/litellm.py": "LiteLLM's own names for providers",
+    "src/thoughtline/library/litellm.py": "LiteLLM's own names for providers",
     "src/thoughtline/providers/": "a row says which formats its provider speaks, and how",
     "src/thoughtline/values/turns.py": "the names themselves: what a format may be called",
 }
@@ -380,6 +380,7 @@ def _has_logic(tree: ast.Module) -> bool:
 def _test_files(file: Source) -> Iterator[str]:
     parts = file.module.split(".")
     parts = ["sim", *parts[1:]] if parts[0] == "thoughtline_sim" else parts[1:]
+    parts = ["line", *parts[1:]] if parts[:1] == ["library"] else parts  # tests/library has frameworks of its own
     for at in range(len(parts)):
         folder = "/".join(["tests", *parts[:at]])
         yield f"{folder}/test_{'_'.join(parts[at:])}.py"

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from thoughtline.engine.watching import capture
+from thoughtline.engine.capture import capture
 from thoughtline.formats import FORMATS, Wire
 from thoughtline.providers import Contract, Dialect
 from thoughtline.replay.detection import resolve

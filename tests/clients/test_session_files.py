@@ -9,8 +9,8 @@ import pytest
 from tests.clients.agents import CLAUDE_CODE, CODEX
 from tests.clients.programs import Place, Program, Task, run
 from tests.clients.upstreams import start
-from thoughtline.auditing import audit
 from thoughtline.commands.audit import read_inputs
+from thoughtline.engine.audit import audit
 
 pytestmark = pytest.mark.programs
 

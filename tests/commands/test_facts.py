@@ -19,7 +19,7 @@ import pytest
 
 from tests.facts.overlay_texts import ACME, KIMI_9
 from tests.gateway.tls_front import certify
-from thoughtline.engine.lessons import Lessons
+from thoughtline.engine.learned import Lessons
 from thoughtline.facts.overlays import MAX_BYTES
 from thoughtline.facts.sheets import assembled
 from thoughtline.providers import BUILT_IN

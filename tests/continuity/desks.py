@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from thoughtline.continuity.handover import Handover, Quotation
 from thoughtline.continuity.memory import Memory
 from thoughtline.continuity.terms import Terms
-from thoughtline.engine.watching import capture
+from thoughtline.engine.capture import capture
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.replay.detection import resolve
 from thoughtline.replay.known import needs_of_all

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 import thoughtline
 from thoughtline import formats
-from thoughtline.auditing import guess_format
 from thoughtline.continuity.handover import inject
 from thoughtline.destinations.addresses import address
 from thoughtline.destinations.catalogue import Provider
+from thoughtline.engine.audit import guess_format
 from thoughtline.formats import FORMATS, Wire
 from thoughtline.formats.paths import by_tail
 from thoughtline.formats.wire import ErrorCodec, IdRule

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from tests.gateway.managed_gateways import Managed, managed
 from thoughtline import providers
-from thoughtline.auditing import audit
-from thoughtline.engine.lessons import key_of
+from thoughtline.engine.audit import audit
+from thoughtline.engine.learned import key_of
 from thoughtline.replay.refusals import Correction, Evidence
 from thoughtline.settings import Settings
 from thoughtline.values.records import Key

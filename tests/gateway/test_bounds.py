@@ -20,7 +20,7 @@ from tests.gateway.test_faults import event, without_end
 from tests.gateway.test_serving import WAIT_SECONDS, _until_closed, serving
 from tests.gateway.upstreams import EVENTS, Got, Out, upstream
 from tests.sim.faces import HTTP
-from thoughtline.engine.working import WORK_SHARE, WorkShare
+from thoughtline.engine.threads import WORK_SHARE, WorkShare
 from thoughtline.formats import weighing
 from thoughtline.gateway import relay, saving
 from thoughtline.gateway.in_flight import InFlight

@@ -10,7 +10,7 @@ import socket
 import threading
 import zlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import brotli
 import httpx
@@ -25,8 +25,10 @@ from tests.gateway.upstreams import JSON, Got, Out, Upstream, upstream
 from tests.sim.faces import CASES, HTTP, Case, Dialogue
 from tests.sim.served_simulators import served
 from thoughtline.destinations.catalogue import PROVIDERS
+from thoughtline.engine.threads import LONG_BYTES, WORK_SHARE, FairThreads, WorkShare
 from thoughtline.settings import ServerSettings, Settings
 
+Result = TypeVar("Result")
 SPOKEN = [case for case in CASES if case.format in PROVIDERS[provider_of(case)].formats]
 DEEPSEEK = next(case for case in SPOKEN if case.id.startswith("deepseek-openai_chat"))
 CHAT = "/deepseek/v1/chat/completions"
@@ -225,6 +227,32 @@ def test_a_compressed_request(encoding: str) -> None:
         assert response.status_code == 200
         assert up.got[0].body == plain
         assert up.got[0].header("content-encoding") is None
+
+
+class NotedWork(FairThreads):
+    """Whose work was done in threads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shares: list[WorkShare] = []
+
+    async def __call__(self, do: Callable[[], Result]) -> Result:
+        self.shares.append(WORK_SHARE.get())
+        return await super().__call__(do)
+
+
+def test_a_large_request_is_unpacked_in_a_thread_and_counts_as_large() -> None:
+    """Others are served meanwhile, and it doesn't pass for a small one."""
+    words = random.Random(1).randbytes(50_000).hex() + "x" * 2 * 2**20
+    packed = gzip.compress(json.dumps({"model": "m", "messages": [{"role": "user", "content": words}]}).encode())
+    work = NotedWork()
+    with upstream(say_hi) as up, running(behind(up)) as gateway:
+        gateway.app.state = gateway.state._replace(work=work)
+        headers = {"content-encoding": "gzip", "content-type": "application/json"}
+        assert HTTP.post(gateway.url + CHAT, content=packed, headers=headers).status_code == 200
+    work.close()
+    assert work.shares[0].size == len(packed) < LONG_BYTES
+    assert {share.size > LONG_BYTES for share in work.shares[1:]} == {True}
 
 
 @pytest.mark.parametrize("encoding", PACKERS)

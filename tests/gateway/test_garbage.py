@@ -16,7 +16,7 @@ from tests.gateway.gateways import Running, running
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.sim.faces import HTTP
 from tests.sim.served_simulators import served
-from thoughtline.engine.watching import StreamWatch, Watch
+from thoughtline.engine.capture import StreamWatch, Watch
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.pipeline import Down

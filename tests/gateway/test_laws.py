@@ -16,7 +16,7 @@ from tests.gateway.forgetful_clients import TEN_TURNS, Forgetful
 from tests.gateway.gateways import Running, running
 from tests.gateway.upstreams import Got, Out, Upstream, upstream
 from tests.sim.faces import CASES, HTTP, Body, Case, Dialogue
-from thoughtline.engine.watching import StreamWatch
+from thoughtline.engine.capture import StreamWatch
 from thoughtline.values.events import Event
 from thoughtline.values.turns import FormatName
 

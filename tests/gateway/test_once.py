@@ -13,7 +13,7 @@ from tests.gateway.gateways import moved, running
 from tests.sim.faces import HTTP
 from tests.sim.served_simulators import served
 from thoughtline.destinations.catalogue import TagMode
-from thoughtline.engine import watching
+from thoughtline.engine import capture
 from thoughtline.formats import FORMATS
 from thoughtline.formats.streaming import PayloadStreamDecoder
 from thoughtline.replay import chains, matching, plans
@@ -42,7 +42,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         )
         monkeypatch.setitem(FORMATS, name, replace(row, bodies=bodies))
     monkeypatch.setattr(PayloadStreamDecoder, "__init__", counting("answers", PayloadStreamDecoder.__init__))
-    monkeypatch.setattr(watching, "provenance_of", counting("provenances", watching.provenance_of))
+    monkeypatch.setattr(capture, "provenance_of", counting("provenances", capture.provenance_of))
     by_lineage = counting("lineages", plans.match_by_lineage)
     for module in (plans, chains, matching):
         monkeypatch.setattr(module, "match_by_lineage", by_lineage)

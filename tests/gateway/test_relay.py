@@ -12,8 +12,8 @@ import pytest
 from tests.gateway.gateways import running
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.sim.faces import HTTP
-from thoughtline.engine import watching
-from thoughtline.engine.watching import captured_at
+from thoughtline.engine import capture as capture_module
+from thoughtline.engine.capture import captured_at
 from thoughtline.gateway.in_flight import GATEWAY, InFlight
 from thoughtline.gateway.relay import HAS_LEFT, LONG_ANSWER_BYTES, ON_DISCONNECT, Disconnect
 from thoughtline.gateway.saving import Abandoned
@@ -71,7 +71,7 @@ def test_the_record_of_a_long_answer_is_made_in_a_thread(monkeypatch: pytest.Mon
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
         await out.whole(200, json.dumps({"id": "1", "model": "m", "choices": [choice]}).encode())
 
-    monkeypatch.setattr(watching, "captured_at", capture)
+    monkeypatch.setattr(capture_module, "captured_at", capture)
     with upstream(answer) as up, running({"deepseek": up.url}) as gateway:
         for words in ("much", "little"):
             messages = [{"role": "user", "content": words}]

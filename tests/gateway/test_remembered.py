@@ -11,8 +11,8 @@ from tests.gateway.forgetful_clients import TEN_TURNS, TURNS, Forgetful
 from tests.gateway.gateways import Running, running
 from tests.sim.faces import CASES, Case
 from tests.sim.served_simulators import served
-from thoughtline.engine.prepared import Prepared
 from thoughtline.engine.replayer import Replayer
+from thoughtline.engine.request import Prepared
 from thoughtline.gateway.admin.cache import forget
 from thoughtline.stores import Filter
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 import json
 import ssl
 import uuid
@@ -14,6 +16,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from websockets.asyncio.server import ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
 from tests.gateway.gateways import Running, running
@@ -474,6 +477,60 @@ async def test_pings_are_answered() -> None:
         await response.close()
         held.close()
     assert told.endswith(b'{"id":"resp_1"}}\n\n')
+
+
+async def test_what_waits_is_bounded_in_bytes() -> None:
+    """A client that does not read holds 64 MiB of events back at the provider, and gets each when it does."""
+    delta = json.dumps({"type": "response.output_text.delta", "delta": "x" * 2**20})
+    count, all_sent = 64, asyncio.Event()
+
+    async def flood(socket: ServerConnection) -> None:
+        await socket.recv()
+        for _ in range(count):
+            await socket.send(delta)
+        all_sent.set()
+        await socket.send('{"type":"response.completed","response":{"id":"resp_1"}}')
+
+    async with provider(flood) as url:
+        held = HeldSocket()
+        response = await ask(held, url, request(user()))
+        assert held._socket is not None
+        transport = held._socket.transport
+        while transport.is_reading() and not all_sent.is_set():
+            await asyncio.sleep(0)
+        assert not all_sent.is_set()
+        told, is_whole = await response.read_all(2**27)
+        await response.close()
+        held.close()
+    assert is_whole
+    assert told.count(b"event: response.output_text.delta") == count
+    assert told.endswith(b'{"id":"resp_1"}}\n\n')
+
+
+@pytest.mark.parametrize("size", [0, 2**20], ids=["empty", "of 1 MiB"])
+async def test_fragments_are_bounded(size: int) -> None:
+    """An event in pieces is read whole although it is larger than what may wait; one without end is broken off."""
+
+    async def talk(socket: ServerConnection) -> None:
+        await socket.recv()
+        await socket.send('{"type":"response.created"}')
+        ends = [] if size == 0 else ['"}']
+        pieces = itertools.repeat("") if size == 0 else itertools.repeat("x" * size, 8)
+        with contextlib.suppress(ConnectionClosed):
+            await socket.send(itertools.chain(['{"type":"response.output_text.delta","delta":"'], pieces, ends))
+        await socket.wait_closed()
+
+    async with provider(talk) as url:
+        held = HeldSocket()
+        response = await ask(held, url, request(user()))
+        assert await response.read()
+        if size:
+            assert len(await response.read() or b"") > 8 * size
+        else:
+            with pytest.raises(UpstreamCut):
+                await response.read()
+        await response.close()
+        held.close()
 
 
 async def test_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -337,6 +337,18 @@ def test_limits_hold_for_frames() -> None:
             assert int(told.last["headers"]["retry-after"]) > 0
 
 
+def test_work_on_frames_is_shared_by_tenant() -> None:
+    """The first frame of a connection, too: it doesn't wait with those of all others."""
+    long = [{"role": "user", "content": "x"}] * 5000
+    with answering() as (_, gateway):
+        for key in ("one", "two"):
+            with talking(gateway.url + RESPONSES, {"authorization": f"Bearer {key}"}) as talk:
+                assert talk.ask(input=long).said == "hi"
+        tenants = list(gateway.state.work._used)
+        assert len(tenants) == 2
+        assert "" not in tenants
+
+
 WRONG = ("", "{", "[]", '{"type":"response.append"}', '{"type":"response.create","stream_id":"s"}')
 
 

@@ -28,7 +28,7 @@ def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Upstream:
     started = deepseek()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("THOUGHTLINE_STORE", f"sqlite:///{tmp_path / 'own.db'}")
-    monkeypatch.setattr("thoughtline.line.door._default", [])
+    monkeypatch.setattr("thoughtline.library.door._default", [])
     for name in ("OPENAI", "DEEPSEEK"):
         monkeypatch.setenv(f"{name}_API_KEY", KEY)
     for name in ("OPENAI_BASE_URL", "OPENAI_API_BASE", "DEEPSEEK_API_BASE"):

@@ -11,7 +11,7 @@ from tests.library.ten_turns import KEY, MODEL, OPENING, RESULT, TOOL, TURNS, ch
 from thoughtline import Line
 
 litellm = pytest.importorskip("litellm")
-thoughtline_litellm = pytest.importorskip("thoughtline.litellm")
+thoughtline_litellm = pytest.importorskip("thoughtline.library.litellm")
 
 CallKind = Literal["completion", "acompletion", "stream", "astream"]
 CALL_KINDS: tuple[CallKind, ...] = ("completion", "acompletion", "stream", "astream")

@@ -38,7 +38,7 @@ from tests.written_exchanges import CHAT, Asked, Frame, Json, Said, marks_in, th
 from thoughtline import Line
 
 litellm = pytest.importorskip("litellm")
-thoughtline_litellm = pytest.importorskip("thoughtline.litellm")
+thoughtline_litellm = pytest.importorskip("thoughtline.library.litellm")
 
 STORIES: tuple[Story, ...] = (
     other_system_prompt,

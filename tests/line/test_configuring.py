@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from thoughtline import Line
-from thoughtline.line.configuring import settings_of
+from thoughtline.library.configuring import settings_of
 from thoughtline.values.errors import SettingsError
 
 

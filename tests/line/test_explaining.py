@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from thoughtline.line.explaining import ExchangeOutcome, ExchangeReport, moment, outcome_of
+from thoughtline.library.explaining import ExchangeOutcome, ExchangeReport, moment, outcome_of
 from thoughtline.replay.refusals import Evidence, Refusal
 from thoughtline.values.destination import Destination
 from thoughtline.values.outcome import NoteChain, Outcome, TurnNote

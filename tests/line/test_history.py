@@ -14,11 +14,11 @@ from tests.clients.upstreams import start
 from tests.line.chats import CALL, HEADERS, MESSAGE, PATH, RESULT, THOUGHT, USER, request, whole
 from thoughtline import Line
 from thoughtline.destinations.catalogue import PROVIDERS
-from thoughtline.engine.lessons import Lessons
-from thoughtline.engine.opening import contract_book
+from thoughtline.engine.contracts import contract_book
+from thoughtline.engine.learned import Lessons
 from thoughtline.engine.replayer import Replayer
 from thoughtline.formats import FORMATS
-from thoughtline.line.history import body_of, destination_of, translated
+from thoughtline.library.history import body_of, destination_of, translated
 from thoughtline.settings import Settings
 from thoughtline.stores import open_store
 from thoughtline.values.identity import Identity

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from thoughtline.line.import_hooks import ImportHook
+from thoughtline.library.import_hooks import ImportHook
 
 
 @pytest.fixture

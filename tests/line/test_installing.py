@@ -19,7 +19,8 @@ import pytest
 import thoughtline
 from tests.line.chats import HEADERS, NEXT, PATH, THOUGHT, Answer, Told, request, restored, streamed, whole
 from thoughtline import Line
-from thoughtline.line.transports import check_library, wrapped_by
+from thoughtline.library.installing import _replace
+from thoughtline.library.transports import check_library, wrapped_by
 
 LIBRARIES = (httpx, httpx2)
 every_library = pytest.mark.parametrize("library", LIBRARIES, ids=[one.__name__ for one in LIBRARIES])
@@ -209,7 +210,7 @@ def test_a_release_that_keeps_its_transports_elsewhere(line: Line, caplog: pytes
     vars(newer).update(Client=Client, AsyncClient=Client, BaseTransport=object, __version__="9.0")
     with pytest.raises(RuntimeError, match=r"httpx2 9\.0 is newer than this version of thoughtline"):
         check_library(newer)
-    thoughtline.line.installing._replace(newer)
+    _replace(newer)
     assert "httpx2 9.0 is newer" in caplog.text
     assert Client().send() == "sent"
 

@@ -17,8 +17,8 @@ import pytest
 from tests.line.chats import HEADERS, PATH, Answer, Told, events, request, streamed
 from thoughtline import Line
 from thoughtline.engine import open_store
+from thoughtline.library.background import run
 from thoughtline.line import AsyncExchange, SyncExchange
-from thoughtline.line.background import run
 from thoughtline.stores import Filter
 
 BODY = request(stream=True)

@@ -14,8 +14,8 @@ import pytest
 from tests.line.chats import HEADERS, PATH, request, whole
 from thoughtline import Line
 from thoughtline.engine.replayer import Replayer
-from thoughtline.line.background import is_done, run, wait_for
-from thoughtline.line.shared_loop import SharedLoop
+from thoughtline.library.background import is_done, run, wait_for
+from thoughtline.library.shared_loop import SharedLoop
 from thoughtline.stores import Saved
 from thoughtline.values.records import Record
 

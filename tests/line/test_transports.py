@@ -32,8 +32,8 @@ from tests.line.chats import (
 )
 from thoughtline import Line
 from thoughtline.engine import Replayer, Watch
-from thoughtline.line.door import ReplayLine
-from thoughtline.line.exchange import ExchangeState
+from thoughtline.library.door import ReplayLine
+from thoughtline.library.exchange import ExchangeState
 
 REPLAY = "x-thoughtline-replay"
 REFUSAL = json.dumps(

@@ -11,11 +11,11 @@ import pytest
 from msgspec.structs import replace
 
 from thoughtline import providers
-from thoughtline.auditing import audit
-from thoughtline.codecs import FormatReasoningCodec, codec_for
 from thoughtline.destinations import catalogue
-from thoughtline.engine.healing import Sent, heal
-from thoughtline.preserver import requires_reasoning_preservation
+from thoughtline.engine.audit import audit
+from thoughtline.engine.heal import Sent, heal
+from thoughtline.library.codecs import FormatReasoningCodec, codec_for
+from thoughtline.library.preserver import requires_reasoning_preservation
 from thoughtline.providers import CONTRACTS, PROVIDERS, Dialect, FactTable, canonical_name, refusals
 from thoughtline.providers.contract import PRESENCE, Contract, unverified
 from thoughtline.providers.knobs import Knob

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Raw
 from msgspec import structs as values
 
-from thoughtline.engine.watching import Follows, capture
+from thoughtline.engine.capture import Follows, capture
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.providers import Contract
 from thoughtline.replay.chains import wanting

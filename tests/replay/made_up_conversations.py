@@ -22,7 +22,7 @@ from zlib import crc32
 from msgspec import Raw
 from msgspec.structs import replace
 
-from thoughtline.engine.watching import Follows, capture
+from thoughtline.engine.capture import Follows, capture
 from thoughtline.providers import CONTRACTS, Contract
 from thoughtline.replay.chains import wanting
 from thoughtline.replay.planner import Needs, needs, plan

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.formats.test_recordings import decode_reply, decode_request, facts
 from tests.recordings import LEFT_OUT, SUPPORTED, Exchange, Recording, name_of, needs_recordings
-from thoughtline.engine.watching import capture
+from thoughtline.engine.capture import capture
 from thoughtline.providers import Contract, Dialect
 from thoughtline.replay.detection import resolve
 from thoughtline.replay.findings import Finding

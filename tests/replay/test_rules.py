@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from thoughtline.auditing import audit, guess_format
-from thoughtline.engine.watching import capture
+from thoughtline.engine.audit import audit, guess_format
+from thoughtline.engine.capture import capture
 from thoughtline.formats import FORMATS
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.rules import RULES
@@ -108,6 +108,25 @@ def test_misplaced_at_the_end() -> None:
     body = claude({"role": "assistant", "content": [{"type": "text", "text": "a"}, THOUGHT]}, HI)
     finding = only(found(body, "anthropic"))
     assert finding.answer == "messages.1: The final block in an assistant message cannot be `thinking`."
+
+
+def test_an_end_that_is_taken() -> None:
+    """From Claude 5 on a turn may end in thinking: it is found, and foretells no refusal."""
+    body = claude(
+        {"role": "assistant", "content": [{"type": "text", "text": "a"}, THOUGHT]}, HI, model="claude-opus-5-5"
+    )
+    finding = only(found(body, "anthropic"))
+    assert (finding.rule, finding.answer, finding.status) == ("misplaced", "", 0)
+
+
+def test_an_end_that_is_paired() -> None:
+    """Responses looks up what it has stored: reasoning without an id, or where nothing is stored, may stand last."""
+    thought = {"type": "reasoning", "summary": [], "encrypted_content": "gAAAAB" + "x" * 40}
+    words = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a"}]}
+    kept = responses(words, {**thought, "id": "rs_1"}, HI)
+    assert {finding.rule for finding in found(kept, "openai")} == {"misplaced"}
+    assert not found(responses(words, {**thought, "id": "rs_1"}, HI, store=False), "openai")
+    assert not found(responses(words, thought, HI), "openai")
 
 
 @pytest.mark.parametrize(

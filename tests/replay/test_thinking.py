@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from thoughtline.engine.healing import Sent, heal
+from thoughtline.engine.heal import Sent, heal
 from thoughtline.formats import FORMATS
 from thoughtline.providers import ANTHROPIC
 from thoughtline.replay.detection import resolve

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 from tests.stores.places import SETTINGS, START, found
+from tests.stores.servers import Valkey
 from thoughtline.stores import durable_store
 
 KILLS = 200
 DRIVERS = 2
+RECOVERY_SECONDS = 120
 
 
 async def test_what_was_acknowledged_survives_being_killed(tmp_path: Path) -> None:
@@ -41,3 +46,29 @@ async def test_what_was_acknowledged_survives_being_killed(tmp_path: Path) -> No
     stats = await store.stats()
     assert stats.disk_entries >= len(acknowledged)
     await store.close()
+
+
+def test_a_writer_waits_for_a_store_that_is_away() -> None:
+    """It saves again when the store is back, and is killed then: it does not save to memory alone without end."""
+    server = Valkey()
+    command = [sys.executable, "-m", "tests.stores.killed_writers", server.url, "3", "1"]
+    server.stop()
+    driver = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        start_new_session=True,
+    )
+    try:
+        assert driver.stderr is not None
+        assert next((line for line in driver.stderr if "kept in memory only" in line), "")
+        server.start()
+        acknowledged = driver.communicate(timeout=RECOVERY_SECONDS)[0].split()
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(driver.pid, signal.SIGKILL)  # and the writer that it has forked
+        server.remove()
+    assert driver.returncode == 0
+    assert len(acknowledged) == len(set(acknowledged)) > 0

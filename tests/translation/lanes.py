@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from tests.replay.dialogues import Store
 from tests.sim.faces import TOOLS, WIRES, Call, command_code_body
-from thoughtline.engine.watching import capture
+from thoughtline.engine.capture import capture
 from thoughtline.formats import FORMATS, Wire
 from thoughtline.gateway.asgi import as_declined, error_body
 from thoughtline.providers import Contract, Dialect

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from thoughtline.values.turns import FormatName
 from thoughtline_sim.exchange import Api, Rule, SimExchange, Simulator
-from thoughtline_sim.reading import as_object
+from thoughtline_sim.reading import JsonObject, as_object, objects
+from thoughtline_sim.rules.anthropic import last_block_not_thinking, latest_turn_unchanged
 from thoughtline_sim.rules.openai_preserved import reasoning_preserved
 from thoughtline_sim.simulators import SIMULATORS
 from thoughtline_sim.values import Rejection
@@ -27,6 +28,7 @@ READ = "it is read in a tool loop"
 TOOLS = "takes tools in this format"
 OTHERS = "of another model"
 DROPPED = "dropped behind an edited message"
+ORDER = "behind what it led to"
 EMPTY = "with an empty text"
 
 
@@ -131,6 +133,22 @@ def no_empty(exchange: SimExchange) -> Iterator[str]:
     for message in exchange.history:
         if message.role == "assistant" and message.raw.get("reasoning_content") == "":
             yield "reasoning_content must not be empty"
+
+
+def never_last(exchange: SimExchange) -> Iterator[str]:
+    """No turn ends in reasoning."""
+    last: JsonObject = {}
+    for item in objects(exchange.body.get("input")):
+        if item.get("type") == "reasoning":
+            last = item
+        elif item.get("type") in ("function_call", "message"):
+            last = {}
+        elif item.get("type") == "function_call_output" and last:
+            yield "Item of type 'reasoning' was provided without its required following item"
+    for message in objects(exchange.body.get("messages")):
+        blocks = objects(message.get("content"))
+        if message.get("role") == "assistant" and blocks and blocks[-1].get("type") == "thinking":
+            yield "The final block in an assistant message cannot be `thinking`."
 
 
 def never_edited(exchange: SimExchange) -> Iterator[str]:
@@ -243,6 +261,16 @@ def _mutants() -> Iterator[Mutant]:
     yield Mutant(
         "gemini takes another model's", taking, "gemini", gemini, generate, (OTHERS,), other="gemini-3.7-flash"
     )
+    for name, model, api in (
+        ("anthropic", "claude-opus-5-5", messages),
+        ("openai", "gpt-6-astra", responses),
+        ("deepseek", "deepseek-v4-pro", messages),
+    ):
+        ordered = _with_rule(SIMULATORS[name], never_last)
+        yield Mutant(f"{name} wants reasoning first", ordered, name, model, api, (ORDER,))
+    row = _without_rule(SIMULATORS["anthropic"], last_block_not_thinking)
+    unordered = _without_rule(row, latest_turn_unchanged)
+    yield Mutant("claude takes reasoning last", unordered, "anthropic", claude, messages, (ORDER,))
     for name, model, api in HOLED:
         whole = _with_rule(SIMULATORS[name], no_hole)
         yield Mutant(f"{name} takes no hole", whole, name, model, api, (EARLIER,))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -50,8 +52,8 @@ DIFFERS: dict[tuple[str, str, str], set[str]] = {
     ("deepseek-v3.2", "deepseek-v3.2", CHAT): {THINKS, TOOL_LOOP},
     # The maker's switch is written, which Ollama does not read.
     ("ollama", "qwen3:14b", "openai_chat"): {OFF},
-    # The simulator thinks whatever the request says; no page says when Claude does there.
-    ("code-assist", "claude-sonnet-4-5", "gemini_code_assist"): {THINKS, TOOL_LOOP, OFF, FORCED, WARM},
+    # The simulator checks signatures alone: how Antigravity refuses the rest of what Claude refuses is not known.
+    ("code-assist", "claude-sonnet-4-5", "gemini_code_assist"): {FORCED, WARM},
     # Nobody has tried whether its redacted blocks are checked.
     ("meta", "muse-spark", "anthropic_messages"): {ALTERED},
 }
@@ -100,6 +102,25 @@ def test_what_differs_or_is_not_asked_is_still_there() -> None:
     asked = {(name, model, api) for name, _, model, api in AGREES}
     assert set(DIFFERS) <= asked
     assert {name for name, _ in NOT_ASKED} <= set(SIMULATORS)
+
+
+COST = re.compile(r"^\| `([a-z]+)` \| (\S+) \| (\d+) \| (\d+) \| ([\d,]+) \|$", re.MULTILINE)
+COSTS = COST.findall((Path(__file__).parents[2] / "docs" / "facts.md").read_text())
+
+
+@pytest.mark.parametrize(("name", "model", "formats", "requests", "tokens"), COSTS)
+async def test_what_it_costs(name: str, model: str, formats: str, requests: str, tokens: str) -> None:
+    """As the page says, within a tenth of the tokens."""
+    other = next((one for one in SIMULATORS[name].models if one != model), "")
+    apis = [api for row, _, asked, api in AGREES if row == name and asked == model]
+    costs = [(await verified(SIMULATORS[name], name, model, api, other=other))[1] for api in apis]
+    assert (len(apis), sum(one.requests for one in costs)) == (int(formats), int(requests))
+    assert sum(one.tokens for one in costs) == pytest.approx(int(tokens.replace(",", "")), rel=0.1)
+
+
+def test_the_page_says_what_it_costs() -> None:
+    """For every provider of its table."""
+    assert len(COSTS) > 10
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda one: one.name)

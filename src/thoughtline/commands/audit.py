@@ -19,12 +19,12 @@ from msgspec import Raw, Struct
 from rich.console import Console
 from rich.text import Text
 
-from thoughtline.auditing import audit
 from thoughtline.clients.session_files import SessionRequest, session_requests, why_untold
 from thoughtline.commands.admin_client import AdminClient, add_gateway_options
 from thoughtline.commands.options import read_settings
 from thoughtline.commands.output import json_text
 from thoughtline.destinations.catalogue import listed
+from thoughtline.engine.audit import audit
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import span_at
 from thoughtline.providers import canonical_name

@@ -17,7 +17,7 @@ from rich.table import Table
 from thoughtline.commands.http_client import NO_ANSWER, answer_to
 from thoughtline.commands.options import add_config_option, read_settings
 from thoughtline.commands.output import is_confirmed, json_text, print_table
-from thoughtline.engine.lessons import Lessons
+from thoughtline.engine.learned import Lessons
 from thoughtline.facts.files import installed, overlays_folder
 from thoughtline.facts.learned import overlay_of
 from thoughtline.facts.listing import Difference, Fact, beliefs, formats_of, listed

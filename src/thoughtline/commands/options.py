@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from thoughtline.engine.opening import go_by
+from thoughtline.engine.contracts import go_by
 from thoughtline.settings import FILE_NAME, FILE_VARIABLE, Flags, Settings, home_folder, load_settings
 from thoughtline.terminal import LogFormat, LogOptions, is_coloured
 

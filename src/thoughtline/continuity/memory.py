@@ -20,7 +20,7 @@ from msgspec import Struct
 from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, Checkpoint, checkpoint_of
 from thoughtline.continuity.handover import NOTHING_QUOTED, Handover, HandoverLine, Quotation, Quoted, line_of
 from thoughtline.continuity.terms import Terms
-from thoughtline.engine.working import Work, at_once
+from thoughtline.engine.threads import Work, at_once
 from thoughtline.formats.json_text import read_or_none
 from thoughtline.replay.frames import Scope, scope_of
 from thoughtline.replay.known import known_steps

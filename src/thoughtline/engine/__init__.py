@@ -1,25 +1,25 @@
 """The engine: puts a model's thoughts back into a request, heals a refused one, and remembers what a response says.
 
-    request ─▶ replayer.prepare ─▶ Prepared ─▶ provider ─▶ response ─▶ watching.Watch ─▶ Record ─▶ replayer.save
+    request ─▶ replayer.prepare ─▶ Prepared ─▶ provider ─▶ response ─▶ capture.Watch ─▶ Record ─▶ replayer.save
                  │  sessions: which session it belongs to             │
-                 │  contract_book: what the provider demands          ├─ refused: healing finds what to change,
-                 │  prepared: decode, find records, plan, encode      │  lessons keeps what the refusal taught,
-                 └─ resuming: only the end, where the rest is known   └─ and replayer.heal gives the next request
+                 │  contracts: what the provider demands              ├─ refused: heal finds what to change,
+                 │  request: decode, find records, plan, encode       │  learned keeps what the refusal taught,
+                 └─ resume: only the end, where the rest is known     └─ and replayer.heal gives the next request
 
-The gateway and the library both drive it; `working` runs long work in threads, `opening` makes a contract book from
-settings. The names below are for programs.
+The gateway and the library both drive it; `threads` runs long work in threads, `audit` says what a provider would
+refuse in a request. The names below are for programs.
 """
 
 from __future__ import annotations
 
 from thoughtline.destinations.credentials import account_of, tenant_of
 from thoughtline.destinations.outgoing import AskedAddress, provider_of, read_address
-from thoughtline.engine.contract_book import ContractBook
-from thoughtline.engine.lessons import Lessons
-from thoughtline.engine.prepared import Prepared
+from thoughtline.engine.capture import StreamWatch, Watch
+from thoughtline.engine.contracts import ContractBook
+from thoughtline.engine.learned import Lessons
 from thoughtline.engine.replayer import Replayer
+from thoughtline.engine.request import Prepared
 from thoughtline.engine.sessions import session_of
-from thoughtline.engine.watching import StreamWatch, Watch
 from thoughtline.settings import Settings
 from thoughtline.stores import StoreSettings, open_store
 

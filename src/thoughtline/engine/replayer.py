@@ -2,7 +2,7 @@
 
     prepare(body, destination, identity)   what to send, and why
     heal(prepared, status, body)           what to send instead, if the provider refused the reasoning of it
-    save(records)                          what a `Watch` of the response has taken (`watching.py`)
+    save(records)                          what a `Watch` of the response has taken (`capture.py`)
 
 What can't be read is sent as it came: the provider will say what is wrong with it.
 """
@@ -16,10 +16,10 @@ from typing import Protocol, TypeAlias
 
 from msgspec.structs import replace
 
-from thoughtline.engine.contract_book import ContractBook
-from thoughtline.engine.healing import Healed, Sent, doors_named, heal, read_refusal
-from thoughtline.engine.lessons import TTL_SECONDS, Lessons
-from thoughtline.engine.prepared import (
+from thoughtline.engine.contracts import ContractBook
+from thoughtline.engine.heal import Healed, Sent, doors_named, heal, read_refusal
+from thoughtline.engine.learned import TTL_SECONDS, Lessons
+from thoughtline.engine.request import (
     NOTHING_CARRIED,
     Carried,
     HandsOver,
@@ -29,9 +29,9 @@ from thoughtline.engine.prepared import (
     edited,
     planned,
 )
-from thoughtline.engine.resuming import begun, conversation, gone_on, is_worth_remembering
+from thoughtline.engine.resume import begun, conversation, gone_on, is_worth_remembering
 from thoughtline.engine.sessions import first_model
-from thoughtline.engine.working import Work, at_once
+from thoughtline.engine.threads import Work, at_once
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import decode_bounded, is_light, is_light_conversation
 from thoughtline.providers import Contract, Dialect

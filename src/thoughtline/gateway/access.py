@@ -1,8 +1,9 @@
-"""Who is asking, by what the head of a request says, before anything else is looked at; and who is near.
+"""Identifies callers by request headers, before anything else is read, and decides which providers are nearby.
 
-A web page can make a browser ask this machine under a name of its own (DNS rebinding), and then it reads the answers.
-So names are checked: on loopback always, elsewhere where `hosts` lists some. Pages of other sites are told by what
-browsers say and pages can't (`Origin`, `Sec-Fetch-Site`), requests of a reverse proxy by what proxies add.
+A web page can make a browser send requests to this machine under a name of its own (DNS rebinding), and then read the
+answers. So host names are checked: always on loopback, elsewhere if `hosts` lists some. Pages of other sites are
+recognised by headers that browsers set and pages can't (`Origin`, `Sec-Fetch-Site`), requests of a reverse proxy by the
+headers that proxies add.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from thoughtline.settings import ServerSettings, is_loopback
 from thoughtline.values.errors import Declined
 
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-"""What only this machine can be called: no DNS server of somebody else's is asked for these."""
+"""Names that only this machine can have: no foreign DNS server is asked for them."""
 
 PROBES = frozenset({"/healthz", "/readyz"})
-"""Kubernetes asks these by the pod's address, HAProxy in HTTP/1.0 without a host. They say nothing worth reading."""
+"""Kubernetes requests these by the pod's address, HAProxy in HTTP/1.0 without a host. They reveal nothing."""
 
 _ONCE = frozenset({*CREDENTIALS, b"host", b"origin", b"sec-fetch-site"})
 _SITES = (b"cross-site", b"same-site")
@@ -53,13 +54,13 @@ _FORWARDED = frozenset(
         b"cdn-loop",
     }
 )
-"""RFC 7239, RFC 9110, and what nginx, Apache, Caddy, Traefik, Envoy, Cloudflare and Fastly add."""
+"""RFC 7239, RFC 9110, and the headers that nginx, Apache, Caddy, Traefik, Envoy, Cloudflare and Fastly add."""
 
 LOOKED_AT = _ONCE | _FORWARDED
 
 
 class Visitor(Struct, frozen=True, gc=False):
-    """What a head alone says of who is asking: all that it `shows`, and the tenant that it is without a key of ours."""
+    """What headers alone show about a caller: the credentials in `shown`, and its tenant if it has no client key."""
 
     shown: tuple[str, ...]
     tenant: str
@@ -69,14 +70,14 @@ class Visitor(Struct, frozen=True, gc=False):
 
 
 def visitor_of(head: Head, server: ServerSettings) -> Visitor:
-    """Who shows a head, if it may be taken at all."""
+    """Return the caller that these headers show. Raises if the request must not be served."""
     check_head(head, server)
     return visitor(dict(head.headers), head.query.decode("latin-1"), head.peer, head.http_version)
 
 
 def visitor(headers: Mapping[bytes, bytes], query: str, peer: str, http_version: str) -> Visitor:
     shown, signed = credentials_of(headers, query), is_signed(headers)
-    # A placeholder that many send is nobody's: the tenant is who shows all of this.
+    # Many clients send the same placeholder: the tenant is derived from all credentials together.
     tenant = signed_tenant(shown, peer) if signed else tenant_of("\0".join(shown), peer)
     return Visitor(
         tuple(shown),
@@ -88,7 +89,7 @@ def visitor(headers: Mapping[bytes, bytes], query: str, peer: str, http_version:
 
 
 class Head(Struct, frozen=True, gc=False):
-    """All that is looked at here, as it came."""
+    """The parts of a request that are read here."""
 
     headers: tuple[tuple[bytes, bytes], ...]
     query: bytes
@@ -104,7 +105,7 @@ class Head(Struct, frozen=True, gc=False):
 
 
 def check_head(head: Head, server: ServerSettings) -> None:
-    """Raises 400 for a head that means two things, and 421 for one that means another server."""
+    """Raise 400 for ambiguous headers, and 421 for a request to another server."""
     repeatable = [name for name, _ in head.headers if name in _ONCE]
     if len(set(repeatable)) < len(repeatable):
         twice = next(name for name in repeatable if repeatable.count(name) > 1).decode()
@@ -123,7 +124,7 @@ def _check_host(head: Head, server: ServerSettings) -> None:
     if head.is_probe:
         return
     named = given if head.authority is None else head.authority
-    for authority in (given, named):  # a target that names its host means that one: RFC 9112
+    for authority in (given, named):  # the host in a request target takes precedence: RFC 9112
         name = host_name(authority.decode("latin-1"))
         if name is None:
             raise Declined(400, "bad_host", "The Host header names no host.", "Send host, or host:port.")
@@ -137,7 +138,7 @@ def _check_host(head: Head, server: ServerSettings) -> None:
 
 
 def authority_of(target: bytes) -> bytes:
-    """The host that a request's target names itself: `GET http://host:port/path HTTP/1.1`."""
+    """Return the host in a request's target: `GET http://host:port/path HTTP/1.1`."""
     return target.partition(b"://")[2].partition(b"/")[0].partition(b"?")[0]
 
 
@@ -148,10 +149,10 @@ def _is_ours(name: str, head: Head, server: ServerSettings) -> bool:
 
 
 def is_website(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether a browser asks for a page that is not of this machine: any site may make it, whoever sits before it.
+    """Whether a browser sends it for a page that is not from this machine. Any site may have made that page.
 
-    Editors built on browsers name schemes of their own (`vscode-file://`, `app://`); programs name no origin. `null` is
-    what a page in a sandbox names, which any site can make.
+    Editors built on browsers have schemes of their own (`vscode-file://`, `app://`); programs send no origin. `null` is
+    the origin of a sandboxed page, which any site can make.
     """
     origin = headers.get(b"origin", b"").strip()
     try:
@@ -171,8 +172,8 @@ def is_website(headers: Mapping[bytes, bytes]) -> bool:
 def opens_from_page(headers: Mapping[bytes, bytes]) -> bool:
     """Whether a page that is not the gateway's own opens a WebSocket.
 
-    Browsers say nothing but `Origin` with a handshake (Chromium sends no `Sec-Fetch-*`), so that every other port of
-    this machine is another site here. The gateway's own pages name the host and port that they ask.
+    In a handshake browsers send only `Origin` (Chromium sends no `Sec-Fetch-*`), so every other port of this machine
+    counts as another site. The gateway's own pages have the host and port of the request as their origin.
     """
     scheme, _, authority = headers.get(b"origin", b"").strip().lower().partition(b"://")
     is_page = scheme in (b"http", b"https") and authority != headers.get(b"host", b"").strip().lower()
@@ -180,9 +181,9 @@ def opens_from_page(headers: Mapping[bytes, bytes]) -> bool:
 
 
 def is_direct(headers: Mapping[bytes, bytes], peer: str, http_version: str = "1.1") -> bool:
-    """Whether a program of this machine asks for itself, not a reverse proxy on it for somebody else.
+    """Whether a program on this machine sends it itself, rather than a reverse proxy on it for another client.
 
-    nginx adds nothing by itself, but asks in HTTP/1.0 unless it is told otherwise, which programs have long not done.
+    nginx adds no header by default, but uses HTTP/1.0, which programs have long stopped using.
     """
     if not peer or not is_this_machine(peer) or http_version == "1.0":
         return False
@@ -190,13 +191,13 @@ def is_direct(headers: Mapping[bytes, bytes], peer: str, http_version: str = "1.
 
 
 def peer_of(scope: Mapping[str, Any]) -> str:
-    """The address that a request came from."""
+    """Return the address that a request came from."""
     return str((scope.get("client") or ("", 0))[0])
 
 
 # --- which providers are on this machine or its network ---------------------------------------------------------------
-# Who can't reach those directly must not reach them through us. An address tells by itself, and so do some names; for
-# the others the resolver is asked, and what it says is kept for a minute. Only callers from elsewhere have to wait for
+# A caller that can't reach those directly must not reach them through the gateway. An address decides by itself, and so
+# do some names; other names are resolved, and the result is cached for a minute. Only remote callers have to wait for
 # that.
 
 
@@ -207,7 +208,7 @@ Lookup = Callable[[str], Awaitable[Iterable[str]]]
 
 
 async def look_up(host: str) -> list[str]:
-    """The addresses of a name. Raises `OSError` where it has none."""
+    """Resolve a name. Raises `OSError` if it has no address."""
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(LOOKUP_SECONDS):
         found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
@@ -215,14 +216,14 @@ async def look_up(host: str) -> list[str]:
 
 
 class Neighbours:
-    """What is known of the hosts of providers. They come from settings, so there are few."""
+    """What is known of providers' hosts. They come from settings, so there are few."""
 
     def __init__(self, lookup: Lookup = look_up, clock: Callable[[], float] = time.monotonic) -> None:
         self._lookup, self._clock = lookup, clock
         self._known: dict[str, tuple[float, bool]] = {}
 
     async def has(self, provider: Provider) -> bool:
-        """Whether any of a provider's addresses is near."""
+        """Whether any of a provider's addresses is nearby."""
         return any([await self._is_near(host) for host in hosts_of(provider)])
 
     async def _is_near(self, host: str) -> bool:

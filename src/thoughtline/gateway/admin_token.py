@@ -1,4 +1,4 @@
-"""The token that opens the admin API: set by a person, or made once and kept where only its owner can read it."""
+"""The admin API's token: set by a person, or generated once and stored so that only its owner can read it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _LEAST_LENGTH = 16
 
 
 def admin_token(settings: Settings, data_dir: Path) -> str:
-    """The token of the settings, else the one in the data directory, made if there is none.
+    """Return the token from the settings, or else the one in the data directory, which is generated if missing.
 
-    Several processes may come here at once: all get the same one.
+    Several processes may do this at the same time: all get the same token.
     """
     if settings.server.admin_token is not None:
         return settings.server.admin_token
@@ -27,7 +27,7 @@ def admin_token(settings: Settings, data_dir: Path) -> str:
         return _kept(data_dir)
     except OSError as error:
         if is_in_memory(settings.store_url):
-            return secrets.token_urlsafe(32)  # a gateway that keeps nothing is not kept from starting
+            return secrets.token_urlsafe(32)  # a gateway that stores nothing must be able to start
         raise SettingsError([_unwritable(data_dir, error)]) from None
 
 
@@ -58,8 +58,9 @@ def _read(place: Path) -> str | None:
 
 
 def _make(place: Path) -> str | None:
-    """Written whole under another name first: nobody reads a part of it, and the first to link it wins."""
-    descriptor, written = tempfile.mkstemp(prefix=f".{FILE_NAME}-", dir=place.parent)  # of mode 0600
+    """Write it completely under another name first, so that no process reads a part of it. The first to link it
+    wins."""
+    descriptor, written = tempfile.mkstemp(prefix=f".{FILE_NAME}-", dir=place.parent)  # mode 0600
     try:
         with os.fdopen(descriptor, "w") as file:
             file.write(secrets.token_urlsafe(32) + "\n")

@@ -1,7 +1,7 @@
 """The application: which address is served by what.
 
-Management and probes have fixed addresses (`admin.table`); every other one is a client's request, or a provider's
-address to pass on.
+Management and probes have fixed addresses (`admin.table`); any other one is a client's request, or a provider's address
+to pass on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from thoughtline.engine.watching import log_problem
+from thoughtline.engine.capture import log_problem
 from thoughtline.formats import FORMATS
 from thoughtline.gateway import cors, shared_settings, websocket
 from thoughtline.gateway.admin import recent
@@ -34,36 +34,37 @@ from thoughtline.values.errors import Declined, SettingsError, StoreError, Thoug
 log = logging.getLogger(__name__)
 
 MakeState: TypeAlias = Callable[[], Awaitable[State]]
-"""Opens the store and all else, in the loop that will serve."""
+"""Opens the store and everything else, on the event loop that will serve."""
 
 _NEVER_SERVED = ("TRACE", "CONNECT")
 _SERVED = b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 
 REFRESH_SECONDS = 5.0
-"""How old another replica's lessons, keys and settings may be here."""
+"""How often other replicas' lessons, keys and settings are loaded."""
 
 
 async def _upgrade(send: Send) -> None:
-    """Where no websocket is served. Codex falls back at once on 426 (on 404 only after 6 s of trying)."""
+    """Reject a WebSocket. Codex falls back at once on 426 (on 404 only after trying for 6 s)."""
     body = b'{"error":{"message":"no websocket is served here; POST instead","code":"upgrade_required"}}'
     await send_json(send, 426, body, [(b"upgrade", b"HTTP/1.1")])
 
 
 def _asks_for_websocket(name: bytes, value: bytes) -> bool:
-    """Other protocols (Java's client offers h2c each time) are offers, which a server may leave alone. A reverse proxy
-    that knows of no WebSockets takes the first header out and leaves the other."""
+    """Whether a header asks for a WebSocket. Other protocols (Java's client always offers h2c) may be ignored. A
+    reverse proxy that does not support WebSockets removes the first header and keeps the second."""
     return (name == b"upgrade" and value.strip().lower() == b"websocket") or name == b"sec-websocket-key"
 
 
 def _refusal(method: str) -> Declined:
-    """Of what is not even looked at. TRACE would show a caller the credentials that are added behind it."""
+    """Return the error for a request that is not processed at all. TRACE would show a caller the credentials added on
+    the way."""
     if method in _NEVER_SERVED:
         return Declined(405, "method_not_allowed", f"{method} is not served here.")
     return Declined(414, "path_too_long", f"A path has at most {MAX_PATH_BYTES} bytes.")
 
 
 class Gateway:
-    """ASGI over a state that a reload replaces."""
+    """The ASGI application, over a state that a reload replaces."""
 
     state: State
 
@@ -78,7 +79,7 @@ class Gateway:
         return self.state.in_flight
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Gives what is to be awaited, and nothing around it: every piece of a stream would go through that."""
+        """Return an awaitable directly, without a wrapper that every piece of a stream would pass through."""
         if scope["type"] != "http":
             return self._live(receive, send) if scope["type"] == "lifespan" else asyncio.sleep(0)
         state, method, path = self.state, scope["method"], scope["path"]
@@ -86,7 +87,7 @@ class Gateway:
         if method in ("GET", "HEAD") and is_view(scope, state.settings.providers):
             return serve_managed(state, {**scope, "path": "/", "raw_path": b"/"}, receive, send)
         if len(raw) <= MAX_PATH_BYTES and (path in MANAGED or path.startswith(MANAGED_PREFIXES)):
-            # which says itself what it can be asked
+            # the handler decides which methods it allows
             return serve_managed(state, scope, receive, send)
         if method in _NEVER_SERVED or len(raw) > MAX_PATH_BYTES:
             refusal = _refusal(method)
@@ -106,7 +107,7 @@ class Gateway:
         return self.state.caches.routes.keep((method, raw), route)
 
     def websocket_route(self, path: bytes) -> Route | None:
-        """What a WebSocket at this address would be for: one whose POST takes a format that has them."""
+        """Return the route of a WebSocket at this address; None unless its POST takes a format with WebSockets."""
         if not path.startswith(b"/") or len(path) > MAX_PATH_BYTES:
             return None
         route = self.state.caches.routes.get(("POST", path)) or self._route("POST", path)
@@ -140,11 +141,11 @@ class Gateway:
         self._refreshing = asyncio.ensure_future(self._refresh())
 
     async def _answer(self, question: bytes) -> bytes:
-        """To another worker."""
+        """Answer a question of another worker."""
         return await recent.answer(self.state, question)
 
     def leave(self) -> None:
-        """No new request will come: whoever only listens is sent away, so that nobody waits for them."""
+        """Disconnect listeners before a shutdown, so that it does not wait for them."""
         self.state.signals.stopping.set()
 
     async def stop(self) -> None:
@@ -162,7 +163,7 @@ class Gateway:
             await asyncio.to_thread(self.state.tracing.close)
 
     async def refresh(self) -> None:
-        """Take what others have learned and set, and the keys they made and revoked; or stay with what we know."""
+        """Load other replicas' lessons, settings, and new and revoked keys. On failure, the current ones stay."""
         try:
             await self.state.keys.refresh()
             await self.state.lessons.refresh()
@@ -179,7 +180,7 @@ class Gateway:
         self.state.bus.say()
 
     def _take(self, shared: SettingsPatch) -> None:
-        """What was set for all. Settings that fail a check change nothing, and are told once."""
+        """Apply shared settings. Settings that fail a check change nothing, and are reported once."""
         try:
             checked(shared_settings.merged(self.state.loaded, shared), self.state.keys, self.state.loaded)
         except SettingsError as error:
@@ -198,5 +199,5 @@ class Gateway:
             wake.clear()
             try:
                 await self.refresh()
-            except Exception as problem:  # whatever it is: who stopped looking would never hear of a revoked key
+            except Exception as problem:  # any error: without further refreshes, revoked keys would stay valid
                 log_problem("what other replicas did could not be taken over", problem)

@@ -1,4 +1,4 @@
-"""The few things that are said over ASGI: a whole answer, or an error."""
+"""Helpers to send a whole answer or an error over ASGI."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 
 async def send_whole(send: Send, status: int, headers: Headers, body: bytes) -> None:
-    """An answer that is one body."""
+    """Send an answer with one body."""
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
@@ -28,13 +28,13 @@ async def send_json(send: Send, status: int, body: bytes, headers: Headers | Non
     await send_whole(send, status, [(b"content-type", b"application/json"), length, *(headers or [])], body)
 
 
-# --- errors of our own, in the words of the client's format -----------------------------------------------------------
-# So that its SDK raises what its user expects. Each has a stable code and a remedy. Errors of a provider are not ours:
-# they pass unchanged.
+# --- our own errors, in the client's format ---------------------------------------------------------------------------
+# This makes the client's SDK raise the error its user expects. Each has a stable code and a remedy. A provider's errors
+# are passed on unchanged.
 
 
 def as_declined(error: ThoughtlineError) -> Declined:
-    """Any error of ours, as a refusal: its message may be shown, for it never holds content."""
+    """Turn any of our errors into a response. Their messages may be shown because they never contain content."""
     if isinstance(error, Declined):
         return error
     code = "".join(f"_{c.lower()}" if c.isupper() else c for c in type(error).__name__).lstrip("_")
@@ -42,13 +42,13 @@ def as_declined(error: ThoughtlineError) -> Declined:
 
 
 def error_body(error: Declined, format: FormatName | None, request_id: str) -> bytes:
-    """The body that tells a client of this format what is wrong and what to do."""
+    """Return the body of an error in this client's format."""
     message = f"{error} {error.remedy}".strip()
     reply = ErrorReply(error.status, message, error.code, is_ours=True, request_id=request_id)
     return FORMATS[format or USUAL.name].errors.write(reply)
 
 
 def retry_after(error: Declined) -> Headers:
-    """The header that says when to come again, where that is known."""
+    """Return a `retry-after` header, if the time is known."""
     seconds = error.retry_after_seconds
     return [] if seconds is None else [(b"retry-after", str(math.ceil(seconds)).encode())]

@@ -1,7 +1,7 @@
-"""The requests of other processes: of workers by asking them, of replicas by the store.
+"""The requests of other processes: workers are asked for them, replicas write them to the store.
 
-Each worker of one start has a stream socket in the directory of the bus, and answers. Nothing is said while nobody
-asks. Who doesn't answer in time is left out, and whoever asks is told.
+Each worker of one start listens on a stream socket in the bus directory, and answers. Nothing is sent unless a worker
+asks. A worker that does not answer in time is left out, and the answer says so.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Answer = Callable[[bytes], Awaitable[bytes]]
 
 
 class Answers(NamedTuple):
-    """What the others said; not all of them if `is_whole` is false."""
+    """The answers of the others; incomplete if `is_whole` is false."""
 
     bodies: list[bytes]
     is_whole: bool
 
 
 class Asking:
-    """One worker's ear and mouth. Without a directory there is nobody to ask."""
+    """Asks other workers and answers them. Without a directory there are no others."""
 
     def __init__(self, directory: str | None, name: str) -> None:
         self._directory = Path(directory) if directory else None
@@ -45,7 +45,7 @@ class Asking:
         self._server: asyncio.Server | None = None
 
     async def open(self, answer: Answer) -> None:
-        """Answer from now on. What prevents it is told, and prevents nothing else."""
+        """Start answering. A failure is logged and has no other effect."""
         if self._directory is None:
             return
         try:
@@ -62,7 +62,7 @@ class Asking:
             (self._directory / (self._name + _SUFFIX)).unlink()
 
     async def ask(self, question: bytes) -> Answers:
-        """What each of the others says to this."""
+        """Return the answers of all other workers."""
         if self._directory is None:
             return Answers([], True)
         paths = [path for path in self._directory.glob(f"*{_SUFFIX}") if path.stem != self._name]
@@ -76,7 +76,7 @@ async def _ask(path: Path, question: bytes) -> bytes:
     async with asyncio.timeout(ANSWER_SECONDS):
         try:
             reader, writer = await asyncio.open_unix_connection(path)
-        except ConnectionRefusedError:  # it died without a word
+        except ConnectionRefusedError:  # it died without cleaning up
             path.unlink(missing_ok=True)
             raise
         try:
@@ -102,9 +102,10 @@ def _serve(answer: Answer) -> Callable[[asyncio.StreamReader, asyncio.StreamWrit
     return serve
 
 
-# --- the last requests of other replicas, by a store that they share --------------------------------------------------
-# Each process writes its own there now and then: what the admin API tells of them, without bodies, packed as records
-# are, encrypted if the store is. Its newest go into a few notes that take turns, so what it has there is bounded.
+# --- the latest requests of other replicas, through a shared store ----------------------------------------------------
+# Each process writes its own there from time to time: what the admin API shows of them, without bodies, packed like
+# records, and encrypted if the store is. The newest go into a fixed number of notes that are reused in turn, so the
+# space is bounded.
 
 
 NAMESPACE = "requests"
@@ -116,7 +117,7 @@ _decoder = msgspec.json.Decoder(list[RequestView])
 
 
 class Replicas:
-    """This process among those that share its store. `written` is how many of its requests the store has."""
+    """This process among those that share its store. `written` is how many of its requests are in the store."""
 
     def __init__(self, name: str, store_url: str, keys: tuple[str | None, str | None]) -> None:
         self._name = name
@@ -127,11 +128,11 @@ class Replicas:
 
     @property
     def are_there(self) -> bool:
-        """Whether the store is one that others may share."""
+        """Whether other processes may share the store."""
         return self._packer is not None
 
     async def tell(self, store: Store, views: list[RequestView], now: float) -> None:
-        """Write requests that are over, oldest first."""
+        """Write finished requests, oldest first."""
         assert self._packer is not None
         if len(self._page) + len(views) > PER_NOTE:
             self._page, self._number = [], (self._number + 1) % NOTES
@@ -140,7 +141,7 @@ class Replicas:
         await store.put_note(Note(NAMESPACE, f"{self._name}.{self._number}", value, now + KEPT_SECONDS))
 
     async def views(self, store: Store) -> list[RequestView]:
-        """The requests of all processes but this one."""
+        """Return the requests of all other processes."""
         if self._packer is None:
             return []
         found: list[RequestView] = []
@@ -148,6 +149,6 @@ class Replicas:
             if not note.key.startswith(f"{self._name}."):
                 try:
                     found += _decoder.decode(self._packer.unseal(note.value, NAMESPACE.encode()))
-                except (msgspec.DecodeError, ThoughtlineError) as problem:  # of another version, or another key
+                except (msgspec.DecodeError, ThoughtlineError) as problem:  # from another version, or with another key
                     log.warning("requests of a replica can't be read: %s", type(problem).__name__)
         return found

@@ -18,10 +18,10 @@ from thoughtline.continuity.terms import Terms
 from thoughtline.destinations.addresses import address, passthrough_address, with_query_key, without_query_key
 from thoughtline.destinations.catalogue import Provider, ReplayMode
 from thoughtline.destinations.credentials import account_of, credentials_of
-from thoughtline.encodings import unpacked
-from thoughtline.engine.prepared import MemberEdits, Prepared, with_finding
+from thoughtline.engine.request import MemberEdits, Prepared, with_finding
 from thoughtline.failover.failures import TargetFailure, failure_of
 from thoughtline.formats import FORMATS, USUAL
+from thoughtline.formats.encodings import unpacked
 from thoughtline.formats.errors import read_error
 from thoughtline.formats.paths import Action
 from thoughtline.gateway.choosing import Target

@@ -1,8 +1,8 @@
-"""What the workers of one machine tell each other: what they have counted, and their requests while somebody listens.
+"""Messages between the workers of one machine: their counts, and their requests while someone is listening.
 
-Each worker has a Unix datagram socket in a directory that only its user can enter, and sends what happened to all the
-others a few times a second. Nothing waits for anybody: what doesn't fit into a neighbour's queue is lost to it, and it
-is told how much. Without a directory a worker knows itself alone.
+Each worker has a Unix datagram socket in a directory that only its user can enter, and sends events to all the others a
+few times per second. No worker waits for another: messages that don't fit into a neighbour's queue are lost, and it is
+informed how many. Without a directory, a worker knows only itself.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SUFFIX = ".sock"
 
 
 class StoreCounts(Struct, frozen=True):
-    """What a worker's store was asked since the start."""
+    """Counts of a worker's store since the start."""
 
     hits: Annotated[int, Meta(ge=0)] = 0
     misses: Annotated[int, Meta(ge=0)] = 0
@@ -44,7 +44,7 @@ class StoreCounts(Struct, frozen=True):
 
 
 class StoreTotals:
-    """What the stores of all workers were asked, as far as those have said."""
+    """Counts of the stores of all workers, as far as they have reported them."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
@@ -60,7 +60,7 @@ class StoreTotals:
         return StoreCounts(sum(o.hits for o in every), sum(o.misses for o in every), sum(o.replays for o in every))
 
     def hear(self, worker: str, counts: StoreCounts) -> bool:
-        """Whether that worker is a new one."""
+        """Store another worker's counts. Returns whether that worker is new."""
         is_new = worker not in self._others
         self._others[worker] = counts
         return is_new
@@ -74,10 +74,8 @@ class StoreTotals:
 
 
 class BusMessage(Struct, frozen=True, omit_defaults=True):
-    """What a worker sends to another. `lost` rows came before and did not fit; `resets` tells everybody to count anew.
-
-    `listens`: somebody follows the requests at this worker.
-    """
+    """A message to another worker. `lost` rows came before and did not fit; `resets` makes all workers reset their
+    counts. `listens`: a client follows the requests at this worker."""
 
     worker: str
     counts: StoreCounts
@@ -88,7 +86,7 @@ class BusMessage(Struct, frozen=True, omit_defaults=True):
 
 
 class Bus:
-    """One worker's place among its neighbours."""
+    """Sends and receives the messages of one worker."""
 
     def __init__(self, directory: str | None, journal: Journal, counters: Counters) -> None:
         self._directory = Path(directory) if directory else None
@@ -110,11 +108,11 @@ class Bus:
 
     @property
     def counts(self) -> StoreCounts:
-        """What all workers have counted, as far as they have said."""
+        """The counts of all workers, as far as they have reported them."""
         return self._totals.all
 
     def open(self) -> None:
-        """Join the others. What prevents it is told, and prevents nothing else."""
+        """Join the others. A failure is logged and has no other effect."""
         if self._directory is None or self._socket is not None:
             return
         try:
@@ -140,7 +138,7 @@ class Bus:
             (self._directory / (self.name + _SUFFIX)).unlink()
 
     def tell(self, row: RequestRow) -> None:
-        """Pass a row on, with those of the same moment, to the workers at which somebody listens."""
+        """Send a row, together with others of the same moment, to the workers with listeners."""
         if self._socket is None or self._loop is None or not self._listening:
             return
         if not self._waiting:
@@ -151,7 +149,7 @@ class Bus:
         self._waiting.append(self._encoder.encode(row))
 
     def flush(self) -> None:
-        """Send what waits."""
+        """Send everything that is waiting."""
         waiting, self._waiting = self._waiting, []
         lost, self._overflowed = self._overflowed, 0
         neighbours = [path for path in self._neighbours() if path.stem in self._listening] if waiting else []
@@ -160,11 +158,11 @@ class Bus:
             lost = 0
 
     def say(self) -> None:
-        """Tell what was counted, for those who came later."""
+        """Report the counts, for workers that joined later."""
         self._send_to(list(self._neighbours()), [], 0)
 
     def reset_counts(self) -> None:
-        """Count anew, all workers."""
+        """Reset the counts of all workers."""
         self._totals.begin_anew()
         self._send_to(list(self._neighbours()), [], 0, resets=True)
 
@@ -188,7 +186,7 @@ class Bus:
                 self._lost[path.stem] = missed + len(rows)
 
     def _send(self, path: Path, body: bytes) -> bool:
-        """Whether a neighbour got it. One that is gone without a word is cleared away."""
+        """Send to one neighbour, and return whether it arrived. The socket of a dead neighbour is removed."""
         assert self._socket is not None
         try:
             self._socket.sendto(body, str(path))
@@ -215,28 +213,29 @@ class Bus:
         try:
             message = self._decoder.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            return  # a worker of another version, or one that was cut short
+            return  # from a worker of another version, or truncated
         if message.resets:
             self._totals.begin_anew()
         is_new = self._totals.hear(message.worker, message.counts)
         if is_new and self._journal.listeners:
-            self.say()  # it can't know yet that somebody listens
+            self.say()  # a new worker does not know yet that there are listeners here
         self._note_listening(message.worker, listens=message.listens)
         self._journal.hear(message.rows, message.lost)
 
     def _note_listening(self, worker: str, *, listens: bool) -> None:
-        """Who has left says so, or its socket is found to be dead; only for those who listen rows are made."""
+        """Note whether a worker has listeners: it reports their end, or its socket is found dead. Rows are made only
+        for listeners."""
         (self._listening.add if listens else self._listening.discard)(worker)
         self._journal.note_listeners(are_elsewhere=bool(self._listening))
 
 
 def worker_name() -> str:
-    """One that no other process has."""
+    """Return a name that no other process has."""
     return f"{os.getpid()}-{secrets.token_hex(4)}"
 
 
 def parts_of(rows: list[bytes], most: int) -> Iterator[list[bytes]]:
-    """Rows in messages of a bounded size; one at least."""
+    """Split rows into messages of limited size; at least one."""
     part: list[bytes] = []
     size = 0
     for row in rows:
@@ -249,7 +248,7 @@ def parts_of(rows: list[bytes], most: int) -> Iterator[list[bytes]]:
 
 
 def _require_private(directory: Path) -> None:
-    """Raises where somebody else could read or write there."""
+    """Raise if another user could read or write there."""
     found = directory.stat()
     if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
         raise PermissionError(f"{directory} is open to others")

@@ -1,4 +1,4 @@
-"""Whether settings can be run with: one check for the start, for every reload, and for what the admin API changes."""
+"""Validates settings: one check for the start, for every reload, and for changes through the admin API."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from thoughtline.values.errors import InputProblem, SettingsError, StoreError
 
 
 def checked(settings: Settings, keys: KnowsKeys, running: Settings | None = None) -> Settings:
-    """The settings to run with. Raises `SettingsError` with all that is wrong.
+    """Return the settings to run with. Raises `SettingsError` with all problems.
 
-    While a gateway is `running`, what can't change stays as it is. Then both have to be good: the settings as the next
-    start would find them, and what would be in force now.
+    In a `running` gateway, settings that can't change at runtime keep their values. Then both must be valid: the
+    settings as the next start would read them, and those in effect now.
     """
     in_force = settings if running is None else _kept(settings, running)
     problems = [
@@ -34,8 +34,8 @@ def checked(settings: Settings, keys: KnowsKeys, running: Settings | None = None
 
 
 async def check_start(settings: Settings, mark: KeyMark) -> bool:
-    """The same before anything runs, with the keys of the store: whether the store works at the moment. Raises also
-    where it can't be used as it is."""
+    """Check settings before the start, with the keys in the store. Returns whether the store works now; also raises if
+    it can't be used as it is."""
     if problems := _store_problems(settings):
         raise SettingsError(problems)
     _check_folder(settings.store_url)
@@ -48,7 +48,7 @@ async def check_start(settings: Settings, mark: KeyMark) -> bool:
 
 
 def _check_folder(url: str) -> None:
-    """A file that can never be made is a mistake in its address; a server that is down is not."""
+    """A file that can never be created is a mistake in its address; a server that is down is not."""
     folder = sqlite_folder(url)
     if folder is None:
         return
@@ -61,7 +61,7 @@ def _check_folder(url: str) -> None:
 
 
 def _kept(settings: Settings, running: Settings) -> Settings:
-    """Address, store and workers stay until a restart."""
+    """Address, store and workers stay the same until a restart."""
     now = running.server
     server = replace(settings.server, host=now.host, port=now.port, workers=now.workers)
     kept = {"store_url": running.store_url, "store": running.store, "bus_directory": running.bus_directory}
@@ -69,7 +69,7 @@ def _kept(settings: Settings, running: Settings) -> Settings:
 
 
 def _store_problems(settings: Settings) -> list[InputProblem]:
-    """What is wrong with the address or the encryption key of a store, without asking it."""
+    """Return problems of a store's address or encryption key, without connecting."""
     if settings.store_url.startswith("memory:"):
         return []
     try:
@@ -81,7 +81,7 @@ def _store_problems(settings: Settings) -> list[InputProblem]:
 
 
 def _worker_problems(settings: Settings) -> list[InputProblem]:
-    """Workers talk to each other over Unix sockets, which Windows has not."""
+    """Workers need Unix sockets, which Windows does not have."""
     if settings.server.workers == 1 or hasattr(socket, "AF_UNIX"):
         return []
     return [InputProblem("settings", "server.workers", "this system can't run several workers", "set workers = 1")]
@@ -98,7 +98,7 @@ def _signing_problems(settings: Settings) -> list[InputProblem]:
 
 
 def _exposure(settings: Settings, keys: KnowsKeys) -> list[InputProblem]:
-    """Keys that nobody knows yet may be there: until they are known, nobody gets in without one."""
+    """Unknown keys may exist: until they are loaded, every caller needs one."""
     are_required = keys.would_be_required(settings.server.require_client_keys) is not False
     error = check_exposure(settings, has_client_keys=are_required)
     return list(error.problems) if error is not None else []

@@ -1,4 +1,4 @@
-"""Which provider gets a request, under which model name; and what was probably meant where nobody knows it."""
+"""Chooses the provider and model for a request, and suggests what an unknown name probably meant."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 
 
 MAX_MODEL_CHARS = 512
-"""Names are kept in memory, in the journal and in a header; the longest known, an ARN of AWS, is below 200."""
+"""Names are stored in memory, in the journal and in a header. The longest known one, an AWS ARN, is below 200."""
 
 
 class Target(Struct, frozen=True):
-    """Whom to ask: the provider, the model as the provider names it, the format it is asked in.
+    """Where a request goes: the provider, the model by the provider's own name, and the format.
 
-    `name` is both, for people; `header` is the same as the value of one. `health_name` is what its health is known by;
-    `route` is empty where no route led to it. `is_callers`: the caller's own credential may go there. `terms`,
-    `tags`, `is_plain` and `replay` are what settings say of quoted thoughts, thinking tags, plain content and replay.
+    `name` is both, for display; `header` is the same as a header value. `health_name` is the key for its health;
+    `route` is empty if no route led to it. `is_callers`: the caller's own credential may be sent there. `terms`,
+    `tags`, `is_plain` and `replay` are the settings for quoted reasoning, thinking tags, plain content and replay.
     """
 
     provider: Provider
@@ -59,12 +59,12 @@ class Target(Struct, frozen=True):
 
     @property
     def streams_only(self) -> bool:
-        """Whether it answers only with streams; whole answers are assembled from them."""
+        """Whether it only answers with streams. Whole answers are then assembled from them."""
         return self.provider.streams_only or "streams_only" in FORMATS[self.format].quirks
 
 
 def terms_of(target: Target, settings: Settings, header: bytes = b"") -> Terms | None:
-    """On which terms other models' thoughts are quoted to it, by settings and a request's own header."""
+    """Return the terms for quoting other models' reasoning to it, from settings and the request's own header."""
     of_all = settings.continuity
     terms = Terms(of_all.mode, of_all.count, of_all.max_chars, of_all.after_compaction, of_all.after_compaction_by)
     route = settings.routes.get(target.route)
@@ -74,10 +74,11 @@ def terms_of(target: Target, settings: Settings, header: bytes = b"") -> Terms |
 
 
 class Conversation(Struct, frozen=True, gc=False):
-    """A name, for those who stay with a target or a key, and who made its latest turn; empty where nobody has a choice.
+    """A conversation's name, for keeping it with a target or key, and who made its latest turn; empty if there is no
+    choice.
 
-    What the records say holds for every worker and replica, and after a restart. `tool_errors` is how many of the
-    results that the request brings are errors. `skipped` are targets that it can't go to.
+    The records hold this for every worker and replica, and after a restart. `tool_errors` is how many of the request's
+    results are errors. `skipped` are targets that it can't use.
     """
 
     name: str = ""
@@ -92,7 +93,7 @@ class Conversation(Struct, frozen=True, gc=False):
 
 
 class ChoiceKey(Struct, frozen=True, gc=False):
-    """What a choice depends on, beside settings: the address, the model, and what the caller brings."""
+    """What a choice depends on apart from settings: the address, the model, and the caller's credentials."""
 
     provider: str | None
     format: FormatName
@@ -103,10 +104,10 @@ class ChoiceKey(Struct, frozen=True, gc=False):
 
 
 class Choices(Struct, frozen=True):
-    """Whom a request may go to: one, or the targets of a route in the route's order.
+    """The possible targets of a request: one, or those of a route in its order.
 
-    `skipped` are targets of the route that can't be asked, since the caller's key is not theirs. `are_several`: another
-    target, or another key, may do better.
+    `skipped` are the route's targets that can't be used because the caller's key is not for them. `are_several`:
+    another target or key may do better.
     """
 
     targets: tuple[Target, ...]
@@ -115,7 +116,7 @@ class Choices(Struct, frozen=True):
     are_several: bool = False
 
     def ordered(self, conversation: Conversation, health: TargetHealth, now: float) -> Sequence[Target]:
-        """The one to ask first in front."""
+        """Return the targets, the first one to ask in front."""
         by_name = {target.health_name: target for target in self.targets}
         made_by = next((name for name, one in by_name.items() if one.name == conversation.made_by), None)
         names = health.targets(
@@ -125,7 +126,7 @@ class Choices(Struct, frozen=True):
 
 
 def choices_of(key: ChoiceKey, settings: Settings) -> Choices:
-    """By the model's name and the address."""
+    """Return the choices by the model's name and the address."""
     if len(key.model) > MAX_MODEL_CHARS:
         raise Declined(400, "model_too_long", f"A model's name has at most {MAX_MODEL_CHARS} characters.")
     if key.provider is None and key.model in settings.routes:
@@ -136,10 +137,10 @@ def choices_of(key: ChoiceKey, settings: Settings) -> Choices:
 
 
 def _of_route(settings: Settings, row: RouteSettings, key: ChoiceKey) -> Choices:
-    """The targets of a route. A caller's own key is one for the first of them, and no other provider's business.
+    """Return the targets of a route. A caller's own key is for the first of them, and must not reach other providers.
 
-    So targets of others are asked with keys of the gateway's, and left out where there are none. One that wants no key
-    is asked without the caller's.
+    So targets of other providers are asked with the gateway's keys, and skipped if there are none. A target that needs
+    no key is asked without the caller's.
     """
     targets: list[Target] = []
     weights: list[int] = []
@@ -160,19 +161,19 @@ def _of_route(settings: Settings, row: RouteSettings, key: ChoiceKey) -> Choices
 
 
 def _can_ask(provider: Provider, first: Provider, key: ChoiceKey) -> bool:
-    """Whether there is a key to ask a provider with, or none is needed; who shows no key has none to lose."""
+    """Whether there is a key for a provider, or it needs none. A caller without a key has none to leak."""
     if not provider.needs_callers_key:
         return True
     return not key.has_client_key and (provider.name == first.name or not key.has_credential)
 
 
 def _health_name(name: str, target: Target, key: ChoiceKey) -> str:
-    """A target asked with the caller's own key is the caller's own: what it did to its quota is nobody else's loss."""
+    """A target asked with the caller's own key has a health of its own: only that caller's quota is affected."""
     return name if target.provider.api_keys else f"{name} for {key.tenant}"
 
 
 async def conversation_of(choices: Choices, incoming: Incoming) -> Conversation:
-    """Which conversation a request goes on with: worth knowing only where there is a choice."""
+    """Return the conversation that a request continues, if there is a choice of targets."""
     assert incoming.route.format is not None
     wire, replayer = FORMATS[incoming.route.format], incoming.state.replayer
     try:
@@ -186,7 +187,8 @@ async def conversation_of(choices: Choices, incoming: Incoming) -> Conversation:
 
 
 def _choose(settings: Settings, key: ChoiceKey) -> Target:
-    """By the provider in the address, else by the model's name: `provider/model`, or the default's own."""
+    """Choose by the provider in the address, or by the model's name: `provider/model`, or a model of the default
+    provider."""
     model = key.model
     if key.provider is not None:
         return _target(settings, settings.providers[key.provider], model=model, format=key.format)
@@ -204,7 +206,7 @@ def _by_prefix(settings: Settings, model: str, format: FormatName) -> Target:
 
 
 def named_provider(settings: Settings, route: Route) -> Provider:
-    """The provider that an address names, or the default."""
+    """Return the provider that an address names, or the default."""
     name = route.provider or settings.default_provider
     if name is None or (route.provider is None and _is_misspelled(settings.providers[name], route, settings)):
         near = meant_path(route.path, settings.providers)
@@ -218,8 +220,8 @@ def named_provider(settings: Settings, route: Route) -> Provider:
 
 
 def _is_misspelled(default: Provider, route: Route, settings: Settings) -> bool:
-    """Whether a path begins with what was meant as a provider's name. The caller's key is then not for the default: it
-    is near such a name, or an address of clients follows it. What the default's own address has may stand there."""
+    """Whether a path begins with a misspelled provider's name: a similar name, or one followed by a client path. Then
+    the caller's key is not for the default. The default's own paths are allowed."""
     first, _, rest = route.path.lstrip("/").partition("/")
     own = {urlsplit(base).path.lstrip("/").partition("/")[0] for base in (default.base_url, *default.bases.values())}
     if not rest or is_version(first) or first in ("api", *own):
@@ -232,10 +234,10 @@ def _looks_like_provider(name: str, settings: Settings) -> bool:
 
 
 def _names_provider(settings: Settings, model: str) -> bool:
-    """Whether a model's name begins with a provider's, or with what was meant as one.
+    """Whether a model's name begins with a provider's name, or a misspelled one.
 
-    Servers of others' models name them so themselves (`openai/gpt-oss-120b`): where such a one is the default, only
-    providers of the settings file count.
+    Servers of other makers' models use such names themselves (`openai/gpt-oss-120b`): if one of them is the default,
+    only providers in the settings file count.
     """
     prefix, _, rest = model.partition("/")
     name, default = canonical_name(prefix), settings.default_provider
@@ -247,13 +249,13 @@ def _names_provider(settings: Settings, model: str) -> bool:
     row = host_named(default)
     if row is None or not row.makes_models:
         return False
-    if name == default:  # which has no such model; a server that only speaks as it does may
+    if name == default:  # it has no such model itself, but a server with its API may
         return host_at(settings.providers[default].base_url) is row
     return name in settings.providers or _looks_like_provider(prefix, settings)
 
 
 def _target(settings: Settings, provider: Provider, *, model: str, format: FormatName) -> Target:
-    """In the client's own format where the provider has it, else in the provider's first."""
+    """Return a target in the client's own format if the provider has it, or in the provider's first format."""
     name = f"{provider.name}/{model}"
     target_format = provider.door or _format_for(provider, model, format)
     provider = asked_in(provider, target_format)
@@ -272,14 +274,14 @@ def _target(settings: Settings, provider: Provider, *, model: str, format: Forma
 
 
 def asked_in(provider: Provider, format: FormatName) -> Provider:
-    """A provider with the way in which it is shown its key in a format."""
+    """Return a provider with the way it expects its key in a format."""
     auth = auth_for(provider, format)
     return provider if auth == provider.auth else replace(provider, auth=auth)
 
 
 def _format_for(provider: Provider, model: str, format: FormatName) -> FormatName:
-    """A guest's model is asked in its maker's format, and no other model in that; in a format of the provider's own
-    any."""
+    """Return the format for a model: a guest's model uses its maker's format, which is used for no other model; a
+    format of the provider's own serves any model."""
     row = host_named(provider.name)
     if row is not None and row.guests and not (format in row.owns and format in provider.formats):
         maker = maker_of(model)
@@ -301,7 +303,7 @@ def _unknown(settings: Settings, model: str) -> Declined:
     return Declined(404, "unknown_model", f"Which provider has {model[:120]!r}?", remedy)
 
 
-# --- what a client probably meant by an address or a model that nobody knows ------------------------------------------
+# --- suggestions for unknown addresses and models ---------------------------------------------------------------------
 
 
 CLIENT_PATHS = (
@@ -334,17 +336,18 @@ MANAGEMENT_PATHS = (
     "/api/cache/reasoning",
     "/api/openapi.json",
 )
-"""A test holds them against the table of addresses."""
+"""A test compares them with the table of addresses."""
 
 _LONGEST = 200
-"""Looking for a word that is near takes time with its length."""
+"""The search for similar words takes time proportional to their length."""
 
 _MISSPELLED = 0.75
-"""How near a word is that is refused for it: one letter of four. No path of a known API begins so."""
+"""How similar a word must be to be rejected as a misspelling: one wrong letter of four. No known API path is that
+close."""
 
 
 def meant_path(path: str, providers: Iterable[str]) -> str | None:
-    """A provider whose name is misspelled, or an address that is."""
+    """Suggest a path: with a misspelled provider corrected, or a similar address."""
     if len(path) > _LONGEST:
         return None
     first, slash, rest = path.lstrip("/").partition("/")
@@ -355,7 +358,7 @@ def meant_path(path: str, providers: Iterable[str]) -> str | None:
 
 
 def meant_provider(name: str, providers: Iterable[str]) -> str | None:
-    """By its name or one of its aliases."""
+    """Suggest a provider by its name or one of its aliases."""
     near = nearest(name, _provider_names(providers)) if name and len(name) <= _LONGEST else None
     return canonical_name(near) if near else None
 
@@ -365,7 +368,7 @@ def _provider_names(providers: Iterable[str]) -> list[str]:
 
 
 def meant_model(model: str, settings: Settings) -> str | None:
-    """A route or a provider that is misspelled, or a model whose provider was left out."""
+    """Suggest a model: with a misspelled route or provider corrected, or a missing provider added."""
     if len(model) > _LONGEST:
         return None
     prefix, slash, rest = model.partition("/")

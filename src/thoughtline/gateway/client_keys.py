@@ -1,14 +1,14 @@
-"""The gateway's own client keys: who may ask, how often, and how much at once.
+"""The gateway's own client keys, with their limits on rate and concurrency.
 
     add ── a key, shown once ──▶ its owner          find(credential) ──▶ ClientKey | None
-      └──▶ its digest, as a note of the store ──▶ every replica
+    └──▶ its digest, as a note of the store ──▶ every replica
 
-A key is 256 random bits, so its SHA-256 can't be undone by guessing, and no slower or salted digest would add anything.
-Looking a digest up says nothing of how near a guess came. A key that was revoked stays on record: a gateway whose last
-key was revoked is closed, not open. `open_door` is the way back: it takes all keys off the record.
+A key is 256 random bits, so its SHA-256 can't be reversed by guessing, and a slower or salted digest would add nothing.
+Looking up a digest does not reveal how close a guess was. A revoked key stays stored: a gateway whose last key was
+revoked is closed, not open. `open_door` undoes this: it deletes all keys.
 
-Whether a key is needed at all: the setting says it; else a key that is or was there, or the mark that one was there
-once (`KeyMark`); else nobody needs one.
+Whether callers need a key: the setting decides; otherwise they do if there is or was a key, or the marker shows that
+there was one (`KeyMark`).
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ log = logging.getLogger(__name__)
 NAMESPACE = "client-keys"
 PREFIX = "tl-"
 KEPT_SECONDS = 100 * 365 * 86400.0
-"""Notes expire; these don't, for anybody alive."""
+"""Notes expire; these never do in practice."""
 
 LOOK_SECONDS = 1.0
-"""How often the store is asked for keys that callers show and nobody knows: whoever makes some up costs no more."""
+"""How often the store is asked for unknown keys that callers show, so that made-up keys cause no load."""
 
 _REVOKED = ".revoked"
-"""A revocation is a note of its own: no older copy of the key, written late, can undo it."""
+"""A revocation is a separate note, so an older copy of the key that is written late can't undo it."""
 
 _OPENED = ".opened"
-"""A note that all keys were taken off the record, and when: a gateway that knows some forgets them."""
+"""A note that all keys were deleted, and when: a gateway that still knows some forgets them."""
 
 _RANDOM_BYTES = 32
 _CHECKSUM_LENGTH = 6
@@ -56,9 +56,9 @@ _MARK_TEXT = "Client keys were made for this gateway: every caller needs one. `t
 
 
 class ClientKey(Struct, frozen=True, omit_defaults=True):
-    """A key, without the key. `id` is the beginning of its digest; limits of None are none.
+    """A key, without its secret. `id` is the beginning of its digest; limits of None are unlimited.
 
-    `content` is how its chat answers come, and `replay` whether reasoning is put back, over what settings say.
+    `content` is the form of its chat answers, and `replay` whether reasoning is restored; both override settings.
     """
 
     id: str
@@ -77,20 +77,20 @@ class ClientKey(Struct, frozen=True, omit_defaults=True):
 
 
 class NewKey(NamedTuple):
-    """A key that was just made: `secret` is shown now and never again."""
+    """A new key: `secret` is shown now and never again."""
 
     secret: str
     key: ClientKey
 
 
 def make_secret(random: Callable[[int], bytes] = secrets.token_bytes) -> str:
-    """`tl-`, 43 characters of randomness, and a checksum that tells a mistyped key before anybody is asked."""
+    """Return `tl-`, 43 random characters, and a checksum that reveals a mistyped key without a lookup."""
     body = urlsafe_b64encode(random(_RANDOM_BYTES)).rstrip(b"=").decode()
     return f"{PREFIX}{body}{_checksum(body)}"
 
 
 def has_checksum(credential: str) -> bool:
-    """Whether a credential can be a key of ours at all."""
+    """Whether a credential can be one of our keys at all."""
     body, checksum = credential.removeprefix(PREFIX)[:-_CHECKSUM_LENGTH], credential[-_CHECKSUM_LENGTH:]
     return credential.startswith(PREFIX) and len(body) == 43 and _checksum(body) == checksum
 
@@ -117,10 +117,10 @@ _opened_decoder = msgspec.json.Decoder(_Opened)
 
 
 class ClientKeys:
-    """The keys as this process knows them. What other replicas did is seen at the next `refresh`.
+    """The keys that this process knows. Changes by other replicas become visible at the next `refresh`.
 
-    `are_required`: nobody gets in without one; None while that is not known.
-    `is_certain` is whether the durable store has been asked: until then there may be keys that nobody here knows.
+    `are_required`: every caller needs one; None if not known yet. `is_certain`: the durable store has been asked; until
+    then there may be unknown keys.
     """
 
     def __init__(self, store: Store, clock: Clock, mark: KeyMark | None = None) -> None:
@@ -138,13 +138,13 @@ class ClientKeys:
 
     @classmethod
     async def load(cls, store: Store, clock: Clock = time.time, mark: KeyMark | None = None) -> ClientKeys:
-        """The keys of a store."""
+        """Load the keys of a store."""
         keys = cls(store, clock, mark)
         await keys.refresh()
         return keys
 
     def would_be_required(self, setting: bool | None) -> bool | None:
-        """Whether nobody gets in without one if the settings say this."""
+        """Whether callers would need a key with this setting."""
         if setting is not None:
             return setting
         if self._is_marked or self._keys or self._unreadable:
@@ -152,39 +152,39 @@ class ClientKeys:
         return False if self.is_certain else None
 
     def follow(self, settings: Settings) -> None:
-        """Do as these settings say."""
+        """Apply these settings."""
         is_exposed = check_exposure(settings, has_client_keys=False) is not None
         self.obey(settings.server.require_client_keys, is_exposed=is_exposed)
 
     def obey(self, setting: bool | None, *, is_exposed: bool) -> None:
-        """Do as settings say. `is_exposed`: without keys of ours somebody could spend those of providers."""
+        """Apply a setting. `is_exposed`: without client keys, others could spend the providers' keys."""
         self._setting, self._is_exposed = setting, is_exposed
         self._decide()
 
     def _decide(self) -> None:
-        """Called when anything has changed that it depends on."""
+        """Update `are_required` after any change that it depends on."""
         is_closed = self._setting is None and self._is_exposed
         self.are_required = is_closed or self.would_be_required(self._setting)
 
     @property
     def are_known(self) -> bool:
-        """Whether the store was asked, and has the keys that once were made."""
+        """Whether the store was asked and has the keys that were once made."""
         return self.is_certain and not (self._is_marked and self.is_empty)
 
     @property
     def is_empty(self) -> bool:
-        """Whether there never was a key: then nobody needs one. Revoked, expired and unreadable ones count."""
+        """Whether there never was a key. Revoked, expired and unreadable ones count."""
         return not self._keys and not self._unreadable
 
     def find(self, credential: str) -> ClientKey | None:
-        """The key that a caller shows, if it is good."""
+        """Return the key for a credential, if it is valid."""
         if not has_checksum(credential):
             return None
         key = self._keys.get(digest_of(credential))
         return key if key is not None and key.is_good(self._clock()) else None
 
     async def look_again(self, credential: str) -> None:
-        """Look into the store for a key that is not known here and may be good, unless somebody just did."""
+        """Look in the store for an unknown key that may be valid, unless that was just done."""
         now = time.monotonic()
         if not has_checksum(credential) or now - self._looked_at < LOOK_SECONDS:
             return
@@ -195,11 +195,11 @@ class ClientKeys:
             log.warning("client keys could not be looked up: %s", error)
 
     def listed(self) -> tuple[ClientKey, ...]:
-        """All keys, oldest first."""
+        """Return all keys, oldest first."""
         return tuple(sorted(self._keys.values(), key=lambda key: (key.created_at, key.id)))
 
     async def refresh(self) -> None:
-        """Learn what others did. Nothing that is known is forgotten: a store that is down answers with nothing."""
+        """Load changes of other replicas. No known key is forgotten: a store that is down returns nothing."""
         notes = {note.key: note.value for note in await self._store.notes(NAMESPACE)}
         self._forget_if_opened(notes.pop(_OPENED, None))
         for name, value in notes.items():
@@ -213,17 +213,17 @@ class ClientKeys:
         self._look_at_mark()
 
     def _forget_if_opened(self, value: bytes | None) -> None:
-        """The door was opened since we looked: what we know of keys is from before."""
+        """Forget known keys if all keys were deleted since the last look."""
         try:
             opened_at = _opened_decoder.decode(value).at if value is not None else None
         except msgspec.DecodeError:
-            return  # of a newer version: the door stays as it is
+            return  # from a newer version: nothing changes
         if opened_at is not None and opened_at != self._opened_at:
             self._opened_at = opened_at
             self._keys, self._revoked, self._unreadable = {}, set(), set()
 
     def _look_at_mark(self) -> None:
-        """Keys make the mark, wherever they were made; a door that was opened after it takes it away."""
+        """Set the marker if there are keys, made anywhere. A later deletion of all keys removes it."""
         if self._mark is not None:
             made_at = self._mark.made_at
             if not self.is_empty:
@@ -234,7 +234,7 @@ class ClientKeys:
         self._decide()
 
     async def open_door(self) -> int:
-        """Take all keys off the record, so that nobody needs one. How many there were."""
+        """Delete all keys, so that callers need none. Returns how many there were."""
         gone = len(self._keys) + len(self._unreadable)
         await self._store.delete_notes(NAMESPACE)
         await self._keep(_OPENED, msgspec.json.encode(_Opened(self._clock())))
@@ -249,7 +249,7 @@ class ClientKeys:
         try:
             self._keys[digest] = _key_decoder.decode(value)
         except msgspec.DecodeError:
-            self._unreadable.add(digest)  # of a newer version: nobody gets in with it, and nobody without a key
+            self._unreadable.add(digest)  # from a newer version: it lets no caller in, and callers still need a key
 
     async def add(
         self,
@@ -261,7 +261,7 @@ class ClientKeys:
         content: ContentWord | None = None,
         replay: ReplayMode | None = None,
     ) -> NewKey:
-        """Make a key. Beside a good key of the same name it is the same caller's, so that keys can be changed."""
+        """Make a key. With a valid key of the same name, it belongs to the same caller, so that keys can be rotated."""
         secret = make_secret()
         digest = digest_of(secret)
         tenant = self._tenant_of(name) or f"k-{digest[:32]}"
@@ -282,7 +282,7 @@ class ClientKeys:
         return NewKey(secret, key)
 
     async def revoke(self, name_or_id: str) -> tuple[ClientKey, ...]:
-        """Revoke the key of an id, or all keys of a name. Those that were not revoked before."""
+        """Revoke the key with an id, or all keys with a name. Returns those that were not revoked before."""
         found = {
             digest: key for digest, key in self._keys.items() if name_or_id in (key.id, key.name) and not key.revoked
         }
@@ -301,14 +301,14 @@ class ClientKeys:
 
 
 def _is_certain(store: Store) -> bool:
-    """Whether what a store says of keys is all there is to know. One whose file is damaged has none, as if it were
-    gone: whether there once were some is for the mark to say."""
+    """Whether a store's answer about keys is complete. A damaged file has none, as if it were gone: the marker shows
+    whether there were any."""
     return not isinstance(store, LayeredStore) or store.is_settled or store.is_damaged
 
 
 class KnowsKeys(Protocol):
-    """The client keys. Whether they `are_required` is None while nobody knows; they `are_known` when the store was
-    asked, and has those that once were made."""
+    """The client keys. `are_required` is None while unknown; they `are_known` when the store was asked and has those
+    that were once made."""
 
     @property
     def are_required(self) -> bool | None: ...
@@ -328,7 +328,7 @@ class KnowsKeys(Protocol):
 
 
 class NoKeys:
-    """Nobody needs a key of ours."""
+    """Client keys for a gateway that needs none."""
 
     are_required = False
     are_known = True
@@ -337,7 +337,7 @@ class NoKeys:
         return bool(setting)
 
     def follow(self, settings: Settings) -> None:
-        """Whatever they say."""
+        """Settings don't matter here."""
 
     def find(self, credential: str) -> None:
         return None
@@ -346,13 +346,13 @@ class NoKeys:
         """There is nothing to find."""
 
     async def refresh(self) -> None:
-        """There is nothing to learn."""
+        """There is nothing to load."""
 
 
 class KeyMark:
-    """A file beside the admin token that says: client keys were made for this gateway.
+    """A file next to the admin token that marks a gateway with client keys.
 
-    A store that is empty, or another than it was, would otherwise be a gateway that never had keys, and so an open one.
+    Without it, a gateway with an empty or different store would look like one that never had keys, and so be open.
     """
 
     def __init__(self, data_dir: Path) -> None:
@@ -371,10 +371,10 @@ class KeyMark:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError:
-            return float("inf")  # it can't be looked at, which is no reason to open the door
+            return float("inf")  # it can't be read, which must not open the gateway
 
     def set(self) -> None:
-        """Make it. Where that can't be done the setting has to say it, which is told once."""
+        """Make the marker. If that fails, only the setting can replace it; this is logged once."""
         if self.is_set:
             return
         try:

@@ -1,8 +1,8 @@
-"""How a connection to another server is made: by its name, through the proxy of the environment, with TLS.
+"""Connects to other servers: by name, through the proxy of the environment, with TLS.
 
-    host → addresses → TCP (the first that answers) → SOCKS or CONNECT, if a proxy is on the way → TLS
+    host → addresses → TCP (the first that answers) → SOCKS or CONNECT, if there is a proxy → TLS
 
-No proxy leads to this machine: it would look for the server on its own, and see the key.
+Proxies are not used for this machine: they would look for the server on their own machine, and see the key.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Cause = Literal[
 ]
 
 STAGGER_SECONDS = 0.25
-"""RFC 8305, 5: after so long the next address is tried beside the first."""
+"""RFC 8305, 5: after this time the next address is tried in parallel."""
 
 KEEP_ALIVE_SECONDS = 60
 _MAX_PROXY_HEAD = 16 * 2**10
@@ -67,15 +67,15 @@ _CERTIFICATES: dict[int, Cause] = {
 """OpenSSL's x509_vfy.h."""
 
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST"})
-"""OpenSSL's reasons for bytes that are no TLS. Also: the server hangs up in the handshake."""
+"""OpenSSL's reasons for bytes that are not TLS. Another sign is a server that disconnects in the handshake."""
 
 ProtocolType = TypeVar("ProtocolType", bound=asyncio.Protocol)
 _Address = tuple[int, int, int, str, Any]
-"""As `getaddrinfo` returns it."""
+"""An entry of `getaddrinfo`."""
 
 
 class ConnectFailed(Exception):
-    """No connection was made. `proxy` is the proxy that failed, if it was one."""
+    """No connection was made. `proxy` is the proxy that failed, if one did."""
 
     def __init__(self, cause: Cause, proxy: str = "") -> None:
         super().__init__(cause)
@@ -84,7 +84,7 @@ class ConnectFailed(Exception):
 
 
 class Endpoint(NamedTuple):
-    """Where to connect to; `proxy` is the address of the proxy on the way, with its login."""
+    """Where to connect to; `proxy` is the address of the proxy, with its login."""
 
     host: str
     port: int
@@ -93,19 +93,19 @@ class Endpoint(NamedTuple):
 
     @property
     def takes_whole_addresses(self) -> bool:
-        """Whether requests go to a proxy that reads them, not through it."""
+        """Whether requests go to a proxy that reads them, rather than through it."""
         return self.proxy != "" and not self.is_tls and not self.proxy.startswith("socks")
 
 
 async def connected(place: Endpoint, factory: Callable[[], ProtocolType], seconds: float) -> ProtocolType:
-    """A protocol that is connected to that place. Raises `ConnectFailed`."""
+    """Return a connected protocol. Raises `ConnectFailed`."""
     is_through = False
     try:
         async with asyncio.timeout(seconds):
             tcp = await _through_proxy(place) if place.proxy else await _tcp(place.host, place.port)
             is_through = True
             return await _protocol(tcp, place, factory)
-    except (OSError, EOFError, ValueError, OverflowError) as error:  # `TimeoutError` and `ssl.SSLError` are among them
+    except (OSError, EOFError, ValueError, OverflowError) as error:  # includes `TimeoutError` and `ssl.SSLError`
         cause = _cause(error)
         if is_through and place.is_tls and isinstance(error, EOFError | ConnectionError):
             cause = "no_tls"
@@ -126,7 +126,7 @@ async def _protocol(tcp: socket.socket, place: Endpoint, factory: Callable[[], P
 
 def _cause(error: Exception) -> Cause:
     match error:
-        case socket.gaierror() | UnicodeError():  # a name that is unknown, or none
+        case socket.gaierror() | UnicodeError():  # an unknown name, or an invalid one
             return "dns"
         case ssl.SSLCertVerificationError():
             return _CERTIFICATES.get(error.verify_code, "certificate")
@@ -156,7 +156,7 @@ async def _tcp(host: str, port: int) -> socket.socket:
 
 
 async def _raced(addresses: list[_Address]) -> socket.socket:
-    """The first that connects. The next one is tried when one has failed, or takes long."""
+    """Return the first connection. The next address is tried when one has failed or takes long."""
     left, trying, error = list(addresses), set[asyncio.Task[socket.socket]](), OSError()
     try:
         while left or trying:
@@ -202,7 +202,7 @@ async def _dialled(address: _Address) -> socket.socket:
 
 
 def proxy_for(url: str) -> str:
-    """The proxy that the environment names for an address, with its login; empty if there is none."""
+    """Return the proxy that the environment names for an address, with its login; empty if none."""
     parts, proxies = urlsplit(url), getproxies()
     found = proxies.get(parts.scheme) or proxies.get("all") or ""
     host = parts.hostname or ""
@@ -212,12 +212,12 @@ def proxy_for(url: str) -> str:
 
 
 def proxy_name(proxy: str) -> str:
-    """A proxy without its login."""
+    """Return a proxy's address without its login."""
     return proxy.rpartition("@")[2].rpartition("//")[2].rstrip("/")
 
 
 def _is_in_networks(host: str, listed: str) -> bool:
-    """Whether an address is of a network in NO_PROXY, such as 10.0.0.0/8: Python's own reading has names only."""
+    """Whether an address is in a network of NO_PROXY, such as 10.0.0.0/8: Python itself only supports names."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -232,7 +232,7 @@ def _is_in_networks(host: str, listed: str) -> bool:
 
 
 async def _through_proxy(place: Endpoint) -> socket.socket:
-    """A connection to the proxy; behind that, unless it reads whole requests, one to the place."""
+    """Connect to the proxy and, unless it reads whole requests, through it to the destination."""
     parts = urlsplit(place.proxy)
     is_socks = parts.scheme in ("socks5", "socks5h")
     if not parts.hostname or not (is_socks or parts.scheme == "http"):
@@ -250,7 +250,7 @@ async def _through_proxy(place: Endpoint) -> socket.socket:
 
 
 def basic_login(url: str) -> str:
-    """The value of a header that logs in with what stands in an address; empty without."""
+    """Return the header value for the login in an address; empty if it has none."""
     parts = urlsplit(url)
     if parts.username is None:
         return ""
@@ -259,7 +259,7 @@ def basic_login(url: str) -> str:
 
 
 async def _ask_tunnel(tcp: socket.socket, place: Endpoint) -> None:
-    """RFC 9110, 9.3.6."""
+    """Open a tunnel: RFC 9110, 9.3.6."""
     loop = asyncio.get_running_loop()
     target = f"[{place.host}]:{place.port}" if ":" in place.host else f"{place.host}:{place.port}"
     login = basic_login(place.proxy)
@@ -274,13 +274,13 @@ async def _ask_tunnel(tcp: socket.socket, place: Endpoint) -> None:
     status = head.split(b" ", 2)[1:2]
     if status == [b"407"]:
         raise ConnectFailed("proxy_login", proxy_name(place.proxy))
-    # A server of TLS says nothing before it is spoken to: what is behind the head is nobody's.
+    # A TLS server does not speak first: there must be nothing after the head.
     if status != [b"200"] or not head.startswith(b"HTTP/1.") or not head.endswith(b"\r\n\r\n"):
         raise ConnectFailed("other", proxy_name(place.proxy))
 
 
 async def _ask_socks(tcp: socket.socket, place: Endpoint) -> None:
-    """SOCKS 5: RFC 1928, with a login by RFC 1929. The proxy looks names up."""
+    """Connect through SOCKS 5: RFC 1928, with a login by RFC 1929. The proxy resolves names."""
     loop, parts = asyncio.get_running_loop(), urlsplit(place.proxy)
     has_login = parts.username is not None
     await loop.sock_sendall(tcp, b"\x05\x01\x02" if has_login else b"\x05\x01\x00")
@@ -315,16 +315,17 @@ async def _exactly(tcp: socket.socket, size: int) -> bytes:
 
 
 def tls_context() -> ssl.SSLContext:
-    """What checks certificates: by the authorities of the system, or those that the environment names instead."""
+    """Return the TLS context: it verifies certificates with the system's authorities, or those that the environment
+    names."""
     return _context(os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", ""))
 
 
 @lru_cache(8)
 def _context(file: str, folder: str) -> ssl.SSLContext:
-    """OpenSSL reads both variables by itself. Making one takes 20 ms."""
+    """Cached, because making one takes 20 ms. OpenSSL reads both variables itself."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
-    # Python 3.13 sets it: then certificates of an authority of one's own need extensions that few have.
+    # Python 3.13 sets it: then certificates of a private authority need extensions that few have.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if not (
         file or folder or context.cert_store_stats()["x509_ca"] or _has_files(ssl.get_default_verify_paths().capath)

@@ -1,7 +1,7 @@
-"""Pages of other sites in a browser: which may read what the gateway answers to clients, by `cors` in [server].
+"""Which pages of other sites may read the gateway's answers to clients, by `cors` in [server].
 
-An origin is listed or it is not; there is no `*`, and no credentials of the browser are taken: a page brings a key of
-its own. Management has no such addresses. It lets pages read, and nobody spend: whose key goes up is `access.py`'s.
+An origin is listed or not; there is no `*`, and browser credentials are not accepted: a page brings its own key.
+Management addresses are never included. CORS decides who may read answers; `access.py` decides whose key is used.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from thoughtline.settings import ServerSettings
 from thoughtline.values.errors import Declined
 
 MAX_AGE_SECONDS = 600
-"""How long a browser may go by a preflight: what is taken off the list is refused after that."""
+"""How long a browser may cache a preflight: a removed origin is refused after that."""
 
 _METHODS = b"GET, HEAD, POST, PUT, PATCH, DELETE"
 _NAMES = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z, -]{1,4096}")
@@ -23,13 +23,13 @@ _VARY = (b"vary", b"Origin")
 
 
 def allowed_origin(headers: Mapping[bytes, bytes], server: ServerSettings) -> bytes:
-    """The origin of the page that asks, if its pages may read answers; else nothing."""
+    """Return the origin of the requesting page, if it may read answers; otherwise nothing."""
     origin = headers.get(b"origin", b"").strip()
     return origin if origin and origin.decode("latin-1") in server.cors else b""
 
 
 def is_preflight(scope: Scope) -> bool:
-    """Whether a browser asks if a page may ask: without a key, since it never sends one with that."""
+    """Whether it is a browser's preflight, which never contains a key."""
     names = {name for name, _ in scope["headers"]}
     return scope["method"] == "OPTIONS" and b"origin" in names and b"access-control-request-method" in names
 
@@ -51,13 +51,13 @@ async def answer_preflight(scope: Scope, send: Send, server: ServerSettings) -> 
         (b"vary", b"Origin, Access-Control-Request-Headers"),
     ]
     wanted = headers.get(b"access-control-request-headers", b"")
-    if _NAMES.fullmatch(wanted):  # all of them: what goes up is decided elsewhere, and `*` would leave out the key
+    if _NAMES.fullmatch(wanted):  # all of them: forwarding is decided elsewhere, and `*` would exclude the key
         answer.append((b"access-control-allow-headers", wanted))
     await send_whole(send, 204, answer, b"")
 
 
 def readable(scope: Scope, send: Send, server: ServerSettings) -> Send:
-    """Sends answers that the page which asks may read, if it is listed."""
+    """Wrap `send` so that the requesting page may read answers, if it is listed."""
     added: Headers = [_VARY]
     if origin := allowed_origin(dict(scope["headers"]), server):
         added += [(b"access-control-allow-origin", origin), (b"access-control-expose-headers", b"*")]

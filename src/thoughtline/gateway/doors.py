@@ -1,6 +1,6 @@
-"""Which of a provider's endpoints a request goes to: the client's own, or one that can carry its reasoning.
+"""Chooses a provider's endpoint for a request: the client's own format, or one that can carry its reasoning.
 
-A row knows it of some models (`ProviderRow.doors`), a refusal that names another endpoint teaches it, and a provider's
+A row lists it for some models (`ProviderRow.doors`), a refusal that names another endpoint teaches it, and a provider's
 `door` setting decides it for all of its requests.
 """
 
@@ -20,7 +20,7 @@ from thoughtline.replay.refusals import Correction
 from thoughtline.values.turns import FormatName
 
 _TOOLS = re.compile(rb'"(?:tools|functions)"\s*:\s*\[\s*[^\]\s]')
-"""A list of tools that is not empty. In a text of a conversation its quotes would be escaped."""
+"""A list of tools that is not empty. Inside a text of the conversation its quotes would be escaped."""
 
 
 def has_tools(body: bytes) -> bool:
@@ -28,12 +28,12 @@ def has_tools(body: bytes) -> bool:
 
 
 def says_thinking(body: bytes, format: FormatName) -> bool:
-    """Whether a request says anything of thinking."""
+    """Whether a request has a thinking setting."""
     return any(f'"{name}"'.encode() in body for name in FORMATS[format].switches)
 
 
 def door_for(target: Target, body: bytes, learned: Sequence[Correction]) -> Target | None:
-    """The target in the format that a request is better asked in; None where its own is right."""
+    """Return the target in a better format for the request; None if its own is right."""
     if target.provider.door is not None:
         return None
     found = next((door.goes_up for door in target.provider.doors if _opens(door, target, body)), None)
@@ -52,15 +52,15 @@ def _opens(door: Door, target: Target, body: bytes) -> bool:
 
 
 def through(target: Target, format: FormatName) -> Target | None:
-    """The target in another format, if its provider speaks that."""
+    """Return the target in another format, if its provider speaks that."""
     if format == target.format or format not in target.provider.formats:
         return None
     return replace(target, provider=asked_in(target.provider, format), format=format)
 
 
 def door_named(target: Target, offered: Iterable[str], closed: Sequence[str]) -> Target | None:
-    """The target in the first format that a refusal offers. Where it only closes this one: in the one that the model's
-    maker would rather be asked in."""
+    """Return the target in the first format that a refusal offers. If it only rules out this one, use the one that the
+    model's maker prefers."""
     if target.provider.door is not None:
         return None
     for path in offered:
@@ -80,6 +80,6 @@ def _ends_in(format: FormatName, path: str) -> bool:
 
 
 def reported(came: FormatName, target: Target) -> Finding:
-    """What is told of a request that goes up in another format than it came in."""
+    """Return the finding for a request that is sent in another format than it arrived in."""
     why = f"{target.model} can't be asked in {came} with its reasoning: it was asked in {target.format}"
     return Finding("door", f"/{target.format}", why, f"set door in [providers.{target.provider.name}] to keep one")

@@ -1,7 +1,7 @@
-"""The beginning of a stream while its provider has not answered at all: a head, and signs of life.
+"""Starts a stream to the client before the provider has answered: headers, then keep-alive signs.
 
-Some providers send no head before their model has thought; others have a request wait, and clients give up. What was
-begun is a 200: an error that comes later is told as one in mid-stream, in the client's own form.
+Some providers send no headers until their model has thought; others let a request queue, and clients give up. A stream
+that has started has status 200: a later error is sent as an error in mid-stream, in the client's format.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from thoughtline.values.events import Failed
 
 
 class EarlySend:
-    """Sends to a client, and begins its answer by itself if nothing was sent for so many seconds.
+    """Sends to a client, and starts its answer if nothing was sent for `seconds`.
 
-    `wait` says that an answer is awaited, for a client of this format; `headers` are those known when it begins.
+    `wait` expects an answer for a client of this format; `headers` returns those known when it starts.
     """
 
     def __init__(self, send: Send, seconds: float) -> None:
@@ -39,7 +39,7 @@ class EarlySend:
             self._timer = asyncio.get_running_loop().call_later(self._seconds, self._begin, client, headers)
 
     def stop(self) -> None:
-        """The answer has come, or never will."""
+        """Stop waiting: the answer has come, or never will."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -75,7 +75,7 @@ class EarlySend:
         await self._send({"type": "http.response.body", "body": sign, "more_body": True})
 
     def _error_event(self) -> bytes:
-        """The error, as the client's format tells it in mid-stream."""
+        """Return the error in the form that the client's format uses in mid-stream."""
         assert self._client is not None
         wire = FORMATS[self._client.format]
         event = error_event(wire.errors.read(self._status, self._error), wire.name)

@@ -1,10 +1,11 @@
-"""How many tokens a request has, by its characters: for counts that nobody else can give.
+"""Estimates the tokens of a request by its characters, for counts that no provider can give.
 
-A token for 4.5 letters or blanks, for 2.5 digits or signs, for 3 bytes of anything else (a Chinese character), fixed
-sums for pictures, files and the instructions that come with tools. Names and values of the JSON count, as tools and
-their schemas reach the model.
-Rounded up: a client that hears too little compacts its conversation too late.
-Linear in the size of the request; no tokenizer is loaded.
+A token for 4.5 letters or blanks, for 2.5 digits or signs, for 3 bytes of anything else (a Chinese character), and
+fixed numbers for images, files and the instructions that come with tools. Names and values of the JSON count, as tools
+and their schemas reach the model.
+
+Rounded up, because a client with too low a number compacts its conversation too late. Linear in the size of the
+request; no tokenizer is loaded.
 """
 
 from __future__ import annotations
@@ -24,27 +25,27 @@ from thoughtline.values.turns import FormatName
 ESTIMATE_HEADER = (b"x-thoughtline-estimate", b"true")
 
 MEDIA_TOKENS = 1500
-"""A picture of a megapixel: some 1,400 tokens at Anthropic, 765 to 1,100 at OpenAI, 258 to 1,100 at Google."""
+"""An image of one megapixel: about 1,400 tokens at Anthropic, 765 to 1,100 at OpenAI, 258 to 1,100 at Google."""
 
 TOOLS_TOKENS = 300
-"""What a model is told of how to call tools: 290 to 350 tokens at Anthropic (docs, Tool use), fewer elsewhere."""
+"""Instructions for calling tools: 290 to 350 tokens at Anthropic (docs, Tool use), fewer elsewhere."""
 
 _UNCOUNTED = frozenset({404, 405, 501})
 _LETTERS = (string.ascii_letters + string.whitespace).encode()
 _SIGNS = (string.digits + string.punctuation).encode()
 _OPAQUE = frozenset({"signature", "thoughtSignature", "thought_signature", "encrypted_content", "reasoning_opaque"})
-"""Tokens of reasoning, of which a provider counts what they stand for: about a character in six."""
+"""Opaque reasoning, for which a provider counts the tokens it stands for: about one per six characters."""
 
 _MEDIA = re.compile(r"data:|[A-Za-z0-9+/_=-]{1000}")
 
 
 def is_uncounted(status: int, body: bytes, model: str) -> bool:
-    """Whether a provider has no address that counts tokens, rather than no such model."""
+    """Whether the provider has no address for counting tokens, rather than no such model."""
     return status in _UNCOUNTED and not (model and model.encode("utf-8", "replace") in body)
 
 
 def counted_request(body: bytes, wire: Wire) -> bytes:
-    """The request that is to be counted."""
+    """Return the part of the request to be counted."""
     try:
         return bytes(members(body).get(wire.count_inside, body)) if wire.count_inside else body
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -52,7 +53,7 @@ def counted_request(body: bytes, wire: Wire) -> bytes:
 
 
 def count_of(answer: bytes, wire: Wire, format: FormatName) -> bytes | None:
-    """A provider's count, as its client reads one; None if there is none in it."""
+    """Return a provider's count in the client's format; None if the answer has none."""
     try:
         number = msgspec.json.decode(members(answer).get(wire.count_member, NULL), type=int)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -61,13 +62,13 @@ def count_of(answer: bytes, wire: Wire, format: FormatName) -> bytes | None:
 
 
 def count_body(number: int, format: FormatName) -> bytes:
-    """The answer of a counter to a client of this format."""
+    """Return the answer of a token count in a client's format."""
     wire = FORMATS[format]
     return encode({**wire.count_beside, wire.count_member: number})
 
 
 def estimate_tokens(body: bytes) -> int:
-    """An upper guess. A body that can't be read counts as the text it is."""
+    """Return an upper estimate. A body that can't be decoded counts as text."""
     try:
         read: object = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -104,18 +105,18 @@ def _of_bytes(text: bytes) -> float:
     return (len(text) - len(rest)) / 4.5 + (len(rest) - others) / 2.5 + others / 3
 
 
-# --- how many tokens a model counts for one of our estimates ----------------------------------------------------------
-# Learned from its answers, to correct the next estimate: only of models whose tokens somebody asks for, and of one
-# answer in ten, for an estimate reads a whole request.
+# --- the ratio of a model's count to our estimate ---------------------------------------------------------------------
+# Learned from its answers to correct the next estimate: only for models whose tokens clients ask for, and from one
+# answer in ten, since an estimate reads a whole request.
 
 
 EVERY = 10
 _MOST_TARGETS = 256
 _MARGIN = 1.05
-"""A client that hears too little compacts too late."""
+"""A client with too low a number compacts too late."""
 
 _LEAST, _MOST = 0.25, 4.0
-"""Beyond them something else is counted: pictures by another measure, a prompt that the provider adds."""
+"""Beyond these, something else is being counted: images by another measure, or a prompt that the provider adds."""
 
 _WEIGHT = 0.3
 
@@ -126,20 +127,20 @@ class _Ratio(Struct):
 
 
 class TokenRatios:
-    """By the name of a target."""
+    """Ratios by the name of a target."""
 
     def __init__(self) -> None:
         self.targets: dict[str, _Ratio] = {}
 
     def corrected(self, target: str, estimate: int) -> int:
-        """An estimate that somebody asked for, as the model would count; the same until something was learned."""
+        """Return the estimate corrected for the model; unchanged until something was learned."""
         known = self.targets.get(target)
         if known is None and len(self.targets) < _MOST_TARGETS:
             self.targets[target] = _Ratio()
         return math.ceil(estimate * known.value * _MARGIN) if known is not None and known.value else estimate
 
     def wants(self, target: str) -> bool:
-        """Whether the next answer of a target is to be learned from."""
+        """Whether to learn from the next answer of a target."""
         known = self.targets.get(target)
         if known is None:
             return False
@@ -147,7 +148,7 @@ class TokenRatios:
         return known.answers % EVERY == 1
 
     def learn(self, target: str, estimate: int, counted: int) -> None:
-        """What a provider counted for a request that was estimated so."""
+        """Learn from a provider's count for a request with this estimate."""
         known = self.targets.get(target)
         if known is None or estimate <= 0 or counted <= 0:
             return

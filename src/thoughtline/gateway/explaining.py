@@ -1,4 +1,4 @@
-"""A request that was served, in words: the answers of the admin API, made when somebody asks."""
+"""Describes a served request in words: the answers of the admin API, built on demand."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from thoughtline.values.outcome_words import count_words, words_of
 from thoughtline.values.turns import FormatName
 
 WORDS = 500
-"""Characters of what a provider says that are shown."""
+"""Characters of a provider's error that are shown."""
 
 
 def row_of(served: Served, worker: str) -> RequestRow:
@@ -46,7 +46,8 @@ def view_of(
     overridden: frozenset[str],
     expired: frozenset[str] = frozenset(),
 ) -> RequestView:
-    """`learned` are sentences by the name of a target, `expired` lineages of turns that were forgotten."""
+    """Build the admin API's view of a request. `learned` are sentences by target name, `expired` lineages of deleted
+    turns."""
     last = served.attempts[-1] if served.attempts else None
     notes = sorted(last.notes or (), key=lambda note: note.at) if last is not None else ()
     return RequestView(
@@ -65,7 +66,7 @@ def phase_of(served: Served) -> Phase:
 
 
 def outcome_of(served: Served) -> RequestOutcome:
-    """In one word. What the provider said to the end counts, not what was said to the client in its place."""
+    """Return the outcome in one word, by the provider's last answer rather than by what replaced it for the client."""
     line = served.line
     if not served.is_over:
         return "pending"
@@ -88,7 +89,7 @@ _AS_LOGGED = (
     *("verdict", "mode", "would", "status", "method", "tenant", "session", "agent", "format", "provider", "model"),
     *("is_streaming", "attempts", "captured", "own_ms", "upstream_ms", "bytes_up", "bytes_down", "store"),
 )
-"""Members of a row that are the log's."""
+"""Members of a row that the log also has."""
 
 
 def _members(served: Served, worker: str) -> dict[str, Any]:
@@ -126,7 +127,7 @@ def _message(served: Served, outcome: RequestOutcome, refusal: RefusalNote | Non
 
 
 def _summary(served: Served, outcome: RequestOutcome) -> str:
-    """One sentence for people; of a failure its verdict."""
+    """Return one sentence for people; for a failure, its verdict."""
     line = served.line
     done = count_words(line)
     match outcome:
@@ -177,7 +178,7 @@ def _attempt(one: AttemptNote, learned: list[str], overridden: frozenset[str]) -
 
 
 def correction_words(one: Correction) -> str:
-    """What a refusal taught, as a sentence."""
+    """Return a correction as a sentence."""
     what = " ".join(filter(None, (one.change.replace("_", " "), one.field, one.scope)))
     if one.rule is not None:
         how = " ".join((one.rule.do.replace("_", " "), *one.rule.values))
@@ -207,7 +208,7 @@ def _turn(note: TurnNote, attempt: AttemptNote, expired: frozenset[str], mode: s
 
 
 def turn_view(note: TurnNote, format: FormatName) -> TurnView:
-    """What was done about a turn of a request of a format, in words."""
+    """Return what was done for a turn, in words."""
     return TurnView(
         f"{FORMATS[format].list_place}/{note.at}",
         note.at,

@@ -1,7 +1,6 @@
-"""How an answer begins, before any of it has gone to the client: some providers say 200, and then that they can't.
+"""Reads the beginning of an answer before any of it goes to the client: some providers send 200 and then an error.
 
-Looked at only where another target, or another key, may do better. What was looked at is read again by whoever passes
-the answer on.
+Only used if another target or key may do better. The bytes read are read again when the answer is passed on.
 """
 
 from __future__ import annotations
@@ -10,22 +9,23 @@ import asyncio
 
 import msgspec
 
-from thoughtline.encodings import Decompressor
 from thoughtline.failover.failures import TargetFailure, failure_holders, failure_of
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE, EventStream
+from thoughtline.formats.encodings import Decompressor
 from thoughtline.formats.framing import Frame
 from thoughtline.gateway.http_client import UpstreamCut, UpstreamResponse
 from thoughtline.values.errors import DecodeError
 
 LOOKED_AT_BYTES = 64 * 2**10
 _MARKS = (b'"error"', b'"__type"')
-"""An error has one of these near its beginning, or a member that holds a provider's numbers."""
+"""An error has one of these near its beginning, or a member that holds a provider's error numbers."""
 
 
 async def failure_at_start(
     response: UpstreamResponse, *, is_streaming: bool, due: float | None
 ) -> TargetFailure | None:
-    """What the beginning of an answer says against its target. `due` is the loop's time by which it must have begun."""
+    """Return the failure that the beginning of an answer shows. `due` is the event loop's time by which it must have
+    begun."""
     try:
         async with asyncio.timeout_at(due):
             begun = await _begun(response, is_streaming=is_streaming)
@@ -34,7 +34,7 @@ async def failure_at_start(
     except UpstreamCut:
         return TargetFailure("broken")
     except DecodeError:
-        return None  # packed in a way that can't be read: passed on as it is
+        return None  # in an unreadable encoding: passed on unchanged
     return failure_of(200, begun, response.header("retry-after"))
 
 
@@ -52,7 +52,7 @@ async def _begun(response: UpstreamResponse, *, is_streaming: bool) -> bytes:
 
 
 async def _begun_in_binary(response: UpstreamResponse, unpack: Decompressor) -> bytes:
-    """The first message of such a stream, if it is an exception: as AWS tells one in a body."""
+    """Return the first message of an AWS stream, if it is an exception, in the form that AWS uses in a body."""
     stream = EventStream(LOOKED_AT_BYTES)
     while (piece := await response.peek()) is not None:
         for message in stream.feed(unpack.feed(piece)):
@@ -66,7 +66,8 @@ def _exception(message: Frame) -> bytes:
 
 
 def _is_enough(begun: bytes, *, is_streaming: bool) -> bool:
-    """A stream is told by its first event, whatever comments stand before it; a body by all of it, if it may be one."""
+    """Whether enough was read: the first event of a stream, after any comments; of a body all, if it may be an
+    error."""
     if not begun.strip():
         return False
     if not is_streaming:

@@ -1,11 +1,10 @@
-"""What the processes on a shared store tell each other: what keys were asked with, which breakers are open and which
-keys put aside, and their requests while somebody listens.
+"""Messages between processes on a shared store: key usage, open breakers, keys put aside, and requests for listeners.
 
     FleetCounts, Breakers, KeyRing ── facts, gathered for a moment ──▶ Channel ──▶ the same of every other process
-    Journal ── rows ──▶ Channel ──▶ those at which somebody listens
+    Journal ── rows ──▶ Channel ──▶ those with listeners
 
-Nothing waits for anybody, and nothing is kept: a process that comes, or comes back, greets, and every other one tells
-it all that it knows. While the store can't be reached each process goes on with what it knows itself.
+No process waits for another, and messages are not stored: a process that joins, or comes back, greets, and every other
+one sends it everything it knows. While the store can't be reached, each process uses what it knows itself.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from thoughtline.engine.watching import log_problem
+from thoughtline.engine.capture import log_problem
 from thoughtline.failover.breakers import PROBE_SECONDS, Breaker
 from thoughtline.failover.failures import LONGEST_PAUSE_SECONDS
 from thoughtline.failover.health import TargetHealth
@@ -37,26 +36,27 @@ log = logging.getLogger(__name__)
 NEWS, ROWS = "news", "rows"
 GATHER_SECONDS = 0.1
 FEW = 10
-"""With more others than these, each gathers for longer: what all hear grows with their number, not with its square."""
+"""With more other processes than this, each gathers for longer, so that traffic grows with their number, not with its
+square."""
 
 HEARTBEAT_SECONDS = 5.0
 SILENT_SECONDS = 15.0
-"""Who has said nothing for so long is gone; and who has not even heard itself is cut off."""
+"""A process silent for this long is gone; one that has not even received its own messages is cut off."""
 
 FIRST_PAUSE_SECONDS, LAST_PAUSE_SECONDS = 0.5, 5.0
 MOST_IGNORED = 64
 _HEAD_BYTES = 512
-"""As much as a message has beside its facts or rows, at most."""
+"""Maximum size of a message apart from its facts or rows."""
 
 
 MOST_APART_SECONDS = 60.0
-"""How old a message may be, by the clocks of both: what was kept and is said again much later is not believed."""
+"""Maximum age of a message, by the clocks of both: one that was recorded and sent again much later is ignored."""
 
 Pause: TypeAlias = Annotated[float, Meta(ge=0, le=LONGEST_PAUSE_SECONDS)]
 
 
 class BreakerFact(Struct, frozen=True, array_like=True, tag="breaker"):
-    """A breaker that has opened, is being tried, or, without openings, has closed. Times are from now on."""
+    """A breaker that has opened, is being tried, or, with no openings, has closed. Times are relative to now."""
 
     target: str
     failures: Count = 0
@@ -66,7 +66,7 @@ class BreakerFact(Struct, frozen=True, array_like=True, tag="breaker"):
 
 
 class AsideFact(Struct, frozen=True, array_like=True, tag="aside"):
-    """A provider's key is left alone for so long; 0: it is good again. Its name is a digest."""
+    """A provider's key is not used for this long; 0: it is good again. Its name is a digest."""
 
     name: str
     seconds: Pause
@@ -76,10 +76,10 @@ Fact: TypeAlias = RequestsFact | HeldFact | BreakerFact | AsideFact
 
 
 class News(Struct, frozen=True, omit_defaults=True):
-    """A message. `at` is when it was sent. `greets` asks the others for all they know; `is_whole`: forget what this one
-    has said before.
+    """A message. `at` is when it was sent. `greets` asks the others for everything they know; `is_whole`: it replaces
+    everything this process has sent before.
 
-    `listens`: somebody follows the requests there. `resets` tells everybody to count anew.
+    `listens`: a client follows the requests there. `resets` makes all processes reset their counts.
     """
 
     worker: str
@@ -94,7 +94,7 @@ class News(Struct, frozen=True, omit_defaults=True):
 
 
 class Rows(Struct, frozen=True, omit_defaults=True):
-    """Requests of a worker. `lost` ones came before, and are not told."""
+    """Requests of a worker. `lost` earlier ones are missing."""
 
     worker: str
     rows: tuple[RequestRow, ...] = ()
@@ -102,7 +102,7 @@ class Rows(Struct, frozen=True, omit_defaults=True):
 
 
 class Fleet:
-    """One process among those that share its store."""
+    """One of the processes that share a store."""
 
     def __init__(
         self,
@@ -135,16 +135,16 @@ class Fleet:
 
     @property
     def counts(self) -> StoreCounts:
-        """What all processes have counted, as far as they have said."""
+        """The counts of all processes, as far as they have reported them."""
         return self._totals.all
 
     @property
     def others(self) -> int:
-        """How many processes there are beside this one."""
+        """The number of other processes."""
         return len(self._heard_at)
 
     def open(self) -> None:
-        """Join the others, as soon as that can be, and again whenever the store is back."""
+        """Join the others as soon as possible, and again whenever the store is back."""
         self._journal.pass_on(self.tell)
         self._journal.on_listening = self._wake.set
         self.key_counts.on_change = self._wake.set
@@ -165,17 +165,17 @@ class Fleet:
         await self._channel.close()
 
     def say(self) -> None:
-        """Tell what was counted, soon."""
+        """Report the counts soon."""
         self._wake.set()
 
     def reset_counts(self) -> None:
-        """Count anew, all processes."""
+        """Reset the counts of all processes."""
         self._totals.begin_anew()
         self._resets = True
         self._wake.set()
 
     def tell(self, row: RequestRow) -> None:
-        """Pass a row on, with those of the same moment, to the processes at which somebody listens."""
+        """Send a row, together with others of the same moment, to the processes with listeners."""
         if not self._listening:
             return
         row_bytes = self._encode(row)
@@ -203,14 +203,14 @@ class Fleet:
                 await self._talk()
             except StoreError as error:
                 self._go_deaf(error)
-            except Exception as problem:  # whatever it is: who stopped here would count alone for good
+            except Exception as problem:  # any error: without this loop, the process would count alone forever
                 log_problem("what other replicas say could not be heard", problem)
                 self._go_deaf(problem)
             await asyncio.sleep(self._pause)
             self._pause = min(2 * self._pause, LAST_PAUSE_SECONDS)
 
     async def _talk(self) -> None:
-        """Speak and hear until one of them fails."""
+        """Send and receive until one of them fails."""
         await self._channel.open()
         await self._channel.follow(NEWS)
         self._follows_rows, self._greets, self._tells_all = False, True, True
@@ -222,7 +222,7 @@ class Fleet:
             raise several.exceptions[0] from None
 
     def _go_deaf(self, problem: Exception) -> None:
-        """Each takes its share of a limit now; breakers and keys stay as they are known."""
+        """Use a share of each limit from now on; breakers and keys stay as they are."""
         if self.is_open or not self._has_warned:
             log.warning("replicas can't hear each other, each takes its share of limits: %s", problem)
         self.is_open, self._has_warned = False, True
@@ -247,7 +247,7 @@ class Fleet:
             else:
                 self._hear_news(self._news.decode(body))
         except (msgspec.DecodeError, UnicodeDecodeError, ThoughtlineError):
-            return  # a process of another version, or with another key
+            return  # from a process of another version, or with another key
 
     def _hear_news(self, news: News) -> None:
         if news.worker == self.name:
@@ -275,13 +275,13 @@ class Fleet:
             self._wake.set()
 
     def _ignore(self, worker: str) -> None:
-        """What is not of now is not believed, which is logged once for each process that says it."""
+        """Ignore messages that are too old or too new, and log this once for each sender."""
         if worker not in self._ignored and len(self._ignored) < MOST_IGNORED:
             self._ignored.add(worker)
             log.warning("what the replica %.40s says is not of now: are the clocks of all machines right?", worker)
 
     def _come_back(self) -> None:
-        """What was said came back: the others hear it too."""
+        """Our own message came back, so the others receive them too."""
         if not self.is_open:
             if self._has_warned:
                 log.warning("replicas hear each other again")
@@ -326,7 +326,7 @@ class Fleet:
             self._lose(worker)
 
     async def _follow_rows(self) -> None:
-        """Hear others' requests while somebody listens here, and only then."""
+        """Subscribe to others' requests while there are listeners here, and only then."""
         wants_rows = self._journal.listeners > 0
         if wants_rows != self._follows_rows:
             await (self._channel.follow if wants_rows else self._channel.leave)(ROWS)
@@ -388,5 +388,5 @@ class Fleet:
 
 
 def _with_list(message: bytes, name: bytes, members: list[bytes]) -> bytes:
-    """A message that is an object, with a list of what is encoded already."""
+    """Add a list of encoded members to a message that is an object."""
     return message[:-1] + b',"%b":[%b]}' % (name, b",".join(members)) if members else message

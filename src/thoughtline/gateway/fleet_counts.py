@@ -1,9 +1,9 @@
-"""What the processes on a shared store count together: each counts for itself, and hears a moment later what the others
-have counted.
+"""Counts that processes on a shared store keep together: each counts for itself, and learns of the others' counts
+later.
 
-So no request waits for a count. A limit can be passed by what the others let in within that moment, and never by more
-than one limit for each process. A process that can't hear the others takes its share alone: the limit divided by how
-many they were.
+So no request waits for a count. A limit can be exceeded by what the others admit within that moment, and never by more
+than one limit per process. A process that can't reach the others takes its share alone: the limit divided by the number
+of processes.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from msgspec import Meta, Struct
 from thoughtline.gateway.limits import WINDOW_SECONDS, OwnCounts
 
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000)]
-"""What another process may say that it counted: no number below zero lifts a limit."""
+"""A count from another process: a negative one, which would raise a limit, is invalid."""
 
 
 class RequestsFact(Struct, frozen=True, array_like=True, tag="asked"):
-    """So many requests were let in with a key, so many seconds ago."""
+    """Requests admitted with a key, and how many seconds ago."""
 
     key: str
     seconds: Annotated[float, Meta(ge=0, le=WINDOW_SECONDS)]
@@ -30,7 +30,7 @@ class RequestsFact(Struct, frozen=True, array_like=True, tag="asked"):
 
 
 class HeldFact(Struct, frozen=True, array_like=True, tag="held"):
-    """So many streams of a key are open now."""
+    """Streams of a key that are open now."""
 
     key: str
     streams: Count
@@ -40,7 +40,7 @@ CountFact: TypeAlias = RequestsFact | HeldFact
 
 
 class Taken:
-    """Requests of the last minute, and when they came."""
+    """Requests of the last minute, with their times."""
 
     def __init__(self) -> None:
         self.entries: deque[tuple[float, int]] = deque()
@@ -57,7 +57,7 @@ class Taken:
 
 
 class FleetCounts:
-    """One process's view of the counts of all. `on_change` is called when there is something to tell."""
+    """One process's view of all counts. `on_change` is called when there is something to report."""
 
     def __init__(self) -> None:
         self.on_change: Callable[[], None] = lambda: None
@@ -95,14 +95,14 @@ class FleetCounts:
         pass
 
     def news(self) -> list[CountFact]:
-        """What the others don't know yet."""
+        """Return what the others don't know yet."""
         requests = [RequestsFact(key, 0.0, count) for key, count in self._unsent.items()]
         held = [HeldFact(key, self._streams.held(key)) for key in self._changed]
         self._unsent, self._changed = Counter(), set()
         return [*requests, *held]
 
     def everything(self, now: float) -> list[CountFact]:
-        """What there is to know of this process."""
+        """Return everything about this process."""
         self.news()
         counts: Counter[tuple[str, int]] = Counter()
         for key, taken in self._own.items():
@@ -121,18 +121,18 @@ class FleetCounts:
                 self._held.setdefault(fact.key, {})[worker] = fact.streams
 
     def forget(self, worker: str) -> None:
-        """It says all of it anew."""
+        """Forget a worker that will report everything again."""
         for workers in self._others.values():
             workers.pop(worker, None)
         self.lose(worker)
 
     def lose(self, worker: str) -> None:
-        """It is gone: with its streams, but not with the requests that it let in."""
+        """Remove a worker that is gone: with its streams, but not the requests that it admitted."""
         for workers in self._held.values():
             workers.pop(worker, None)
 
     def hear_nobody(self, processes: int) -> None:
-        """What the others count is not known from now on. They were so many, this one among them."""
+        """The others' counts are unknown from now on. `processes` is how many there were, including this one."""
         self._others, self._held = {}, {}
         self._sharers = processes
 
@@ -140,7 +140,7 @@ class FleetCounts:
         self._sharers = 1
 
     def clean(self, now: float) -> None:
-        """Let go of what is older than a minute."""
+        """Drop entries older than a minute."""
         for key, workers in list(self._others.items()):
             self._others[key] = {worker: taken for worker, taken in workers.items() if taken.count(now)}
         self._others = {key: workers for key, workers in self._others.items() if workers}
@@ -156,7 +156,7 @@ class FleetCounts:
 
 
 def _seconds_until(taken: list[Taken], excess: int, now: float) -> float:
-    """Until so many requests are older than a minute."""
+    """Return the seconds until `excess` requests are older than a minute."""
     wait = 0.0
     for at, count in heapq.merge(*(one.entries for one in taken)):
         if excess <= 0:

@@ -1,7 +1,7 @@
-"""Responses over a WebSocket, frame by frame: what is asked for as the body of a POST, what is answered. Pure.
+"""Responses over a WebSocket, frame by frame: converts requests to the body of a POST, and answers to frames. Pure.
 
 client   {"type": "response.create", "previous_response_id": X, "input": new, …}
-                                             ─▶  {"input": [what led to X …, X's output …, new …], "stream": true, …}
+           ─▶  {"input": [what led to X …, X's output …, new …], "stream": true, …}
 server   data: {"type": "response.created", …}  ─▶  {"type": "response.created", …}
          401 {"error": {…}}                     ─▶  {"type": "error", "status": 401, "error": {…}, "headers": {…}}
 """
@@ -25,14 +25,14 @@ from thoughtline.values.errors import Declined
 
 CREATE = "response.create"
 KEEPALIVE = b'{"type":"keepalive"}'
-"""What a comment of a stream becomes: Codex answers pings where its watchdog for silence sees none of them, and skips
-events of types that it does not know (0.169.0, 2026-11)."""
+"""Replaces a comment of a stream: Codex's watchdog for silence does not see pings, and it skips events of unknown types
+(0.169.0, 2026-11)."""
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _ERROR_HEADERS = re.compile(rb"retry-after|x-request-id|x-ratelimit-.*|x-codex-.*|x-thoughtline-.*")
-"""The headers of an error that its frame has: Codex reads limits and waiting times there."""
+"""Headers of an error that go into its frame: Codex reads limits and waiting times there."""
 
-# As Codex has them over HTTP: members of `client_metadata`, and the headers that say the same (0.166.0, 2026-11).
+# Codex sends these as members of `client_metadata`, and over HTTP as headers (0.166.0, 2026-11).
 _OF_A_TURN = {
     "session_id": b"session-id",
     "thread_id": b"thread-id",
@@ -53,7 +53,7 @@ _PLAIN = re.compile(r"[\x20-\x7e]{1,16384}")
 
 
 class CreateFrame(Struct, frozen=True, gc=False):
-    """A `response.create`. `is_respelled`: its lone surrogates had to be written in another way to be read."""
+    """A `response.create`. `is_respelled`: its lone surrogates had to be rewritten to decode it."""
 
     text: bytes
     members: dict[str, Raw]
@@ -61,13 +61,13 @@ class CreateFrame(Struct, frozen=True, gc=False):
 
     @property
     def previous(self) -> str:
-        """The response that it goes on from; empty if none."""
+        """The response that it continues; empty if none."""
         given = self.members.get("previous_response_id", NULL)
         return name_of(given) if is_given(given) else ""
 
     @property
     def is_prewarm(self) -> bool:
-        """Whether nothing is to be generated: what it brings is for the next one."""
+        """Whether it generates nothing: its content is for the next request."""
         return bytes(self.members.get("generate", NULL)) == b"false"
 
     @property
@@ -79,9 +79,9 @@ class CreateFrame(Struct, frozen=True, gc=False):
 
 
 class LatestConversation(Struct, frozen=True, gc=False):
-    """What a connection knows under a response's id: all that led to it and its own output, as the client saw it.
+    """What a connection knows under a response's id: everything that led to it and its output, as the client saw it.
 
-    `marks` are the names of the elements of that output.
+    `marks` are the ids of the elements of that output.
     """
 
     id: str
@@ -90,20 +90,20 @@ class LatestConversation(Struct, frozen=True, gc=False):
 
 
 class TurnRequest(Struct, gc=False):
-    """A turn to ask for. `input` is the whole conversation; None where only the store or the provider has it."""
+    """A turn to request. `input` is the whole conversation; None if only the store or the provider has it."""
 
     body: bytes
     headers: Headers
     input: bytes | None
 
     def take_body(self) -> bytes:
-        """Once: what was asked does not stay while it is answered."""
+        """Return the body once and release it, so that it does not stay in memory during the answer."""
         body, self.body = self.body, b""
         return body
 
 
 def read_frame(text: bytes) -> CreateFrame:
-    """Raises where it is no `response.create`."""
+    """Decode a frame. Raises if it is not a `response.create`."""
     check_weight(text)
     try:
         frame = CreateFrame(text, members(text))
@@ -124,11 +124,11 @@ def read_frame(text: bytes) -> CreateFrame:
 
 
 def turn_of(frame: CreateFrame, headers: Headers, earlier: LatestConversation | None) -> TurnRequest:
-    """A frame as a POST, behind what the connection knows of its conversation. `headers` are those of the upgrade."""
+    """Return a frame as a POST, with the earlier conversation before it. `headers` are those of the upgrade."""
     try:
         given = input_of(frame.members)
     except _UNREADABLE:
-        given = []  # whoever reads the body says what is wrong
+        given = []  # the reader of the body reports what is wrong
     whole: bytes | None = array(given)
     changes: list[tuple[str, bytes | None]] = [(name, None) for name in ("type", "generate", "background")]
     changes.append(("stream", b"true"))
@@ -143,20 +143,21 @@ def turn_of(frame: CreateFrame, headers: Headers, earlier: LatestConversation | 
 
 
 def joined(first: bytes, second: bytes) -> bytes:
-    """Two arrays as one."""
+    """Join two arrays."""
     if first == b"[]" or second == b"[]":
         return second if first == b"[]" else first
     return first[:-1] + b"," + second[1:]
 
 
 def _is_whole(given: Sequence[Raw], earlier: LatestConversation) -> bool:
-    """Whether an input stands for all that was said: it is compacted, or has what it claims to follow."""
+    """Whether an input is the whole conversation: it is compacted, or contains what it continues."""
     read = [_element(one) for one in given]
     return any(one.type in COMPACTIONS or not earlier.marks.isdisjoint(one.marks) for one in read)
 
 
 def turn_headers(headers: Headers, metadata: dict[str, Raw]) -> Headers:
-    """The headers of a turn: those of the upgrade, which may have been another turn's, with what the frame says."""
+    """Return the headers of a turn: those of the upgrade, which may have been for another turn, updated from the
+    frame."""
     from_frame = {name: value for key, name in _OF_A_TURN.items() if (value := _plain(metadata.get(key)))}
     stale = _TURN_HEADERS if from_frame else frozenset()
     kept = [
@@ -169,13 +170,13 @@ def turn_headers(headers: Headers, metadata: dict[str, Raw]) -> Headers:
 
 
 def _other_betas(value: bytes) -> bytes:
-    """Without the one that says how the frames are made."""
+    """Return the betas without the one that selects the frame format."""
     named = [one.strip() for one in value.split(b",")]
     return b", ".join(one for one in named if not one.startswith(b"responses_websockets="))
 
 
 def _plain(raw: Raw | None) -> bytes:
-    """A text that may be a header; otherwise nothing."""
+    """Return a text that is a valid header value; otherwise nothing."""
     try:
         text = msgspec.json.decode(raw, type=str) if raw is not None else ""
     except _UNREADABLE:
@@ -223,9 +224,9 @@ _response_decoder = msgspec.json.Decoder(_Response)
 
 
 class Answer:
-    """An event stream on its way out as frames, and what is to be remembered of it.
+    """Converts an event stream to frames, and collects what to remember of it.
 
-    `output` are the elements that the client was given. `is_over` when the client knows that the turn is.
+    `output` are the elements that the client received. `is_over` is set when the client knows that the turn has ended.
     """
 
     def __init__(self) -> None:
@@ -242,7 +243,7 @@ class Answer:
         return self._frames(self._events.finish())
 
     def conversation(self, turn_input: bytes) -> LatestConversation | None:
-        """What the client may go on from, if it has an answer."""
+        """Return the conversation that the client may continue, if it got an answer."""
         if not self.response_id or not self._is_read:
             return None
         return LatestConversation(self.response_id, joined(turn_input, array(self.output)), marks_of(self.output))
@@ -285,7 +286,7 @@ class Answer:
 
 
 def _with_status(payload: bytes) -> bytes:
-    """An error of a stream as a frame. Codex leaves one without a status alone, and waits for five minutes."""
+    """Return a stream's error as a frame. Codex ignores one without a status, and then waits for five minutes."""
     fields = members(payload)
     if is_given(fields.get("status", NULL)):
         return payload
@@ -296,7 +297,7 @@ def _with_status(payload: bytes) -> bytes:
 
 
 def error_frame(status: int, headers: Headers, body: bytes, stream_id: Raw | None = None) -> bytes:
-    """An answer that is an error, in a frame."""
+    """Return an error answer as a frame."""
     try:
         error = members(body)["error"]
         if bytes(error)[:1] != b"{":
@@ -320,7 +321,7 @@ def error_frame(status: int, headers: Headers, body: bytes, stream_id: Raw | Non
 
 
 def prewarmed(frame: CreateFrame, name: str, now: float) -> tuple[bytes, bytes]:
-    """The answer to a frame that asks for nothing: begun and over."""
+    """Return the answer to a frame that generates nothing: begun and completed."""
     response = object_of(
         [
             ("id", encode(name)),

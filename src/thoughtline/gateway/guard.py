@@ -1,4 +1,4 @@
-"""What the admin side remembers of those who come to it: wrong tokens by address, and login links that were used."""
+"""Protects the admin side: counts wrong tokens by address, and remembers login links that were used."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from thoughtline.values.digests import secret_digest
 from thoughtline.values.errors import Declined
 
 FREE_TRIES = 10
-"""Wrong tokens that an address may show before each further one has to wait."""
+"""Wrong tokens allowed per address before each further one has to wait."""
 
 PAUSE_SECONDS = 1.0
 MOST_WAITING = 16
-"""How many of an address may wait at once. What is wrong beyond that is refused at once."""
+"""How many requests of an address may wait at once. Further wrong tokens are refused immediately."""
 
 FORGET_SECONDS = 600.0
 MOST_ADDRESSES = 1000
@@ -35,9 +35,9 @@ class _Tries(Struct):
 
 
 class Guard:
-    """Of one process; with several workers, `folder` is where they agree on links that were used.
+    """The guard of one process. With several workers, `folder` is where they record used links.
 
-    `code` is what the login link of this start holds in place of the admin token.
+    `code` is what the login link of this start contains in place of the admin token.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class Guard:
         self._used: set[str] = set()
 
     async def judge(self, address: str, *, is_right: bool) -> None:
-        """Returns at once for a right token; for a wrong one after a pause, where too many came from that address.
+        """Return at once for a right token; for a wrong one after a pause, if too many came from that address.
 
-        Many may share an address (a reverse proxy's): those who are wrong don't lock out who is right.
+        Many clients may share an address (a reverse proxy's): wrong tokens don't lock out right ones.
         """
         if is_right:
             return
@@ -86,7 +86,7 @@ class Guard:
         return _Tries() if found is None or is_old else found
 
     def use_link(self, token: str) -> bool:
-        """Whether a login link with this in it is used for the first time since the start."""
+        """Whether a login link with this code is used for the first time since the start."""
         name = secret_digest(f"link {token}").hex()
         if self._folder is None:
             is_first = name not in self._used

@@ -1,4 +1,4 @@
-"""Which headers go on, in which direction; and what must not be in them."""
+"""Which headers are forwarded, in each direction, and what they must not contain."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from urllib.parse import unquote
 
 from thoughtline.destinations.catalogue import Provider
 from thoughtline.destinations.credentials import CREDENTIALS, signed_headers
-from thoughtline.encodings import ACCEPTED
 from thoughtline.formats import FORMATS
+from thoughtline.formats.encodings import ACCEPTED
 from thoughtline.gateway.client_keys import has_checksum
 from thoughtline.providers.betas import BETA_HEADER
 from thoughtline.values.errors import Declined
@@ -37,16 +37,16 @@ _HOP_BY_HOP = frozenset(
         b"upgrade",
     }
 )
-"""RFC 9110, 7.6.1; and what a `connection` header names."""
+"""RFC 9110, 7.6.1, in addition to those that a `connection` header names."""
 
 _SINGLE = frozenset({*CREDENTIALS, b"user-agent", b"content-type"})
-"""Headers that a request has once (RFC 9110, 5.3): of several the last goes up, which is the one that was read here."""
+"""Headers that occur once (RFC 9110, 5.3): the last is forwarded, which is the one that was read here."""
 
 _NOT_UP = _HOP_BY_HOP | {b"host", b"content-length", b"content-encoding", b"accept-encoding", b"expect"}
 _NOT_UP_ALL = frozenset({*_NOT_UP, b"forwarded", b"via", b"x-real-ip"})
 _NEVER_UP = (b"x-thoughtline-", b"x-forwarded-")
 _NEVER_DOWN = (b"x-thoughtline-", b"access-control-")
-"""What is ours to say: who may read answers is for the gateway's settings, not for a provider."""
+"""Headers that only we set: the gateway's settings decide who may read answers, not a provider."""
 
 _OF_AN_ORIGIN = frozenset(
     {
@@ -61,20 +61,20 @@ _OF_AN_ORIGIN = frozenset(
         b"strict-transport-security",
     }
 )
-"""What a browser remembers of a whole origin. Here that is the gateway, with its dashboard, and not the provider."""
+"""Headers that a browser applies to a whole origin. That is the gateway here, with its dashboard, not the provider."""
 
 _NOT_DOWN = _HOP_BY_HOP | _OF_AN_ORIGIN
 
 _SHOWN = frozenset({*CREDENTIALS, b"x-amz-date", b"x-amz-content-sha256"})
-"""What a client shows who it is with, and what its signature needs beside it."""
+"""A client's credentials, and the headers that its signature needs."""
 
 _PAGES = (b"", b"text/html", b"application/xhtml+xml", b"image/svg+xml", b"text/xml", b"application/xml")
-"""What a browser runs scripts of, or might take for it: a provider's must not run beside the dashboard's."""
+"""Types in which a browser runs scripts, or might: a provider's must not run in the dashboard's origin."""
 
 ADMIN_COOKIE = "thoughtline_admin"
 
 _BASIC = re.compile(r"\bbasic\s+([A-Za-z0-9+/]+)", re.IGNORECASE)
-"""Also behind another scheme, which is what becomes of it for a provider of another format."""
+"""Also after another scheme, as for a provider of another format."""
 
 _CLIENT_KEY = re.compile(r"tl-[A-Za-z0-9_-]{49}")
 
@@ -84,9 +84,9 @@ _CONTROLS = re.compile(rb"[\x00-\x1f\x7f]")
 def request_headers(
     received: Iterable[tuple[bytes, bytes]], provider: Provider, key: str, *, is_signed: bool = False
 ) -> list[tuple[str, str]]:
-    """The headers that go up: the client's own, without ours, those of its connection, and with the provider's key.
+    """Return the headers to send: the client's own, without ours and those of its connection, with the provider's key.
 
-    With `key` empty the client's credential goes up as it came; `is_signed`: it is a signature over some of these.
+    With `key` empty the client's credential is forwarded unchanged; `is_signed`: it is a signature over some of these.
     """
     received = list(received)
     last = dict(received)
@@ -114,21 +114,21 @@ def request_headers(
         own = {name.lower() for name in provider.headers}
         kept = [pair for pair in kept if pair[0] not in own]
         kept += [(name.lower(), value) for name, value in provider.headers.items()]
-    # What the client takes and we can read: a response is passed on as it came, and read beside that.
+    # Encodings that both the client and we can read: a response is passed on unchanged while a copy is read.
     readable = _readable(b",".join(accepted)) if accepted else "identity"
     kept.append(("accept-encoding", _text(b",".join(accepted)) if is_given else readable))
     return kept
 
 
 OWN_AGENT = (b"user-agent", b"thoughtline")
-"""Of requests that the gateway makes for itself: fronts of some providers refuse those that have none."""
+"""For requests of the gateway's own: some providers' frontends refuse requests without it."""
 
 _OF_A_FORMAT = (b"anthropic-", b"openai-", b"x-goog-", b"x-stainless-")
 """Headers that only a provider of the client's own format understands."""
 
 
 def translated_headers(headers: Iterable[tuple[bytes, bytes]], format: FormatName) -> Headers:
-    """A client's headers for a provider that speaks another format."""
+    """Return a client's headers for a provider that speaks another format."""
     kept = []
     for name, value in headers:
         if not name.startswith(_OF_A_FORMAT) and name != b"accept":
@@ -137,7 +137,7 @@ def translated_headers(headers: Iterable[tuple[bytes, bytes]], format: FormatNam
 
 
 def without_credentials(headers: Iterable[tuple[bytes, bytes]], shown: Iterable[str] = ()) -> Headers:
-    """For a provider that a caller's credentials are not for: none of these, in whichever header they stand."""
+    """Return headers without a caller's credentials, in any header, for a provider that must not see them."""
     secrets = [one.encode("latin-1", "replace") for one in shown]
     return [
         (name, value)
@@ -147,8 +147,8 @@ def without_credentials(headers: Iterable[tuple[bytes, bytes]], shown: Iterable[
 
 
 def response_headers(received: Sequence[tuple[str, str]]) -> Headers:
-    """The headers that go down: the provider's own, but for those of its connection and what must not be said in our
-    place."""
+    """Return the headers for the client: the provider's own, without those of its connection and those that only we
+    set."""
     kept, kind, connection = [], None, []
     for text, words in received:
         name, value = _name_down(text), words.encode("latin-1", "replace")
@@ -159,7 +159,7 @@ def response_headers(received: Sequence[tuple[str, str]]) -> Headers:
         if name in _NOT_DOWN or name.startswith(_NEVER_DOWN):
             continue
         if name == b"set-cookie" and ADMIN_COOKIE.encode() in value.lower():
-            continue  # without a name, too: browsers send its value alone
+            continue  # also without a name: browsers send its value alone
         kept.append((name, value))
     if connection and (named := _listed(b",".join(connection)) - _HOP_BY_HOP):
         kept = [pair for pair in kept if pair[0] not in named]
@@ -172,7 +172,7 @@ FINDINGS = FINDINGS_HEADER.encode()
 
 
 def with_findings(headers: Headers, rules: Iterable[str]) -> Headers:
-    """These headers with more findings counted, rule by rule, among those that they tell of."""
+    """Return these headers with more findings, counted by rule."""
     counts: Counter[str] = Counter()
     before = next((value for name, value in reversed(headers) if name == FINDINGS), b"")
     for part in before.decode("latin-1").split(", "):
@@ -188,36 +188,37 @@ REPLAY = REPLAY_HEADER.encode()
 
 
 def with_store(headers: Headers, word: str) -> Headers:
-    """These headers with a word on how the store is, unless they have one."""
+    """Return these headers with the store's status, unless they have one."""
     part = b", store=" + word.encode()
     return [(name, value + part if name == REPLAY and b", store=" not in value else value) for name, value in headers]
 
 
 @lru_cache(1024)
 def _name_down(name: str) -> bytes:
-    """Providers use a few dozen names, again and again."""
+    """Cached: providers use a few dozen names."""
     return name.lower().encode("latin-1")
 
 
 def header_value(text: str) -> bytes:
-    """A text that somebody else wrote, as the value of a header: no control character can end it early."""
+    """Return text from outside as a header value: no control character can end it early."""
     return _CONTROLS.sub(b"?", text.encode("latin-1", "replace"))
 
 
 @lru_cache(32)
 def _listed(value: bytes) -> frozenset[bytes]:
-    """The names in a `connection` header."""
+    """Return the names in a `connection` header."""
     return frozenset([part.strip().lower() for part in value.split(b",")])
 
 
 def _without_own_cookie(value: bytes) -> bytes:
-    """A browser sends the dashboard's cookie to every address here; it opens the admin API, and is no provider's."""
+    """Return cookies without the dashboard's. A browser sends it to every address here; it opens the admin API, and
+    must not reach a provider."""
     parts = [part.strip() for part in value.split(b";")]
     return b"; ".join(part for part in parts if part.partition(b"=")[0].strip() != ADMIN_COOKIE.encode())
 
 
 def _text(value: bytes) -> str:
-    """For the HTTP client, which writes it back the same way: every byte arrives as it came."""
+    """Return a header value for the HTTP client, which encodes it back to the same bytes."""
     return value.decode("utf-8", "surrogateescape")
 
 
@@ -237,19 +238,21 @@ def _readable(accepted: bytes) -> str:
     return ", ".join(part for part in parts if part.split(";")[0].strip().lower() in ACCEPTED) or "identity"
 
 
-# --- what opens this gateway is no provider's business, wherever in a head it stands ----------------------------------
+# --- credentials of this gateway must not reach a provider, in any part of the request
+# ---------------------------------
 
 
 def check_what_goes_up(
     provider: Provider, key: str, url: str, *, headers: Sequence[tuple[str, str]], token: str | None
 ) -> None:
-    """Raises if the admin token or a client key would reach a provider: of this gateway, known yet or not, or another.
+    """Raise if the admin token or a client key would reach a provider: a key of this gateway, known or not, or of
+    another.
 
-    `key` is the one that it is asked with; where the provider is a gateway itself, that is a client key of its own.
+    `key` is the provider's key; if the provider is a gateway itself, that is a client key of its own.
     """
     joined = "\n".join((url, *chain.from_iterable(headers)))
     if not ("%" in url or (token and token in joined) or _CLIENT_KEY.search(joined) or _BASIC.search(joined)):
-        return  # as nearly always
+        return  # nearly always
     ours = "\n".join((key, *provider.headers.values()))
     for text in _texts(url, headers):
         if token and token in text:
@@ -278,7 +281,7 @@ def _texts(url: str, headers: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def _password(basic: str) -> str:
-    """Who asks and with which password, in the clear; empty if that can't be told."""
+    """Return the user and password in the clear; empty if it can't be decoded."""
     try:
         return b64decode(basic + "==").decode("latin-1")
     except (binascii.Error, ValueError):
@@ -286,7 +289,7 @@ def _password(basic: str) -> str:
 
 
 def without_betas(headers: Iterable[tuple[bytes, bytes]], refused: AbstractSet[str]) -> Headers:
-    """Without the values of `anthropic-beta` that a server refuses; a header that had only such goes."""
+    """Return headers without the values of `anthropic-beta` that a server refuses; an empty header is removed."""
     kept: Headers = []
     for name, value in headers:
         if name == BETA_HEADER.encode():

@@ -1,10 +1,10 @@
-"""The HTTP client: HTTP/1.1 in the loop's own thread, connections that are kept, and requests that can be cancelled.
+"""The HTTP client: HTTP/1.1 on the event loop, with keep-alive connections and requests that can be cancelled.
 
     HttpClient.send → Origin.idle or a new Connection → request → UpstreamResponse, whose body is read piece by piece
 
-Whoever stops waiting closes the connection. llhttp parses (`httptools`), strictly. A connection is used again only if
-its response came to its end and nothing came behind that; what comes without a request closes it. Redirects are not
-followed, bodies not decompressed, and no header is added but `host` and `content-length`.
+A caller that stops waiting closes the connection. llhttp parses strictly (`httptools`). A connection is reused only if
+its response has ended and no bytes came after it; bytes without a request close it. Redirects are not followed, bodies
+not decompressed, and no header is added except `host` and `content-length`.
 """
 
 from __future__ import annotations
@@ -22,39 +22,40 @@ from thoughtline.destinations.catalogue import Timeouts
 from thoughtline.gateway.connecting import Endpoint, basic_login, connected, proxy_for
 
 MAX_HEAD_BYTES = 256 * 2**10
-"""Of a response, with its interim ones (1xx); and of what comes between two pieces of its body, or behind the last."""
+"""Limit for a response's head, including interim responses (1xx), and for bytes between two pieces of its body or after
+it."""
 
 MAX_UNREAD_BYTES = 256 * 2**10
-"""Of a body, before the connection is read no further."""
+"""Unread bytes of a body before reading from the connection pauses."""
 
 MOST_PIECES = 32
-"""Of a body, that wait to be read: what comes behind them is joined. A server that sends chunks of one byte each would
-otherwise make 40,000 pieces of one read, and hold up all others for seconds."""
+"""Unread pieces of a body; further ones are joined to the last. Otherwise a server that sends chunks of one byte would
+make 40,000 pieces of one read, and block all other requests for seconds."""
 
 IDLE_SECONDS = 90.0
 STALE_SECONDS, MOST_STALE = 1.0, 3
-"""A kept connection may be closed by the other side just as it is used again: then the request is sent on another one.
-Not after a second, nor after the first byte: a server that breaks off then may have begun to work on it."""
+"""The other side may close an idle connection just when it is reused: then the request is sent on another one. But not
+after a second, nor after the first byte: a server that disconnects then may have begun to process it."""
 
 _JOINED_BYTES = 64 * 2**10
-"""A body that is no longer goes out in one write with its head."""
+"""A body up to this size is written together with its head."""
 
 _MOST_ORIGINS = 256
 _USUAL = Timeouts()
 _URL = re.compile(r"(https?://[^/?#]+)([/?][!-\"$-~]*)?(?:#.*)?")
-"""An address and what is asked for there, in ASCII."""
+"""An address and a request target, in ASCII."""
 
 _PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
 _HAS_BODY = frozenset({"POST", "PUT", "PATCH"})
-"""RFC 9110, 8.6: without a body they say that its length is 0."""
+"""RFC 9110, 8.6: without a body, these send a length of 0."""
 
 
 class UpstreamCut(Exception):
-    """The connection broke, or stood still for too long, before the end of a response."""
+    """The connection broke, or stalled for too long, before the end of a response."""
 
 
 class UpstreamResponse:
-    """A response whose body is read piece by piece, each as it came."""
+    """A response whose body is read piece by piece, unchanged."""
 
     __slots__ = (
         "_connection",
@@ -79,20 +80,20 @@ class UpstreamResponse:
         self.headers = headers
         first = dict(reversed(headers))
         self.kind = first.get("content-type", "").partition(";")[0].strip().lower()
-        """What it says of its body, without parameters."""
+        """Its content type, without parameters."""
         self.tells_length = "content-length" in first
-        """Then all of it is there, or about to be."""
+        """Whether its length is known in advance."""
         self.ends_with_connection = not self.tells_length and "transfer-encoding" not in first
         encoding = first.get("content-encoding", "").lower()
         self.encoding = "" if encoding == "identity" else encoding
-        """How its body is packed; empty if it is not."""
+        """The encoding of its body; empty if none."""
 
     def header(self, name: str) -> str:
-        """The first of this name, which is in lower case."""
+        """Return the first header of this name, which is in lower case."""
         return next((value for one, value in self.headers if one == name), "")
 
     async def read(self) -> bytes | None:
-        """The next piece as it came, or None after the last. Raises `UpstreamCut`."""
+        """Return the next piece, or None after the last. Raises `UpstreamCut`."""
         while not self._pieces:
             if self._is_cut:
                 raise UpstreamCut
@@ -106,7 +107,7 @@ class UpstreamResponse:
         return piece
 
     async def read_all(self, limit: int) -> tuple[bytes, bool]:
-        """What is left of it, and whether that is all: not if it breaks off, or is longer than `limit`."""
+        """Return the rest of the body, and whether it is complete: not if it breaks off, or is longer than `limit`."""
         pieces: list[bytes] = []
         size = 0
         try:
@@ -121,7 +122,7 @@ class UpstreamResponse:
         return b"".join(pieces), False
 
     async def peek(self) -> bytes | None:
-        """One piece more, ahead of whoever reads: it is read again, and so is the end, or that it broke off."""
+        """Return one more piece without consuming it: it will be read again, as will the end or a cut."""
         while len(self._pieces) <= self._peeked:
             if self._is_cut:
                 raise UpstreamCut
@@ -132,15 +133,15 @@ class UpstreamResponse:
         return self._pieces[self._peeked - 1]
 
     async def close(self) -> None:
-        """Let go of the connection, which is closed if the body is not at its end. Doing it twice is fine."""
+        """Release the connection, which is closed unless the body has ended. Calling it twice is allowed."""
         if self._connection is not None:
             self._connection.abort()
 
 
 class Connection(asyncio.Protocol):
-    """A connection to an origin, with one request on it at a time. The parser calls the methods named `on_…`.
+    """A connection to an origin, with one request at a time. The parser calls the methods named `on_…`.
 
-    `_waiter` is who waits: for the head while there is no `_response`, for more of it then.
+    `_waiter` waits for the head while there is no `_response`, and then for more of it.
     """
 
     __slots__ = (
@@ -176,10 +177,11 @@ class Connection(asyncio.Protocol):
         self.is_kept = False
         """Whether it has served a request before."""
 
-    # --- what its user does
+    # --- called by its user
 
     async def ask(self, method: str, head: bytes, body: bytes, timeouts: Timeouts) -> UpstreamResponse:
-        """Send a request, and return when the head of its response is there. Raises `UpstreamCut`, `TimeoutError`."""
+        """Send a request, and return when the head of its response has arrived. Raises `UpstreamCut`,
+        `TimeoutError`."""
         loop, transport = self._origin.loop, self._transport
         self._method, self._timeouts, self._total_due = method, timeouts, loop.time() + timeouts.total
         self._headers: list[tuple[str, str]] = []
@@ -200,12 +202,12 @@ class Connection(asyncio.Protocol):
         except asyncio.CancelledError:
             if waiter.cancelled():
                 self.abort()
-            else:  # the response has come just now
+            else:  # the response has just arrived
                 await waiter.result().close()
             raise
 
     async def more(self) -> None:
-        """Wait until there is more of the response, or its end."""
+        """Wait for more of the response, or its end."""
         if self._is_paused:
             self._resume()
         loop = self._origin.loop
@@ -218,10 +220,10 @@ class Connection(asyncio.Protocol):
                 self._waiter = None
 
     def abort(self) -> None:
-        """Close it at once, whatever is on its way."""
+        """Close it at once, even during a response."""
         self._break(UpstreamCut())
 
-    # --- what the transport says
+    # --- called by the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]  # one that reads and writes
@@ -255,8 +257,8 @@ class Connection(asyncio.Protocol):
                 self._check_time()
 
     def eof_received(self) -> None:
-        """The other side has said all: the end of a body that tells none itself. uvloop says so over TLS only after
-        TLS's own farewell; asyncio, where there is no uvloop (Windows), after any end."""
+        """The other side has ended, which ends a body without a length. Over TLS, uvloop reports this only after a TLS
+        close; asyncio, which Windows uses, after any end."""
         if self._response is not None and self._response.ends_with_connection:
             self._finish()
 
@@ -264,14 +266,14 @@ class Connection(asyncio.Protocol):
         self.abort()
         self._parser = None  # it refers to the connection
 
-    # --- what the parser says
+    # --- called by the parser
 
     def on_message_begin(self) -> None:
         if self._is_ended:
             raise ValueError("a response without a request")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._response is None:  # else it is a trailer
+        if self._response is None:  # otherwise it is a trailer
             self._headers.append((_name(name), value.decode("latin-1")))
 
     def on_headers_complete(self) -> None:
@@ -284,7 +286,7 @@ class Connection(asyncio.Protocol):
                 if name == "transfer-encoding" and value.lower() != "chunked":
                     raise ValueError("a coding that was not asked for")
             self._response = UpstreamResponse(self, status, headers)
-            self._is_ended = self._method == "HEAD"  # which the parser can't be told
+            self._is_ended = self._method == "HEAD"  # the parser can't be told
         elif status == 101:
             raise ValueError("an upgrade without a request for it")
 
@@ -303,7 +305,7 @@ class Connection(asyncio.Protocol):
         if self._response is not None and self._parser is not None and not self._is_ended:
             self._is_ended, self._is_reusable = True, self._parser.should_keep_alive()
 
-    # --- how it ends
+    # --- the end of a response
 
     def _wake(self, response: UpstreamResponse) -> None:
         waiter, self._waiter = self._waiter, None
@@ -311,7 +313,7 @@ class Connection(asyncio.Protocol):
             waiter.set_result(response)
 
     def _finish(self) -> None:
-        """The response is whole. The connection can serve another one if it is sure what would come next."""
+        """End a complete response. The connection can be reused if it is clear what would come next."""
         response, self._response = self._response, None
         assert response is not None
         response._connection = None
@@ -332,7 +334,7 @@ class Connection(asyncio.Protocol):
             next(iter(all_idle)).abort()
 
     def _break(self, error: Exception) -> None:
-        """Close it. Doing it twice is fine."""
+        """Close it. Calling it twice is allowed."""
         response, self._response = self._response, None
         if response is not None:
             response._connection, response._is_cut = None, True
@@ -350,7 +352,7 @@ class Connection(asyncio.Protocol):
         self._is_paused = False
         self._transport.resume_reading()
 
-    # --- time
+    # --- timeouts
 
     def _set_timer(self, seconds: float, late: Callable[[], None]) -> None:
         if self._timer is not None:
@@ -361,8 +363,8 @@ class Connection(asyncio.Protocol):
         self._break(TimeoutError())
 
     def _check_time(self) -> None:
-        """While a body comes: no wait may be longer than `read`, nor all of it longer than `total`. A timer that runs
-        for as long as may be waited, and looks then, costs less than one for each wait."""
+        """Check timeouts during a body: no wait may be longer than `read`, nor the whole longer than `total`. One timer
+        that runs for as long as a wait may take costs less than one per wait."""
         now = self._origin.loop.time()
         if now >= self._total_due or (self._waiter is not None and now >= self._waits_since + self._timeouts.read):
             self.abort()
@@ -372,7 +374,7 @@ class Connection(asyncio.Protocol):
 
 
 class Origin:
-    """A server, by the address that requests name, and the connections to it that are kept for later ones."""
+    """A server, by its address in requests, and its idle connections."""
 
     def __init__(self, url: str, most_idle: int, all_idle: dict[Connection, None]) -> None:
         parts = urlsplit(url)
@@ -396,7 +398,8 @@ class Origin:
 
 
 class HttpClient:
-    """Connections by origin. At most `most_idle` of all are kept, for each takes a descriptor; then the oldest goes."""
+    """Connections by origin. At most `most_idle` are kept in total, since each takes a descriptor; then the oldest is
+    closed."""
 
     def __init__(self, most_idle: int = 8) -> None:
         self._most_idle = most_idle
@@ -412,9 +415,9 @@ class HttpClient:
         *,
         timeouts: Timeouts = _USUAL,
     ) -> UpstreamResponse:
-        """Ask, and return when the other side has begun to answer.
+        """Send a request, and return when the response has begun.
 
-        Raises `ConnectFailed`, `UpstreamCut` if the connection broke before, and `TimeoutError`.
+        Raises `ConnectFailed`, `UpstreamCut` if the connection broke before that, and `TimeoutError`.
         """
         found = _URL.fullmatch(url) or _URL.fullmatch(quote(url, safe=_PRINTABLE))
         if found is None:
@@ -438,7 +441,7 @@ class HttpClient:
         raise UpstreamCut
 
     def close(self) -> None:
-        """Close what is kept; what is on its way ends when its response does."""
+        """Close idle connections; active ones end with their responses."""
         for origin in self._origins.values():
             origin.most_idle = 0
             for connection in list(origin.idle):
@@ -446,7 +449,7 @@ class HttpClient:
         self._origins.clear()
 
     def _origin(self, address: str) -> Origin:
-        """Addresses come from settings; the places of some are named by clients, so they are bounded."""
+        """Addresses come from settings, but clients name the location in some, so their number is limited."""
         if len(self._origins) >= _MOST_ORIGINS:
             self._origins = {name: origin for name, origin in self._origins.items() if origin.idle}
         origin = self._origins[address] = Origin(address, self._most_idle, self._all_idle)
@@ -467,5 +470,5 @@ def _head(method: str, target: str, origin: Origin, headers: Sequence[tuple[str,
 
 @lru_cache(1024)
 def _name(name: bytes) -> str:
-    """Providers use a few dozen names, again and again."""
+    """Cached: providers use a few dozen names."""
     return name.lower().decode("latin-1")

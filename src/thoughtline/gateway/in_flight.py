@@ -72,7 +72,7 @@ class InFlight:
 
     @property
     def most_of_address(self) -> int:
-        """Abandoned requests of tenants without a client key: anybody can make up other credentials."""
+        """Limit for abandoned requests of tenants without a client key: anyone can make up other credentials."""
         return self.size // 4
 
     @property
@@ -87,8 +87,8 @@ class InFlight:
     # --- client connections
 
     def admit(self, address: str, server: ServerSettings, descriptor: int = -1) -> bool:
-        """Whether there is room for one more; if so, `leave` gives it back. The system gives out the lowest descriptor
-        that is free: a high one shows that few are left."""
+        """Whether there is room for one more; if so, `leave` returns it. The system assigns the lowest free descriptor:
+        a high one shows that few are left."""
         most, most_of_address = self.most_held(server), server.max_connections_per_address
         if self.held >= most or descriptor >= self._descriptors - LAST_DESCRIPTORS:
             self._log("connections refused", f"{self.held} are open, which is as many as may be")
@@ -130,7 +130,7 @@ class InFlight:
     # --- how things stand
 
     def problem(self, server: ServerSettings) -> str:
-        """Why no other client can be served; empty while one can."""
+        """Why no further client can be served; empty if one can."""
         if self.held >= self.most_held(server):
             return f"{self.held} client connections are open, which is as many as may be."
         if self.abandoned >= self.most_abandoned:

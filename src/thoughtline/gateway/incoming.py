@@ -1,7 +1,7 @@
-"""A request as it came: who sent it, whom it may go to with which key, and its body, unpacked where it is read.
+"""A request as it arrived: its caller, the provider keys it may use, and its body, decompressed if it is read.
 
-Without client keys of our own, a caller's credential passes through and is what its tenant is derived from. With them,
-only a known key gets in, and the providers' keys stay inside.
+Without client keys of our own, a caller's credential is forwarded, and its tenant is derived from it. With them, only a
+known key is admitted, and the providers' keys stay inside.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from msgspec import Struct, field
 
 from thoughtline.destinations.catalogue import Provider
 from thoughtline.destinations.credentials import account_of
-from thoughtline.encodings import unpacked
 from thoughtline.engine.sessions import first_model, who_asks
-from thoughtline.engine.working import WORK_SHARE, WorkShare
+from thoughtline.engine.threads import WORK_SHARE, WorkShare, at_once
 from thoughtline.failover.health import TargetHealth
+from thoughtline.formats.encodings import is_soon_unpacked, unpacked
 from thoughtline.formats.weighing import check_weight, is_light
 from thoughtline.gateway.access import LOOKED_AT, PROBES, Head, Visitor, visitor_of
 from thoughtline.gateway.asgi import Receive, Scope
@@ -33,20 +33,20 @@ from thoughtline.values.errors import Declined, Fault, LimitExceeded
 from thoughtline.values.identity import Identity
 
 IS_COUNTED = "thoughtline.is_counted"
-"""In the scope of a request that was counted in its caller's limits before."""
+"""In the scope of a request that already counts towards its caller's limits."""
 
 
 class ClientGone(Exception):
-    """The client hung up before it had said everything."""
+    """The client disconnected before the end of its request."""
 
 
 class Caller(Struct, frozen=True, gc=False):
-    """Who is asking. `credential` is what it showed; `key` is set if that was one of our own.
+    """The caller. `credential` is what it sent; `key` is set if that is a client key.
 
-    `is_free` where nobody needs a key of ours, as far as we know for certain. `is_website` where a page of another
-    site made a browser ask. `is_local` where a program of this machine asks for itself, or strangers may do as it does.
-    `is_signed` where it shows a signature of AWS, whose key stays with it. `shows_client_key`: it shows what looks like
-    a key of ours, and is none that we know.
+    `is_free`: callers certainly need no client key. `is_website`: a page of another site made a browser send it.
+    `is_local`: a program on this machine sends it, or remote callers have the same rights. `is_signed`: it has an AWS
+    signature, whose key stays with the caller. `shows_client_key`: it sent something that looks like a client key, but
+    is not a known one.
     """
 
     tenant: str
@@ -60,11 +60,11 @@ class Caller(Struct, frozen=True, gc=False):
 
 
 class Incoming(Struct):
-    """Its body is let go of when nobody will be asked with it any more.
+    """A request; its body is released when no further target will be asked.
 
-    `began` is when it came, by the performance counter. `is_passed_on`: something is asked that nobody here reads.
-    `cuts` are where it begins as requests of late did; `short` is the body without what is remembered of its
-    conversation, with all that stands beside that. `encoding` is left where the body is passed on as it came.
+    `began` is its arrival, by the performance counter. `is_passed_on`: it is for an address that is not read here.
+    `cuts` are the recent conversations that it continues; `short` is the body without the cached part of its
+    conversation, but with everything else. `encoding` is set if the body is passed on compressed.
     """
 
     state: State
@@ -89,7 +89,7 @@ class Incoming(Struct):
     owner: Owner = GATEWAY
 
     async def take_in(self) -> None:
-        """Who asks for what, and who can be asked for it. Raises where that is nobody."""
+        """Determine the caller, the model and the possible targets. Raises if there are none."""
         state, route = self.state, self.route
         self.is_passed_on = route.action == "passthrough" and self.scope["method"] == "POST"
         self.user_agent = self.headers.get(b"user-agent", b"")
@@ -118,10 +118,10 @@ class Incoming(Struct):
             self.conversation = await conversation_of(choices, self)
 
     async def _read(self) -> None:
-        """To its end. What is large is worked on where it holds nobody up."""
+        """Read the whole body. Large ones are processed in a thread."""
         replayer, limit = self.state.replayer, self.state.settings.server.max_body_bytes
         body = self.body = await read_body(self.receive, self.headers.get(b"content-length", b""), limit)
-        WORK_SHARE.set(WorkShare(self.caller.tenant, len(body)))
+        self._share_work(body)
         encoding = self.headers.get(b"content-encoding", b"").decode("latin-1")
         if self.route.action == "passthrough" or self.route.format is None:
             self.encoding = encoding
@@ -129,7 +129,9 @@ class Incoming(Struct):
         if encoding and self.caller.is_signed:
             self.encoding = encoding  # its signature is over these bytes
         elif encoding:
-            body = self.body = await replayer.work_for(body)(partial(unpacked, body, encoding, limit))
+            work = at_once if is_soon_unpacked(body) else self.state.work
+            body = self.body = await work(partial(unpacked, body, encoding, limit))
+            self._share_work(body)
         self.cuts = replayer.cuts(body, self.route.format, self.caller.tenant)
         short = self.short = self.cuts[0].short if self.cuts else body
         if is_light(short):
@@ -137,8 +139,11 @@ class Incoming(Struct):
         else:
             self.identity, self.model = await self.state.work(partial(self._who_asks, short))
 
+    def _share_work(self, body: bytes) -> None:
+        WORK_SHARE.set(WorkShare(self.caller.tenant, len(body)))
+
     def _who_asks(self, short: bytes) -> tuple[Identity, str]:
-        """By a body that is too much to read, only what is seen at once."""
+        """Identify the caller; for a body that exceeds the limits, only by what is visible at once."""
         tenant, headers = self.caller.tenant, self.headers
         try:
             check_weight(short)
@@ -148,7 +153,7 @@ class Incoming(Struct):
 
 
 async def read_body(receive: Receive, declared: bytes, limit: int) -> bytes:
-    """The whole body of a request, or a refusal as soon as it is known to be too large."""
+    """Read the whole body of a request, or refuse it as soon as it is known to be too large."""
     if declared.isdigit() and int(declared) > limit:
         raise _too_large(limit)
     message = await receive()
@@ -180,11 +185,11 @@ def _too_large(limit: int) -> Declined:
     )
 
 
-# --- who sends it, and with which key to ask on -----------------------------------------------------------------------
+# --- the caller, and the keys to use ----------------------------------------------------------------------------------
 
 
 def visitor_at(state: State, scope: Scope) -> Visitor:
-    """Who shows the head of a request, if it may be taken at all."""
+    """Return the caller that a request's headers show. Raises if it must not be served."""
     looked_at = []
     for pair in scope["headers"]:
         if pair[0] in LOOKED_AT or pair[0].startswith(b"x-forwarded-"):
@@ -204,7 +209,7 @@ def visitor_at(state: State, scope: Scope) -> Visitor:
 
 
 async def admitted(state: State, scope: Scope) -> Caller:
-    """The caller of a request. A client key that nobody here knows may have been made a moment ago."""
+    """Return the caller of a request. An unknown client key may have been made a moment ago, so it is looked up."""
     visitor = visitor_at(state, scope)
     if visitor.shown and visitor.shown[0].startswith(PREFIX) and state.keys.find(visitor.shown[0]) is None:
         await state.keys.look_again(visitor.shown[0])
@@ -212,7 +217,8 @@ async def admitted(state: State, scope: Scope) -> Caller:
 
 
 def admit(visitor: Visitor, keys: KnowsKeys, server: ServerSettings) -> Caller:
-    """The caller, or a refusal that doesn't tell what was wrong with its key. Keys come and go: they are looked up."""
+    """Return the caller, or refuse without revealing what is wrong with its key. Keys come and go, so nothing is
+    cached."""
     shown = visitor.shown
     credential = shown[0] if shown else ""
     known = keys.find(credential) if credential.startswith(PREFIX) else None
@@ -220,7 +226,7 @@ def admit(visitor: Visitor, keys: KnowsKeys, server: ServerSettings) -> Caller:
         return Caller(known.tenant, credential, known)
     is_required = keys.are_required
     if is_required is not False and not keys.are_known and any(map(has_checksum, shown)):
-        raise _keys_unknown()  # it may well be good, and must not go up
+        raise _keys_unknown()  # it may be valid, and must not be forwarded
     if is_required:
         raise Declined(
             401,
@@ -250,7 +256,7 @@ def _keys_unknown() -> Declined:
 
 
 def key_variable(name: str) -> str:
-    """The variable of the environment in which a provider's key usually is."""
+    """Return the environment variable that usually holds a provider's key."""
     row = host_named(name)
     usual = row.key_variables if row is not None else ()
     return usual[0] if usual else f"{name.upper().replace('-', '_')}_API_KEY"
@@ -266,9 +272,9 @@ def keys_for(
     *,
     is_near: bool = False,
 ) -> list[str]:
-    """The keys to ask a provider with, in this order; an empty one if the caller's own goes up as it came.
+    """Return the keys for a provider, in order; an empty one means that the caller's own is forwarded unchanged.
 
-    `account` is the one that made the latest turn. `is_near`: the provider is of this machine or its network.
+    `account` is the one that made the latest turn. `is_near`: the provider is on this machine or its network.
     """
     if caller.key is None and (provider.api_keys or provider.headers or is_near):
         _require_open(caller, provider, is_near=is_near)
@@ -290,18 +296,18 @@ def keys_for(
 
 
 async def keys_to_ask_with(incoming: Incoming, provider: Provider) -> list[str]:
-    """The keys to ask a provider with. Raises where this caller may not ask it."""
+    """Return the keys for a provider. Raises if this caller may not use it."""
     state, caller, conversation = incoming.state, incoming.caller, incoming.conversation
     if caller.key is None and caller.is_local and not (provider.api_keys or provider.headers):
         _require_own(caller, provider)
-        return [""]  # nothing of ours is asked for
+        return [""]  # it needs nothing of ours
     is_near = caller.key is None and not caller.is_local and await state.upstreams.neighbours.has(provider)
     account = conversation.made.account if conversation.made else ""
     return keys_for(caller, provider, conversation.name, state.health, state.clock(), account=account, is_near=is_near)
 
 
 def _require_own(caller: Caller, provider: Provider) -> None:
-    """Raises where a key that was made for a gateway would go up as if it were the provider's."""
+    """Raise if a key that was made for a gateway would be sent to a provider."""
     if caller.shows_client_key:
         raise Declined(
             401,
@@ -312,7 +318,7 @@ def _require_own(caller: Caller, provider: Provider) -> None:
 
 
 def _require_open(caller: Caller, provider: Provider, *, is_near: bool) -> None:
-    """Raises where a caller without a key of ours would get at what is worth protecting."""
+    """Raise if a caller without a client key would reach something worth protecting."""
     has_secrets = provider.has_secrets
     if has_secrets and caller.is_website:
         raise Declined(

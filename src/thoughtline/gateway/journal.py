@@ -1,5 +1,5 @@
-"""What happened, one line for each request: for the log and for the counters. Whoever listens at `/api/events` gets
-rows, which are made only while somebody does.
+"""What happened, as one line per request, for the log and for the counters. Listeners at `/api/events` get rows, which
+are made only while there are any.
 
 A line names the route, the model and what was done. It holds no content and no credential.
 """
@@ -22,21 +22,22 @@ from thoughtline.gateway.log_writer import LogWriter
 from thoughtline.values.outcome import COUNTED, Counts
 
 MAX_WAITING = 256
-"""Rows that a slow listener may be behind; then it loses the oldest, and is told how many."""
+"""Rows that a slow listener may be behind; then it loses the oldest, and is informed how many."""
 _FLUSH_SECONDS = 0.2
 
 
 class Line(Counts, frozen=True, gc=False, kw_only=True, omit_defaults=False):
     """One request. Times are in milliseconds; `at` is in seconds since the epoch.
 
-    `avoided`: it was answered, and would have been refused as the client sent it. `dropped` is how many blocks of
-    reasoning are not read, by what its provider or its chat template says; `withheld`: the model has thought, and the
-    response shows nothing of it. Tokens are as the provider counts them: `cached` ones are read from its prompt cache.
-    `via` is the route that led to the target, `handoff` the target that made the turn before if it was another one,
-    `added_chars` those of the checkpoints. `code` is our own error's, if the answer was one. `store` is `ok`, `slow` if
-    the answer's end did not wait until its turn was saved, or `degraded`; `late` is how many saves were not waited for.
-    `verdict` is whose a failure is, why, and what helps. `mode` is that of replay; where it is `observe`, `would` is
-    what would have been done, and `preventable`: it was refused for what would have been put right.
+    `avoided`: it was answered, and would have been refused as the client sent it. `dropped` is the number of reasoning
+    blocks that the provider or its chat template does not read; `withheld`: the model has thought, but the response
+    shows nothing of it. Tokens are those counted by the provider: `cached` ones are read from its prompt cache. `via`
+    is the route that led to the target, `handoff` the target that made the previous turn if it was another one,
+    `added_chars` is the length of the checkpoints. `code` is set if the answer was our own error. `store` is `ok`,
+    `slow` if the end of the answer did not wait until its turn was saved, or `degraded`; `late` is how many saves were
+    not waited for. `verdict` says whose fault a failure is, why, and what helps. `mode` is the replay mode; with
+    `observe`, `would` is what would have been done, and `preventable`: it was refused for something that would have
+    been corrected.
     """
 
     at: float
@@ -78,7 +79,7 @@ class Line(Counts, frozen=True, gc=False, kw_only=True, omit_defaults=False):
 
 
 class Listener:
-    """Somebody who follows the requests as they come."""
+    """A client that follows requests as they happen."""
 
     def __init__(self) -> None:
         self._rows: deque[RequestRow] = deque(maxlen=MAX_WAITING)
@@ -92,7 +93,7 @@ class Listener:
         self._has_rows.set()
 
     def take_lost(self) -> int:
-        """How many rows were lost since the last time."""
+        """Return how many rows were lost since the last call."""
         lost, self.lost = self.lost, 0
         return lost
 
@@ -104,25 +105,25 @@ class Listener:
 
 
 class LogStyle(Protocol):
-    """How the log is written if not all of it is JSON: the bytes of a line, or None where it is left out."""
+    """How the log is written if it is not all JSON: the bytes of a line, or None to omit it."""
 
     is_for_people: bool
 
     def request(self, line: Line, refusal: str) -> bytes | None:
-        """A request is over. `refusal` is what was said to it if it was refused, in words."""
+        """Format a finished request. `refusal` is the error text if it was refused."""
 
     def begun(self, line: Line) -> bytes | None:
-        """A stream begins."""
+        """Format the start of a stream."""
 
     def event(self, event: str, detail: str) -> bytes | None:
-        """Something that is no request."""
+        """Format something other than a request."""
 
     def note(self, line: Struct) -> bytes | None:
-        """A line of another kind."""
+        """Format a line of another kind."""
 
 
 class Log(Protocol):
-    """Takes whole lines, at once: whoever writes them to a slow place does so in a thread (`log_writer.py`)."""
+    """Accepts whole lines without blocking: a writer to a slow destination uses a thread (`log_writer.py`)."""
 
     def write(self, data: bytes, /) -> object: ...
 
@@ -131,15 +132,15 @@ encode_line = msgspec.json.Encoder().encode
 
 
 def event_line(event: str, detail: str, style: LogStyle | None) -> bytes | None:
-    """The line for something that is no request."""
+    """Return the line for something other than a request."""
     return encode_line({"event": event, "detail": detail}) if style is None else style.event(event, detail)
 
 
 class Journal:
-    """Lines in, a log and counters out; rows in, listeners out. Without a style the log is lines of JSON.
+    """Writes lines to the log and counters, and rows to listeners. Without a style, the log is lines of JSON.
 
-    `is_for_people`: they read the log, which tells of streams that begin, too. `is_watched`: somebody listens, here or
-    at another worker, and rows are worth making. `on_listening` is called when somebody comes or goes.
+    `is_for_people`: people read the log, which then also reports the start of streams. `is_watched`: there are
+    listeners, here or at another worker, so rows are made. `on_listening` is called when listeners come or go.
     """
 
     def __init__(self, log: Log | None = None, style: LogStyle | None = None) -> None:
@@ -154,24 +155,24 @@ class Journal:
         self.on_listening: Callable[[], None] = lambda: None
 
     def tell(self, line: Line, refusal: str = "") -> None:
-        """A request is over. `refusal` is what was said to it if it was refused: for people alone."""
+        """Record a finished request. `refusal` is the error text if it was refused, only for logs that people read."""
         for follow in self._followers:
             follow(line)
         if self._log is not None:
             self._write(encode_line(line) if self._style is None else self._style.request(line, refusal))
 
     def begun(self, line: Line) -> None:
-        """A stream begins: for a log that people read."""
+        """Record the start of a stream, in a log that people read."""
         if self._log is not None and self._style is not None:
             self._write(self._style.begun(line))
 
     def note_listeners(self, *, are_elsewhere: bool) -> None:
-        """Whether somebody listens at another worker."""
+        """Note whether there are listeners at another worker."""
         self._has_listeners_elsewhere = are_elsewhere
         self.is_watched = bool(self._listeners) or are_elsewhere
 
     def publish(self, row: RequestRow) -> None:
-        """A request has begun, streams or is over: for whoever listens, here and at other workers."""
+        """Send a row on the start, stream or end of a request to all listeners, here and at other workers."""
         for listener in self._listeners:
             listener.tell(row)
         if self._passes_on is not None:
@@ -182,7 +183,7 @@ class Journal:
         self._passes_on = passes_on
 
     def say(self, event: str, detail: str = "") -> None:
-        """Something that is not a request: for the log alone."""
+        """Log something other than a request."""
         if self._log is None:
             return
         text = event_line(event, detail, self._style)
@@ -191,7 +192,7 @@ class Journal:
             self.flush()
 
     def note(self, line: Struct) -> None:
-        """A line of another kind: for the log alone."""
+        """Log a line of another kind."""
         if self._log is not None:
             self._write(encode_line(line) if self._style is None else self._style.note(line))
 
@@ -203,7 +204,7 @@ class Journal:
         self._unwritten.append(text)
 
     def flush(self) -> None:
-        """Write what is not written yet. Lines are gathered for a moment: waking a thread for each would cost much."""
+        """Write waiting lines. They are batched, because waking a thread for each is expensive."""
         if self._log is None or not self._unwritten:
             return
         lines, self._unwritten = self._unwritten, []
@@ -211,7 +212,7 @@ class Journal:
 
     @property
     def lost(self) -> int:
-        """How many lines the log had no room for."""
+        """The number of lines that the log had no room for."""
         return self._log.lost if isinstance(self._log, LogWriter) else 0
 
     def follow(self, follow: Callable[[Line], None]) -> None:
@@ -219,7 +220,7 @@ class Journal:
         self._followers = (*self._followers, follow)
 
     def hear(self, rows: Iterable[RequestRow], lost: int) -> None:
-        """Rows of another worker."""
+        """Pass rows of another worker to the listeners."""
         for listener in self._listeners:
             listener.lost += lost
             for row in rows:
@@ -244,7 +245,8 @@ class Journal:
         self.on_listening()
 
 
-# --- what lines are counted by ----------------------------------------------------------------------------------------
+# --- counters
+# ----------------------------------------------------------------------------------------------------------
 
 OUTCOMES = (*COUNTED, "captured", "dropped", "withheld")
 _numbers = attrgetter(*OUTCOMES)
@@ -256,9 +258,9 @@ Add = Callable[[float], None]
 
 
 class RequestCounters:
-    """What was done for how many requests, and how long it took: one line each, nothing for each piece of a stream.
+    """Counts requests, what was done for them, and their durations: per line, not per piece of a stream.
 
-    Labels come from settings alone, so their number is bounded.
+    Labels come only from settings, so their number is limited.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -291,7 +293,7 @@ class RequestCounters:
         self._uncounted: dict[str, list[int]] = {}
 
     def count(self, line: Line) -> None:
-        """A request is over."""
+        """Count a finished request."""
         key = (line.provider, line.format, line.status // 100)
         served = self._served.get(key)
         if served is None:
@@ -329,7 +331,7 @@ class RequestCounters:
         return add
 
     def add_tokens(self) -> None:
-        """Tokens of the requests since the last time: before a page is made."""
+        """Add the tokens of requests since the last call, before a page is made."""
         counted, self._uncounted = self._uncounted, {}
         for provider, numbers in counted.items():
             for kind, number in zip(_TOKENS, numbers, strict=True):
@@ -348,7 +350,7 @@ def counter(name: str, about: str, registry: CollectorRegistry, *, labels: tuple
 
 
 class _JournalHandler(logging.Handler):
-    """Warnings of the program itself, in the form that the log has."""
+    """Writes warnings of the program itself to the log, in its format."""
 
     def __init__(self, journal: Journal) -> None:
         super().__init__(logging.WARNING)
@@ -359,7 +361,7 @@ class _JournalHandler(logging.Handler):
 
 
 def log_into(journal: Journal) -> None:
-    """Let warnings of this process go into its log, in place of lines of their own."""
+    """Write warnings of this process to its log instead of separate lines."""
     ours = logging.getLogger("thoughtline")
     for handler in [one for one in ours.handlers if isinstance(one, (_JournalHandler, logging.NullHandler))]:
         ours.removeHandler(handler)

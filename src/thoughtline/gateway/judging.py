@@ -1,4 +1,4 @@
-"""The verdict on a provider's error, by what an attempt knows of it."""
+"""The verdict on a provider's error, from what an attempt knows about it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from thoughtline.gateway.verdicts import ProviderError, Verdict, of_response
 
 
 def verdict_on(attempt: Attempt, status: int) -> Verdict:
-    """The first refusal counts: it is what the client's own request got."""
+    """Return the verdict. The first refusal counts: the client's own request got it."""
     note = next((one for one in attempt.refusals if one.status == status), None)
     error = ProviderError(attempt.target.provider.name, status, is_own_key=bool(attempt.key))
     if note is None:

@@ -1,7 +1,7 @@
-"""How often a key may ask, and how many streams it may hold.
+"""Limits of a key: requests per minute and open streams.
 
-One process counts in memory. Workers of one start count together, in a file of the directory that they share;
-processes on a shared store by what they tell each other (`fleet_counts.py`).
+One process counts in memory. Workers of one start count together, in a file in their shared directory; processes on a
+shared store by messages (`fleet_counts.py`).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ WINDOW_SECONDS = 60.0
 
 
 class LimitCounts(Protocol):
-    """Who has asked, and who holds what. Times are of a clock that never goes back, the same for all who count."""
+    """Counts requests and streams by key. Times are from a monotonic clock that all counting processes share."""
 
     def take(self, key: str, per_minute: int, now: float) -> float:
-        """0 if a request may go now, and then it counts; else the seconds until one may."""
+        """Return 0 and count a request if it may go now; otherwise the seconds until one may."""
         ...
 
     def begin(self, key: str, most: int) -> bool:
-        """Whether there is room for one more stream; if so, `end` gives it back."""
+        """Whether there is room for one more stream; if so, `end` returns it."""
         ...
 
     def end(self, key: str) -> None: ...
@@ -39,7 +39,7 @@ class LimitCounts(Protocol):
 
 
 class OwnCounts:
-    """What one process counts."""
+    """The counts of one process."""
 
     def __init__(self) -> None:
         self._rates: dict[str, RateLimit] = {}
@@ -71,7 +71,7 @@ class OwnCounts:
 
 
 class RateLimit:
-    """At most so many requests in any minute."""
+    """At most `per_minute` requests in any minute."""
 
     def __init__(self, per_minute: int) -> None:
         self._per_minute = per_minute
@@ -93,7 +93,7 @@ class KeyLimits:
         self.counts: LimitCounts = counts or OwnCounts()
 
     def admit(self, key: ClientKey | None, now: float) -> None:
-        """Count a request, or refuse it with the time after which it may come again."""
+        """Count a request, or refuse it with the time until it may be repeated."""
         if key is None or key.requests_per_minute is None:
             return
         wait = self.counts.take(key.id, key.requests_per_minute, now)
@@ -107,7 +107,7 @@ class KeyLimits:
             )
 
     def begin_stream(self, key: ClientKey | None) -> bool:
-        """Whether a stream is held from now on, which `end_stream` gives back. Raises where there is no room for it."""
+        """Whether a stream is counted from now on, which `end_stream` returns. Raises if there is no room for it."""
         if key is None or key.concurrent_streams is None:
             return False
         if not self.counts.begin(key.id, key.concurrent_streams):
@@ -124,11 +124,11 @@ class KeyLimits:
         self.counts.end(key.id)
 
 
-# --- what the workers of one start count together ---------------------------------------------------------------------
-# The file is gone when they are. A request is a row of a ring as long as the limit: the row to be written over is the
-# request that came so many before, and if that was less than a minute ago it is one too many. A worker writes how many
-# streams it holds under its own process number; one that was killed is known by that and no longer counted.
-# Where the file can't be used, a worker counts for itself, as it would alone.
+# --- counts shared by the workers of one start ------------------------------------------------------------------------
+# The file is removed with them. A request is a row of a ring as long as the limit: the row to be overwritten is the
+# request from one limit ago, and if that was less than a minute ago, this one is too many. A worker writes the number
+# of its streams under its process number, so those of a killed worker are no longer counted. If the file can't be used,
+# a worker counts alone.
 
 
 log = logging.getLogger(__name__)
@@ -136,7 +136,7 @@ Result = TypeVar("Result")
 
 FILE = "counts.db"
 BUSY_SECONDS = 1.0
-"""A neighbour is done in some dozens of microseconds; who would wait longer than this counts for itself."""
+"""Another worker is done in some dozens of microseconds; a worker that would wait longer than this counts alone."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS asked (key TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
@@ -148,7 +148,7 @@ CREATE TABLE IF NOT EXISTS streams (
 
 
 def make_counts(directory: Path) -> None:
-    """The file, before the first worker asks for it."""
+    """Create the file before the first worker needs it."""
     with closing(sqlite3.connect(directory / FILE)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript(_TABLES)
@@ -182,7 +182,7 @@ class SharedCounts:
             self._connection = None
 
     def _begin(self, connection: sqlite3.Connection, key: str, most: int) -> int:
-        """How many streams the others hold. If there is room for one more, all are told that it is ours."""
+        """Return how many streams the others hold. If there is room for one more, record it as ours."""
         held = self._own.held(key)
         others = self._others(connection, key)
         if held + sum(others.values()) >= most:
@@ -201,11 +201,11 @@ class SharedCounts:
         connection.execute("REPLACE INTO streams VALUES (?, ?, ?)", (key, self._worker, held))
 
     def _together(self, work: Callable[[sqlite3.Connection], Result]) -> Result | None:
-        """Work on the file while nobody else does; None where it can't be used."""
+        """Run `work` with exclusive access to the file; None if the file can't be used."""
         try:
             if self._connection is None:
                 self._connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)
-                self._connection.execute("PRAGMA synchronous = OFF")  # nobody reads it after a power cut
+                self._connection.execute("PRAGMA synchronous = OFF")  # the file is not needed after a power cut
             self._connection.execute("BEGIN IMMEDIATE")
             with self._connection:
                 return work(self._connection)
@@ -228,11 +228,11 @@ def _take(connection: sqlite3.Connection, key: str, per_minute: int, now: float)
 
 
 def is_alive(process: int) -> bool:
-    """Whether a process of this machine is there."""
+    """Whether a process on this machine exists."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # there, and not ours to ask
+        pass  # it exists, and belongs to another user
     return True

@@ -1,7 +1,7 @@
-"""The port: one socket for one process, and one for each of several where the system spreads connections over them.
+"""The listening port: one socket for one process, or one per process where the system distributes connections.
 
-From one socket that several processes share, the first to wake takes nearly all connections. Linux gives each of
-several sockets on one port its share (SO_REUSEPORT, socket(7)); elsewhere the option is missing, or gives all to the
+If several processes share one socket, the first to wake takes nearly all connections. Linux distributes them over
+several sockets on one port (SO_REUSEPORT, socket(7)); elsewhere the option is missing, or gives all connections to the
 latest.
 """
 
@@ -27,13 +27,13 @@ _REMEDIES = {
 
 
 def listen(server: ServerSettings) -> socket.socket:
-    """A listening socket on a port that no other program uses, or a refusal that says what is wrong."""
+    """Return a listening socket on a port that no other program uses. Raises with the reason and a remedy."""
     family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
     listener = _open(family)
     try:
         listener.bind((server.host, server.port))
         if SPREADS and server.workers > 1:
-            # After it is bound: a port that a program of the same user shares must not be taken for free.
+            # Set after binding: a port that another program of the same user shares must not look free.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.listen(BACKLOG)
     except OSError as error:
@@ -47,8 +47,8 @@ def listen(server: ServerSettings) -> socket.socket:
 
 
 def for_another(listener: socket.socket) -> socket.socket:
-    """A socket for another process on the same port. It gets its share of the connections once that process listens.
-    Where the system does not spread them, both have the same socket."""
+    """Return a socket for another process on the same port. It gets its share of connections once that process listens.
+    If the system does not distribute them, both have the same socket."""
     if not SPREADS:
         return listener.dup()
     other = _open(listener.family)
@@ -58,7 +58,7 @@ def for_another(listener: socket.socket) -> socket.socket:
 
 
 def _open(family: socket.AddressFamily) -> socket.socket:
-    """As `socket.create_server` makes it: a port can be used again at once, IPv6 is not IPv4 too."""
+    """Make a socket like `socket.create_server`: the port can be reused at once, and IPv6 does not include IPv4."""
     listener = socket.socket(family, socket.SOCK_STREAM)
     if os.name == "posix":
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,7 +1,7 @@
-"""How the log is written: lines of JSON for machines, or words for people.
+"""How the log is written: lines of JSON for machines, or text for people.
 
-A style gives the bytes of a line, or None where it is not written at all. The provider's own sentence stands in the
-words alone, masked; lines of JSON hold nothing that anybody else wrote of a conversation.
+A style returns the bytes of a line, or None to omit it. A provider's own sentence appears only in the text, masked;
+lines of JSON contain nothing from a conversation.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from thoughtline.gateway.masking import masked_words
 from thoughtline.terminal import BOLD, YELLOW, LogOptions, LogRow, counted, painted, row_text
 
 _WATCHED = ("POST", "PUT", "PATCH", "DELETE")
-"""What changes something on the admin side. The dashboard reads there all the time."""
+"""Methods that change something on the admin side. The dashboard reads there all the time."""
 
 MAX_SENTENCE = 300
 _NO_PROBLEM = frozenset({"goodbye", "settings reloaded", "worker serves"})
 
 
 def style_of(options: LogOptions) -> LogStyle | None:
-    """None where all of it is written, as JSON."""
+    """Return the style of the log; None for all of it as JSON."""
     if options.format == "text":
         return TextLog(options)
     return QuietJsonLog() if options.level == "quiet" else None
 
 
 def has_failed(line: Line) -> bool:
-    """Whether a client did not get what it asked for, or somebody should look at the store."""
+    """Whether a request failed, or the store needs attention."""
     return line.status >= 400 or not line.status or bool(line.code or line.verdict) or line.store == "degraded"
 
 
 class QuietJsonLog:
-    """Only what went wrong."""
+    """Logs only failures."""
 
     is_for_people = False
 
@@ -51,7 +51,7 @@ class QuietJsonLog:
 
 
 class TextLog:
-    """A line for each request, and one more where a stream begins."""
+    """Logs a line per request, and one more at the start of a stream."""
 
     is_for_people = True
 
@@ -86,7 +86,7 @@ class TextLog:
         return painted(words, YELLOW if is_problem else BOLD, self._options).encode()
 
     def note(self, line: Struct) -> bytes | None:
-        """Of the admin side: what was refused or changed; all of it if asked for."""
+        """Format a line of the admin side: refusals and changes, or all of it in verbose mode."""
         if not isinstance(line, AdminLine):
             return encode_line(line)
         is_worth_it = line.status >= 400 or (line.method in _WATCHED and not self._is_quiet)
@@ -114,7 +114,7 @@ class TextLog:
 
 
 def _subject(line: Line) -> str:
-    """Whom it went to, and by which route; else what was asked."""
+    """Return the target and its route, or else the requested address."""
     if line.model:
         target = f"{line.provider}/{line.model}"
         return f"{line.via} → {target}" if line.via else target
@@ -122,7 +122,7 @@ def _subject(line: Line) -> str:
 
 
 def done_words(line: Line) -> list[str]:
-    """What was done about reasoning."""
+    """Return what was done about reasoning."""
     words = [
         (line.restored, f"restored {counted(line.restored, 'turn')}"),
         (line.inherited, f"inherited for {counted(line.inherited, 'turn')}"),
@@ -140,7 +140,7 @@ def done_words(line: Line) -> list[str]:
 
 
 def trouble_words(line: Line) -> list[str]:
-    """What did not go as it should."""
+    """Return what went wrong."""
     words = [
         (line.code and not line.verdict, line.code.replace("_", " ")),
         (line.note, line.note),

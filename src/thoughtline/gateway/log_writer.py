@@ -1,7 +1,7 @@
-"""The log is written in a thread: a pipe that is not read holds up no request.
+"""Writes the log in a thread, so that a pipe without a reader blocks no request.
 
-Lines wait in a queue of so many bytes and keep their order. What finds no room there is dropped, and the log says how
-many lines are missing, at their place. `close` writes what still waits, for as long as somebody reads.
+Lines wait, in order, in a queue of limited size. Lines without room are dropped, and the log says how many are missing
+at that place. `close` writes the rest, as long as it is being read.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ import time
 from collections.abc import Callable
 
 MOST_BYTES = 4 * 2**20
-"""What may wait: some thousand lines."""
+"""Maximum size of the queue: some thousand lines."""
 
 CLOSE_SECONDS = 5.0
-"""How long a stop waits for a reader."""
+"""How long a shutdown waits for a reader."""
 
 _RETRY_SECONDS = 0.1
 
 
 class LogWriter:
-    """Writes lines to a descriptor. `lost` counts those that found no room in the queue; `lost_line` says it."""
+    """Writes lines to a descriptor. `lost` counts those that had no room in the queue; `lost_line` formats the
+    notice."""
 
     def __init__(self, descriptor: int, lost_line: Callable[[int], bytes]) -> None:
         self._descriptor = descriptor
@@ -38,7 +39,7 @@ class LogWriter:
         self._thread.start()
 
     def write(self, data: bytes) -> None:
-        """Queue whole lines, or drop them where there is no room. Never waits for the reader."""
+        """Queue whole lines, or drop them if there is no room. Never waits for the reader."""
         with self._changed:
             if self._untold or self._waiting_bytes + len(data) > MOST_BYTES:
                 lines = data.count(b"\n")
@@ -50,15 +51,15 @@ class LogWriter:
             self._changed.notify()
 
     def close(self) -> None:
-        """Write what waits, while somebody reads it."""
+        """Write everything that is waiting, as long as it is being read."""
         with self._changed:
             self._is_closing = True
             self._changed.notify()
         self._thread.join(CLOSE_SECONDS)
 
     def _run(self) -> None:
-        """Write until the end. What is being written still takes up room."""
-        with contextlib.suppress(OSError):  # nothing reads it any more: a closed pipe is no reason to stop serving
+        """Write until the end. Bytes that are being written still count as queued."""
+        with contextlib.suppress(OSError):  # the pipe is closed, which must not stop the gateway
             while data := self._take():
                 self._write_whole(data)
                 with self._changed:
@@ -68,12 +69,12 @@ class LogWriter:
             self._waiting.clear()
 
     def _take(self) -> bytes:
-        """What waits; nothing at the end."""
+        """Return everything that is waiting; nothing at the end."""
         with self._changed:
             while not self._waiting and not self._untold and not self._is_closing:
                 self._changed.wait()
             lines, self._waiting = self._waiting, []
-            if self._untold:  # all of it came after these lines, and nothing was queued since
+            if self._untold:  # lost lines came after these, and none was queued since
                 lost = self._lost_line(self._untold)
                 lines.append(lost)
                 self._waiting_bytes += len(lost)
@@ -85,19 +86,19 @@ class LogWriter:
         while left:
             try:
                 left = left[os.write(self._descriptor, left) :]
-            except BlockingIOError:  # another process has set the pipe to that
+            except BlockingIOError:  # another process has made the pipe non-blocking
                 _wait_until_writable(self._descriptor)
 
 
 def _wait_until_writable(descriptor: int) -> None:
-    if sys.platform == "win32":  # which selects sockets alone
+    if sys.platform == "win32":  # its select supports only sockets
         time.sleep(_RETRY_SECONDS)
     else:
         select.select([], [descriptor], [])
 
 
 class LogRecords(logging.Handler):
-    """What other packages say through `logging`, in the same queue. Our own warnings go into the journal."""
+    """Puts other packages' `logging` output in the same queue. Our own warnings go into the journal."""
 
     def __init__(self, log: LogWriter) -> None:
         super().__init__(logging.WARNING)
@@ -112,7 +113,7 @@ class LogRecords(logging.Handler):
 
 
 def open_log(lost_line: Callable[[int], bytes]) -> LogWriter:
-    """The log of this process, on its standard error output. All that goes through `logging` goes there too."""
+    """Open the log of this process, on standard error. It includes all `logging` output."""
     log = LogWriter(sys.stderr.fileno(), lost_line)
     logging.getLogger().addHandler(LogRecords(log))
     return log

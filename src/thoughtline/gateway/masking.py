@@ -1,4 +1,4 @@
-"""Values without their secrets, for people to look at."""
+"""Removes secrets from values that people see."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _PLAIN_OPTIONS = frozenset({"synchronous"})
 
 
 def masked(secret: str | None) -> str | None:
-    """Whether there is a secret, and nothing else about it."""
+    """Return a mask if there is a secret, and nothing else about it."""
     return MASK if secret else None
 
 
 def masked_url(url: str) -> str:
-    """An address without who asks it, and without the values of its query: either may be a secret."""
+    """Return an address without its user and password, and without the values of its query: they may be secret."""
     found = _URL.fullmatch(url)
     if found is None:
         return MASK if url else ""
@@ -35,7 +35,7 @@ def _masked_option(option: str) -> str:
 
 @functools.lru_cache(2)
 def _keys_in(table: FactTable) -> re.Pattern[str]:
-    """How the keys of providers and ours begin, and what a bearer shows."""
+    """Return a pattern of provider keys and our own by their prefixes, and of bearer tokens."""
     prefixes = ("tl-", *(prefix for row in table.every_row for prefix in row.key_prefixes))
     return re.compile(rf"(?i)(bearer\s+|\b(?:{'|'.join(map(re.escape, prefixes))}))[\w.*+/=-]{{6,}}")
 
@@ -44,12 +44,12 @@ _WORD = re.compile(r"[\w.*+/=-]{8,}")
 
 
 def masked_words(text: str, most: int) -> str:
-    """The beginning of what somebody said, on one line, without the keys and seals that it may quote."""
+    """Return the beginning of a text, on one line, without keys and seals that it may quote."""
     words = _keys_in(facts()).sub(rf"\1{MASK}", " ".join(text[: 4 * most].split()))
     words = _WORD.sub(lambda word: word[0][:4] + MASK if looks_secret("", word[0]) else word[0], words)
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
 def masked_body(body: bytes) -> str:
-    """A body without what looks like a key."""
+    """Return a body without anything that looks like a key."""
     return _keys_in(facts()).sub(rf"\1{MASK}", body.decode("utf-8", "replace"))

@@ -1,6 +1,6 @@
-"""Figures for Prometheus: what was done for how many requests, how long it took, how the store is.
+"""Figures for Prometheus: requests, what was done for them, durations, and the state of the store.
 
-With `PROMETHEUS_MULTIPROC_DIR` in the environment all workers of a machine are counted together.
+With `PROMETHEUS_MULTIPROC_DIR` in the environment, all workers of a machine are counted together.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry, Gauge, Metric, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from thoughtline.engine.lessons import Lessons
+from thoughtline.engine.learned import Lessons
 from thoughtline.gateway.journal import RequestCounters, counter
 from thoughtline.gateway.limits import is_alive
 from thoughtline.stores import LayeredStore, Store
@@ -25,7 +25,7 @@ FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 
 
 class Metrics:
-    """The figures of one process. `count` takes the lines of its journal."""
+    """The figures of one process. `count` receives the lines of its journal."""
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
@@ -44,7 +44,7 @@ class Metrics:
         build.labels(version("thoughtline")).set(1)
 
     def observe(self, store: Store, lessons: Lessons, *, abandoned: int, lost_lines: int) -> None:
-        """How things stand: before a page is made, and now and then for the pages of other workers."""
+        """Update the figures: before a page is made, and periodically for the pages of other workers."""
         self._requests.add_tokens()
         self._abandoned.set(abandoned)
         self._lost_lines.inc(lost_lines - self._lost_lines_seen)
@@ -62,12 +62,12 @@ class Metrics:
 
     @property
     def totals(self) -> Totals:
-        """Of this process alone."""
+        """The totals of this process only."""
         return _totals(self._registry)
 
 
 class Totals(NamedTuple):
-    """What was done from start to end, for a last line of the log."""
+    """Totals of a run, for the last line of the log."""
 
     requests: int
     restored: int
@@ -81,7 +81,7 @@ class Totals(NamedTuple):
 
 
 def totals_of_workers(folder: str) -> Totals:
-    """Of all processes that count in this folder, also of those that are gone."""
+    """Return the totals of all processes that count in this folder, including those that have ended."""
     return _totals(_gathered(folder))
 
 
@@ -109,7 +109,7 @@ def _totals(registry: CollectorRegistry) -> Totals:
 
 
 class _Shown(CollectorRegistry):
-    """A registry without the time at which each series began: a gauge for every counter that nobody asks for."""
+    """A registry without the start time of each series: an extra gauge per counter that is not needed."""
 
     def __init__(self, inner: CollectorRegistry) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ class _Shown(CollectorRegistry):
 
 
 class _StoreFigures:
-    """How the store is. Its own totals only ever grow, so what they grew by is added."""
+    """Figures of the store. Its own totals only grow, so the increase is added."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._up = _gauge("thoughtline_store_up", "1 while the store works.", registry, "livemin")
@@ -150,7 +150,7 @@ class _StoreFigures:
             self._grow(name, total)
 
     def _grow(self, name: str, total: int) -> None:
-        """After a reset the total begins again at nothing."""
+        """Add the increase. After a reset the total starts again at zero."""
         seen = self._seen[name] if total >= self._seen[name] else 0
         if total > seen:
             self._totals[name].inc(total - seen)
@@ -158,7 +158,7 @@ class _StoreFigures:
 
 
 def _forget_dead(folder: Path) -> None:
-    """What a worker had open when it died is open no more; what it counted stays."""
+    """Clear the gauges of dead workers; their counts stay."""
     for process in {path.stem.rpartition("_")[2] for path in folder.glob("gauge_live*.db")}:
         if process.isdecimal() and not is_alive(int(process)):
             mark_process_dead(int(process))  # type: ignore[no-untyped-call] # it has none

@@ -1,7 +1,7 @@
-"""`GET …/models`, answered: at the root what can be asked here, under a provider's name what that provider has.
+"""Answers `GET …/models`: at the root, everything available here; under a provider's name, that provider's models.
 
-A provider's own list passes through where the client reads its shape, and shows its key as the provider wants it.
-Otherwise it is fetched, and told in the client's shape: OpenAI's SDK at Anthropic, Claude Code at DeepSeek.
+A provider's own list is passed on if the client reads its shape and sends its key in the provider's way. Otherwise it
+is fetched and converted to the client's shape: OpenAI's SDK at Anthropic, Claude Code at DeepSeek.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from thoughtline.translation import translate_error
 
 
 class ModelsAnswer(NamedTuple):
-    """A list, or an error of whoever was asked for it; and the providers that did not say theirs."""
+    """A list, or the error of the provider asked; and the providers whose lists are missing."""
 
     status: int
     body: bytes
@@ -31,7 +31,7 @@ class ModelsAnswer(NamedTuple):
 
 
 async def models_answer(state: State, incoming: Incoming, attempts: list[Attempt]) -> ModelsAnswer | None:
-    """None if the provider's own answer is what the client reads."""
+    """Return the answer; None if the provider's own answer has the client's format."""
     settings, route = state.settings, incoming.route
     client = format_for(route.path, incoming.headers)
     name = route.provider or settings.default_provider
@@ -49,7 +49,7 @@ async def models_answer(state: State, incoming: Incoming, attempts: list[Attempt
 
 
 def _suggested(state: State, incoming: Incoming) -> tuple[str, ...]:
-    """Where nothing is set up callers ask with their own keys, and nobody here can say for whom those are."""
+    """Suggest example models if nothing is configured: callers use their own keys, for unknown providers."""
     if incoming.caller.key is not None:
         return ()
     return tuple(f"{name}/{model}" for name, model in example_models().items() if name in state.settings.providers)
@@ -81,7 +81,7 @@ async def _list_of(
 
 
 def _reads_key(provider: Provider, incoming: Incoming) -> bool:
-    """Whether a provider reads the header that the client shows its key in, or there is none to read."""
+    """Whether a provider reads the header in which the client sends its key, or needs none."""
     if provider.api_keys or provider.auth in ("none", "query") or not incoming.caller.credential:
         return True
     shown = [name for name in CREDENTIALS if name in incoming.headers]

@@ -1,4 +1,4 @@
-"""`GET /v1/models`: the routes, and what every provider with a key of ours offers, in the client's own shape."""
+"""`GET /v1/models`: the routes, and the models of every provider with a gateway key, in the client's own shape."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ MAX_NAMES = 5000
 
 
 class Listed(NamedTuple):
-    """Names to ask for, and the providers that did not say theirs."""
+    """Available names, and the providers whose lists are missing."""
 
     names: tuple[str, ...]
     silent: tuple[str, ...]
 
 
 class _Kept(NamedTuple):
-    """What a provider said, to a row as it was then."""
+    """A provider's list, with its row at that time."""
 
     row: Provider
     names: tuple[str, ...]
@@ -40,14 +40,14 @@ class _Kept(NamedTuple):
 
 
 class ModelLists:
-    """The lists of providers, each asked for at most once a minute; one that doesn't answer, each time."""
+    """Caches the lists of providers for a minute. A provider that does not answer is asked each time."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._kept: dict[str, _Kept] = {}
 
     async def listed(self, settings: Settings, upstreams: Upstreams, without: str | None = None) -> Listed:
-        """Routes first, then what each provider that needs no key of the caller's has, behind its name."""
+        """Return routes first, then the models of each provider that needs no caller key, prefixed with its name."""
         known = [row for row in settings.providers.values() if row.name != without and _is_listed(row, settings)]
         rows = sorted(known, key=lambda row: row.name)
         answers = await asyncio.gather(*(self._names(row, upstreams) for row in rows))
@@ -70,7 +70,7 @@ def _is_listed(row: Provider, settings: Settings) -> bool:
 
 
 async def fetch_names(provider: Provider, upstreams: Upstreams) -> tuple[str, ...] | None:
-    """What a provider says it has; None if it doesn't say."""
+    """Fetch a provider's list; None if it fails."""
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
             return names_in(await _fetch(provider, upstreams))
@@ -96,13 +96,14 @@ def paged(provider: Provider, url: str) -> str:
 
 
 async def read_list(response: UpstreamResponse) -> bytes:
-    """All of a list, or of the error in place of it; nothing if that is too long."""
+    """Return a whole list, or the error in its place; nothing if it is too long."""
     body, is_whole = await response.read_all(MAX_LIST_BYTES)
     return body if is_whole else b""
 
 
 def names_in(body: bytes) -> tuple[str, ...] | None:
-    """The names in a list of models: OpenAI's and Anthropic's `data`, Google's and Cohere's `models`, a bare list."""
+    """Return the names in a list of models: OpenAI's and Anthropic's `data`, Google's and Cohere's `models`, a bare
+    list."""
     read = plain_value(body)
     rows = read.get("data", read.get("models")) if isinstance(read, dict) else read
     if not isinstance(rows, list):
@@ -112,7 +113,7 @@ def names_in(body: bytes) -> tuple[str, ...] | None:
 
 
 def format_for(path: str, headers: Mapping[bytes, bytes]) -> Wire:
-    """Whose list a client reads: by its path, or by a header that only its clients send."""
+    """Return the format of the list that a client reads: by its path, or by a header that only its clients send."""
     wires = [wire for wire in FORMATS.values() if wire.models.path and re.match(wire.models.path, path)]
     wires += [wire for wire in FORMATS.values() if wire.models.header in headers]
     return wires[0] if wires else USUAL

@@ -1,8 +1,8 @@
-"""Replay switched off, or only observed: for one request, a client key, a provider, or all of them.
+"""Replay modes, for one request, a client key, a provider, or all requests.
 
-on        reasoning is put back, responses are captured
-observe   the request goes up as the client sent it; what would have been done is reported, responses are captured
-off       the request goes up as the client sent it; nothing is looked up, nothing is captured
+on        reasoning is restored, responses are captured
+observe   the request is forwarded as the client sent it; what would have been done is reported, responses are captured
+off       the request is forwarded as the client sent it; nothing is looked up, nothing is captured
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from thoughtline.values.errors import Declined
 from thoughtline.values.outcome import REPLAY_HEADER
 
 HEADER = REPLAY_HEADER.encode()
-"""In a request: `on`, `observe` or `off`. In a response it says what was done."""
+"""In a request: `on`, `observe` or `off`. In a response it reports what was done."""
 
 MODES: tuple[ReplayMode, ...] = get_args(ReplayMode)
 
 
 def mode_of(header: bytes, *settings: ReplayMode | None) -> ReplayMode:
-    """What a request says, else the first of the settings that says it."""
+    """Return the mode that a request names, or else the first of the settings that has one."""
     word = header.strip().lower().decode("latin-1")
     if word:
         for mode in MODES:
@@ -33,6 +33,6 @@ def mode_of(header: bytes, *settings: ReplayMode | None) -> ReplayMode:
 
 
 def words_of(mode: ReplayMode, would: str) -> bytes:
-    """What a response's header adds where replay is not on."""
+    """Return the addition to a response's header if replay is not on."""
     parts = "".join(f", would_{part}" for part in would.split(", ") if part)
     return f", mode={mode}{parts}".encode()

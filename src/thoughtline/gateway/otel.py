@@ -1,7 +1,7 @@
-"""Spans of OpenTelemetry: one for each answer that is asked for, named as the conventions for GenAI have it.
+"""OpenTelemetry spans: one per generation request, with the names of the GenAI conventions.
 
-https://github.com/open-telemetry/semantic-conventions-genai/blob/main/docs/gen-ai/gen-ai-spans.md, read 2026-11-16.
-A span covers an exchange with all its attempts. It holds counts, names and times, and nothing of a conversation.
+https://github.com/open-telemetry/semantic-conventions-genai/blob/main/docs/gen-ai/gen-ai-spans.md, read 2026-11-16. A
+span covers an exchange with all its attempts. It holds counts, names and times, and nothing of a conversation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, SpanKind, StatusCode, set_span_in_context
 from opentelemetry.util.types import AttributeValue
 
-from thoughtline.engine.watching import Watch
+from thoughtline.engine.capture import Watch
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.tracing import UpHeaders
 from thoughtline.providers import host_named
@@ -43,7 +43,7 @@ class OtelTracing:
 
     @classmethod
     def to_collector(cls, environment: Mapping[str, str]) -> OtelTracing:
-        """To the collector that the environment names; sampling and limits are read from there too."""
+        """Export to the collector that the environment names, which also sets sampling and limits."""
         return cls(BatchSpanProcessor(OTLPSpanExporter()), environment)
 
     def begin(self, headers: Mapping[bytes, bytes]) -> OtelTrace:
@@ -60,7 +60,7 @@ class OtelTracing:
 
 
 class OtelTrace:
-    """An exchange. Its span is made when it is known who is asked: samplers want to know."""
+    """One exchange. Its span is created when the target is known, because samplers use it."""
 
     def __init__(self, tracing: OtelTracing, parent: Context) -> None:
         self._tracing = tracing
@@ -99,7 +99,7 @@ class OtelTrace:
 
 
 def _resource(environment: Mapping[str, str]) -> Resource:
-    """Named as the environment says, else as what it is."""
+    """Return the resource, with the name from the environment or our own."""
     is_named = environment.get("OTEL_SERVICE_NAME") or "service.name=" in environment.get(
         "OTEL_RESOURCE_ATTRIBUTES", ""
     )
@@ -120,7 +120,7 @@ def _target_attributes(target: Destination) -> Attributes:
 
 
 def _line_attributes(line: Line) -> Attributes:
-    """What was done; whoever answered in the end."""
+    """Return attributes of what was done, with the provider that answered in the end."""
     known: Attributes = {
         "http.response.status_code": line.status,
         "gen_ai.provider.name": _provider_name(line.provider),
@@ -146,7 +146,7 @@ def _line_attributes(line: Line) -> Attributes:
 
 
 def _answer_attributes(watch: Watch) -> Attributes:
-    """What the answer says of itself. A count that no provider gave is left out."""
+    """Return attributes of the answer. A count that the provider did not give is omitted."""
     known: Attributes = {}
     if watch.answer_id:
         known["gen_ai.response.id"] = watch.answer_id

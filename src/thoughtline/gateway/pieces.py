@@ -1,4 +1,4 @@
-"""An answer on its way down: pieces, the stages that they go through, and those that know only bytes."""
+"""Pieces of an answer on its way to the client, the stages they pass through, and the stages that only see bytes."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from thoughtline.encodings import Decompressor
-from thoughtline.engine.watching import MAX_BYTES
+from thoughtline.engine.capture import MAX_BYTES
+from thoughtline.formats.encodings import Decompressor
 from thoughtline.values.errors import Declined, DecodeError
 from thoughtline.values.events import Event
 from thoughtline.values.turns import Reply
 
 MAX_WHOLE_BYTES = 32 * 2**20
-"""As much of a whole response as is kept until it can be read; what is larger goes on unread."""
+"""Maximum size of a whole response that is kept until it can be read; a larger one is passed on unread."""
 
 
 class Piece(Struct, gc=False):
     """Some bytes of an answer.
 
-    `data` goes to the client at once; `ending`, which tells it that its turn is over, when that turn is saved:
-    `ends_turn` says that there is one to save. `plain` is what the provider sent, without compression, `problem` why
-    that can't be had. `events`, or in a whole answer its `reply`, are what it says; None where nobody could read it.
+    `data` is sent to the client at once. `ending`, which shows the client that its turn is over, is sent when that turn
+    is saved: `ends_turn` says that there is one to save. `plain` is what the provider sent, without compression;
+    `problem` is why it can't be decompressed. `events`, or in a whole answer its `reply`, are the decoded content; None
+    if it could not be read.
     """
 
     data: bytes
@@ -35,16 +36,16 @@ class Piece(Struct, gc=False):
 
 
 class Stage(Protocol):
-    """Changes pieces as they come by."""
+    """Changes pieces as they pass."""
 
     def feed(self, piece: Piece) -> None:
-        """More of the answer."""
+        """Process more of the answer."""
 
     def end(self, piece: Piece) -> None:
-        """All of it was there: `piece` is what the stages before had left."""
+        """End a complete answer: `piece` is what the earlier stages had left."""
 
     def cut(self, piece: Piece, problem: str) -> None:
-        """It broke off."""
+        """End an answer that broke off."""
 
 
 def too_large() -> Declined:
@@ -52,14 +53,14 @@ def too_large() -> Declined:
 
 
 class Decompress:
-    """An answer that came compressed goes on as it came, and is read unpacked."""
+    """Decompresses an answer for reading; the client gets the compressed bytes."""
 
     def __init__(self, encoding: str) -> None:
         self._decompressor = Decompressor(encoding, MAX_BYTES)
         self._problem: DecodeError | None = None
 
     def feed(self, piece: Piece) -> None:
-        """What can't be unpacked is the business of whoever reads it, and nothing behind it is unpacked."""
+        """Decompress a piece. A failure is left to the reader, and nothing after it is decompressed."""
         if self._problem is None:
             try:
                 piece.plain = self._decompressor.feed(piece.data)
@@ -75,11 +76,11 @@ class Decompress:
         """Nothing is left."""
 
 
-# --- answers whose bytes are changed on their way to a client of the same format: as they come, or whole --------------
+# --- editing bytes for a client of the same format: as a stream, or as a whole ----------------------------------------
 
 
 class EditsBytes(Protocol):
-    """Bytes of a stream in, cut anywhere; bytes out."""
+    """Edits the bytes of a stream, cut anywhere."""
 
     def feed(self, data: bytes) -> bytes: ...
 
@@ -87,7 +88,7 @@ class EditsBytes(Protocol):
 
 
 class EditStream:
-    """Changes a stream as it comes."""
+    """Edits a stream as it comes."""
 
     def __init__(self, edit: EditsBytes) -> None:
         self._edit = edit
@@ -107,7 +108,7 @@ class EditStream:
 
 
 class EditWhole:
-    """Changes a whole body, when all of it is there. One that is too large for that goes on as it comes."""
+    """Edits a body once it is complete. One that is too large for that is passed on unchanged."""
 
     def __init__(self, edit: Callable[[bytes], bytes]) -> None:
         self._edit = edit

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from thoughtline.continuity.tagged_events import TaggedEvents, shown_items
 from thoughtline.continuity.terms import HEADER, tag_mode_for
-from thoughtline.engine.prepared import NOTHING_CARRIED, Carried, MemberEdits, Prepared, as_signed, with_finding
+from thoughtline.engine.capture import MAX_BYTES, StreamWatch, Watch, log_problem
 from thoughtline.engine.replayer import Recalls
-from thoughtline.engine.watching import MAX_BYTES, StreamWatch, Watch, log_problem
+from thoughtline.engine.request import NOTHING_CARRIED, Carried, MemberEdits, Prepared, as_signed, with_finding
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import check_weight, is_light
 from thoughtline.gateway.attempt import Attempt

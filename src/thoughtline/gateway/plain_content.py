@@ -1,10 +1,10 @@
-"""Chat answers for clients that take `content` to be text: parts joined into it, thoughts in `reasoning_content`.
+"""Chat answers for clients that expect `content` to be text: parts are joined, reasoning goes to `reasoning_content`.
 
     {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": T}]}, {"type": "text", "text": S}]}
     {"content": S, "reasoning_content": T}
 
-Mistral's answers are such lists. Whole bodies, and streams event by event; every other byte stays. What comes back from
-such a client is put into the provider's own shape by the plan, as any other reasoning is.
+Mistral's answers are such lists. Works on whole bodies, and on streams event by event; all other bytes stay the same.
+What such a client sends back is converted to the provider's own shape by the plan, like any other reasoning.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from thoughtline.formats.framing import EditedStream, Frame, ServerSentEvents
 from thoughtline.formats.json_text import NULL, encode, is_array, is_given, members, replace_at, set_members
 
 HEADER = b"x-thoughtline-content"
-"""`native` or `plain`; anything else says nothing."""
+"""`native` or `plain`; any other value is ignored."""
 
 
 def is_plain(header: bytes, *settings: ContentWord | None) -> bool:
-    """Whether an answer is to have plain content: its request says so, else the first of the settings that says it."""
+    """Whether an answer gets plain content: by its request, or else the first of the settings that has a value."""
     for word in (header.strip().lower().decode("latin-1"), *settings):
         if word in ("native", "plain"):
             return word == "plain"
@@ -49,7 +49,7 @@ _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def plain(payload: bytes) -> bytes:
-    """A body or a chunk without lists in `content`. What can't be read, or has none, is the very same."""
+    """Return a body or a chunk without lists in `content`; the same object if it can't be read, or has none."""
     try:
         choices = _choices.decode(payload).choices
         for number, choice in enumerate(choices):
@@ -68,7 +68,7 @@ def _plain_message(message: Raw) -> bytes:
 
 
 def _read(parts: list[Raw]) -> tuple[str, str]:
-    """The words of a list of parts, and the thoughts. Parts of other kinds hold neither."""
+    """Return the text and the reasoning of a list of parts. Parts of other kinds have neither."""
     texts, thoughts = [], []
     for raw in parts:
         try:
@@ -81,7 +81,7 @@ def _read(parts: list[Raw]) -> tuple[str, str]:
 
 
 class PlainContent(EditedStream):
-    """An answer on its way to such a client."""
+    """Converts an answer for such a client."""
 
     def __init__(self) -> None:
         super().__init__(ServerSentEvents())

@@ -1,4 +1,4 @@
-"""What load balancers and clients ask before anything else."""
+"""Health and readiness checks for load balancers and clients."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ async def health(request: AdminRequest) -> Whole:
 
 
 async def readiness(request: AdminRequest) -> Whole:
-    """Ready while requests can be served, which a failing store does not prevent: it is told. Crowded while abandoned
-    requests take much of the descriptors."""
+    """Report `ready` while requests can be served, even if the store fails, which is reported. Report `crowded` while
+    abandoned requests use many of the descriptors."""
     store, detail = _store_status(request.state)
     state, in_flight = request.state, request.state.in_flight
     if _is_shut(state):
@@ -33,7 +33,7 @@ async def readiness(request: AdminRequest) -> Whole:
 
 
 def _is_shut(state: State) -> bool:
-    """Whether everybody is refused who comes with a client key, or to be served with a provider's key of ours."""
+    """Whether all callers with a client key are refused, as are those that need a gateway key for a provider."""
     keys = state.keys
     if keys.are_known or keys.are_required is False:
         return False
@@ -41,7 +41,7 @@ def _is_shut(state: State) -> bool:
 
 
 def _store_status(state: State) -> tuple[str, str]:
-    """How the store is in a word, and in a sentence where it is not well."""
+    """Return the store's status, with a sentence if it is not well."""
     late = state.late
     if state.durable is not None and not state.durable.is_settled:
         waiting = state.durable.health.waiting

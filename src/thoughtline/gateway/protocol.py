@@ -1,8 +1,8 @@
-"""HTTP/1.1 as it is spoken with clients: uvicorn's, within bounds of size, time and number.
+"""HTTP/1.1 with clients: uvicorn's protocol, with limits on size, time and number.
 
-head    so large, and there within so many seconds; nobody may be silent before it for longer
-body    goes on: every `body_timeout` at least a little of it comes, as long as we are reading
-        what is too large or too late is answered, unless another answer is on its way: then that is the last
+head    limited size, and complete within a limited time; so is silence before it
+body    at least a few bytes arrive within every `body_timeout`, as long as we are reading
+        too large or too late is answered, unless another answer is being sent: then that is the last
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from thoughtline.gateway.websocket_protocol import WebSocket
 from thoughtline.settings import ServerSettings
 
 LEAST_BODY_BYTES = 4 * 2**10
-"""What comes of a body within `body_timeout`, at least, if it is not all of it."""
+"""Bytes of a body that must arrive within `body_timeout`, unless it is complete."""
 
 _FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 
@@ -51,15 +51,15 @@ class BoundedProtocol(HttpToolsProtocol):
     _timer: asyncio.TimerHandle | None = None
     _websocket: Route | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        # asyncio switches Nagle's delay off only for sockets that were made with IPPROTO_TCP, which those of
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # the same as uvicorn
+        # asyncio disables Nagle's algorithm only for sockets that were made with IPPROTO_TCP, which those of
         # `socket.create_server` are not: every second piece would wait 40 ms for the client's acknowledgement.
         connected = transport.get_extra_info("socket")
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
         app: Any = self.app
         while not isinstance(app, Gateway):
-            app = app.app  # of uvicorn's own middleware
+            app = app.app  # uvicorn's own middleware
         self._gateway, self._address = app, self.client[0] if self.client else ""
         server = app.state.settings.server
         if not app.connections.admit(self._address, server, connected.fileno()):
@@ -99,7 +99,7 @@ class BoundedProtocol(HttpToolsProtocol):
                     break
                 rest = rest[upgrade.args[0] :]
                 self._go_on_without_upgrade()
-        # Timers are set only for what did not come whole.
+        # Timers are set only for what is incomplete.
         if self._is_in_head:
             self._unread_bytes += len(data)
             if self._unread_bytes > self._server.max_header_bytes:
@@ -110,9 +110,9 @@ class BoundedProtocol(HttpToolsProtocol):
             self._wait(self._server.body_timeout_seconds, self._late_body)
 
     def _go_on_without_upgrade(self) -> None:
-        """The client offers another protocol (`upgrade: h2c` with every first request of Java's), and is served in this
-        one: RFC 9110, 7.8. The parser takes the body for the other protocol. One that was told the body's length alone
-        reads on."""
+        """Continue over HTTP if the client offers another protocol (`upgrade: h2c` in every first request of Java's
+        client): RFC 9110, 7.8. The parser takes the body for the other protocol, so one that knows only the body's
+        length continues."""
         framing = [name + b": " + value for name, value in self.headers if name in _FRAMING]
         self.parser, self.headers = HttpRequestParser(self), []
         self._offers_upgrade, self._is_head_known = False, True
@@ -134,11 +134,11 @@ class BoundedProtocol(HttpToolsProtocol):
             head_bytes += len(name) + len(value) + 4
         if head_bytes > self._gateway.state.settings.server.max_header_bytes:
             self._is_too_large = True
-            raise ValueError("the head of a request is too large")  # which stops the parser
+            raise ValueError("the head of a request is too large")  # this stops the parser
         if not self.url.startswith((b"/", b"*")):
-            # A key of our own: ASGI has none for the authority of an absolute address.
+            # Our own key: ASGI has none for the authority of an absolute address.
             self.scope["authority"] = authority_of(self.url)  # type: ignore[typeddict-unknown-key]
-        cast("Scope", self.scope)[ON_DISCONNECT] = None  # another one
+        cast("Scope", self.scope)[ON_DISCONNECT] = None  # a new request
         self._is_in_body, self._body_bytes = True, 0
         self._websocket, self._offers_upgrade = None, self.parser.should_upgrade()
         if self._offers_upgrade:
@@ -147,7 +147,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         if self._offers_upgrade and self._websocket is None:
-            return  # its body comes yet
+            return  # its body follows
         self._is_in_body = self._waits_for_body = False
         if self._timer is not None:
             self._timer.cancel()
@@ -155,18 +155,18 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def _websocket_route(self) -> Route | None:
-        """What a WebSocket would be for, if it can be opened here and now; what it can't is answered over HTTP."""
+        """Return the route of a WebSocket that can be opened now; any other upgrade is answered over HTTP."""
         is_get = self.parser.get_method() == b"GET" and self.parser.get_http_version() == "1.1"
         if not is_get or self._is_answering or self._get_upgrade() != b"websocket":
             return None
         return self._gateway.websocket_route(self.url.partition(b"?")[0])
 
     def _should_upgrade(self) -> bool:
-        """uvicorn asks for each part of a request that would upgrade."""
+        """uvicorn calls it for each part of a request that would upgrade."""
         return self._websocket is not None
 
     def handle_websocket_upgrade(self) -> None:
-        """The connection goes on as a WebSocket, and stays counted."""
+        """Continue as a WebSocket; the connection is still counted."""
         assert self._websocket is not None
         self._stop_waiting()
         self.connections.discard(self)
@@ -178,7 +178,7 @@ class BoundedProtocol(HttpToolsProtocol):
         socket.open(self.transport, partial(gateway.serve_websocket, self._websocket))
 
     def send_400_response(self, msg: str) -> None:
-        """What uvicorn says when the parser stops."""
+        """uvicorn calls it when the parser stops."""
         if self._is_too_large:
             self._refuse(_TOO_LARGE)
         elif self._is_answering and (self.pipeline or self.cycle.response_started or not self._is_in_body):
@@ -187,7 +187,7 @@ class BoundedProtocol(HttpToolsProtocol):
             super().send_400_response(msg)
 
     def shutdown(self) -> None:
-        """The server is about to stop; called for each connection."""
+        """The server calls it for each connection before it stops."""
         self._gateway.leave()
         super().shutdown()
 
@@ -200,7 +200,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def _refuse(self, status: bytes) -> None:
-        """Nothing is said in the middle of another answer: that one is the last."""
+        """Refuse a request. Nothing is sent in the middle of another answer: that one is the last."""
         self._stop_waiting()
         if self._is_answering:
             self._be_deaf()
@@ -216,7 +216,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def _late_head(self) -> None:
-        """The head of a request is not there. Who said nothing at all hears nothing."""
+        """The head is late. A client that has sent nothing gets no answer."""
         self._timer = None
         if self._is_in_head:
             self._refuse(_TOO_LATE)
@@ -224,7 +224,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _late_body(self) -> None:
-        """A while of the body is over: it goes on if some of it came, or if it was us who did not read."""
+        """A body interval has ended: continue if some of the body came, or if it was us who did not read."""
         self._timer = None
         if self._body_bytes >= LEAST_BODY_BYTES or self.flow.read_paused:
             self._body_bytes = 0

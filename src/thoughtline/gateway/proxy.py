@@ -1,8 +1,8 @@
-"""One exchange: a request in, sent on, its answer back, and what was said in it kept.
+"""One exchange: takes a request, forwards it, returns its answer, and stores its turns.
 
-admit → read → choose → Attempt (prepare, ask, heal) ⟲ the next one → Relay → journal
+    admit → read → choose → Attempt (prepare, ask, heal) ⟲ the next one → Relay → journal
 
-`pipeline.py` lists the stages between.
+`pipeline.py` lists the stages in between.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from thoughtline.continuity.handover import Handover, Quotation
 from thoughtline.destinations.addresses import passthrough_address
-from thoughtline.engine.prepared import MAX_FINDINGS, Prepared
-from thoughtline.engine.watching import Watch, log_problem
-from thoughtline.engine.watching import is_stream as is_streamed
+from thoughtline.engine.capture import Watch, log_problem
+from thoughtline.engine.capture import is_stream as is_streamed
+from thoughtline.engine.request import MAX_FINDINGS, Prepared
 from thoughtline.failover.failures import TargetFailure, failure_of_error, falls_over
 from thoughtline.gateway.asgi import Receive, Scope, Send, as_declined, error_body, retry_after, send_json, send_whole
 from thoughtline.gateway.attempt import Attempt, attempt_at, elsewhere
@@ -73,11 +73,11 @@ class Exchange:
         self._disconnect = Disconnect(
             DRAIN_SECONDS if route.action == "generate" else 0.0, state.abandoned, state.upstreams.in_flight
         )
-        # A name, no secret: a system call for it would also let other threads in between.
+        # A name, not a secret: a system call for it would also let other threads run in between.
         self.id = f"{random.getrandbits(64):016x}"
 
     async def run(self, send: Send) -> None:
-        """Serve it. Whatever goes wrong before the first byte becomes an error in the client's own words."""
+        """Serve the request. Any failure before the first byte becomes an error in the client's format."""
         incoming, route = self.incoming, self.incoming.route
         self._state.recent.under_way[self.id] = self
         try:
@@ -111,7 +111,7 @@ class Exchange:
             self._leave()
 
     async def _converse(self, send: Send) -> None:
-        """Ask the targets one after the other until one answers; what the last one says is passed on."""
+        """Ask the targets one after the other until one answers; the last one's answer is passed on in any case."""
         state, incoming, choices = self._state, self.incoming, self.incoming.choices
         targets: Sequence[Target] = choices.targets
         if len(targets) > 1:
@@ -122,7 +122,7 @@ class Exchange:
         for number, target in enumerate(targets):
             try:
                 keys = await keys_to_ask_with(incoming, target.provider)
-            except Declined as error:  # told if nobody else can be asked
+            except Declined as error:  # reported if no other target can be asked
                 self._failed = self._failed or error.to_keep()
                 continue
             for at, key in enumerate(keys):
@@ -135,7 +135,8 @@ class Exchange:
         await self._pass_failure(send)
 
     async def _try(self, attempt: Attempt, send: Send) -> bool:
-        """Ask one target with one key; whether the client has its answer. The first one's problem is the client's."""
+        """Ask one target with one key, and return whether the client has its answer. A problem with the first target is
+        reported to the client."""
         state, key, name = self._state, self.incoming.caller.key, attempt.target.health_name
         self.attempts.append(attempt)
         try:
@@ -143,7 +144,7 @@ class Exchange:
         except ThoughtlineError:
             if len(self.attempts) == 1:
                 raise
-            self.attempts.pop()  # why it was asked at all is what the client should hear
+            self.attempts.pop()  # the client should get the reason why it was asked
             return False
         if attempt.uncounted is not None:
             await self._pass_count(attempt, attempt.uncounted, send)
@@ -168,14 +169,14 @@ class Exchange:
             await response.close()
 
     async def _opens(self, attempt: Attempt, target: Target, send: Send) -> bool:
-        """Ask at the endpoint that a refusal names; whether the client has the answer of that one."""
+        """Ask at the endpoint that a refusal names, and return whether the client has its answer."""
         other = elsewhere(attempt, target)
         other.refusals = attempt.refusals
         try:
             await prepare(other)
             response = await other.ask()
         except ThoughtlineError:
-            return False  # what the first endpoint said is what the client's own request got
+            return False  # the client's own request got the first endpoint's answer
         try:
             if other.refusal is not None:
                 return False
@@ -189,7 +190,8 @@ class Exchange:
             await response.close()
 
     async def _is_passed(self, attempt: Attempt, response: UpstreamResponse, send: Send) -> bool:
-        """Whether the client has this answer, or an error that nobody would do better with; else the next is asked."""
+        """Whether the client has this answer, or an error that no other target would avoid; otherwise the next is
+        asked."""
         health, target, conversation = self._state.health, attempt.target, self.incoming.conversation.name
         failure = await attempt.failure(response) if attempt.has_choice or attempt.refusal is not None else None
         if failure is not None:
@@ -217,7 +219,7 @@ class Exchange:
         return True
 
     async def _pass_count(self, attempt: Attempt, body: bytes, send: Send) -> None:
-        """The tokens of a request, in a format that its provider does not count in."""
+        """Send the token count of a request, in a format that its provider has no count for."""
         counted = await attempt.count()
         if counted is None:
             await self._pass_estimate(attempt.estimated(body), send)
@@ -226,14 +228,14 @@ class Exchange:
         await send_json(send, 200, counted, self._own_headers())
 
     async def _pass_failure(self, send: Send) -> None:
-        """Nobody is left who could be asked: what the last one said who was."""
+        """No target is left: pass on what the last one returned."""
         last = self.attempts[-1] if self.attempts else None
         if last is None or last.refusal is None or not last.refusal.is_whole:
             raise self._failed or Declined(502, "upstream_failed", "No target of this route gave an answer.", "")
         await self._pass_refusal(last, send)
 
     def _declined(self, attempt: Attempt, error: Declined) -> bool:
-        """Asking failed, and the client has seen nothing of it: the next target is asked, if there is one."""
+        """Note that asking failed before the client got anything. The next target is asked, if there is one."""
         failure = failure_of_error(error.code)
         attempt.error = error.code
         self._note_failure(attempt, failure)
@@ -243,7 +245,7 @@ class Exchange:
         return False
 
     async def _keep_quotation(self, prepared: Prepared) -> None:
-        """What was quoted in an answered request is quoted again in those that go on from it."""
+        """Store the quotation of an answered request, to repeat it in the requests that continue from it."""
         handover, quotation = prepared.handover, prepared.quotation
         if isinstance(handover, Handover) and isinstance(quotation, Quotation):
             await self._hold.wait_for(self._state.memory.remember(handover, quotation))
@@ -253,14 +255,14 @@ class Exchange:
             return
         now, target, health = self._state.clock(), attempt.target, self._state.health
         self._skipped = tuple(("target-skipped", name) for name in self.incoming.conversation.skipped)
-        # Who is busy is an account: that speaks against a target only if it isn't asked on another one too.
+        # An account is busy: this counts against a target only if it has no other one.
         if failure.kind != "busy" or len(target.provider.api_keys) <= 1:
             health.failed(target.route, target.health_name, self.incoming.conversation.name, failure, now)
         if attempt.key:
             health.keys.failed(target.provider.name, attempt.key, failure, now)
 
     async def _pass_refusal(self, attempt: Attempt, send: Send) -> None:
-        """The provider's own error, untouched; in the client's words where it speaks another format."""
+        """Pass on the provider's own error unchanged, or translated to the client's format."""
         assert attempt.refusal is not None
         if (estimate := attempt.estimate()) is not None:
             await self._pass_estimate(estimate, send)
@@ -285,7 +287,7 @@ class Exchange:
         await send_json(send, 200, body, [*self._own_headers(), ESTIMATE_HEADER])
 
     async def _pass_down(self, attempt: Attempt, response: UpstreamResponse, send: Send) -> None:
-        """Pass an answer on. One that has to be translated whole may fail at that, and another target be asked."""
+        """Pass on an answer. One that is translated as a whole may fail, and then another target is asked."""
         state, incoming, prepared, stages = self._state, self.incoming, attempt.prepared, Down()
         is_stream = is_streamed(response.kind, attempt.target.format, is_asked=attempt.is_streaming)
         headers = [*response_headers(response.headers), *self._own_headers()]
@@ -301,7 +303,7 @@ class Exchange:
             elif stages.is_resized:
                 headers = [pair for pair in headers if pair[0] != b"content-length"]
         if attempt.is_last or attempt.answers_at_once(is_stream=is_stream):
-            # Nobody will be asked again: the request need not stay for as long as the answer takes.
+            # No target will be asked again: release the request during the answer.
             incoming.body, incoming.short, incoming.cuts, incoming.headers = b"", b"", (), {}
             for one in self.attempts:
                 one.prepared, one.body = None, b""
@@ -311,7 +313,8 @@ class Exchange:
     async def _pump(
         self, response: UpstreamResponse, headers: Headers, stages: Down, send: Send, *, is_counted: bool
     ) -> None:
-        """An answer through its stages to the client. Streams are counted, and what is passed on unread."""
+        """Pass an answer through its stages to the client. Streams are counted, and answers that are passed on
+        unread."""
         state = self._state
         relay = self.relay = Relay(
             response,
@@ -329,7 +332,7 @@ class Exchange:
         began = time.perf_counter()
         try:
             if is_counted:
-                response.headers = []  # they need not stay for as long as the body takes
+                response.headers = []  # release them during the body
                 state.metrics.streams.inc(1)
                 if state.journal.is_for_people:
                     state.journal.begun(served_of(self).line)
@@ -342,7 +345,7 @@ class Exchange:
                 await relay.settle()
 
     async def _pass_through(self, send: Send) -> None:
-        """An address that is none of ours: up as it came, down as it came."""
+        """Pass on a request to an unknown address, and its answer, unchanged."""
         state, incoming = self._state, self.incoming
         provider = named_provider(state.settings, incoming.route)
         key = (await keys_to_ask_with(incoming, provider))[0]
@@ -361,7 +364,7 @@ class Exchange:
             await response.close()
 
     async def _list_models(self, send: Send) -> None:
-        """What can be asked for, in the client's own shape."""
+        """Send the list of models, in the client's own shape."""
         answer = await models_answer(self._state, self.incoming, self.attempts)
         if answer is None:
             await self._pass_through(send)
@@ -372,9 +375,9 @@ class Exchange:
         await send_json(send, answer.status, answer.body, headers)
 
     async def _save(self, watch: Watch | None) -> None:
-        """Save the turns that have ended, and an answer that may be named in the next request.
+        """Save the turns that have ended, and an answer that the next request may name.
 
-        A record that could not be made or kept is logged, and is no business of the client's.
+        A record that could not be made or stored is logged and does not affect the client.
         """
         state, relay = self._state, self.relay
         if watch is None or relay is None:
@@ -402,7 +405,7 @@ class Exchange:
             log_problem("a turn could not be remembered", problem)
 
     def outcome(self) -> Outcome:
-        """What can be told so far."""
+        """Return the outcome so far."""
         last, conversation = self.attempts[-1] if self.attempts else None, self.incoming.conversation
         done = last.outcome if last is not None else Outcome()
         upstream, findings = self._passing_seconds, done.findings
@@ -434,10 +437,10 @@ class Exchange:
     def _own_headers(self) -> Headers:
         last = self.attempts[-1] if self.attempts else None
         done = last.outcome if last is not None else Outcome()
-        is_too_much = last is not None and isinstance(last.problem, LimitExceeded)  # more than is ever read
+        is_too_much = last is not None and isinstance(last.problem, LimitExceeded)  # it exceeds the limit for reading
         is_unread = is_too_much or self.incoming.is_passed_on
         durable = self._state.durable
-        # Now, or when this request asked for its turns.
+        # Now, or when this request looked up its turns.
         fails = durable is not None and (not durable.is_settled or durable.partial_finds != self._partial_finds)
         store = "degraded" if fails else "ok"
         words = replay_words(counts_of(done), store, is_unread)
@@ -467,11 +470,11 @@ class Exchange:
         await send_whole(send, declined.status, [*headers, *self._own_headers()], body)
 
     def _publish(self) -> None:
-        """Tell whoever listens how far it is."""
+        """Send the progress to all listeners."""
         self._state.journal.publish(row_of(served_of(self), self._state.bus.name))
 
     def _leave(self) -> None:
-        """What is left of it: its line in the journal, and what explains it."""
+        """Record the exchange in the journal and in the recent requests."""
         if self.verdict is None and self.relay is not None and self.relay.problem == CUT:
             self.verdict = cut(self.attempts[-1].target.provider.name)
         state, served = self._state, served_of(self, is_over=True)

@@ -1,7 +1,7 @@
-"""Signs of life for a client while an upstream says nothing: watchdogs of clients end a stream that is silent.
+"""Keep-alive signs for a client while the upstream sends nothing: clients' watchdogs end a silent stream.
 
-Claude Code's ends one after 180 s, Codex's after 300 s. A provider that thinks in the dark, or has a request wait in
-its queue, may take longer.
+Claude Code ends one after 180 s, Codex after 300 s. A provider that does not stream its thinking, or queues a request,
+may take longer.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from thoughtline.gateway.asgi import Message, Send
 
 
 class PulsedSend:
-    """Sends to a client, and calls `beat` whenever nothing was sent for so many seconds.
+    """Sends to a client, and calls `beat` whenever nothing was sent for `seconds`.
 
-    One timer serves many messages, for most streams are never silent that long.
+    One timer serves many messages, because most streams are never silent that long.
     """
 
     def __init__(self, send: Send, seconds: float, beat: Callable[[Send], Awaitable[None]]) -> None:
@@ -37,7 +37,7 @@ class PulsedSend:
             self._sent_at = self._loop.time()
 
     def stop(self) -> None:
-        """The answer is over."""
+        """Stop: the answer is over."""
         self._timer.cancel()
         if self._beating is not None:
             self._beating.cancel()

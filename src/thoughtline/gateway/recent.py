@@ -1,8 +1,8 @@
-"""What is kept of requests to explain them: of each, references to what serving it has made anyway; the last ones,
-those under way, and figures over a day. In memory, bounded, gone with the process. Sentences come when asked.
+"""Data to explain requests: the latest and the active ones, and figures of one day. In memory, bounded, lost with the
+process.
 
-A request costs an entry in a dictionary and a few references; whoever asks pays for the rest. No credential is kept,
-and nothing that was said but a provider's words when it refused, and bodies if settings say so.
+A request costs a dictionary entry and a few references to objects that serving it made anyway; sentences are built on
+demand. No credential is kept, and no content except a provider's refusals, and bodies if settings say so.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
-from thoughtline.engine.watching import session_of
+from thoughtline.engine.capture import session_of
 from thoughtline.gateway.asking import Asking, Replicas
 from thoughtline.gateway.choosing import Target
 from thoughtline.gateway.journal import Line
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from thoughtline.gateway.proxy import Exchange
 
 MAX_BODY = 512 * 2**10
-"""Bytes of a body that are kept, where bodies are."""
+"""Bytes of each body that are kept, if bodies are kept."""
 
 _SHORTEST_SECRET = 8
 
 
 class RefusalNote(Struct, frozen=True, gc=False):
-    """An error of a provider: `seconds` after the request began, in its own words, and what it means if it is one
-    about reasoning."""
+    """A provider's error: `seconds` after the request began, its own words, and the refusal if it is about
+    reasoning."""
 
     status: int
     seconds: float
@@ -46,7 +46,7 @@ class RefusalNote(Struct, frozen=True, gc=False):
 
 
 class KeptBodies(Struct, frozen=True, gc=False):
-    """What the client sent and what went up last, without keys."""
+    """What the client sent and what was sent last, without keys."""
 
     client: bytes
     upstream: bytes
@@ -54,7 +54,7 @@ class KeptBodies(Struct, frozen=True, gc=False):
 
 
 def kept_bodies(client: bytes, upstream: bytes, secrets: Iterable[str]) -> KeptBodies:
-    """The beginnings of both, without these secrets."""
+    """Return the beginnings of both, without these secrets."""
     for secret in secrets:
         if len(secret) >= _SHORTEST_SECRET:
             client, upstream = (body.replace(secret.encode(), MASK.encode()) for body in (client, upstream))
@@ -62,11 +62,12 @@ def kept_bodies(client: bytes, upstream: bytes, secrets: Iterable[str]) -> KeptB
 
 
 TokenCounts: TypeAlias = tuple[int, int, int, int]
-"""As the provider counts them: input, output, of that reasoning, of the input cached."""
+"""Counts by the provider: input, output, reasoning (part of output), cached (part of input)."""
 
 
 class AttemptNote(Struct, frozen=True, gc=False):
-    """One target asked. `contract` is what was believed at last, `corrections` what this request's refusals taught."""
+    """One attempt at a target. `contract` is the last one used, `corrections` are those that this request's refusals
+    taught."""
 
     target: Target
     endpoint: str
@@ -85,8 +86,8 @@ class AttemptNote(Struct, frozen=True, gc=False):
 
 
 class Served(Struct, frozen=True, gc=False):
-    """A request, over or under way. `message` is our own error's; `user_agent` and `path` are as they came. `caller` is
-    the name of its client key."""
+    """A request, finished or active. `message` is that of our own error; `user_agent` and `path` are as received.
+    `caller` is the name of its client key."""
 
     line: Line
     is_over: bool
@@ -107,19 +108,19 @@ class Served(Struct, frozen=True, gc=False):
 
     @property
     def refusal(self) -> str:
-        """What was said to it last, by us or by a provider, if it was refused; also if it was healed then."""
+        """The last error text, by us or a provider, if it was refused, even if it was healed later."""
         words = [one.words for attempt in self.attempts for one in attempt.refusals]
         return self.message or (words[-1] if words else "")
 
 
-# --- the value that explains an exchange, made of what there is when it is asked --------------------------------------
+# --- the value that explains an exchange, built on demand -------------------------------------------------------------
 
 _MAX_PATH = 300
 _MAX_AGENT = 200
 
 
 def served_of(exchange: Exchange, *, is_over: bool = False) -> Served:
-    """All there is to say of an exchange by now."""
+    """Return everything known about an exchange so far."""
     incoming, relay = exchange.incoming, exchange.relay
     reader = relay.down.reader if relay is not None else None
     usage = reader.watch.usage if reader is not None and reader.watch is not None else None
@@ -162,12 +163,12 @@ def served_of(exchange: Exchange, *, is_over: bool = False) -> Served:
 
 
 def _line(exchange: Exchange, note: str, tokens: TokenCounts | None) -> Line:
-    """An exchange as its line in the journal. `note` is what the reader of its answer says."""
+    """Return an exchange as its line in the journal. `note` is from the reader of its answer."""
     incoming, attempts, outcome, relay = exchange.incoming, exchange.attempts, exchange.outcome(), exchange.relay
     last, durable = (attempts[-1] if attempts else None), incoming.state.durable
     session = incoming.identity.session or (last.session if last is not None else None)
     if not session and last is not None and last.prepared is not None:
-        session = session_of(last.prepared)  # by which its turns would be kept, if its client does not name it
+        session = session_of(last.prepared)  # its turns are stored under this name if the client names no session
     rules = [rule for rule, _ in outcome.findings]
     is_degraded = exchange.is_degraded or not (durable is None or durable.is_settled)
     note = relay.unsaved or relay.problem or note if relay is not None else note
@@ -210,7 +211,7 @@ def _line(exchange: Exchange, note: str, tokens: TokenCounts | None) -> Line:
 
 
 def _verdict_and_mode(exchange: Exchange) -> dict[str, Any]:
-    """The members of a line that few have: whose a failure is, and what was only observed."""
+    """Return the members that few lines have: the verdict on a failure, and what was only observed."""
     members: dict[str, Any] = {} if exchange.verdict is None else {"verdict": str(exchange.verdict)}
     last = exchange.attempts[-1] if exchange.attempts else None
     if last is not None and last.replay != "on":
@@ -219,11 +220,11 @@ def _verdict_and_mode(exchange: Exchange) -> dict[str, Any]:
     return members
 
 
-# --- the last requests ------------------------------------------------------------------------------------------------
+# --- the latest requests ----------------------------------------------------------------------------------------------
 
 MAX_REQUESTS = 1000
 MAX_BYTES = 16 * 2**20
-"""Of what explains them, about; bodies are not counted among it."""
+"""Approximate limit for the data of all requests, not counting bodies."""
 
 _FIXED_BYTES = 2048
 _NOTE_BYTES = 96
@@ -238,8 +239,8 @@ _STORE = {"ok": 0, "slow": 1, "degraded": 2}
 
 
 class Recent:
-    """Requests `under_way` by their ids, then by the order in which they ended. Those of others are known to `asking`
-    and `replicas`."""
+    """Requests `under_way` by id, then finished ones by the order of their ends. `asking` and `replicas` have those of
+    other processes."""
 
     def __init__(self, settings: Settings, worker: str) -> None:
         kept = settings.store
@@ -257,7 +258,7 @@ class Recent:
     def end(self, served: Served, bodies: KeptBodies | None = None) -> None:
         line, agents = served.line, self.agents
         self.under_way.pop(line.request, None)
-        size = _FIXED_BYTES  # about how many it takes
+        size = _FIXED_BYTES  # approximate
         for attempt in served.attempts:
             size += _NOTE_BYTES * len(attempt.notes.own) if attempt.notes is not None else 0
             for one in attempt.refusals:
@@ -286,18 +287,18 @@ class Recent:
         return self._bodies.get(id)
 
     def all(self) -> Iterator[Served]:
-        """Those under way, then the others, the last one to end first."""
+        """Yield active requests, then finished ones, the last to end first."""
         for exchange in list(self.under_way.values()):
             yield served_of(exchange)
         for served, _ in reversed(self._over):
             yield served
 
     def newest(self, count: int) -> list[Served]:
-        """Those that ended last, in their order."""
+        """Return those that ended last, in order."""
         return [served for served, _ in itertools.islice(reversed(self._over), count)][::-1]
 
     def find(self, id: str) -> Served | None:
-        """By its id, or the beginning of it: then the last one."""
+        """Return a request by its id, or the latest one whose id begins with this text."""
         return next((served for served in self.all() if served.id.startswith(id)), None) if id else None
 
 
@@ -307,11 +308,11 @@ def _see(seen: dict[str, float], name: str, line: Line) -> None:
     seen[name] = line.at
 
 
-# --- figures of a day, in steps: each is begun anew when its minute of the day comes again ----------------------------
+# --- figures of a day, in steps: each is reset when its minute of the day comes again ---------------------------------
 
 
 class StepSums(Struct, gc=False):
-    """Of one step. `own_ms` and `upstream_ms` are sums; `store` is the worst there was."""
+    """One step. `own_ms` and `upstream_ms` are sums; `store` is the worst status."""
 
     at: int
     requests: int = 0
@@ -335,13 +336,13 @@ _SUMMED = tuple(name for name in StepSums.__struct_fields__ if name not in ("at"
 
 
 class DaySeries:
-    """The steps of the last 24 hours in which something happened."""
+    """The steps of the last 24 hours with at least one request."""
 
     def __init__(self) -> None:
         self._steps: list[StepSums | None] = [None] * STEPS
 
     def count(self, line: Line) -> None:
-        """A request is over."""
+        """Count a finished request."""
         number = int(line.at) // STEP_SECONDS
         step = self._steps[number % STEPS]
         if step is None or step.at != number * STEP_SECONDS:
@@ -361,5 +362,5 @@ class DaySeries:
             step.store = max(step.store, _STORE[line.store])
 
     def since(self, at: float) -> list[StepSums]:
-        """The steps that began then or later, in no order."""
+        """Return the steps that began at this time or later, in no order."""
         return [step for step in self._steps if step is not None and step.at >= at]

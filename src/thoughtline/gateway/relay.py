@@ -1,8 +1,9 @@
-"""The pump: an answer to the client as it comes, through the stages that apply to it.
+"""Pumps an answer to the client as it comes, through the stages that apply to it.
 
-Bytes go on in the step that brought them. One thing is held: what tells the client that its turn is over waits until
-the record of the turn is saved (`saving.py`: for so long at most), so that whoever asks at once, hangs up there, or
-comes back after a crash finds it. When the client goes away the answer is read on for the record's sake, within bounds.
+Bytes are sent in the step that brought them, with one exception: the piece that shows the client the end of its turn
+waits until the turn's record is saved (`saving.py` limits how long). So a client that continues at once, disconnects
+then, or comes back after a crash finds the record. When the client disconnects, the answer is read on for its record,
+within limits.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from thoughtline.engine.working import Work
+from thoughtline.engine.threads import Work
 from thoughtline.gateway.asgi import Receive, Scope, Send
 from thoughtline.gateway.headers import Headers, with_findings, with_store
 from thoughtline.gateway.http_client import UpstreamCut, UpstreamResponse
@@ -27,10 +28,11 @@ from thoughtline.gateway.saving import Abandoned, Hold
 from thoughtline.values.errors import Declined, DecodeError, EncodeError
 
 DRAIN_BYTES = 8 * 2**20
-"""How much is read for a client that has left."""
+"""Maximum that is read for a client that has disconnected."""
 
 LONG_ANSWER_BYTES = 2**20
-"""The record of a longer one is made in a thread: on the loop it would hold up all others for 3 ms, or far longer."""
+"""The record of a longer answer is made in a thread: on the event loop it would block all others for 3 ms, or far
+longer."""
 
 CUT = "the upstream broke off"
 _LEFT = "the client left; not read to the end"
@@ -40,10 +42,10 @@ Save = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Relay(Struct):
-    """One answer on its way down.
+    """One answer on its way to the client.
 
-    `saves` are under way; `late` is how many were not waited for, `held_seconds` how long the others were.
-    `unsaved` is why a turn could not be remembered, `problem` why not all of the answer could be read or passed on.
+    `saves` are active; `late` is how many were not waited for, `held_seconds` how long the others took. `unsaved` is
+    why a turn could not be saved, `problem` why the answer could not be read or sent completely.
     """
 
     response: UpstreamResponse
@@ -67,7 +69,7 @@ class Relay(Struct):
     is_translating: bool = False
 
     async def run(self, send: Send, save: Save) -> None:
-        """Pass the answer on to its end. A client whose answer is rewritten is told from time to time that it comes."""
+        """Send the whole answer. A client whose answer is rewritten gets periodic signs."""
         if self.down.translation is None or not self.pulse_seconds:
             await self._run(send, save)
             return
@@ -78,7 +80,7 @@ class Relay(Struct):
             pulsed.stop()
 
     async def _beat(self, send: Send) -> None:
-        """A sign of life in the client's own form; none while a piece is being translated."""
+        """Send a keep-alive sign in the client's format; none while a piece is being translated."""
         translation = self.down.translation
         sign = translation.pulse() if translation is not None and not self.is_translating else b""
         if sign:
@@ -118,7 +120,7 @@ class Relay(Struct):
             await self._break_off(problem, send, save)
 
     async def pass_read(self, send: Send, body: bytes, is_whole: bool) -> None:
-        """An error whose beginning was read already; all of it if `is_whole`."""
+        """Send an error whose beginning was already read; all of it if `is_whole`."""
         self.disconnect.has_answer = True
         await self._send(send, body, is_last=is_whole)
         try:
@@ -132,7 +134,7 @@ class Relay(Struct):
 
     @property
     def is_long(self) -> bool:
-        """Whether it takes a thread to make the record."""
+        """Whether making the record needs a thread."""
         return self.bytes_read > LONG_ANSWER_BYTES
 
     async def _work(self, step: Callable[[], None]) -> None:
@@ -158,7 +160,7 @@ class Relay(Struct):
         return piece
 
     async def _pass(self, piece: Piece, send: Send, save: Save, *, is_last: bool = False) -> None:
-        """What is said at once; then, when the turn is saved, that it is over."""
+        """Send the content at once, and the end of the turn when it is saved."""
         if piece.data:
             await self._send(send, piece.data)
         reader, translation = self.down.reader, self.down.translation
@@ -173,9 +175,10 @@ class Relay(Struct):
             await self._send(send, piece.ending, is_last=is_last)
 
     async def _break_off(self, problem: BaseException, send: Send, save: Save) -> None:
-        """In an answer that is written anew the client is told; else its connection ends in mid-air, as ours did.
+        """Handle an answer that breaks off. A client of a rewritten answer gets an error; otherwise its connection ends
+        like ours did.
 
-        Raises the problem if it is somebody else's to decide what to do.
+        Raises the problem if a caller has to decide what to do.
         """
         is_rewritten = self.down.translation is not None
         if isinstance(problem, asyncio.CancelledError):
@@ -197,7 +200,7 @@ class Relay(Struct):
             await self._send(send, b"")
 
     async def _save(self, save: Save) -> None:
-        """Save what has ended. What takes too long goes on behind the client's back."""
+        """Save what has ended. A save that takes too long continues in the background."""
         began = time.perf_counter()
         loop = asyncio.get_running_loop()
         over = loop.create_future()
@@ -220,23 +223,23 @@ class Relay(Struct):
         _let_go(over)
 
     async def settle(self) -> None:
-        """Wait for what is still being saved."""
+        """Wait for active saves."""
         await asyncio.wait(self.saves)
 
     def tell_store(self, word: str) -> None:
-        """How the store is, in the head of the answer, unless that has gone."""
+        """Report the store's status in the headers, unless they are already sent."""
         if not self.has_started:
             self.headers = with_store(self.headers, word)
 
     def _is_drained(self, size: int) -> bool:
-        """Whether there is nothing more to read for the record's sake. What is kept of it is counted."""
+        """Whether there is nothing more to read for the record. Counts what is kept of it."""
         self.disconnect.hold(self.bytes_read)
         self.drained_bytes += size
         is_unread = self.down.reader is None or self.down.reader.watch is None
         return is_unread or self.disconnect.is_over or self.drained_bytes > DRAIN_BYTES
 
     def _finish_headers(self, size: int) -> None:
-        """What is known of an answer only when all of it is there."""
+        """Set the headers that depend on the whole answer."""
         if self.down.translation is not None and self.down.translation.findings:
             self.headers = with_findings(self.headers, [finding.rule for finding in self.down.translation.findings])
         if self.down.is_sized:
@@ -244,7 +247,8 @@ class Relay(Struct):
             self.headers.append((b"content-length", str(size).encode()))
 
     async def _send(self, send: Send, data: bytes, *, is_last: bool = False) -> None:
-        """To the client, unless it has left. The head goes with the first bytes: one write to the socket, not two."""
+        """Send to the client, unless it has disconnected. The headers are sent with the first bytes: one write to the
+        socket, not two."""
         if not self.has_started:
             headers, self.headers = self.headers, []
             self.has_started, self.started_at = True, time.perf_counter()
@@ -267,22 +271,22 @@ def _words(problem: BaseException) -> str:
     return problem.problem if isinstance(problem, DecodeError) else "it can't be told in this format"
 
 
-# --- a client that leaves: it may still be served for a while, for its record's sake ----------------------------------
+# --- a client that disconnects: its answer may still be read for a while, for its record ------------------------------
 
 ON_DISCONNECT, HAS_LEFT = "on_disconnect", False
-"""Where our own server is told whom to call when a client leaves; and what stands there when it has already left. An
-open stream needs no task that listens (2 kB) then."""
+"""The key under which our own server finds the callback for a disconnect, and its value if the client has already
+disconnected. So an open stream needs no task that listens (2 kB)."""
 
 LISTEN_AFTER_SECONDS = 0.05
-"""For other servers. An exchange that is over by then has cost a timer (0.7 µs) instead of a task that is cancelled
-(5 µs). Nothing is missed: the server tells whoever asks later, too, that a client has left."""
+"""For other servers. An exchange that ends earlier costs a timer (0.7 µs) instead of a cancelled task (5 µs). Nothing
+is missed: the server also reports an earlier disconnect."""
 
 DRAIN_SECONDS = 120.0
-"""How long an exchange may go on without its client. A model's longest answers take a minute or two."""
+"""How long an exchange may continue without its client. A model's longest answers take a minute or two."""
 
 
 def tell_disconnect(scope: Scope) -> None:
-    """The client of this request has left: whoever serves it hears of it, now or when it begins to listen."""
+    """Report that the client of this request has disconnected, now or when the exchange begins to listen."""
     leave = scope.get(ON_DISCONNECT)
     if leave is None:
         scope[ON_DISCONNECT] = HAS_LEFT
@@ -291,10 +295,10 @@ def tell_disconnect(scope: Scope) -> None:
 
 
 class Disconnect(Struct, eq=False):
-    """Listens for the client's leaving, and ends the task that serves it when its time is over.
+    """Listens for the client's disconnect, and ends the serving task when its time is over.
 
-    Who leaves before the provider has begun to answer is not waited for: `has_answer` says when it has. Nor is a client
-    that has abandoned too many requests.
+    An exchange whose provider has not begun to answer ends at once: `has_answer` says when it has. So does that of a
+    client with too many abandoned requests.
     """
 
     seconds: float
@@ -312,7 +316,7 @@ class Disconnect(Struct, eq=False):
     _deadline: asyncio.TimerHandle | None = None
 
     def listen(self, scope: Scope, receive: Receive, owner: Owner) -> None:
-        """From when the whole request was read: all that can still be heard of the client is that it leaves."""
+        """Start after the whole request was read: the only remaining event of the client is its disconnect."""
         self._serving, self.owner = asyncio.current_task(), owner
         if ON_DISCONNECT not in scope:
             self._waiting = asyncio.get_running_loop().call_later(LISTEN_AFTER_SECONDS, self._begin, receive)
@@ -340,7 +344,7 @@ class Disconnect(Struct, eq=False):
             self.in_flight.release(self.owner)
 
     def hold(self, size: int) -> None:
-        """So much of the answer is kept by now; without a client that is counted."""
+        """Note how much of the answer is kept; without a client, this is limited."""
         if self.has_left and not self.is_over:
             self.abandoned.hold(self, size)
 
@@ -356,7 +360,7 @@ class Disconnect(Struct, eq=False):
         self._deadline = asyncio.get_running_loop().call_later(seconds, self.give_up)
 
     def give_up(self) -> None:
-        """For who waits, and for who is between two waits: a cancellation can be lost in what is awaited."""
+        """Cancel the task and set a flag for code between two waits, because a cancellation can get lost."""
         self.is_over = True
         if self._serving is not None:
             self._serving.cancel()

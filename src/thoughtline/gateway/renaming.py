@@ -1,6 +1,6 @@
-"""Calls of tools that the provider knows by other names, on their way to a client of the same format.
+"""Renames calls of tools that the provider knows by other names, for a client of the same format.
 
-Only what names such a call is changed; every other byte goes on as it came.
+Only the names of such calls change; all other bytes stay the same.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _call_decoder = msgspec.json.Decoder(_Call)
 
 
 class RenamedCalls(EditedStream):
-    """A Responses answer, whole or as a stream, with its calls under the client's names."""
+    """Edits a Responses answer, whole or as a stream, to have the client's names for its calls."""
 
     def __init__(self, names: ToolNames) -> None:
         super().__init__(ServerSentEvents())
@@ -53,7 +53,7 @@ class RenamedCalls(EditedStream):
         self._number: int | None = None
 
     def whole(self, body: bytes) -> bytes:
-        """A body that can't be read goes on as it came."""
+        """Edit a body. One that can't be read is passed on unchanged."""
         try:
             return self._response(body) if _MARK in body else body
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -72,10 +72,10 @@ class RenamedCalls(EditedStream):
             case "response.output_item.added" | "response.output_item.done":
                 return self._item_event(event, known)
             case kind if kind in (_GROWS, _GROWN) and known.output_index in self._searches:
-                return b""  # what is searched for stands in the item
+                return b""  # the query is in the item
             case kind if kind == _GROWS and known.output_index in self._texts:
                 self._number = known.sequence_number
-                return b""  # free text is read when it is whole
+                return b""  # free text is read when it is complete
             case kind if kind == _GROWN:
                 return self._grown(event, known)
             case _ if is_given(known.response):
@@ -119,7 +119,7 @@ class RenamedCalls(EditedStream):
         return set_members(body, [("output", array(raw for raw, _ in changed))])
 
     def _element(self, raw: Raw) -> tuple[Raw, ToolCall | None]:
-        """An element and, if it is a call under another name, the call as the client knows it."""
+        """Return an element and, if it is a renamed call, the call by the client's name."""
         try:
             known = _call_decoder.decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError):

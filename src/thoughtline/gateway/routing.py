@@ -1,6 +1,6 @@
-"""What an address asks for: which format, which provider, which model, or something to pass on as it is. Pure.
+"""Parses an address: which format, which provider, which model, or an unknown one to pass on. Pure.
 
-Paths are compared segment by segment, so that the time this takes grows with their length and no faster.
+Paths are compared segment by segment, in time linear in their length.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from thoughtline.providers import canonical_name
 from thoughtline.values.turns import FormatName
 
 MAX_PATH_BYTES = 2 * 2**10
-"""The longest that clients ask for have an ARN of AWS in them, and are a tenth of it."""
+"""The longest known paths contain an AWS ARN, and have a tenth of this length."""
 
 Action = Literal["generate", "count_tokens", "compact", "models", "passthrough"]
 
 
 class Route(NamedTuple):
-    """`path` is what stands behind the provider's name. `model`, `is_streaming` and `place` where the address says
-    them: the last is a place on Vertex."""
+    """`path` is the part after the provider's name. `model`, `is_streaming` and `place`, a location on Vertex, are set
+    if the address contains them."""
 
     action: Action
     format: FormatName | None
@@ -34,7 +34,7 @@ class Route(NamedTuple):
 
 
 def route_of(method: str, path: str, providers: Container[str]) -> Route:
-    """What to do with a request. Whatever is no known address is passed on, if there is anybody to pass it to."""
+    """Return the route of a request. An unknown address is passed on, if there is a provider for it."""
     first, _, rest = path.lstrip("/").partition("/")
     name = canonical_name(first)
     if name in providers:
@@ -63,7 +63,7 @@ def _route(method: str, path: str, provider: str | None) -> Route:
 
 
 def is_client_path(path: str) -> bool:
-    """Whether clients ask for this at the root or behind a provider's name."""
+    """Whether clients use this path at the root or after a provider's name."""
     return any(_route(method, f"/{path}", None).action != "passthrough" for method in ("POST", "GET"))
 
 
@@ -73,5 +73,5 @@ def _lists_models(segments: list[str]) -> bool:
 
 
 def _is_plain(found: ClientPath) -> bool:
-    """Without a provider's name nothing but versions may stand before the path of a format."""
+    """Without a provider's name, only versions may come before the path of a format."""
     return not found.needs_provider and all(map(is_version, found.lead))

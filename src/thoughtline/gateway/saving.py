@@ -1,5 +1,5 @@
-"""How long the client's news that a turn is over waits until it is saved; the saves that took longer, and the answers
-that are read for their records alone."""
+"""How long the end of a turn waits until it is saved, the saves that took longer, and answers read only for their
+records."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from thoughtline.gateway.relay import Disconnect
 
 RECENT_SECONDS = 60.0
-"""How long after the last late save the store is still called slow."""
+"""How long after the last late save the store still counts as slow."""
 
 MOST_ABANDONED_BYTES = 64 * 2**20
-"""What is kept of all answers whose clients have left. A model's longest are a few hundred kilobytes."""
+"""Memory for all answers whose clients have disconnected. A model's longest are a few hundred kilobytes."""
 
 
 class LateSaves:
-    """Those of one process since its start."""
+    """Late saves of one process since its start."""
 
     def __init__(self) -> None:
         self._last_at: float | None = None
@@ -29,20 +29,20 @@ class LateSaves:
         self.total = self.under_way = 0
 
     def begin(self) -> None:
-        """A hold has run out before its save was done."""
+        """Count a save that was not done in time."""
         self.total += 1
         self.under_way += 1
         self._last_at = time.monotonic()
 
     def follow(self, saving: asyncio.Task[None]) -> None:
-        """One that goes on behind the client's back."""
+        """Count a save that continues in the background, until it ends."""
         self.begin()
         self._saving.add(saving)
         saving.add_done_callback(self._saving.discard)
         saving.add_done_callback(lambda _: self.end())
 
     def end(self) -> None:
-        """It is done, well or not."""
+        """It has ended, successfully or not."""
         self.under_way -= 1
 
     @property
@@ -51,9 +51,9 @@ class LateSaves:
 
 
 class Hold(Struct, frozen=True):
-    """How long the end of a turn waits for its record, and who is told when that was not enough.
+    """How long the end of a turn waits for its record, and where later saves are counted.
 
-    `is_brief`: a save is over before anything else could be done.
+    `is_brief`: a save ends before anything else could be done.
     """
 
     seconds: float
@@ -61,7 +61,7 @@ class Hold(Struct, frozen=True):
     is_brief: bool = False
 
     async def wait_for(self, save: Coroutine[Any, Any, None]) -> None:
-        """Wait for a save, but no longer than that."""
+        """Wait for a save, for `seconds` at most."""
         saving = asyncio.create_task(save)
         await asyncio.wait([saving], timeout=self.seconds)
         if saving.done():
@@ -71,14 +71,14 @@ class Hold(Struct, frozen=True):
 
 
 class Abandoned:
-    """The answers that are read on without a client, the newest last: it is the first that is given up."""
+    """Answers that are read on without a client. The newest is the first to be given up."""
 
     def __init__(self) -> None:
         self._held: dict[Disconnect, int] = {}
         self._bytes = 0
 
     def hold(self, one: Disconnect, size: int) -> None:
-        """So many bytes of an answer are kept now."""
+        """Note how many bytes of an answer are kept now."""
         self._bytes += size - self._held.get(one, 0)
         self._held[one] = size
         while self._bytes > MOST_ABANDONED_BYTES:

@@ -1,7 +1,8 @@
-"""Asks servers of one's own what their chat template reads (`replay/chat_templates.py`). What they say is a lesson.
+"""Finds out what the chat templates of self-hosted servers read (`replay/chat_templates.py`), and stores it as a
+lesson.
 
-A model is asked about once an hour, from the first request on in which a turn was restored: it waits for that a moment,
-and goes on without.
+A model is checked once an hour, starting with the first request with a restored turn: the request waits for it briefly,
+and then continues without.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from thoughtline.destinations.catalogue import Provider
-from thoughtline.engine.lessons import Lessons
-from thoughtline.engine.watching import log_problem
+from thoughtline.engine.capture import log_problem
+from thoughtline.engine.learned import Lessons
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.headers import Headers, request_headers
 from thoughtline.gateway.upstream import Upstreams
@@ -32,13 +33,13 @@ FRESH_SECONDS = 3600.0
 RETRY_SECONDS = 60.0
 MAX_ANSWER_BYTES = 2**20
 MOST_MODELS = 256
-"""Callers choose the names of models: within an hour no more of them are asked about."""
+"""Callers choose the names of models: no more than this are checked within an hour."""
 
 _HEADERS: Headers = [(b"content-type", b"application/json")]
 
 
 class Templates:
-    """Which models were asked about, until when that is fresh, and what is being asked."""
+    """The models that were checked, until when the result is valid, and active checks."""
 
     def __init__(self, lessons: Lessons, upstreams: Upstreams, clock: Clock) -> None:
         self._lessons = lessons
@@ -49,8 +50,7 @@ class Templates:
         self._slow: set[Destination] = set()
 
     async def learn(self, attempt: Attempt) -> bool:
-        """Have a server asked about the model of a request, if it was not yet; whether that taught something, and in
-        time."""
+        """Check the model of a request, if it is due. Returns whether that taught something in time."""
         target, settings = attempt.destination, attempt.state.settings.replay
         where = Destination(target.provider, target.endpoint, target.model, target.format)
         task = self._asking.get(where)
@@ -84,7 +84,7 @@ class Templates:
         return True
 
     async def _ask(self, where: Destination, server: _Server, carrier: str) -> bool:
-        """Ask, and keep what was said; whether there was something to keep. A failure concerns no request."""
+        """Check a model, store the result, and return whether there was one. A failure affects no request."""
         try:
             async with asyncio.timeout(ALL_SECONDS):
                 reading = await _read(server, where.model, carrier)
@@ -103,7 +103,7 @@ class Templates:
 
 
 class _Server:
-    """A server of one's own. Only paths of ours are asked for, below the address in settings."""
+    """A self-hosted server. Only our own paths are requested, below the address in settings."""
 
     def __init__(self, provider: Provider, key: str, upstreams: Upstreams) -> None:
         self.provider = provider
@@ -111,7 +111,7 @@ class _Server:
         self._upstreams = upstreams
 
     async def answer(self, question: Question) -> bytes:
-        """What it says to a question; nothing where it fails."""
+        """Return the server's answer to a question; empty if it fails."""
         root = self.provider.base_url.rstrip("/").removesuffix("/v1")
         body = msgspec.json.encode(question.body)
         try:

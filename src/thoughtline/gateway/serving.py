@@ -1,4 +1,4 @@
-"""Running the gateway: a server for the application, in one process or in several on one port and one store."""
+"""Runs the gateway: a server for the application, in one or several processes on one port and one store."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ from thoughtline.terminal import LogOptions, counted, duration
 from thoughtline.values.errors import InputProblem, SettingsError, ThoughtlineError
 
 GRACE_SECONDS = 30
-"""How long streams may go on after a stop was asked for."""
+"""How long streams may continue after a shutdown begins."""
 
 KEEP_ALIVE_SECONDS = 75
 
 SWITCH_SECONDS = 0.001
-"""How long a thread that works on a large request may keep the interpreter while the loop waits for it. With Python's
-5 ms each step of each small request would wait so long."""
+"""How long a thread with a large request may keep the interpreter while the event loop waits for it. With Python's 5
+ms, each step of each small request would wait that long."""
 
 COLLECT_AFTER = 10_000
-"""Objects made and not yet gone before the garbage among them is looked for: a few hundred open requests."""
+"""Allocations before a garbage collection: a few hundred open requests."""
 
 
 class ServeOptions(NamedTuple):
-    """What `serve` was asked for: all that is needed to read the settings again."""
+    """The options of `serve`: all that is needed to read the settings again."""
 
     file: Path | None
     flags: Flags
@@ -77,7 +77,7 @@ class ServeOptions(NamedTuple):
 
 
 class OwnProcess(Gateway):
-    """The application of a process with settings that were checked. It reads them again on SIGHUP."""
+    """The application of a process with checked settings. It reads them again on SIGHUP."""
 
     def __init__(
         self, options: ServeOptions, settings: Settings, log: LogWriter, on_up: Callable[[], None] = lambda: None
@@ -108,7 +108,7 @@ class OwnProcess(Gateway):
         try:
             await super().start()
         except ThoughtlineError as error:
-            self.failure = error  # the server only knows that there was one
+            self.failure = error  # the server only knows that it failed
             raise
         if hasattr(signal, "SIGHUP"):
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.reload)
@@ -120,14 +120,14 @@ class OwnProcess(Gateway):
         try:
             await super().stop()
             self._say_goodbye()
-        finally:  # the signal that stopped it may end the process right behind this
+        finally:  # the signal that stopped it may end the process right after this
             await asyncio.to_thread(self._log.close)
 
     def _say_goodbye(self) -> None:
         self.state.journal.say(*goodbye(self.state.metrics.totals, time.monotonic() - self._began))
 
     def reload(self) -> None:
-        """Take over what can be changed while running. Settings that fail a check change nothing, and are told."""
+        """Apply settings that can change at runtime. Settings that fail a check change nothing, and are reported."""
         try:
             settings = checked(self._options.settings(), self.state.keys, self.state.loaded)
         except ThoughtlineError as error:
@@ -138,13 +138,13 @@ class OwnProcess(Gateway):
 
 
 class Worker(OwnProcess):
-    """One of several processes. Its end is not left to the interpreter, see `thoughtline.cli.program`."""
+    """One of several processes. It ends without the interpreter's cleanup, see `thoughtline.cli.program`."""
 
     def reload(self) -> None:
-        """That is for whoever started it: a terminal that hangs up tells all processes."""
+        """Nothing: the supervisor reloads. A terminal that hangs up signals all processes."""
 
     def _say_goodbye(self) -> None:
-        """Likewise: whoever started it says it for all."""
+        """Nothing: the supervisor logs it for all."""
 
     async def stop(self) -> None:
         await super().stop()
@@ -152,7 +152,7 @@ class Worker(OwnProcess):
 
 
 def goodbye(totals: Totals, seconds: float) -> tuple[str, str]:
-    """The last line of the log: what it was good for."""
+    """Return the last line of the log: the totals of the run."""
     words = [
         counted(totals.requests, "request"),
         f"restored {counted(totals.restored, 'turn')}",
@@ -170,14 +170,14 @@ def _observed(totals: Totals) -> str:
 
 
 def server_config(app: Gateway | Callable[[], Gateway]) -> uvicorn.Config:
-    """uvicorn as we use it: no websockets of its own, no headers, nothing in its log but what is broken."""
+    """Return uvicorn's configuration: without its own WebSockets and headers, and logging only errors."""
     return uvicorn.Config(
         app,
         factory=not isinstance(app, Gateway),
         http=BoundedProtocol,
-        ws="none",  # `protocol.py` takes them over
+        ws="none",  # `protocol.py` handles them
         interface="asgi3",
-        proxy_headers=False,  # whoever sends X-Forwarded-For would choose its own tenant
+        proxy_headers=False,  # with X-Forwarded-For, callers could choose their own tenant
         lifespan="on",
         server_header=False,
         date_header=False,
@@ -190,9 +190,9 @@ def server_config(app: Gateway | Callable[[], Gateway]) -> uvicorn.Config:
 
 
 def _spare_collections() -> None:
-    """What was made until now lives as long as the process: the collector need not look at it again and again.
+    """Exempt existing objects from garbage collection, since they live as long as the process.
 
-    A request makes some hundred objects that are gone with it. Python's default has them looked at every 700.
+    A request makes some hundred objects that are gone with it. Python's default runs a collection every 700.
     """
     gc.collect()
     gc.freeze()
@@ -200,7 +200,7 @@ def _spare_collections() -> None:
 
 
 class AppFactory:
-    """Makes the application in a worker. A class, so that it can be sent to another process."""
+    """Makes the application in a worker. It is a class so that it can be pickled."""
 
     def __init__(self, options: ServeOptions, settings: Settings) -> None:
         self._options = options
@@ -208,7 +208,7 @@ class AppFactory:
 
     def __call__(self) -> Gateway:
         log = self._options.open_log()
-        atexit.register(log.close)  # for a worker that does not come as far as its stop
+        atexit.register(log.close)  # for a worker that never reaches its stop
         return Worker(self._options, self._settings, log)
 
 
@@ -218,9 +218,9 @@ OnUp = Callable[[LogWriter], None]
 def serve(
     options: ServeOptions, settings: Settings, listener: socket.socket, *, on_up: OnUp = lambda log: None
 ) -> bool:
-    """Serve, with settings that were checked, until a signal says to stop; running streams may finish.
+    """Serve with checked settings until a signal stops it; running streams may finish.
 
-    Whether it came up at all; `on_up` is called once when it does, with the log. Raises why it did not, where that is
+    Returns whether it started; `on_up` is called with the log when it does. Raises the reason if it did not start, if
     known.
     """
     log = options.open_log()
@@ -262,7 +262,7 @@ def _serve_with_workers(
 
 
 def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    """Where workers meet."""
+    """Return a folder shared by the workers."""
     try:
         return tempfile.TemporaryDirectory(prefix="thoughtline-")
     except OSError:
@@ -278,7 +278,7 @@ def _worker_config(options: ServeOptions, settings: Settings) -> uvicorn.Config:
 
 
 def _reloaded(options: ServeOptions, running: Settings) -> uvicorn.Config:
-    """The workers' configuration under settings that are read, and checked, anew."""
+    """Return the workers' configuration with reloaded and checked settings."""
 
     async def settings() -> Settings:
         store = await open_store(running.store_url, running.store)

@@ -1,9 +1,9 @@
-"""Settings that can change while the gateway runs, kept in the store: every worker and replica takes them in seconds.
+"""Settings that can change at runtime, in the store: every worker and replica applies them within seconds.
 
     file, environment, flags ── Settings ─┐
-    PATCH /api/settings ── notes ── load ─┴─ merged ─▶ Settings in force
+    PATCH /api/settings ── notes ── load ─┴─ merged ─▶ Settings in effect
 
-Each setting is a note of its own, so that two who change different ones don't undo each other.
+Each setting is a separate note, so that changes of different settings don't undo each other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from thoughtline.stores import Note, Store
 
 NAMESPACE = "settings"
 KEPT_SECONDS = 3650 * 86400.0
-"""Notes end; settings are meant to stay."""
+"""Notes expire; settings should stay."""
 
 NAMES = (
     *("continuity.enabled", "continuity.count", "continuity.mode", "continuity.after_compaction_by"),
@@ -31,7 +31,7 @@ Json: TypeAlias = Any
 
 
 class ContinuityPatch(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """`[continuity]`: what is given is set, null gives the file's value back."""
+    """`[continuity]`: given values are set, null restores the file's value."""
 
     enabled: bool | UnsetType | None = UNSET
     count: CheckpointCount | UnsetType | None = UNSET
@@ -40,26 +40,26 @@ class ContinuityPatch(Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 
 
 class TagsPatch(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """`[tags]`: what is given is set, null gives the file's value back."""
+    """`[tags]`: given values are set, null restores the file's value."""
 
     mode: TagMode | UnsetType | None = UNSET
 
 
 class SettingsPatch(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What to change."""
+    """A change of settings."""
 
     continuity: ContinuityPatch = ContinuityPatch()
     tags: TagsPatch = TagsPatch()
 
 
 def values_of(patch: SettingsPatch) -> dict[str, Json]:
-    """What a patch gives, by the setting's name."""
+    """Return the values of a patch by the setting's name."""
     tables: dict[str, dict[str, Json]] = msgspec.to_builtins(patch)
     return {f"{table}.{name}": value for table, values in tables.items() for name, value in values.items()}
 
 
 def merged(settings: Settings, shared: SettingsPatch) -> Settings:
-    """The settings with what was set for all over them."""
+    """Return the settings with the shared ones applied."""
     values = values_of(shared)
     continuity = {name.partition(".")[2]: values[name] for name in values if name.startswith("continuity.")}
     return replace(
@@ -70,7 +70,7 @@ def merged(settings: Settings, shared: SettingsPatch) -> Settings:
 
 
 def patched(shared: SettingsPatch, patch: SettingsPatch) -> SettingsPatch:
-    """What is set for all once a patch was kept."""
+    """Return the shared settings after a patch."""
     values = values_of(shared) | values_of(patch)
     tables: dict[str, dict[str, Json]] = {}
     for name, value in values.items():
@@ -81,7 +81,7 @@ def patched(shared: SettingsPatch, patch: SettingsPatch) -> SettingsPatch:
 
 
 async def load(store: Store) -> SettingsPatch:
-    """What was set for all. A note that this version can't read sets nothing."""
+    """Load the shared settings. A note that this version can't read is ignored."""
     shared = SettingsPatch()
     for note in await store.notes(NAMESPACE):
         one = _decoded(note)
@@ -91,7 +91,7 @@ async def load(store: Store) -> SettingsPatch:
 
 
 async def keep(store: Store, patch: SettingsPatch, now: float) -> None:
-    """Set what a patch gives, and take back what it says null to."""
+    """Set a patch's values, and remove settings that it sets to null."""
     for name, value in values_of(patch).items():
         if value is None:
             await store.delete_notes(NAMESPACE, name)

@@ -1,8 +1,8 @@
-"""Requests signed with AWS credentials of the gateway's own: Signature Version 4, by botocore (the extra `aws`).
+"""Signs requests with the gateway's own AWS credentials: Signature Version 4, by botocore (the extra `aws`).
 
-A key of such a provider is `ACCESS_KEY_ID:SECRET_ACCESS_KEY`, with a session token behind another colon where there is
-one; `profile:NAME`; or `chain`, which finds credentials as every tool of AWS does: environment, files, SSO, the
-machine's role.
+A key of such a provider is `ACCESS_KEY_ID:SECRET_ACCESS_KEY`, followed by another colon and a session token if there is
+one; `profile:NAME`; or `chain`, which finds credentials like every AWS tool: environment, files, SSO, the machine's
+role.
 """
 
 from __future__ import annotations
@@ -26,24 +26,25 @@ _REGION = re.compile(REGION_IN_HOST)
 
 
 def can_sign() -> bool:
-    """Whether what signs is installed."""
+    """Whether botocore is installed."""
     return find_spec("botocore") is not None
 
 
 class Signers:
-    """Credentials by the key that stands for them, each found once; those that expire renew themselves."""
+    """Credentials by key, each looked up once; temporary ones renew themselves."""
 
     def __init__(self) -> None:
         self._credentials: dict[str, Any] = {}
 
     async def sign(self, key: str, method: str, url: str, *, headers: UpHeaders, body: bytes) -> UpHeaders:
-        """The headers with a signature among them. To find or renew credentials may take a while: not on the loop."""
+        """Return the headers with a signature. Runs in a thread, because finding or renewing credentials may take a
+        while."""
         signature = partial(self._signature, key, method, url, headers=dict(headers), body=body)
         return [*headers, *await asyncio.to_thread(signature)]
 
     def _signature(self, key: str, method: str, url: str, *, headers: dict[str, str], body: bytes) -> UpHeaders:
         auth, requests = import_module("botocore.auth"), import_module("botocore.awsrequest")
-        logging.getLogger("botocore").setLevel(logging.WARNING)  # below that it tells tokens and signatures
+        logging.getLogger("botocore").setLevel(logging.WARNING)  # below that it logs tokens and signatures
         signed = {name: value for name, value in headers.items() if name == "content-type"}
         request = requests.AWSRequest(method=method, url=url, data=body, headers=signed)
         try:
@@ -51,7 +52,7 @@ class Signers:
                 self._credentials[key] = _found(key)
             frozen = self._credentials[key].get_frozen_credentials()
             auth.SigV4Auth(frozen, SIGNED_SERVICE, region_of(url)).add_auth(request)
-        except Exception as problem:  # whichever part of the chain it was: its words may quote what it read
+        except Exception as problem:  # any part of the chain: its message may quote what it read
             raise _unsigned(type(problem).__name__) from None
         return [(name.lower(), value) for name, value in request.headers.items() if name.lower() not in signed]
 
@@ -68,7 +69,7 @@ def _found(key: str) -> Any:
 
 
 def region_of(url: str) -> str:
-    """The region that a host of Bedrock's is in; the usual one of any other."""
+    """Return the region of a Bedrock host; the default one for any other host."""
     found = _REGION.search(urlsplit(url).hostname or "")
     return found[1] if found else USUAL_REGION
 

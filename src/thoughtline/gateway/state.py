@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from thoughtline.continuity.memory import Memory
-from thoughtline.engine.contract_book import ContractBook
-from thoughtline.engine.lessons import Lessons
-from thoughtline.engine.opening import contract_book
+from thoughtline.engine.contracts import ContractBook, contract_book
+from thoughtline.engine.learned import Lessons
 from thoughtline.engine.replayer import Replayer
-from thoughtline.engine.working import FairThreads
+from thoughtline.engine.threads import FairThreads
 from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.access import Head, Visitor
 from thoughtline.gateway.bus import Bus

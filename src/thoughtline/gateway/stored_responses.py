@@ -1,12 +1,13 @@
-"""Conversations of which a client sends what is new, for providers that do not have the rest.
+"""Conversations of clients that send only new content, for providers that don't have the rest.
 
-`previous_response_id` and `item_reference` are rebuilt from the store:
+`previous_response_id` and `item_reference` are resolved from the store:
 
     request  {"previous_response_id": X, "input": new}   ─▶   {"input": [what led to X …, X's output …, new …]}
              {"input": [{"type": "item_reference", "id": Y}]}  ─▶  {"input": [the element Y itself]}
-    answer   kept whole under its id and those of its elements, unless the client said `"store": false`
+    answer   stored whole under its id and those of its elements, unless the client sent `"store": false`
 
-What is kept is a record like any other: of its tenant, packed, encrypted, expiring and deleted as they are.
+Each is a record like any other: it belongs to its tenant, and is packed, encrypted, expired and deleted in the same
+way.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.destinations.catalogue import Provider, listed
-from thoughtline.engine.working import Work, at_once
+from thoughtline.engine.threads import Work, at_once
 from thoughtline.formats.json_text import NULL, array, elements, is_given, members, object_of, set_members
 from thoughtline.formats.lone_surrogates import readable
 from thoughtline.formats.openai_responses.elements import input_elements
@@ -33,22 +34,22 @@ from thoughtline.values.turns import Provenance
 
 KIND = "conversation"
 MAX_BYTES = 4 * 2**20
-"""The longest conversation that is kept under a response's id; a longer one has to be sent whole."""
+"""The longest conversation that is stored under a response's id; a longer one has to be sent whole."""
 
 MOST_LOOKED_UP = 64
-"""Conversations that are fetched for the references of one request. One has all that led to it."""
+"""Lookups for the references of one request. Each conversation includes everything that led to it."""
 
 _OWN_ID = "resp_"
 _NOTHING = Raw(b"null")
 
 
 async def unfolded(store: Store, tenant: str, body: bytes, work: Work = at_once) -> bytes:
-    """A request with its whole conversation in `input`. One that names no earlier response is the very same."""
+    """Return a request with its whole conversation in `input`; the same object if it names no earlier response."""
     try:
         request = await work(partial(members, body))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         spelled = readable(body)
-        # Otherwise whoever translates it says what is wrong.
+        # Otherwise the translation reports what is wrong.
         return body if spelled is None else await unfolded(store, tenant, spelled, work)
     if b"item_reference" in bytes(request.get("input", _NOTHING)):
         request["input"] = Raw(array(await _looked_up(store, tenant, await work(partial(input_of, request)), work)))
@@ -65,7 +66,7 @@ async def unfolded(store: Store, tenant: str, body: bytes, work: Work = at_once)
 
 
 def not_found(name: str) -> Declined:
-    """In OpenAI's words: Codex then sends its conversation whole."""
+    """Return OpenAI's own error: Codex then sends its conversation whole."""
     return Declined(
         400,
         "previous_response_not_found",
@@ -75,7 +76,7 @@ def not_found(name: str) -> Declined:
 
 
 async def keep(store: Store, made: Provenance, request: bytes, answer: bytes, now: float) -> None:
-    """Keep an answer, and all that led to it, under its id."""
+    """Store an answer, and everything that led to it, under its id."""
     try:
         given, response = members(request), members(answer)
         if bytes(given.get("store", _NOTHING)) == b"false" or not is_given(response.get("id", _NOTHING)):
@@ -91,9 +92,9 @@ async def keep(store: Store, made: Provenance, request: bytes, answer: bytes, no
     item = Unknown(KIND, Raw(object_of([("input", whole)])))
     own = name_of(response["id"])
     key = _key(own)
-    keys = (key, *(_key(name) for name in names if own in name))  # an id of ours, and so the only one of its name
+    keys = (key, *(_key(name) for name in names if own in name))  # an id of ours, and therefore unique
     record = Record(RecordId(digest(key.encode() + whole).hex()), made, (item,), keys, now)
-    with contextlib.suppress(StoreError):  # counted and shown by the store itself
+    with contextlib.suppress(StoreError):  # the store itself counts and reports it
         await store.save((record,))
 
 
@@ -115,9 +116,10 @@ def _elements_stored(item: Unknown) -> list[Raw]:
 
 
 async def _looked_up(store: Store, tenant: str, given: list[Raw], work: Work) -> list[Raw]:
-    """An input with its references replaced by what they name. What nobody kept stays: the translation says so.
+    """Return an input with its references replaced by the elements. Unknown references stay: the translation reports
+    them.
 
-    From the last to the first: what is kept under the id of a late element has the earlier ones too.
+    Goes from last to first, because a conversation stored under a late element's id includes the earlier ones.
     """
     names = await work(lambda: [_referred(one) for one in given])
     known: dict[str, Raw] = {}
@@ -132,7 +134,7 @@ async def _looked_up(store: Store, tenant: str, given: list[Raw], work: Work) ->
 
 
 def _by_id(kept: list[Raw]) -> dict[str, Raw]:
-    """The elements whose ids are ours, and so the only ones of their name."""
+    """Return the elements whose ids are ours, and therefore unique."""
     named = ((_id_of(one), one) for one in kept)
     return {name: one for name, one in named if _OWN_ID in name}
 
@@ -150,7 +152,7 @@ def _id_of(one: Raw) -> str:
 
 
 def _referred(one: Raw) -> str:
-    """The id that an element refers to; empty if it is no reference."""
+    """Return the id that an element refers to; empty if it is not a reference."""
     element = _decoded(one)
     return element.id if element.type == "item_reference" else ""
 
@@ -179,16 +181,16 @@ def _key(name: str) -> Key:
 
 # --- conversations that a client leaves at its provider ---------------------------------------------------------------
 #
-#   Messages       "thread": {"type": "create"}, then {"type": "continue", "previous_message_id": …} with what is new
+#   Messages       "thread": {"type": "create"}, then {"type": "continue", "previous_message_id": …} with new content
 #   Responses      "conversation": "conv_…"
 #   Interactions   "previous_interaction_id": "v1_…"
 #
-# A provider that ignores one would answer from the end of a conversation alone, with a 200. `thread` is refused as
+# A provider that ignores one would answer from the end of a conversation alone, with a 200. `thread` is refused like
 # Anthropic refuses one that it can't keep: its SDK's tool runner and Claude Code then send the whole conversation.
 
 
 def held_state(body: bytes, held: HeldConversation, provider: Provider, *, is_translated: bool) -> tuple[Finding, ...]:
-    """Raises if a request counts on messages that its provider does not have; tells of one that it has."""
+    """Raise if a request relies on messages that its provider does not have; return a finding on state that it has."""
     named = _named(body, held.member)
     if not is_given(named):
         return ()
@@ -204,4 +206,4 @@ def _named(body: bytes, member: str) -> Raw:
     try:
         return members(body).get(member, NULL)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return NULL  # whoever reads the whole body says what is wrong
+        return NULL  # the reader of the whole body reports what is wrong

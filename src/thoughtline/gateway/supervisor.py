@@ -1,8 +1,8 @@
-"""Several workers on one port, each with a socket of its own: started, watched, and replaced one by one when settings
+"""Several workers on one port, each with its own socket: starts and watches them, and replaces them when settings
 change.
 
-Workers get settings that were checked here; no worker reads the file. One that can't start is tried again, with growing
-pauses, while the others serve.
+Workers get settings that were checked here; no worker reads the file. A worker that fails to start is retried with
+growing pauses, while the others serve.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from thoughtline.values.errors import ThoughtlineError
 
 FIRST_PAUSE_SECONDS, LAST_PAUSE_SECONDS = 1.0, 60.0
 START_SECONDS = 60.0
-"""How long a worker may take from its start until it serves."""
+"""How long a worker may take until it serves."""
 
 
 @dataclass
 class _Start:
-    """How the latest start in a worker's place goes."""
+    """The state of the latest start of a worker."""
 
     began: float
     pause: float = 0.0
@@ -40,8 +40,8 @@ class _Start:
 
 
 class Supervisor(Multiprocess):
-    """uvicorn's, but that one worker's failure is not the end of all, that a reload can be refused, and that it stops
-    listening in the moment a stop is asked for, not when its next look is due."""
+    """uvicorn's supervisor with three differences: one worker's failure does not end all, a reload can be refused, and
+    it stops listening as soon as a shutdown begins."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Supervisor(Multiprocess):
     def run(self) -> None:
         try:
             super().run()
-        except (OSError, ValueError):  # a worker was being started on the socket that was closed
+        except (OSError, ValueError):  # a worker was being started on the closed socket
             if not self.should_exit.is_set():
                 raise
             self.terminate_all()
@@ -80,12 +80,12 @@ class Supervisor(Multiprocess):
         return process
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
-        """In a thread: whoever is interrupted by a signal may hold the lock of `should_exit`."""
+        """Runs in a thread, because the signal may interrupt code that holds the lock of `should_exit`."""
         self.signal_queue.append(number)
         threading.Thread(target=self._leave, daemon=True).start()
 
     def _leave(self) -> None:
-        self.should_exit.set()  # also ends a replacement of workers that is under way
+        self.should_exit.set()  # also ends a running replacement of workers
         for listener in self.sockets:
             listener.close()
         for process in list(self.processes):
@@ -94,7 +94,7 @@ class Supervisor(Multiprocess):
                     os.kill(process.pid, signal.SIGTERM)
 
     def keep_subprocess_alive(self) -> None:
-        """Look at each worker; start another in the place of one that is gone."""
+        """Check each worker, and replace those that have ended."""
         for place, process in enumerate(self.processes):
             if self.should_exit.is_set():
                 return
@@ -116,7 +116,7 @@ class Supervisor(Multiprocess):
         return start.is_ready or time.monotonic() - start.began < START_SECONDS
 
     def _replace(self, place: int, process: Process, start: _Start) -> None:
-        """At once, where a worker served; after a pause that grows, where it did not even start."""
+        """Restart a worker: at once if it had served; after a growing pause if it did not even start."""
         process.kill()
         process.join()
         now = time.monotonic()
@@ -132,13 +132,13 @@ class Supervisor(Multiprocess):
         self._starts[place] = _Start(now, pause)
 
     def _leave_to_others(self, place: int) -> None:
-        """Connections that would wait for this worker go to those that serve."""
+        """Let the other workers take connections that would wait for this one."""
         if any(start.is_ready for other, start in self._starts.items() if other != place):
             former, self.sockets[place] = self.sockets[place], for_another(self.sockets[place])
             former.close()
 
     def handle_hup(self) -> None:
-        """Read and check the settings anew; with those that fail nothing changes."""
+        """Reload and check the settings. If they fail, nothing changes."""
         try:
             config = self._reload()
         except ThoughtlineError as error:
@@ -151,7 +151,8 @@ class Supervisor(Multiprocess):
             self.config = former
 
     def _replace_all(self) -> bool:
-        """One by one, each when its successor serves. If the first successor doesn't, nothing has changed."""
+        """Replace the workers one by one, each when its successor serves. If the first successor fails, nothing has
+        changed."""
         for place, process in enumerate(self.processes):
             successor = self._start(place)
             if not successor.wait_until_ready(START_SECONDS, self.should_exit):

@@ -1,7 +1,7 @@
-"""Thinking tags in an answer on its way to the client: taken out of its bytes, or lifted into its reasoning.
+"""Thinking tags in an answer: removed from its bytes, or moved into its reasoning.
 
-What stays in its format is edited in place where that can be. Elsewhere reasoning is an item of its own, or frames are
-binary: then the answer is written again, from what was read of it.
+Answers that stay in their format are edited in place if possible. If reasoning is a separate item there, or frames are
+binary, the answer is rewritten from what was read of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from thoughtline.values.turns import FormatName
 
 
 def tags_in_stream(format: FormatName, mode: TagMode, dialect: Dialect) -> Stage:
-    """For a stream that stays in its format."""
+    """Return the stage for a stream that stays in its format."""
     texts = FORMATS[format].texts
     if texts is not None and edits_in_place(texts, mode, is_stream=True):
         return EditStream(TaggedStream(texts, mode, dialect))
@@ -28,7 +28,7 @@ def tags_in_stream(format: FormatName, mode: TagMode, dialect: Dialect) -> Stage
 
 
 def tags_in_body(format: FormatName, mode: TagMode, dialect: Dialect) -> Stage:
-    """For a whole answer that stays in its format."""
+    """Return the stage for a whole answer that stays in its format."""
     texts = FORMATS[format].texts
     if texts is None or edits_in_place(texts, mode, is_stream=False):
         return EditWhole(partial(_in_place, format, mode, dialect))
@@ -36,7 +36,7 @@ def tags_in_body(format: FormatName, mode: TagMode, dialect: Dialect) -> Stage:
 
 
 def _in_place(format: FormatName, mode: TagMode, dialect: Dialect, body: bytes) -> bytes:
-    """A body that can't be read goes on as it came."""
+    """Edit a body. One that can't be read is passed on unchanged."""
     try:
         return edit_body(format, body, mode, dialect)
     except DecodeError:
@@ -44,7 +44,7 @@ def _in_place(format: FormatName, mode: TagMode, dialect: Dialect, body: bytes) 
 
 
 class _RewriteStream:
-    """Writes a stream again from the events that were read of it. Once it could not be read it goes on as it comes."""
+    """Rewrites a stream from its decoded events. If it can't be read, the rest is passed on unchanged."""
 
     def __init__(self, format: FormatName, mode: TagMode, dialect: Dialect) -> None:
         self._encoder = FORMATS[format].stream_encoder(dialect)
@@ -62,14 +62,14 @@ class _RewriteStream:
             piece.ending = self._written([*last, *self._events.finish()]) + self._encoder.finish()
 
     def cut(self, piece: Piece, problem: str) -> None:
-        """What was held back stays so: the client sees that the answer broke off."""
+        """Held-back text is dropped: the client sees that the answer broke off."""
 
     def _written(self, events: list[Event]) -> bytes:
         return b"".join(map(self._encoder.encode, events))
 
 
 class _RewriteWhole(EditWhole):
-    """Writes a whole answer again from what was read of it; one without tags goes on as it came."""
+    """Rewrites a whole answer from its decoded reply; one without tags is passed on unchanged."""
 
     def __init__(self, format: FormatName, mode: TagMode, dialect: Dialect) -> None:
         super().__init__(bytes)

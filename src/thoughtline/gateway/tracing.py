@@ -1,6 +1,6 @@
-"""Traces: what an exchange tells, and whether anybody wants to hear it.
+"""Traces of exchanges, if they are enabled.
 
-`otel.py` makes the spans. It is loaded only where the environment asks for traces, so they cost nothing elsewhere.
+`otel.py` makes the spans. It is loaded only if the environment enables traces, so they cost nothing otherwise.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Protocol, cast
 
-from thoughtline.engine.watching import Watch
+from thoughtline.engine.capture import Watch
 from thoughtline.gateway.journal import Line
 from thoughtline.values.destination import Destination
 
@@ -19,27 +19,27 @@ UpHeaders = list[tuple[str, str]]
 
 
 class ExchangeTrace(Protocol):
-    """One exchange."""
+    """The trace of one exchange."""
 
     def carried(self, headers: UpHeaders, target: Destination) -> UpHeaders:
-        """The headers that go up to a target: whoever is traced there is a child of this exchange."""
+        """Return the headers for a target, which make its own spans children of this exchange."""
 
     def end(self, line: Line, watch: Watch | None, first_byte_seconds: float | None) -> None:
-        """It is over; `watch` has read the answer, whose first byte went down so long after it began."""
+        """End the trace; `watch` has read the answer, whose first byte was sent after `first_byte_seconds`."""
 
 
 class Tracing(Protocol):
-    """Makes traces, and sends them."""
+    """Makes and exports traces."""
 
     def begin(self, headers: Mapping[bytes, bytes]) -> ExchangeTrace:
-        """An exchange begins; the client's headers may name what it is a part of."""
+        """Begin an exchange; the client's headers may name a parent."""
 
     def close(self) -> None:
-        """Send what is not sent yet. It may take a moment."""
+        """Export everything that is left. It may take a moment."""
 
 
 def is_asked_for(environment: Mapping[str, str]) -> bool:
-    """Whether the environment asks for traces, by the variables of OpenTelemetry."""
+    """Whether the environment enables traces, by OpenTelemetry's variables."""
     if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return False
     if environment.get("OTEL_TRACES_EXPORTER", "").lower() == "none":
@@ -48,11 +48,11 @@ def is_asked_for(environment: Mapping[str, str]) -> bool:
 
 
 class TracesUnavailable(Exception):
-    """Traces are asked for and can't be made; says what to do."""
+    """Traces are enabled but not possible; the message says what to do."""
 
 
 def open_tracing(environment: Mapping[str, str]) -> Tracing | None:
-    """What makes the traces that the environment asks for; None if it asks for none."""
+    """Return the tracing that the environment enables; None if it enables none."""
     if not is_asked_for(environment):
         return None
     exporter = environment.get("OTEL_TRACES_EXPORTER") or "otlp"

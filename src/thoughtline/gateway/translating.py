@@ -1,4 +1,4 @@
-"""A client of one format, a provider of another; also a whole answer of a provider that only streams.
+"""Between a client of one format and a provider of another; also assembles whole answers of providers that only stream.
 
 request   Transcript ── translate ─▶ Prepared (in the provider's format)
 answer    events, or a reply ── Translate ─▶ a whole answer or a stream in the client's format
@@ -10,7 +10,7 @@ import secrets
 
 from msgspec import Struct, field
 
-from thoughtline.engine.prepared import Prepared
+from thoughtline.engine.request import Prepared
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.headers import Headers
 from thoughtline.gateway.pieces import MAX_WHOLE_BYTES, Piece, too_large
@@ -37,9 +37,10 @@ _NOT_DOWN = (b"content-type", b"content-length", b"content-encoding", b"transfer
 
 
 class ClientFormat(Struct, frozen=True):
-    """What a client speaks, and what it asked for that its answer depends on.
+    """A client's format, and the parts of its request that its answer depends on.
 
-    `call_ids` maps ids of another format; `tools` are the client's names for tools that the provider knows by others.
+    `call_ids` maps ids of another format; `tools` are the client's names for tools that the provider knows by other
+    names.
     """
 
     format: FormatName
@@ -53,7 +54,7 @@ class ClientFormat(Struct, frozen=True):
 def way_back(
     prepared: Prepared, client: ClientFormat, sealer: Sealer, made: Provenance, created: float
 ) -> ResponseContext:
-    """How the answer goes back to the client."""
+    """Return the context for translating the answer back."""
     own, source = FORMATS[client.format], prepared.destination.format
     is_same = own.name == source
     end = prepared.needed.end if prepared.needed else None
@@ -67,14 +68,14 @@ def way_back(
         sealing=Sealing(sealer, made, prefix, created) if sealer.is_able and not is_same else None,
         wants_usage=client.wants_usage,
         created=int(created),
-        # Asked for by its name later, so it needs one of its own: Ollama has 999 (`chatcmpl-7`), others give none.
+        # The client refers to it later, so it needs a unique id: Ollama has only 999 (`chatcmpl-7`), others give none.
         name=f"{own.response_prefix}{secrets.token_hex(24)}" if "stored_responses" in own.quirks else "",
         tools=client.tools,
     )
 
 
 def client_headers(received: Headers, client: ClientFormat, is_stream: bool) -> Headers:
-    """The provider's headers, but for those that are about a body which the client does not get."""
+    """Return the provider's headers, without those about a body that the client does not get."""
     is_json = not is_stream or client.is_array
     headers = [(b"content-type", b"application/json" if is_json else FORMATS[client.format].stream_type)]
     for name, value in received:
@@ -84,9 +85,9 @@ def client_headers(received: Headers, client: ClientFormat, is_stream: bool) -> 
 
 
 class Translate(Struct):
-    """Writes an answer in another format, or in another way of coming: as a stream if there is a `translator`.
+    """Writes an answer in another format, or as a whole instead of a stream; as a stream if there is a `translator`.
 
-    `keeps_answer`: a client of Responses may name it in its next request; then it is in `answer`, once it is whole.
+    `keeps_answer`: a Responses client may refer to it in its next request; then `answer` has it once it is complete.
     """
 
     context: ResponseContext
@@ -118,10 +119,10 @@ class Translate(Struct):
             if self.client.is_array or self.keeps_answer:
                 self._adjust(piece)
         elif piece.plain.startswith(b":") or b"\n:" in piece.plain:
-            piece.data = self.pulse()  # a comment of the provider's: it is alive
+            piece.data = self.pulse()  # a comment from the provider: it is alive
 
     def pulse(self) -> bytes:
-        """A sign of life for the client. White space may stand before a body, and between the elements of an array."""
+        """Return a keep-alive sign. White space is allowed before a body, and between the elements of an array."""
         if self.translator is None or self.client.is_array:
             return b"\n"
         return self.translator.pulse()
@@ -138,12 +139,12 @@ class Translate(Struct):
             self._adjust(piece)
         if self.client.is_array:
             piece.ending += self._close()
-        if piece.reply is not None:  # nothing has gone out yet, so all of it waits for the record
+        if piece.reply is not None:  # nothing was sent yet, so all of it waits for the record
             piece.data, piece.ending = b"", piece.data + piece.ending
 
     def cut(self, piece: Piece, problem: str) -> None:
-        """An error in mid-stream, as the client's format tells it; what was said so far is kept as cut short."""
-        if self.translator is None:  # a body that has begun can only end in mid-air
+        """End with an error in mid-stream, in the client's format; the turn so far is kept as truncated."""
+        if self.translator is None:  # a body that has begun can only be cut off
             piece.data = piece.ending = b""
             return
         error = self.translator.fail(f"The answer ends here: {problem}.")
@@ -152,7 +153,7 @@ class Translate(Struct):
         piece.data, piece.ending = b"", error
 
     def _adjust(self, piece: Piece) -> None:
-        """Frames for Gemini's arrays, and an answer to keep."""
+        """Frame Gemini's arrays, and keep an answer."""
         assert self.translator is not None
         if self.keeps_answer and piece.ending:
             self.answer = self.translator.take_answer()
@@ -161,7 +162,7 @@ class Translate(Struct):
             piece.ending = self._framed(piece.ending) if piece.ending else b""
 
     def _framed(self, data: bytes) -> bytes:
-        """Gemini streams an array of answers unless it was asked for server-sent events."""
+        """Frame data as an array of answers: Gemini streams one unless the client requested server-sent events."""
         lead, self._has_begun = b",\r\n" if self._has_begun else b"[", True
         frames = data.replace(b"\r\n", b"\n").split(b"\n\n")
         return lead + b",\r\n".join([frame.removeprefix(b"data: ") for frame in frames if frame.strip()])

@@ -1,5 +1,5 @@
-"""The way up: requests to providers, each failure with its verdict. `http_client.py` is the HTTP client,
-`upstream_socket.py` the way over WebSocket."""
+"""Sends requests to providers, and gives each failure a verdict. `http_client.py` is the HTTP client,
+`upstream_socket.py` sends over a WebSocket."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thoughtline.gateway.verdicts import broken_off, late, unreachable
 
 
 class Upstreams:
-    """All that requests to providers share."""
+    """Everything that requests to providers share."""
 
     def __init__(self, in_flight: InFlight | None = None) -> None:
         self.in_flight = in_flight or InFlight()
@@ -24,7 +24,7 @@ class Upstreams:
     async def send(
         self, provider: Provider, method: str, url: str, headers: list[tuple[str, str]], body: bytes
     ) -> UpstreamResponse:
-        """Ask, and return when the provider has begun to answer. Raises `Declined` if it doesn't."""
+        """Send a request, and return when the provider has begun to answer. Raises `Declined` if it does not."""
         try:
             return await self.client.send(method, url, headers, body, timeouts=provider.timeouts)
         except ConnectFailed as failed:

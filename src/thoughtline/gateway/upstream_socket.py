@@ -1,8 +1,8 @@
-"""The way up over WebSocket: a connection to a provider's Responses API that is held for a client's own connection.
+"""A WebSocket to a provider's Responses API, held open for a client's own connection.
 
-A request is a frame `response.create`; what comes back is read as the stream that the same request has over HTTP. Where
-the connection knows how the conversation begins, only the rest of it goes up. Whatever speaks against the connection is
-found out before the frame is written, and then the request goes over HTTP: nothing is generated twice.
+A request is a frame `response.create`; the answer is read as the stream that the same request has over HTTP. If the
+connection knows the beginning of the conversation, only the rest is sent. Any problem with the connection is found
+before the frame is written, and then the request is sent over HTTP: nothing is generated twice.
 """
 
 from __future__ import annotations
@@ -11,63 +11,71 @@ import asyncio
 import contextlib
 import logging
 import re
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from hashlib import blake2b
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
-from websockets.protocol import State
+from websockets.frames import DATA_OPCODES, Frame
+from websockets.protocol import Event, State
 
 from thoughtline.destinations.catalogue import Provider
-from thoughtline.engine.working import Work, at_once
+from thoughtline.engine.threads import Work, at_once
 from thoughtline.gateway.connecting import proxy_for, tls_context
 from thoughtline.gateway.http_client import UpstreamCut, UpstreamResponse
 from thoughtline.gateway.verdicts import broken_off, late
 
 HELD_SOCKET = "held_socket"
-"""The key of a request's scope under which a client's connection keeps its `HeldSocket`."""
+"""The key of a request's scope that holds the `HeldSocket` of a client's connection."""
 
 MAX_FRAME_BYTES = 16 * 2**20
-"""OpenAI closes with 1009 beyond it; the same body passes over HTTP (router-for-me/CLIProxyAPI#4017, 2026)."""
+"""OpenAI closes with 1009 beyond this size; over HTTP it accepts the same body (router-for-me/CLIProxyAPI#4017,
+2026)."""
 
 RECYCLE_SECONDS = 55 * 60.0
-"""OpenAI ends a connection after 60 minutes (guide "WebSocket mode", 2026-09): in the middle of a response, too."""
+"""OpenAI ends a connection after 60 minutes (guide "WebSocket mode", 2026-09), even in the middle of a response."""
 
 _FRAME_EXTRA = 1024
-"""What a frame may have beside its request."""
+"""Maximum size of a frame in addition to its request."""
 
 _TOO_BIG = 1009
 _MAX_EVENT_BYTES = 32 * 2**20
-_MAX_QUEUE = 4096
-"""Events that wait for a client who reads slowly. Beyond it nothing is read, and pings are no longer answered."""
+_MAX_QUEUE_BYTES = 2 * 2**20
+"""Events that wait for a slow client: about 2,500 deltas. Beyond this, reading stops, so that the provider waits too,
+and pings are no longer answered. A single larger event is still taken, alone."""
+
+_FRAME_COST = 512
+"""About what a frame takes besides its bytes. It is counted too, because events may be short."""
 
 _PING_SECONDS, _PONG_SECONDS = 20.0, 60.0
 _FRAME_HEAD = b'{"type":"response.create",'
 _OF_A_BODY = frozenset({"accept", "accept-encoding", "content-type", "openai-beta"})
 _BETA = ("openai-beta", "responses_websockets=2026-02-06")
-"""As Codex opens its own; OpenAI's guide does not ask for it (2026-09)."""
+"""The same as Codex sends; OpenAI's guide does not require it (2026-09)."""
 
 _OF_A_TURN = ("session-id", "thread-id", "trace", "x-client-request-id", "x-codex-", "x-openai-")
-"""Beginnings of headers that describe one turn: the connection outlives it, and frames say it again themselves."""
+"""Prefixes of headers that describe one turn: the connection outlives it, and frames contain the same data."""
 
 _UNCOMPARED = frozenset({"input", "client_metadata", "stream_options"})
-"""Members that may differ between a response and the one that goes on from it, as Codex has it."""
+"""Members that may differ between a response and the one that continues it, as in Codex."""
 
 _NOTHING = Raw(b"null")
 _OVER = ("response.completed", "response.incomplete", "response.failed", "error")
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+: [\t\x20-\x7e\xa0-\xff]*")
-"""RFC 9110, 5.1 and 5.5: what comes as JSON was not checked by a parser of HTTP."""
+"""RFC 9110, 5.1 and 5.5: values from JSON were not checked by an HTTP parser."""
 
 _SILENT = logging.Logger("websockets of upstreams", logging.CRITICAL + 1)
-"""What the library would write down has reasoning in it."""
+"""The library would log reasoning."""
 
 
 class _Event(Struct):
-    """What is looked at in an event, the last four only where its type is one of a few."""
+    """An event, decoded as far as needed; the last four members only for a few types."""
 
     type: str = ""
     item: Raw = _NOTHING
@@ -83,16 +91,16 @@ class _Named(Struct):
 
 
 class _Conversation(Struct, frozen=True):
-    """A conversation as it is compared: digests of its items, and one of all that must stay the same beside them."""
+    """A conversation for comparison: digests of its items, and one of all other members that must stay the same."""
 
     items: list[bytes]
     rest: bytes
     response_id: str = ""
-    """The response that it ends with, where the provider knows it."""
+    """The response that it ends with, if the provider knows it."""
 
 
 class _Request(Struct, frozen=True):
-    """A request, in pieces."""
+    """A request, in parts."""
 
     members: dict[str, Raw]
     input: list[Raw]
@@ -100,19 +108,53 @@ class _Request(Struct, frozen=True):
 
 
 class _Connect(connect):
-    """Redirects are not followed: addresses come from settings alone."""
+    """A connection that follows no redirects: addresses come only from settings."""
 
     def process_redirect(self, exc: Exception) -> Exception | str:
         return exc
 
 
+class _Connection(ClientConnection):
+    """Reads no further while `_MAX_QUEUE_BYTES` of whole events wait. Half an event is read on: it could not be taken,
+    and its size has a bound of its own."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._sizes: deque[int] = deque()
+        self._waiting_bytes = self._half_bytes = 0
+
+    def process_event(self, event: Event) -> None:
+        super().process_event(event)
+        if not isinstance(event, Frame) or event.opcode not in DATA_OPCODES:
+            return
+        self._half_bytes += len(event.data) + _FRAME_COST
+        if event.fin:
+            self._sizes.append(self._half_bytes)
+            self._waiting_bytes += self._half_bytes
+            self._half_bytes = 0
+            self._read_on(self._waiting_bytes <= _MAX_QUEUE_BYTES)
+        elif self._half_bytes > 2 * _MAX_EVENT_BYTES:
+            self.transport.abort()  # endless fragments with next to nothing in them
+
+    async def next_event(self) -> bytes:
+        message = await self.recv(decode=False)
+        self._waiting_bytes -= self._sizes.popleft()
+        if self._waiting_bytes <= _MAX_QUEUE_BYTES // 2:
+            self._read_on(True)
+        return message
+
+    def _read_on(self, is_reading: bool) -> None:
+        if is_reading is not self.transport.is_reading() and not self.transport.is_closing():
+            (self.transport.resume_reading if is_reading else self.transport.pause_reading)()
+
+
 class HeldSocket:
-    """One connection, to whoever was asked last, with one response on it at a time. `work_for` is how a body is read:
-    a long one not on the loop."""
+    """One connection, to the server asked last, with one response at a time. `work_for` decides how a body is decoded:
+    a long one in a thread."""
 
     def __init__(self, work_for: Callable[[bytes], Work] = lambda _: at_once) -> None:
         self._work_for = work_for
-        self._socket: ClientConnection | None = None
+        self._socket: _Connection | None = None
         self._whose: tuple[str, tuple[tuple[str, str], ...]] | None = None
         self._refused_by = ""
         self._opened_at = 0.0
@@ -123,8 +165,8 @@ class HeldSocket:
     async def send(
         self, provider: Provider, url: str, headers: list[tuple[str, str]], body: bytes
     ) -> UpstreamResponse | None:
-        """Ask, and return when the provider has begun to answer; None if the request has to go over HTTP. Raises
-        `Declined` as HTTP does."""
+        """Send a request, and return when the provider has begun to answer; None if it has to go over HTTP. Raises
+        `Declined` like HTTP does."""
         if self._is_busy or self._is_closed or self._refused_by == url or len(body) >= MAX_FRAME_BYTES - _FRAME_EXTRA:
             return None
         self._is_busy = True
@@ -144,25 +186,25 @@ class HeldSocket:
                 self.release(None)
 
     def close(self) -> None:
-        """The client has left. A response that is still read is read to its end."""
+        """The client has disconnected. An active response is read to its end."""
         self._is_closed = True
         if not self._is_busy:
             self.drop()
 
     def release(self, known: _Conversation | None) -> None:
-        """Nobody reads from it any more; `known` is what the provider can go on from."""
+        """Free the connection after a response; `known` is what the provider can continue from."""
         self._is_busy, self._known = False, known
         if self._is_closed:
             self.drop()
 
     def drop(self) -> None:
-        """Without a farewell: nobody would wait for it."""
+        """Close without a closing handshake, which no one waits for."""
         if self._socket is not None:
             self._socket.transport.abort()
         self._socket, self._known = None, None
 
-    async def _open(self, provider: Provider, url: str, headers: list[tuple[str, str]]) -> ClientConnection | None:
-        """The connection to this address, with these credentials; a new one if there is none that is good."""
+    async def _open(self, provider: Provider, url: str, headers: list[tuple[str, str]]) -> _Connection | None:
+        """Return the connection to this address with these credentials; open a new one if there is none that works."""
         whose = (url, tuple(sorted(pair for pair in headers if not pair[0].startswith(_OF_A_TURN))))
         is_old = asyncio.get_running_loop().time() - self._opened_at > RECYCLE_SECONDS
         if self._socket is not None and self._whose == whose and not is_old and await _is_quiet(self._socket):
@@ -177,13 +219,13 @@ class HeldSocket:
         return self._socket
 
     async def _ask(
-        self, socket: ClientConnection, provider: Provider, request: _Request, *, body: bytes
+        self, socket: _Connection, provider: Provider, request: _Request, *, body: bytes
     ) -> UpstreamResponse | None:
         delta = _delta(request, self._known)
         try:
             async with asyncio.timeout(provider.timeouts.first_byte):
                 await socket.send(delta or _FRAME_HEAD + body.lstrip()[1:], text=True)
-                frame = await socket.recv(decode=False)
+                frame = await socket.next_event()
         except BaseException as problem:
             self.drop()
             if isinstance(problem, TimeoutError):
@@ -201,12 +243,12 @@ class HeldSocket:
 
 
 class SocketResponse(UpstreamResponse):
-    """The answer to a frame, as the same stream over HTTP."""
+    """The answer to a frame, as the stream that HTTP would return."""
 
     def __init__(
         self,
         held: HeldSocket,
-        socket: ClientConnection,
+        socket: _Connection,
         provider: Provider,
         *,
         frame: bytes,
@@ -226,7 +268,7 @@ class SocketResponse(UpstreamResponse):
         self._first = dict(self.headers)
 
     def __del__(self) -> None:
-        """One that nobody closed leaves a connection that nobody can use."""
+        """An unclosed response leaves an unusable connection, so release it."""
         self._let_go()
 
     async def read(self) -> bytes | None:
@@ -247,7 +289,7 @@ class SocketResponse(UpstreamResponse):
         return piece
 
     async def close(self) -> None:
-        """The connection can be used again if the response was read to its end."""
+        """Release the connection, which can be reused if the response was read to its end."""
         self._let_go()
 
     def _let_go(self) -> None:
@@ -261,12 +303,12 @@ class SocketResponse(UpstreamResponse):
     async def _next(self) -> bytes:
         try:
             async with asyncio.timeout_at(min(asyncio.get_running_loop().time() + self._read_seconds, self._due)):
-                return self._piece(await self._socket.recv(decode=False))
+                return self._piece(await self._socket.next_event())
         except (TimeoutError, ConnectionClosed):
             raise UpstreamCut from None
 
     def _piece(self, frame: bytes) -> bytes:
-        """An event as it stands in a stream. Line ends stand in JSON only where a space may."""
+        """Return an event in the form of a stream. Line breaks occur in JSON only where a space may."""
         event, conversation = _event(frame), self._conversation
         if event.type == "response.output_item.done":
             self._outputs.append(_digest(event.item))
@@ -280,12 +322,12 @@ class SocketResponse(UpstreamResponse):
 
 
 class RefusedFrame(SocketResponse):
-    """An error that came instead of a response, as HTTP has it."""
+    """An error in place of a response, in the form of HTTP."""
 
     def __init__(
         self,
         held: HeldSocket,
-        socket: ClientConnection,
+        socket: _Connection,
         provider: Provider,
         *,
         frame: bytes,
@@ -299,9 +341,9 @@ class RefusedFrame(SocketResponse):
         self._first = dict(reversed(self.headers))
 
 
-async def _connected(url: str, headers: list[tuple[str, str]], seconds: float) -> ClientConnection:
+async def _connected(url: str, headers: list[tuple[str, str]], seconds: float) -> _Connection:
     kept = [pair for pair in headers if pair[0] not in _OF_A_BODY and not pair[0].startswith("sec-websocket-")]
-    return await _Connect(
+    connection = await _Connect(
         "ws" + url.removeprefix("http"),
         additional_headers=[*kept, _BETA],
         user_agent_header=None,
@@ -310,24 +352,27 @@ async def _connected(url: str, headers: list[tuple[str, str]], seconds: float) -
         ping_interval=_PING_SECONDS,
         ping_timeout=_PONG_SECONDS,
         max_size=_MAX_EVENT_BYTES,
-        max_queue=_MAX_QUEUE,
+        max_queue=None,
+        create_connection=_Connection,
         logger=_SILENT,
         proxy=proxy_for(url) or None,
         ssl=tls_context() if url.startswith("https:") else None,
     )
+    assert isinstance(connection, _Connection)
+    return connection
 
 
-async def _is_quiet(socket: ClientConnection) -> bool:
-    """Whether it is open, and nothing was said that no request asked for, such as that its time is over."""
+async def _is_quiet(socket: _Connection) -> bool:
+    """Whether it is open, without unrequested messages, such as that it is about to close."""
     with contextlib.suppress(TimeoutError, ConnectionClosed):
         async with asyncio.timeout(0):
-            await socket.recv(decode=False)
+            await socket.next_event()
             return False
     return socket.state is State.OPEN
 
 
 def _read(body: bytes) -> _Request | None:
-    """A request for a stream whose input is a list; None for any other."""
+    """Decode a streaming request whose input is a list; None for any other."""
     try:
         members = msgspec.json.decode(body, type=dict[str, Raw])
         items = msgspec.json.decode(members.get("input", _NOTHING), type=list[Raw])
@@ -344,7 +389,7 @@ def _is(members: dict[str, Raw], name: str, value: bytes) -> bool:
 
 
 def _delta(request: _Request, known: _Conversation | None) -> bytes | None:
-    """The frame that goes on from what the provider knows, if the conversation begins with just that."""
+    """Return the frame that continues from what the provider knows, if the conversation begins with exactly that."""
     now = request.conversation
     if known is None or known.rest != now.rest or not _is(request.members, "previous_response_id", b"null"):
         return None
@@ -360,7 +405,7 @@ def _digest(raw: bytes | Raw) -> bytes:
 
 
 def _event(frame: bytes) -> _Event:
-    """What can't be read is an event of no type: it is passed on, and means nothing here."""
+    """Decode an event. An unreadable one has no type: it is passed on and has no effect here."""
     try:
         return msgspec.json.decode(frame, type=_Event)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -375,7 +420,7 @@ def _named(raw: Raw) -> _Named:
 
 
 def _status(event: _Event) -> int:
-    """As the frame has it; a frame without one is about the request, or it is the provider's own trouble."""
+    """Return the frame's status. A frame without one is about the request, or a fault of the provider."""
     status = bytes(event.status)
     if len(status) == 3 and status.isdigit() and status >= b"400":
         return int(status)
@@ -383,7 +428,7 @@ def _status(event: _Event) -> int:
 
 
 def _headers(event: _Event) -> list[tuple[str, str]]:
-    """Limits and when to try again. Values may be numbers (openai/codex, `responses_websocket.rs`, 2026-08)."""
+    """Return limits and retry times. Values may be numbers (openai/codex, `responses_websocket.rs`, 2026-08)."""
     try:
         headers = msgspec.json.decode(event.headers, type=dict[str, str | int | float | bool] | None) or {}
     except msgspec.MsgspecError:

@@ -1,8 +1,8 @@
-"""A verdict on every failure: whose it is, the cause, and one remedy.
+"""A verdict on every failure: whose fault it is, the cause, and one remedy.
 
-The sentences are made here alone. The client gets one in the header `x-thoughtline-verdict`, and where the error is
-ours in its message; the log, `explain`, the dashboard and `doctor` show the same one. No verdict quotes what anybody
-else wrote: a provider's own words stand beside it, masked.
+Only this module has the sentences. The client gets one in the header `x-thoughtline-verdict`, and in the message if the
+error is ours; the log, `explain`, the dashboard and `doctor` show the same one. No verdict quotes text from outside: a
+provider's own words are shown next to it, masked.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class Verdict(NamedTuple):
 
 
 def of_error(error: Declined) -> Verdict:
-    """The verdict on an error of our own, which has all three."""
+    """Return the verdict on an error of our own, which has all three."""
     return Verdict(_WHOSE[error.fault], str(error), error.remedy)
 
 
 def cut(provider: str) -> Verdict:
-    """The verdict on a response that has no end."""
+    """Return the verdict on a response that broke off."""
     return Verdict("provider", f"{provider} broke off in the middle of its response.", "Send the request again.")
 
 
@@ -57,7 +57,7 @@ GONE = Verdict("client", "The client disconnected before the end of the response
 
 
 class _Cause(NamedTuple):
-    """What it means that no connection was made, and what helps. `{base}` stands for the setting's name."""
+    """Why no connection was made, and what helps. `{base}` stands for the setting's name."""
 
     means: str
     remedy: str
@@ -91,7 +91,7 @@ _CAUSES: dict[Cause, _Cause] = {
 
 
 def unreachable(provider: str, url: str, failed: ConnectFailed) -> Declined:
-    """No connection was made."""
+    """Return the error for a failed connection."""
     parts, cause, proxy = urlsplit(url), _CAUSES[failed.cause], failed.proxy
     remedy = cause.remedy.format(base=f"[providers.{provider}] base_url")
     where = f"{provider} ({parts.netloc.rpartition('@')[2]}) can't be reached"
@@ -103,7 +103,7 @@ def unreachable(provider: str, url: str, failed: ConnectFailed) -> Declined:
 
 
 def late(provider: str) -> Declined:
-    """A connection was made, and nothing came in time."""
+    """Return the error for a response that did not begin in time."""
     return Declined(
         504,
         "upstream_timeout",
@@ -125,8 +125,8 @@ def broken_off(provider: str) -> Declined:
 
 
 class ProviderError(NamedTuple):
-    """An error of a provider. `refusal` is what it means if it is about reasoning, `failure` what it says against the
-    provider; `is_own_key`: the gateway's own key was used; `is_changed`: other bytes went up than came."""
+    """A provider's error. `refusal` is set if it is about reasoning, `failure` if it counts against the provider;
+    `is_own_key`: the gateway's own key was used; `is_changed`: the bytes sent differ from the client's."""
 
     provider: str
     status: int
@@ -149,7 +149,7 @@ CHANGED = "thoughtline changed this request; send it with x-thoughtline-replay: 
 
 
 def of_response(error: ProviderError) -> Verdict:
-    """The verdict on a 4xx or 5xx of a provider."""
+    """Return the verdict on a provider's 4xx or 5xx."""
     name, status = error.provider, error.status
     if error.refusal is not None:
         cause = f"{name} refused it with {status}: {RULES.get(error.refusal.rule, error.refusal.rule)}."
@@ -184,7 +184,7 @@ def _changes(error: ProviderError) -> str:
 
 
 def _of_page(error: ProviderError) -> Verdict:
-    """HTML instead of JSON: a front of the provider, or something in between."""
+    """Return the verdict on HTML instead of JSON: from the provider's frontend, or something in between."""
     name, status = error.provider, error.status
     if status >= 500:
         return Verdict(
@@ -207,7 +207,7 @@ def _trouble(status: int) -> str:
 
 
 def _of_account(error: ProviderError) -> Verdict:
-    """The key was rejected, has no credit left, or asks too often: a matter of whoever holds the key."""
+    """Return the verdict on a key that was rejected, has no credit left, or is used too often: its owner has to act."""
     name, status = error.provider, error.status
     whose: Whose = "gateway" if error.is_own_key else "client"
     key = f"[providers.{name}] api_key" if error.is_own_key else "the key that your client sends"

@@ -1,7 +1,7 @@
-"""Responses over a WebSocket: a `response.create` is served as a POST to the same address, events go out as frames.
+"""Responses over a WebSocket: a `response.create` is served as a POST to the same address, events are sent as frames.
 
-So all that holds for a POST holds for a frame: who asks, limits, routing, what is restored and captured, the journal.
-What a connection adds is what the latest response was, for requests that bring only what came after it.
+So a frame has everything that a POST has: its caller, limits, routing, restoring and capture, the journal. A connection
+also knows its latest response, for requests that bring only what came after it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Raw
 
-from thoughtline.engine.watching import log_problem
+from thoughtline.engine.capture import log_problem
+from thoughtline.engine.threads import WORK_SHARE, WorkShare
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.gateway.access import opens_from_page
@@ -41,28 +42,28 @@ from thoughtline.gateway.websocket_protocol import WebSocket
 from thoughtline.values.errors import Declined, ThoughtlineError
 
 IDLE_SECONDS = 900.0
-"""How long a connection may ask for nothing. Codex opens another one when it needs it."""
+"""How long a connection may be idle. Codex opens a new one when it needs it."""
 
 AGE_SECONDS = 3600.0
-"""As OpenAI has it. A turn that is under way then is finished."""
+"""The same as OpenAI. An active turn is finished."""
 
 MOST_HELD_BYTES = 128 * 2**20
-"""What is held of the conversations of all connections. Codex sends a conversation whole when it is no longer known."""
+"""Memory for the conversations of all connections. Codex sends a conversation whole when it is no longer known."""
 
 MOST_ERROR_BYTES = 2**20
 
 MOST_BAD_FRAMES = 16
-"""Frames in a row that nobody can be asked with, before a connection is closed. An honest client stops at the first."""
+"""Consecutive invalid frames before a connection is closed. An honest client stops at the first."""
 
 _SITE = b"sec-fetch-site"
 Result = TypeVar("Result")
 
 _FORMAT = next(name for name, wire in FORMATS.items() if "websocket" in wire.quirks)
-"""The one that is spoken over WebSockets."""
+"""The format that is spoken over WebSockets."""
 
 
 class HeldConversations:
-    """The latest conversation of each connection; those that were not used for the longest time go first."""
+    """The latest conversation of each connection; the least recently used are dropped first."""
 
     def __init__(self) -> None:
         self._held: dict[object, LatestConversation] = {}
@@ -86,7 +87,7 @@ class HeldConversations:
 
 
 class Application(Protocol):
-    """Who answers a POST: the gateway."""
+    """The gateway, which answers each POST."""
 
     state: State
     conversations: HeldConversations
@@ -95,7 +96,7 @@ class Application(Protocol):
 
 
 async def serve(application: Application, route: Route, socket: WebSocket) -> None:
-    """A connection, from its upgrade to its end."""
+    """Serve a connection, from its upgrade to its end."""
     state = application.state
     try:
         await _check(state, route, socket.scope)
@@ -118,7 +119,8 @@ async def serve(application: Application, route: Route, socket: WebSocket) -> No
 
 
 async def _check(state: State, route: Route, scope: Scope) -> None:
-    """Who may open one: whoever may ask. Of pages those whose site is listed: a browser lets any of them read here."""
+    """Check who may connect: anyone who may send requests. Pages need an allowed origin, because browsers don't apply
+    CORS to WebSockets."""
     headers = dict(scope["headers"])
     is_page = opens_from_page(headers)
     if is_page:  # as the browser says it of a POST: a page spends no key of the gateway's, listed or not
@@ -128,7 +130,7 @@ async def _check(state: State, route: Route, scope: Scope) -> None:
     incoming.caller = await admitted(state, scope)
     if is_page and not allowed_origin(headers, state.settings.server):
         raise Declined(403, "cross_site", "A website may not open a websocket here.", "Add it to cors in [server].")
-    if route.provider is not None:  # elsewhere each frame says whom to ask
+    if route.provider is not None:  # otherwise each frame names the target
         await keys_to_ask_with(incoming, state.settings.providers[route.provider])
 
 
@@ -137,7 +139,7 @@ async def _nothing() -> Message:
 
 
 class Connection:
-    """One client, and one turn of it at a time."""
+    """One client, with one turn at a time."""
 
     def __init__(self, application: Application, socket: WebSocket) -> None:
         self._application = application
@@ -151,7 +153,7 @@ class Connection:
         socket.on_disconnect = self._leave
 
     async def run(self) -> None:
-        """One frame after the other, until the client leaves, or it is time."""
+        """Serve frames one after the other, until the client disconnects or the time is over."""
         socket, now = self._socket, asyncio.get_running_loop().time
         ends = self._opened + AGE_SECONDS
         while now() < ends:
@@ -166,7 +168,7 @@ class Connection:
                 socket.close(1001, "the server stops")
                 return
             turn = await self._guarded(self._read(text))
-            del text  # what was asked does not stay while it is answered
+            del text  # release the request during the answer
             if turn is not None:
                 self._bad_frames = 0
                 await self._guarded(self._ask(turn))
@@ -178,7 +180,7 @@ class Connection:
         socket.close(1000, "websocket_connection_limit_reached")
 
     async def _guarded(self, work: Coroutine[Any, Any, Result]) -> Result | None:
-        """Whatever goes wrong is told in a frame, and the connection stays."""
+        """Report any failure in a frame, and keep the connection."""
         try:
             return await work
         except ThoughtlineError as error:
@@ -189,15 +191,16 @@ class Connection:
         return None
 
     async def _count(self) -> None:
-        """A frame is a request of its caller, whatever is in it. Raises where the caller may not ask, or not now."""
+        """Count a frame as a request of its caller. Raises if the caller may not ask, or not now."""
         state = self._application.state
         caller = await admitted(state, self._socket.scope)
         self.tenant = caller.tenant
         state.limits.admit(caller.key, time.monotonic())
 
     async def _read(self, text: bytes) -> TurnRequest | None:
-        """What a frame asks for; None if it has its answer."""
+        """Return the request of a frame; None if it is already answered."""
         await self._count()
+        WORK_SHARE.set(WorkShare(self.tenant, len(text)))
         conversations, work = self._application.conversations, self._application.state.replayer.work_for(text)
         frame = await work(partial(read_frame, text))
         stream_id = frame.members.get("stream_id", NULL)
@@ -213,7 +216,7 @@ class Connection:
             return turn
         if turn.input is None:
             raise not_found(frame.previous)
-        # Nobody need be asked. The next frame goes on from what this one brought.
+        # No provider is asked. The next frame continues from this one's content.
         name = f"resp_prewarm_{random.getrandbits(128):032x}"
         conversations.hold(self, LatestConversation(name, turn.input))
         for event in prewarmed(frame, name, time.time()):
@@ -221,7 +224,7 @@ class Connection:
         return None
 
     async def _ask(self, turn: TurnRequest) -> None:
-        """A POST to the address of the upgrade."""
+        """Send a POST to the address of the upgrade."""
         answer, turn_input = _AnswerOut(self._socket), turn.input
         scope = self._turn_scope = {
             **self._socket.scope,
@@ -246,7 +249,7 @@ class Connection:
             self._application.conversations.hold(self, held)
 
     def close(self) -> None:
-        """It is over: nothing is held for it any more."""
+        """Release everything held for the connection."""
         self._application.conversations.release(self)
         self._upstream.close()
 
@@ -256,7 +259,7 @@ class Connection:
             tell_disconnect(self._turn_scope)
 
     async def _refuse(self, declined: Declined, stream_id: Raw | None = None) -> None:
-        """Answer a frame that nobody is asked with."""
+        """Answer an invalid frame."""
         self._bad_frames += 1
         self._application.state.journal.say("websocket frame refused", f"{declined.code}, {self.tenant}")
         await self._tell(declined, stream_id)
@@ -267,7 +270,7 @@ class Connection:
 
 
 class _AnswerOut:
-    """What an exchange sends, as frames."""
+    """Sends the messages of an exchange as frames."""
 
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
@@ -292,7 +295,7 @@ class _AnswerOut:
             await self._socket.send(text)
 
     async def finish(self) -> None:
-        """No more will come. A client that has not heard that its turn is over is told."""
+        """End the answer. A client that does not know yet that its turn is over gets an error."""
         if self._is_stream:
             for text in self.events.finish():
                 await self._socket.send(text)

@@ -1,9 +1,9 @@
-"""A WebSocket as it is spoken with clients: `websockets` makes and reads its frames; here are the bounds around them.
+"""The WebSocket protocol with clients: `websockets` writes and reads frames; this module adds limits.
 
-size     a message is as large as a body may be, and of so many fragments
-time     half a message goes on as a body does; who answers no ping is gone
-number   one message waits at most: then nothing more is read until it is taken
-turns    one frame is parsed in a turn of the loop, so that others are served between any two; pings have a rate
+size     a message is as large as a body may be, and has a limited number of fragments
+time     an incomplete message must progress like a body; a client that answers no ping is gone
+number   at most one message waits: reading pauses until it is taken
+turns    one frame is parsed per iteration of the event loop, so that others run in between; pings are rate-limited
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ from thoughtline.settings import ServerSettings
 
 PING_SECONDS = 30.0
 MOST_SILENT_PINGS = 2
-"""After so many pings in a row nothing at all came back: 60 to 90 s. Any byte counts, for a client that is sending a
-large message can't answer in the middle of it."""
+"""Unanswered pings in a row before the connection is closed: 60 to 90 s. Any byte counts as an answer, because a client
+can't answer in the middle of a large message."""
 
 CLOSE_SECONDS = 10.0
-"""How long a client may take to confirm that a connection is closed."""
+"""How long a client may take to confirm a close."""
 
 LEAST_MESSAGE_BYTES = 4 * 2**10
-"""What comes of a message within `body_timeout`, at least, if it is not all of it."""
+"""Bytes of a message that must arrive within `body_timeout`, unless it is complete."""
 
 MOST_FRAGMENTS = 4_096
 CONTROL_FRAMES_PER_SECOND = 10.0
 MOST_CONTROL_FRAMES = 100
-"""How many pings and pongs may come at once; each costs as much as a short message. Clients send one in 20 to 30 s."""
+"""Pings and pongs that may come at once; each costs as much as a short message. Clients send one every 20 to 30 s."""
 
 FAULTS = frozenset({1002, 1003, 1007, 1008, 1009})
-"""Codes that say a client did what it may not: RFC 6455, 7.4.1."""
+"""Codes for a client's violations: RFC 6455, 7.4.1."""
 
 SUBPROTOCOL = "openai-beta."
-"""How the subprotocols begin that some clients offer, and expect to be named."""
+"""Prefix of the subprotocols that some clients offer, and expect in the answer."""
 
 Serve = Callable[["WebSocket"], Awaitable[None]]
 
 
 class UnparsedFrames:
-    """Bytes as they came, given out frame by frame. A frame that is not whole is given as far as it has come."""
+    """Received bytes, returned frame by frame. An incomplete frame is returned as far as it has arrived."""
 
     def __init__(self) -> None:
         self._data = b""
@@ -66,13 +66,13 @@ class UnparsedFrames:
 
     @property
     def are_ready(self) -> bool:
-        """Whether there is anything to take: the head of a frame is given whole."""
+        """Whether there is anything to take: the head of a frame is returned whole."""
         if not self._left and self:
             self._left = _frame_size(self._data, self._at)
         return bool(self._left) and bool(self)
 
     def take(self) -> bytes:
-        """What is there of one frame."""
+        """Return what has arrived of one frame."""
         if not self.are_ready:
             return b""
         start, end = self._at, min(self._at + self._left, len(self._data))
@@ -88,7 +88,7 @@ class UnparsedFrames:
 
 
 def _frame_size(data: bytes, at: int) -> int:
-    """The size of the frame that begins there; 0 while that is not known. RFC 6455, 5.2."""
+    """Return the size of the frame that begins there; 0 if not known yet. RFC 6455, 5.2."""
     if len(data) - at < 2:
         return 0
     mask_bytes, length = 4 if data[at + 1] & 0x80 else 0, data[at + 1] & 0x7F
@@ -101,7 +101,7 @@ def _frame_size(data: bytes, at: int) -> int:
 
 
 class WebSocket(asyncio.Protocol):
-    """One connection, from its upgrade on. It is refused, or accepted; then messages are received and sent."""
+    """One connection after its upgrade. It is refused or accepted; then messages are received and sent."""
 
     def __init__(self, scope: Scope, server: ServerSettings, state: ServerState) -> None:
         self.scope = scope
@@ -126,19 +126,19 @@ class WebSocket(asyncio.Protocol):
         self._close_timer: asyncio.TimerHandle | None = None
 
     def open(self, transport: asyncio.Transport, serve: Serve) -> None:
-        """Take a connection over from HTTP. Nothing is read before it is accepted."""
+        """Take over a connection from HTTP. Nothing is read before it is accepted."""
         self._loop, self._transport = asyncio.get_running_loop(), transport
         transport.pause_reading()
         transport.set_protocol(self)
-        self._connections.add(self)  # type: ignore[arg-type]  # of uvicorn's kinds it needs `shutdown` alone
+        self._connections.add(self)  # type: ignore[arg-type]  # of uvicorn's types it needs only `shutdown`
         task = asyncio.ensure_future(serve(self))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    # what is served with
+    # called by the code that serves it
 
     def accept(self) -> bool:
-        """Answer the upgrade. Whether it was one."""
+        """Answer the upgrade, and return whether it was one."""
         headers = Headers([(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.scope["headers"]])
         offered = [one.strip() for line in headers.get_all("Sec-WebSocket-Protocol") for one in line.split(",")]
         response = ServerProtocol().accept(Request(self.scope["path"], headers))
@@ -156,14 +156,14 @@ class WebSocket(asyncio.Protocol):
         return True
 
     def refuse(self, status: int, headers: HeaderPairs, body: bytes) -> None:
-        """Answer the upgrade as any other request that is not served."""
+        """Refuse the upgrade with an ordinary HTTP answer."""
         given = Headers([(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers])
         given["Connection"], given["Content-Length"] = "close", str(len(body))
         self._transport.write(Response(status, HTTPStatus(status).phrase, given, body).serialize())
         self._transport.close()
 
     async def receive(self, until: float) -> bytes | None:
-        """The next message; None when no more will be taken. Raises TimeoutError at that time of the loop."""
+        """Return the next message; None when there are no more. Raises TimeoutError at that time of the event loop."""
         if not self._messages and not self._is_over:
             self._waiting = self._loop.create_future()
             async with asyncio.timeout_at(until):
@@ -175,7 +175,7 @@ class WebSocket(asyncio.Protocol):
         return message
 
     async def send(self, text: bytes) -> None:
-        """A message, when the client has taken what came before; nothing if it has left."""
+        """Send a message when the client has taken the earlier ones; nothing if it has disconnected."""
         if self._drained is not None:
             await self._drained
         if self._frames.state is State.OPEN:
@@ -183,7 +183,7 @@ class WebSocket(asyncio.Protocol):
             self._flush()
 
     def close(self, code: int, reason: str) -> None:
-        """No more messages, either way."""
+        """Close the connection in both directions."""
         self._is_over = True
         if self._frames.state is State.OPEN and not self._transport.is_closing():
             self._frames.send_close(code, reason)
@@ -192,7 +192,7 @@ class WebSocket(asyncio.Protocol):
             self._abort_later()
 
     def fail(self, code: int, reason: str) -> None:
-        """No more messages, and nothing is waited for."""
+        """Close the connection without waiting for anything."""
         self._is_over = True
         self._frames.fail(code, reason)
         self._flush()
@@ -203,13 +203,13 @@ class WebSocket(asyncio.Protocol):
 
     @property
     def problem(self) -> str:
-        """Why it was closed before its time, if the client did what it may not."""
+        """Why it was closed early, if the client violated the protocol."""
         close = self._frames.close_sent
         if close is None or self._frames.close_rcvd_then_sent or close.code not in FAULTS:
             return ""
         return f"{close.code} {close.reason}".rstrip()
 
-    # what the loop and the server call
+    # called by the event loop and the server
 
     def data_received(self, data: bytes) -> None:
         self._bytes_in += len(data)
@@ -245,7 +245,7 @@ class WebSocket(asyncio.Protocol):
             drained.set_result(None)
 
     def shutdown(self) -> None:
-        """The server is about to stop: an answer that is under way is the last."""
+        """The server is about to stop: an active answer is the last."""
         self.on_shutdown()
         self._is_over = True
         self._wake()
@@ -253,7 +253,7 @@ class WebSocket(asyncio.Protocol):
     # frames
 
     def _parse(self) -> None:
-        """One frame, or what is there of it. The next one waits for the next turn of the loop."""
+        """Parse one frame, or what has arrived of it. The next one waits for the next iteration of the event loop."""
         self._next_frame = None
         self._frames.receive_data(self._unparsed.take())
         self._flush()
@@ -267,7 +267,7 @@ class WebSocket(asyncio.Protocol):
         self._go_on()
 
     def _go_on(self) -> None:
-        """Parse the next frame soon, unless a message waits; read on when there is nothing to parse."""
+        """Schedule the next frame, unless a message is waiting; resume reading when there is nothing to parse."""
         is_waiting = bool(self._messages) and not self._is_over
         is_behind = self._unparsed.are_ready
         if is_behind and not is_waiting and self._next_frame is None:
@@ -279,10 +279,10 @@ class WebSocket(asyncio.Protocol):
         if is_paused is self._is_paused:
             return
         self._is_paused = is_paused
-        if self._half_timer is not None:  # the client's time begins when we read on
+        if self._half_timer is not None:  # the client's time starts when reading resumes
             self._half_timer.cancel()
             self._half_timer = None
-        if not self._transport.is_closing():  # which uvloop would raise for
+        if not self._transport.is_closing():  # uvloop would raise
             (self._transport.pause_reading if is_paused else self._transport.resume_reading)()
 
     def _take(self, frame: Frame) -> None:
@@ -292,7 +292,7 @@ class WebSocket(asyncio.Protocol):
             self.fail(1003, "text frames only")
         elif frame.opcode is not Opcode.CLOSE:
             self._fragments.append(bytes(frame.data))
-            frame.data = b""  # the parser holds its latest frame until the next one comes
+            frame.data = b""  # the parser keeps its latest frame until the next one comes
             if frame.fin:
                 self._messages.append(b"".join(self._fragments))
                 self._fragments = []
@@ -319,8 +319,8 @@ class WebSocket(asyncio.Protocol):
                 self._end()
 
     def _end(self) -> None:
-        """Nothing more is said. A client that has not said so too is read on for a moment, and what it says dropped:
-        else the system would reset the connection, and it would never know why. RFC 6455, 7.1.1."""
+        """End the connection. If the client has not closed it too, read for a moment and drop the data: otherwise the
+        system would reset the connection, and the client would never see the reason. RFC 6455, 7.1.1."""
         if self._frames.close_rcvd is not None or not self._transport.can_write_eof():
             self._transport.close()
         elif not self._transport.is_closing():
@@ -328,14 +328,14 @@ class WebSocket(asyncio.Protocol):
         self._abort_later()
 
     def _abort_later(self) -> None:
-        """What the client does not take is not waited for."""
+        """Don't wait for a client that does not read."""
         if self._close_timer is None:
             self._close_timer = self._loop.call_later(CLOSE_SECONDS, self._transport.abort)
 
-    # time
+    # timeouts
 
     def _ping(self) -> None:
-        """Again and again. Who sends nothing because we don't read is not silent."""
+        """Ping periodically. A client is not silent if we are not reading."""
         is_silent = self._bytes_in == self._bytes_at_ping and not self._is_paused
         self._silent_pings = self._silent_pings + 1 if is_silent else 0
         self._bytes_at_ping = self._bytes_in
@@ -349,7 +349,7 @@ class WebSocket(asyncio.Protocol):
         self._ping_timer = self._loop.call_later(PING_SECONDS, self._ping)
 
     def _watch_half(self) -> None:
-        """A timer runs while half a message is there."""
+        """Run a timer while a message is incomplete."""
         is_half = not self._is_over and bool(self._fragments or self._frames.reader.buffer or self._unparsed)
         if is_half and self._half_timer is None:
             self._bytes_of_half = self._bytes_in

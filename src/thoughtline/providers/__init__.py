@@ -1,9 +1,9 @@
-"""Providers as data: one file for each, which ends in its `ROW` and says everything that is true of it.
+"""Providers as data: one file for each, which ends in its `ROW` and states every fact about it.
 
-    name, host ──> ProviderRow      where it is, which formats it speaks, whose rules hold for what it serves
-    model ───────> its maker's row  the contract in each format, how thinking is switched, what it says to a refusal
+    name, host ──> ProviderRow      its address, the formats it speaks, whose contracts hold for the models it serves
+    model ───────> its maker's row  the contract in each format, how thinking is switched, the wording of its refusals
 
-A new provider is a new file and a name in `PROVIDERS`; whatever else asks, asks the row.
+To add a provider, add a file and a name in `PROVIDERS`. All other code reads the row.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ from thoughtline.providers.table import FactTable as FactTable
 from thoughtline.providers.xai import XAI_RESPONSES as XAI_RESPONSES
 from thoughtline.values.turns import FormatName
 
-# A format that serves only some of a provider's models, or of which no contract is known, is not listed: requests in it
-# are translated to one that serves them all. So Responses of Kimi, MiMo, MiniMax and Qwen.
+# Formats that serve only some of a provider's models, or have no known contract, are not listed: requests in them are
+# translated to a format that serves all models. This applies to Responses of Kimi, MiMo, MiniMax and Qwen.
 PROVIDERS: tuple[ProviderRow, ...] = (
     *(deepseek.ROW, kimi.ROW, mimo.ROW, glm.ROW, minimax.ROW, qwen.ROW),
     *(
@@ -126,33 +126,33 @@ PROVIDERS: tuple[ProviderRow, ...] = (
 
 
 def host_named(name: str) -> ProviderRow | None:
-    """The row of a provider, by its name or an alias."""
+    """Return the row of a provider, found by name or alias."""
     return _InUse.table.host_named(name)
 
 
 def host_at(address: str) -> ProviderRow | None:
-    """The row of the provider at an address."""
+    """Return the row of the provider at an address."""
     return _InUse.table.host_at(address)
 
 
 def maker_of(model: str) -> ProviderRow | None:
-    """The row of the provider that makes a model, by the model's name."""
+    """Return the row of the provider that makes a model, found by the model's name."""
     return _InUse.table.maker_of(model)
 
 
 def is_wanted_back(model: str) -> bool:
-    """Whether some maker wants the reasoning of this model's tool calls back."""
+    """Whether any maker wants the reasoning of this model's tool calls back."""
     return _InUse.table.is_wanted_back(model)
 
 
 def canonical_name(name: str) -> str:
-    """A provider's name as its row has it: `moonshot` is `kimi`. An unknown name stays as it is."""
+    """Return the name that a provider's row uses: `moonshot` becomes `kimi`. An unknown name stays as it is."""
     row = host_named(name)
     return row.name if row is not None else name.lower()
 
 
 def refusals() -> list[tuple[str, RefusalTemplate]]:
-    """Every refusal that is known, with the provider whose rule it is."""
+    """All known refusals, each with the provider whose rule it is."""
     return _InUse.table.refusals
 
 
@@ -160,27 +160,27 @@ UNKNOWN_IN: dict[FormatName, Contract] = {
     "anthropic_messages": replace(UNKNOWN, format="anthropic_messages", dialect=ANTHROPIC),
     "openai_responses": replace(UNKNOWN, format="openai_responses", dialect=OPENAI_RESPONSES, tools=UNTOLD),
 }
-"""What holds for a model that nobody knows, in formats whose servers all keep reasoning in the same place."""
+"""Contracts for unknown models, in formats whose servers all keep reasoning in the same place."""
 
 DIALECTS: dict[str, Dialect] = {one.name: one for one in tuple(globals().values()) if isinstance(one, Dialect)}
 BUILT_IN = FactTable(PROVIDERS, UNLISTED, further=(UNKNOWN,), dialects=DIALECTS)
-"""The facts as the package has them."""
+"""The built-in facts."""
 
 CONTRACTS: dict[str, Contract] = BUILT_IN.contracts
-"""Every built-in contract, by its name. Detection makes some of them fit the host: `replay.detection`."""
+"""All built-in contracts by name. `replay.detection` adapts some of them to the host."""
 
 
 class _InUse:
-    """The table that this process goes by: facts are the same for all that it serves."""
+    """The fact table that this process uses. Facts are the same for everything it serves."""
 
     table = BUILT_IN
 
 
 def facts() -> FactTable:
-    """The table of facts in use."""
+    """Return the fact table in use."""
     return _InUse.table
 
 
 def use(table: FactTable) -> None:
-    """Go by another table from now on."""
+    """Use another fact table from now on."""
     _InUse.table = table

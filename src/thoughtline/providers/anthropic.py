@@ -1,4 +1,4 @@
-"""Anthropic's Claude: signed blocks, checked; which turns must have them depends on the model's generation."""
+"""Anthropic's Claude: signed blocks, which are checked. The model's generation decides which turns must have them."""
 
 from collections.abc import Callable
 
@@ -20,32 +20,32 @@ _PRESERVED = "https://platform.claude.com/docs/build-with-claude/preserved-think
 ANTHROPIC = Dialect("anthropic", "native", ANTHROPIC_CLAUDE_V1, source=seen(_EXTENDED, "2026-11"))
 
 ATTRIBUTION = "x-anthropic-billing-header"
-"""How the line begins that Claude Code writes first into its system prompt, and that Anthropic strips."""
+"""How the first line of Claude Code's system prompt begins. Anthropic strips that line."""
 
-# Generations by version, for names as they are spelled: `claude-opus-5-5`, `claude-opus-5-5[1m]`, `claude-5.5-opus`,
+# Generations by version, for all spellings of names: `claude-opus-5-5`, `claude-opus-5-5[1m]`, `claude-5.5-opus`,
 # `us.anthropic.claude-haiku-4-5-20251001-v1:0`, `claude-haiku-4-5@20251001`. Eight digits are a date, not a version.
-# Each pattern names the generations that are over. A name that fits none is of the newest one, whether it is known yet
-# or not: `claude-fable-5-3`, `claude-opus-6`.
+# Each pattern matches the models of older generations. A name that matches none counts as the newest generation, even
+# if it is not known yet: `claude-fable-5-3`, `claude-opus-6`.
 _TIERS = "(?:opus|sonnet|haiku)"
 
 
 def _versions(tiers: str, version: str) -> str:
-    """A pattern of models of these tiers and versions, in either order."""
+    """Return a pattern for models of these tiers and versions, in either order."""
     return rf"{tiers}-?(?:{version})(?!\d)|claude-(?:{version})-{tiers}"
 
 
 _NO_MINOR = r"(?![.-]\d{1,2}(?!\d))"
 
 CLASSIC_MODELS = r"claude-(?:v?[12](?!\d)|instant|3(?!\d))|" + _versions(_TIERS, rf"4(?:[.-][0-5](?!\d)|{_NO_MINOR})")
-"""Models that think by a budget."""
+"""Models with a thinking budget."""
 
 ADAPTIVE_MODELS = _versions(_TIERS, r"4[.-][6-9]")
 ASKED_MODELS = "claude-3[.-]7|" + _versions(_TIERS, rf"4(?:[.-]\d(?!\d)|{_NO_MINOR})")
-"""Models that think if they are asked to."""
+"""Models that think only if asked to."""
 
 _MILD_MODELS = _versions(_TIERS, rf"5(?:[.-][0-4](?!\d)|{_NO_MINOR})")
 THINKING_MODELS = f"{_MILD_MODELS}|mythos-preview|" + _versions("(?:fable|mythos)", rf"5(?:[.-]0(?!\d)|{_NO_MINOR})")
-"""Models that think unless told not to."""
+"""Models that think unless thinking is switched off."""
 
 _CLAUDES = "claude|fable|mythos"
 _NEWEST = rf"^(?!.*(?:{CLASSIC_MODELS}|{ADAPTIVE_MODELS}|{THINKING_MODELS}))(?=.*(?:{_CLAUDES}))"
@@ -222,7 +222,10 @@ ADAPTIVE = replace(
         Knob("", "claude_adaptive", CLAUDE_EFFORTS, modes=("adaptive", "disabled"), source=_TROUBLESHOOTING),
     ),
 )
-THINKING = replace(ADAPTIVE, thinks_by_default=True)
+_UNORDERED = (_BOUND_ELSEWHERE, _INVALID)
+"""From 5 on: thinking behind a call, or with its visible text edited, was taken (measured on Opus 5, Opus 5.5 and
+Sonnet 5.5, 2026-09-26)."""
+THINKING = replace(ADAPTIVE, thinks_by_default=True, answers=_UNORDERED)
 BOUND = replace(
     ADAPTIVE,
     name="anthropic-bound",
@@ -233,11 +236,12 @@ BOUND = replace(
         "prefix and the thinking block that it was made behind. Accounts made before 2026-08-31 read it elsewhere too, "
         "on the first of them (recorded, 2026-10)",
     ),
-    unread="",  # that of a model nobody has described
+    unread="",  # that of a model without a description
     thinks_by_default=True,
     binds_prefix=True,
     binds_chain=True,
     accounts_differ=_FIRST_BOUND,
+    answers=_UNORDERED,
     knobs=(
         Knob(
             _HAIKU,
@@ -265,7 +269,8 @@ _WHO_READS_WHOSE = seen(
 
 
 def generations(adapt: Callable[[Contract], tuple[Contract, ...]]) -> tuple[ModelRow, ...]:
-    """The rows of every Claude, at a host that has them in formats of its own. The last is that of the newest."""
+    """Return the rows of all Claude models for a host that serves them in formats of its own. The last row is for the
+    newest generation."""
     return (
         ModelRow(
             models=CLASSIC_MODELS,
@@ -334,8 +339,8 @@ ROW = ProviderRow(
     ),
     formats=("anthropic_messages",),
     auth="x-api-key",
-    key_prefixes=("sk-ant-api",),  # tokens of a login begin with `sk-ant-oat`, and are bearer tokens
-    rules="makers",  # others copy its API, and some point its name at theirs
+    key_prefixes=("sk-ant-api",),  # login tokens begin with `sk-ant-oat`, and are bearer tokens
+    rules="makers",  # other servers copy its API, and some users point its name at those
     rows=(*generations(lambda claude: (claude,)), ModelRow(contracts=(CLAUDE,))),
     wants_back="always",
     wanted_models="claude|anthropic/",

@@ -1,4 +1,4 @@
-"""Azure OpenAI: OpenAI's rules, and ciphertext that is bound to the resource."""
+"""Azure OpenAI: OpenAI's contracts, and ciphertext that is bound to the resource."""
 
 from msgspec.structs import replace
 
@@ -30,7 +30,7 @@ FOUNDRY = ProviderRow(
     aliases=("foundry",),
     key_variables=("ANTHROPIC_FOUNDRY_API_KEY",),
     hosts=r"services\.ai\.azure\.com$",
-    base_url="",  # https://RESOURCE.services.ai.azure.com/anthropic: the resource is the customer's own.
+    base_url="",  # https://RESOURCE.services.ai.azure.com/anthropic, with the customer's own resource
     formats=("anthropic_messages",),
     auth="x-api-key",
     rules="makers",
@@ -39,7 +39,7 @@ FOUNDRY = ProviderRow(
     has_documented_field=False,
     source=seen("windmill#9908", "2026-11-18", "Anthropic's API, names and rules"),
 )
-"""Claude at Microsoft's Foundry."""
+"""Claude in Microsoft's Foundry."""
 
 ROW = ProviderRow(
     name="azure",
@@ -48,7 +48,7 @@ ROW = ProviderRow(
     traced_as="azure.ai.openai",
     hosts=r"^[\w.-]*(openai|cognitiveservices)\.azure\.com(?::\d+)?(?:/.*)?$"
     r"|^[\w.-]*services\.ai\.azure\.com(?::\d+)?/(openai|models)(?:/.*)?$",
-    base_url="",  # https://RESOURCE.openai.azure.com/openai/v1: the resource is the customer's own.
+    base_url="",  # https://RESOURCE.openai.azure.com/openai/v1, with the customer's own resource
     formats=("openai_responses", "openai_chat"),
     auth="api-key",
     rules="own",

@@ -1,6 +1,7 @@
-"""AWS Bedrock: Anthropic's rules for Claude, none for most others, and reasoning of two is refused.
+"""AWS Bedrock: Anthropic's contracts for Claude, no demands by most other models; two models refuse reasoning.
 
-InvokeModel is read for Claude alone: what is asked in its words, whatever the name (an ARN tells none), is Claude.
+InvokeModel is read for Claude only: a request in Anthropic's form is for Claude, whatever the model is called (an ARN
+does not say).
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ _FORBIDDEN = replace(
 )
 
 SIGNED_SERVICE = "bedrock"
-"""What a signature is for, and with the region where; one without a region in its host is in the usual one."""
+"""The service that a signature names, and the region it names. A host without a region is in the default one."""
 REGION_IN_HOST = r"(?:^|\.)bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\."
 USUAL_REGION = "us-east-1"
 
@@ -142,7 +143,8 @@ MANTLE = ProviderRow(
     has_documented_field=False,
     source=seen("https://docs.aws.amazon.com/bedrock", "2026-11", "its address and formats"),
 )
-"""Bedrock in its makers' own formats, with a Bedrock API key. Another region: another base_url, and bases."""
+"""Bedrock in the makers' own formats, with a Bedrock API key. For another region, set another base_url and other bases.
+"""
 
 ROW = ProviderRow(
     name="bedrock",
@@ -151,7 +153,8 @@ ROW = ProviderRow(
     aliases=("aws-bedrock",),
     hosts=r"amazonaws\.com$",
     models=r"amazon\.nova|nova-(\d|pro|lite|micro|premier)",
-    # With a Bedrock API key: a request signed for another host can't be passed on. Another region: another base_url.
+    # With a Bedrock API key: a request signed for another host can't be passed on. For another region, set another
+    # base_url.
     base_url=f"https://bedrock-runtime.{USUAL_REGION}.amazonaws.com",
     formats=("bedrock_converse", "bedrock_invoke"),
     owns=("bedrock_converse", "bedrock_invoke"),

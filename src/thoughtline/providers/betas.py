@@ -1,4 +1,4 @@
-"""The header that switches features on before they are released, and values of it that a server refuses."""
+"""The header that enables features before their release, and the values of it that a server refuses."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _QUOTED = re.compile(r"[`'\"]([\w-]{1,80})[`'\"]")
 
 
 def rules_for_betas(sentence: str) -> tuple[SettingRule, ...]:
-    """That the values which a refusal names are left out."""
+    """Return rules that remove the header values named in a refusal."""
     refused = _REFUSED.search(sentence)
     return tuple(SettingRule(_RULE + name, "drop") for name in _QUOTED.findall(refused[1])) if refused else ()
 
 
 def refused_betas(rules: Iterable[SettingRule]) -> frozenset[str]:
-    """The values that are to be left out."""
+    """Return the header values to remove."""
     return frozenset([rule.path.removeprefix(_RULE) for rule in rules if rule.path.startswith(_RULE)])

@@ -1,4 +1,4 @@
-"""Cerebras: `reasoning` on messages, GLM's inside the content, and `reasoning_content` is refused."""
+"""Cerebras: `reasoning` on messages, and inside the content for GLM. It refuses `reasoning_content`."""
 
 from msgspec.structs import replace
 

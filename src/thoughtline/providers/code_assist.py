@@ -1,7 +1,8 @@
-"""Google's Code Assist, which Gemini CLI asks after a login, and Antigravity: Gemini's rules, and Claude's for Claude.
+"""Google's Code Assist, used by Antigravity and by Gemini CLI after a login: Gemini's contracts, and Claude's for
+Claude.
 
-Both speak `generateContent` in an envelope. Claude's thinking is a part with a signature there, in base64 once more
-than Anthropic has it, so no other API takes it.
+Both send `generateContent` in an envelope. There, Claude's thinking is a part with a signature that is base64-encoded
+once more than Anthropic's, so no other API accepts it.
 """
 
 from msgspec.structs import replace

@@ -25,7 +25,8 @@ ROW = ProviderRow(
     key_variables=("COHERE_API_KEY", "CO_API_KEY"),
     hosts=r"cohere\.(ai|com)$",
     models="command-|c4ai",
-    # Cohere's own SDK takes the host; OpenAI's takes the compatibility API, whose answers OpenAI's clients can read.
+    # Cohere's own SDK expects the host. OpenAI's SDK expects the compatibility API, whose answers OpenAI's clients can
+    # read.
     base_url="https://api.cohere.com",
     formats=("openai_chat",),
     bases={"openai_chat": "https://api.cohere.ai/compatibility/v1"},

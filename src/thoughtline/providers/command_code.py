@@ -1,8 +1,8 @@
 """Command Code: a CLI with a subscription to models of many makers, and its provider API.
 
-`/provider/v1` takes Chat Completions, and Messages for Claude. `/alpha/generate` is the CLI's own address: it answers
-with the AI SDK's stream parts, wants `x-command-code-version`, and serves nobody else. So requests are translated to
-the first; the second is for the CLI itself, and for a `[providers.command-code]` that names its format.
+`/provider/v1` accepts Chat Completions, and Messages for Claude. `/alpha/generate` is the CLI's own address: it answers
+with the AI SDK's stream parts, requires `x-command-code-version`, and serves no other client. So requests are
+translated to the first. The second is for the CLI itself, and for a `[providers.command-code]` that names its format.
 """
 
 from thoughtline.providers.contract import Contract, Source

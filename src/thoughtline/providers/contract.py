@@ -1,5 +1,5 @@
-"""What a provider and its model demand back, as data: the types that the rows of providers are made of, and which turns
-of a request they are about."""
+"""What a provider and its model demand back, as data: the types of a provider's row, and which turns of a request a
+contract is about."""
 
 from __future__ import annotations
 
@@ -34,21 +34,22 @@ Scope = Literal[
 Takes = Literal["text", "own", "nothing"]
 Unread = Literal[
     "looped",  # turns with calls since the last user message
-    "called",  # earlier turns with calls, which an answer follows
+    "called",  # earlier turns with calls that have been answered
     "plain",  # earlier turns without calls
 ]
 Rung = Literal["empty", "inherit", "blank", "sentinel", "unpair", "pause_thinking"]
 
 PRESENCE: tuple[Rung, ...] = ("empty", "blank", "pause_thinking")
-"""What to do about text that a maker wants back and nobody has: every maker that wants text takes a blank."""
+"""Fallbacks for missing text that a maker wants back: every such maker accepts a blank."""
 
 
 class Sampling(Struct, frozen=True, gc=False):
-    """Settings of sampling that models refuse.
+    """Sampling settings that models refuse.
 
-    Models whose names fit `never` take none of `names`. One that thinks takes none of `while_thinking`, and where there
-    is a `least_top_p`, no smaller one and no temperature but 1. Only models that fit `takes_both` take a temperature
-    beside a `top_p`. `hottest` is the highest temperature. `is_by_mode`: each mode of thinking has fixed values.
+    Models that match `never` accept none of `names`. A model that thinks accepts none of `while_thinking`; with
+    `least_top_p` set, it refuses a smaller top_p and any temperature except 1. Only models that match `takes_both`
+    accept a temperature together with a `top_p`. `hottest` is the highest temperature. `is_by_mode`: each thinking mode
+    has fixed values.
     """
 
     never: str = "(?!)"
@@ -62,8 +63,8 @@ class Sampling(Struct, frozen=True, gc=False):
 
 
 class PromptCache(Struct, frozen=True, gc=False):
-    """How prompts are cached. `takes_marks`: the server takes them in this format; models whose names fit `needs_marks`
-    cache nothing without one. Others cache by themselves."""
+    """How a provider caches prompts. `takes_marks`: the server accepts cache markers in this format. Models that match
+    `needs_marks` cache nothing without one; others cache automatically."""
 
     takes_marks: bool = False
     needs_marks: str = "(?!)"
@@ -71,26 +72,28 @@ class PromptCache(Struct, frozen=True, gc=False):
 
 
 class Contract(Struct, frozen=True, gc=False):
-    """A row. `takes` is what may be sent: any text, only what this provider made, or nothing at all.
+    """What one provider demands for one model in one format. `takes` is what may be sent: any text, only what this
+    provider made, or nothing.
 
-    `filler` is the least that is known to be accepted where a field must be there and nobody has its text.
-    `follows_answers`: the server's answers say which member holds reasoning; the dialect's is where to begin.
-    `may_seal`: nobody lists the server, so seals of a client's may be its own. `drops`: members that it refuses.
-    `refused_modes`: words of `thinking.type` that it has refused.
-    `knobs` are how thinking is switched, the first that fits the model. `answers` are what the provider says to those
-    who break the contract. `when_split` is the dialect of a request that asks for `reasoning_split`. `refuses_empty`:
-    an empty text does not pass, not even for a turn that had no reasoning. `refuses_unsigned`: nor does thinking that
-    nobody signed. `binds_prefix`: reasoning is good behind the prefix that it was made behind, `binds_chain`: and
-    behind the same thinking block; `binds_silently`: it is dropped elsewhere, and not refused. `accounts_differ` is a
-    pattern of models that refuse it to newer accounts alone, and read it for older ones. `unread` are models
-    whose reasoning it does not read. `insists`: it has refused a turn that was as its model had made it.
-    `forces_any` is a pattern of models that can be made to call some tool while they think, `thinks_if_asked` of models
-    that can think and don't unless a request asks for it.
+    `filler` is the smallest value known to be accepted where a field is required and its text is lost.
+    `follows_answers`: the server's answers show which member holds reasoning; the dialect's is the initial guess.
+    `may_seal`: the server is not listed, so seals that a client sends may be its own. `drops`: members that it refuses.
+    `refused_modes`: values of `thinking.type` that it has refused.
 
-    What refusals taught: `settings` are rules for settings, `mends` what a conversation is to be without
-    (`formats/mending.py`). `switches` are the members that switch thinking here, none: any that are known; `ignored`
-    are members that were found to switch nothing, `*` all of them. What a chat template taught: `unread_turns` are
-    those whose reasoning it leaves out, `keeping` the switch that has it read all.
+    `knobs` are the ways to switch thinking; the first that fits the model is used. `answers` are the provider's
+    refusals when the contract is broken. `when_split` is the dialect of a request with `reasoning_split`.
+    `refuses_empty`: empty text is refused, even for a turn that had no reasoning. `refuses_unsigned`: so is thinking
+    without a signature. `binds_prefix`: reasoning is valid only after the prefix it was made after; `binds_chain`: and
+    only after the same thinking block; `binds_silently`: elsewhere it is dropped, not refused. `accounts_differ` is a
+    pattern of models that refuse reasoning from newer accounts only. `unread` are the turns whose reasoning the model
+    does not read. `insists`: the server has refused a turn that was exactly as its model had made it. `forces_any` is a
+    pattern of models that can be forced to call some tool while they think; `thinks_if_asked` of models that can think,
+    but only do so if a request asks for it.
+
+    Learned from refusals: `settings` are rules for settings; `mends` names what to remove from a conversation
+    (`formats/mending.py`). `switches` are the members that switch thinking here; empty means any known one. `ignored`
+    are members that turned out to switch nothing; `*` means all of them. Learned from a chat template: `unread_turns`
+    are the turns whose reasoning it omits; `keeping` is the switch that makes it read all of them.
     """
 
     name: str
@@ -137,7 +140,7 @@ class Contract(Struct, frozen=True, gc=False):
     forms: ToolForms = USUAL_FORMS
 
     def switch(self, transcript: Transcript) -> ThinkingSwitch:
-        """What a request says of thinking, in a member that this server reads."""
+        """Return what a request says about thinking, in a member that this server reads."""
         if "*" in self.ignored:
             return "unsaid"
         if not transcript.switches or not (self.switches or self.ignored):
@@ -148,7 +151,7 @@ class Contract(Struct, frozen=True, gc=False):
         return "unsaid"
 
     def thinks(self, transcript: Transcript) -> bool:
-        """Whether this request has the model think."""
+        """Whether the model thinks in this request."""
         switch = self.switch(transcript)
         return self.thinks_by_default if switch == "unsaid" else switch != "off"
 
@@ -158,20 +161,20 @@ class Contract(Struct, frozen=True, gc=False):
 
 
 def written_in(dialect: Dialect, carrier: str) -> Dialect:
-    """The dialect with its reasoning in another place; an empty name leaves it where it is."""
+    """Return the dialect with another carrier. An empty name keeps the carrier."""
     return replace(dialect, carrier=cast(Carrier, carrier)) if carrier and carrier != dialect.carrier else dialect
 
 
 # --- which turns of a request a contract is about --------------------------------------------------------------------
-# "The last user message" is the last one that says something itself: a message that only brings results continues a
-# tool loop.
+# "The last user message" is the last one with content of its own. A message that contains only results continues a tool
+# loop.
 
 DEPEND_ON_THE_END: frozenset[Scope] = frozenset(("calls_after_user", "first_call_of_step", "loop_head"))
-"""Scopes in which a turn that must carry reasoning need not any more when the user has spoken again."""
+"""Scopes in which a turn no longer has to carry reasoning once the user has sent another message."""
 
 
 def required_turns(transcript: Transcript, contract: Contract, assistant: Sequence[int]) -> tuple[int, ...]:
-    """Positions of the assistant turns that must carry reasoning in this request, of all `assistant` turns."""
+    """Positions of the turns that must carry reasoning in this request, out of all `assistant` turns."""
     if contract.only_when_thinking and not contract.insists and not contract.thinks(transcript):
         return ()
     turns = transcript.turns
@@ -190,8 +193,8 @@ def required_turns(transcript: Transcript, contract: Contract, assistant: Sequen
 
 
 def _loop_head(turns: Sequence[Turn], assistant: Sequence[int]) -> tuple[int, ...]:
-    """The first assistant turn since the last user message, if the request ends with results: all that follows it is
-    one turn to Anthropic, whoever made it."""
+    """The first assistant turn since the last user message, if the request ends with results. Anthropic counts
+    everything after it as one turn, whichever model made it."""
     if not turns or not any(isinstance(item, ToolResult) for item in turns[-1].items):
         return ()
     start = after_last_user(turns)
@@ -204,7 +207,7 @@ def has_calls(turn: Turn) -> bool:
 
 
 def after_last_user(turns: Sequence[Turn]) -> int:
-    """Where the current turn of the conversation starts: after the last message in which a user says something."""
+    """Where the current turn of the conversation starts: after the last message with content from a user."""
     for position in range(len(turns) - 1, -1, -1):
         turn = turns[position]
         if is_said_by_user(turn):
@@ -213,5 +216,5 @@ def after_last_user(turns: Sequence[Turn]) -> int:
 
 
 def is_said_by_user(turn: Turn) -> bool:
-    """Whether it is a user's message that says something itself."""
+    """Whether it is a user message with content of its own, not only results."""
     return turn.role == "user" and not any(isinstance(item, ToolResult) for item in turn.items)

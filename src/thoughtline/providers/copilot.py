@@ -1,4 +1,4 @@
-"""GitHub Copilot: text and an opaque half beside it, of models that others make."""
+"""GitHub Copilot: text with an opaque part, from models of other makers."""
 
 from thoughtline.providers import anthropic
 from thoughtline.providers.contract import Contract

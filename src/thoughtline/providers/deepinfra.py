@@ -1,4 +1,4 @@
-"""DeepInfra: open models of others."""
+"""DeepInfra: open models of other makers."""
 
 from thoughtline.providers.shared import open_host
 from thoughtline.providers.sources import OWN_PAGES

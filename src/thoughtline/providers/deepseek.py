@@ -1,4 +1,4 @@
-"""DeepSeek: text, in three formats; with tools, the reasoning of every turn comes back."""
+"""DeepSeek: text, in three formats. With tools, the reasoning of every turn must come back."""
 
 from msgspec.structs import replace
 

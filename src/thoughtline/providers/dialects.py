@@ -1,8 +1,8 @@
 """Where a server keeps the reasoning of a turn.
 
-A `Dialect` is what differs between servers that speak the same wire format: which field or block carries reasoning, and
-whose reasoning it is. The format modules read every carrier they know wherever it stands; a dialect decides what they
-write, and whether `<think>` in visible text is reasoning (never guessed: only where the dialect says so).
+A `Dialect` holds the differences between servers of one wire format: which field or block carries reasoning, and who
+made that reasoning. The format modules read every carrier they know, wherever it is. The dialect decides which one they
+write, and whether `<think>` in visible text is reasoning (only if the dialect says so; it is never guessed).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Carrier = Literal[
     "reasoning_content",
     "reasoning",
     "reasoning_details",
-    "reasoning_text",  # with reasoning_opaque beside it
+    "reasoning_text",  # with a reasoning_opaque
     "thinking",
     "think_tags",  # <think>…</think> at the head of the visible text
     "mistral_chunks",  # {"type":"thinking","thinking":[{"type":"text",…}]} in content
@@ -28,15 +28,15 @@ Carrier = Literal[
     "none",  # the wire has no place for it
 ]
 CallIdForm = Literal[
-    "any",  # nobody counts their letters
-    "own",  # any, and the model goes by the form that it gives them itself
-    "short",  # as the format's own provider takes them
+    "any",  # any; no length limit is known
+    "own",  # any, but the model works best with ids of its own form
+    "short",  # in the form of the format's own provider
     "counted",  # exactly `call_id_chars` letters and digits
 ]
 
 
 class Dialect(Struct, frozen=True):
-    """Where a server of some format keeps reasoning, whose reasoning it is, and which ids of calls it takes."""
+    """Where a server of some format keeps reasoning, whose reasoning it is, and which call ids it accepts."""
 
     name: str
     carrier: Carrier
@@ -46,7 +46,7 @@ class Dialect(Struct, frozen=True):
     source: Source = UNVERIFIED
 
 
-# Those that no provider has for itself.
+# Dialects that several providers share.
 REASONING_CONTENT = Dialect(
     "reasoning_content",
     "reasoning_content",

@@ -1,4 +1,4 @@
-"""Fireworks: open models of others."""
+"""Fireworks: open models of other makers."""
 
 from thoughtline.providers.refusals import says
 from thoughtline.providers.shared import open_host

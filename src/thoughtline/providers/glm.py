@@ -1,4 +1,4 @@
-"""Zhipu's GLM, at Z.ai: text, never enforced."""
+"""Zhipu's GLM, at Z.ai: text, not enforced."""
 
 from thoughtline.providers.contract import Contract, Source
 from thoughtline.providers.dialects import Dialect

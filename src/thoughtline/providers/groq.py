@@ -1,4 +1,4 @@
-"""Groq: `reasoning` on messages, and `reasoning_content` is refused."""
+"""Groq: `reasoning` on messages. It refuses `reasoning_content`."""
 
 from thoughtline.providers.row import ModelRow, ProviderRow
 from thoughtline.providers.shared import FIELD_CONTRACT, UNSUPPORTED_FIELD, UNSUPPORTED_MEMBER

@@ -1,4 +1,4 @@
-"""The knobs that models have for thinking: which member switches it, and what can be said with it."""
+"""How models let a request control thinking: which member switches it, and which values it has."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Style = Literal[
     "nova",
 ]
 ThinkingMode = Literal["enabled", "adaptive", "disabled", "between_tools"]
-"""What `thinking.type` says in Anthropic's format."""
+"""Values of `thinking.type` in Anthropic's format."""
 
 Setting = tuple[tuple[str, ...], object]
-"""A member of a request by its path, and its value."""
+"""A member of a request, by its path, and its value."""
 
 EVERY_EFFORT: tuple[Effort, ...] = EFFORTS[1:]
 CLAUDE_EFFORTS: tuple[Effort, ...] = ("low", "medium", "high", "xhigh", "max")
@@ -40,11 +40,11 @@ TO_HIGH: tuple[Effort, ...] = ("low", "medium", "high")
 
 
 class Knob(Struct, frozen=True, gc=False):
-    """What can be said to the models whose names fit.
+    """The thinking controls of the models that match `models`.
 
-    `efforts` are the words the model knows; `budgets` the bounds of a budget; `keeps` the member that has earlier
-    thinking used at all, where a model wants to be told. `modes` are those that a Claude takes; none: nobody knows.
-    Without a `source` of its own it rests on that of its contract.
+    `efforts` are the words the model knows; `budgets` the bounds of a budget; `keeps` the member that makes a model use
+    earlier thinking, where that has to be requested. `modes` are those that a Claude model accepts; empty if unknown.
+    Without a `source` of its own, the source of its contract applies.
     """
 
     models: str
@@ -61,18 +61,18 @@ class Knob(Struct, frozen=True, gc=False):
 
 
 TEMPLATE_SWITCHES = (
-    ("preserve_reasoning", "true"),  # llama.cpp's own word for all of them
+    ("preserve_reasoning", "true"),  # llama.cpp's own name for all of them
     ("preserve_thinking", "true"),  # Qwen 3.6 and newer
     ("clear_thinking", "false"),  # GLM 4.7
     ("truncate_history_thinking", "false"),  # Nemotron 3
     ("drop_thinking", "false"),  # DeepSeek V4
     ("preserved_thinking", "true"),  # Hy3
 )
-"""Switches that have a chat template read the reasoning of all turns (llama.cpp `models/templates`, 2026-08-22)."""
+"""Switches that make a chat template read the reasoning of all turns (llama.cpp `models/templates`, 2026-08-22)."""
 
 NO_KNOB = Knob("", "no_knob")
 ALWAYS_THINKS = Knob("", "no_knob", can_be_off=False)
 ANY_EFFORT = Knob("", "reasoning_effort", EVERY_EFFORT)
 THINKING_TYPE = Knob("", "thinking_type")
 REASONING_OBJECT = Knob("", "reasoning", EVERY_EFFORT)
-"""OpenRouter's, and of whoever keeps reasoning in `reasoning_details` as it does."""
+"""OpenRouter's, and that of every server that keeps reasoning in `reasoning_details` as it does."""

@@ -1,4 +1,4 @@
-"""llama.cpp: a server of one's own, which hands `reasoning_content` to the model's template."""
+"""llama.cpp: a self-hosted server that passes `reasoning_content` to the model's template."""
 
 from thoughtline.providers.shared import open_host
 from thoughtline.providers.sources import seen

@@ -1,4 +1,4 @@
-"""LM Studio: a server of one's own."""
+"""LM Studio: a self-hosted server."""
 
 from thoughtline.providers.shared import open_host
 from thoughtline.providers.sources import seen

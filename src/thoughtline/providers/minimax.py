@@ -1,4 +1,4 @@
-"""MiniMax: text inside the content, or beside it if asked, never enforced."""
+"""MiniMax: text inside the content, or in a member of its own on request; not enforced."""
 
 from msgspec.structs import replace
 

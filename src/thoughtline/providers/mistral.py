@@ -1,4 +1,4 @@
-"""Mistral: thinking chunks in the content, and any other field is refused."""
+"""Mistral: thinking chunks in the content. It refuses any other field."""
 
 from msgspec.structs import replace
 

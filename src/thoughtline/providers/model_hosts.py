@@ -1,7 +1,7 @@
-"""Hosts that serve models of others in Chat Completions, of which only address and field are known.
+"""Hosts that serve models of other makers in Chat Completions; only their address and field are known.
 
-Where no member for reasoning is known, the host's answers say which it is. No host is known to demand reasoning by
-itself.
+Where no reasoning member is known, the host's answers show which one it is. None of these hosts is known to demand
+reasoning.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ VOLCENGINE = open_host(
     key_variables=("ARK_API_KEY",),
     source=_ARK,
 )
-# At the same host; the plan has keys of its own, and Messages besides.
+# At the same host. The plan has its own keys, and also serves Messages.
 VOLCENGINE_CODING = open_host(
     "volcengine-coding",
     r"^(?:[\w-]+\.)*(?:volces|bytepluses)\.com(?::\d+)?/api/coding(?:/.*)?$",
@@ -81,7 +81,7 @@ HUGGINGFACE = open_host(
 CLOUDFLARE = open_host(
     "cloudflare",
     r"cloudflare\.com$",
-    "",  # https://api.cloudflare.com/client/v4/accounts/ID/ai/v1: the account is the customer's own.
+    "",  # https://api.cloudflare.com/client/v4/accounts/ID/ai/v1, with the customer's own account
     formats=("openai_chat",),
     aliases=("workers-ai",),
     key_variables=("CLOUDFLARE_API_TOKEN",),

@@ -1,4 +1,4 @@
-"""Nebius: open models of others."""
+"""Nebius: open models of other makers."""
 
 from thoughtline.providers.shared import open_host
 from thoughtline.providers.sources import OWN_PAGES

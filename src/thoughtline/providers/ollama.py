@@ -1,4 +1,4 @@
-"""Ollama: a server of one's own; `thinking` in its own format, `reasoning` in OpenAI's, nothing enforced."""
+"""Ollama: a self-hosted server. `thinking` in its own format, `reasoning` in OpenAI's; nothing is enforced."""
 
 from thoughtline.providers.contract import Contract, Source
 from thoughtline.providers.dialects import REASONING, Dialect

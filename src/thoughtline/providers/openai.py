@@ -1,4 +1,4 @@
-"""OpenAI: encrypted items that name each other in Responses, and no place for reasoning in Chat Completions."""
+"""OpenAI: encrypted items that refer to each other in Responses, and no place for reasoning in Chat Completions."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ _TO_XHIGH: tuple[Effort, ...] = (*TO_HIGH, "xhigh")
 
 
 def _knobs(style: Style, newest: tuple[Effort, ...]) -> tuple[Knob, ...]:
-    """Efforts by generation."""
+    """Thinking controls with the efforts of each generation."""
     return (
         Knob(r"gpt-(3|4)", "no_knob"),
         Knob(r"(^|/)o\d", style, TO_HIGH, can_be_off=False),
@@ -228,7 +228,7 @@ UNREASONING = seen(
 
 
 def unreasoning(contract: Contract) -> Contract:
-    """The contract of a model that does not reason."""
+    """Return the contract of a model that does not reason."""
     return replace(contract, kind="forbidden", scope="nowhere", takes="nothing", ladder=())
 
 
@@ -258,7 +258,7 @@ ROW = ProviderRow(
     hosts=r"(openai\.com|chatgpt\.com)$",
     models=r"gpt-oss|(^|/)(gpt|o\d|chatgpt|codex|computer-use)",
     base_url="https://api.openai.com/v1",
-    key_prefixes=("sk-",),  # those of many others too
+    key_prefixes=("sk-",),  # many other providers use this prefix, too
     formats=("openai_responses", "openai_chat"),
     rules="own",
     rows=(

@@ -1,4 +1,4 @@
-"""opencode's Go plan: open models of others, whoever serves them."""
+"""opencode's Go plan: open models of other makers, from several hosts."""
 
 from thoughtline.providers.shared import open_host
 from thoughtline.providers.sources import seen

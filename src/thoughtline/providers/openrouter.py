@@ -1,4 +1,4 @@
-"""OpenRouter: every maker's reasoning in `reasoning_details`, and its upstreams' refusals passed on."""
+"""OpenRouter: reasoning of every maker in `reasoning_details`. It passes on its upstreams' refusals."""
 
 from msgspec.structs import replace
 

@@ -1,4 +1,4 @@
-"""Perplexity: what its models think is visible text."""
+"""Perplexity: its models' thinking is visible text."""
 
 from thoughtline.providers.contract import Contract, unverified
 from thoughtline.providers.dialects import NO_REASONING

@@ -1,4 +1,4 @@
-"""Alibaba's Qwen, at Model Studio (DashScope), which serves models of others too: text, never enforced."""
+"""Alibaba's Qwen, at Model Studio (DashScope), which also serves models of other makers: text, not enforced."""
 
 from msgspec.structs import replace
 

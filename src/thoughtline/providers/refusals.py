@@ -1,15 +1,15 @@
-"""What providers say when they refuse a request for its reasoning: each sentence once, as a template.
+"""The wording of providers' refusals about reasoning: each sentence once, as a template.
 
     says("missing", "restore", "<field:reasoning_content> is missing in message {index}…, see our pages")
 
-The classifier reads a template as a pattern, the auditor writes it as a sentence. A backtick may be missing or another
-quote, since relays and log lines lose them; `~` marks where a quote may stand and the provider writes none. `<a|b>` are
-expressions, of which the auditor writes the first, `<field:a|b>` names a group (`setting` both `field` and `path`), and
-`{blanks}` are those of `_BLANKS`. What follows `…` is written and never compared. A template is matched from the first
-word on: a body that merely quotes such a sentence is no refusal.
+The classifier reads a template as a pattern, the auditor writes it as a sentence. A backtick may be missing or be
+another quote, since relays and log lines lose them; `~` marks a place where a quote may be, although the provider
+writes none. `<a|b>` are regular expressions, of which the auditor writes the first; `<field:a|b>` names a group
+(`setting` stands for both `field` and `path`), and `{blanks}` are those of `_BLANKS`. Text after `…` is written and
+never compared. A template is matched from the first word: a body that only quotes such a sentence is not a refusal.
 
-Groups say where: `path` a dotted path into the request, `index` a message counted from 0, `position` a content counted
-from 1, `item` an item's id, `field` the field that it is about.
+Groups name the place: `path` is a dotted path into the request, `index` a message counted from 0, `position` a content
+counted from 1, `item` an item's id, `field` the field in question.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ RuleCode = Literal[
     "asked-to-think",
 ]
 Rule: TypeAlias = (
-    # A provider never says `reordered`, `truncated` or `sentinel`: it says `altered` or `foreign`.
+    # A provider never reports `reordered`, `truncated` or `sentinel`: it reports `altered` or `foreign`.
     RuleCode
-    # A provider's own: the thinking setting does not go with the model, the content or another parameter.
+    # Rules that only providers report: the thinking setting does not fit the model, the content or another parameter.
     | Literal[
         "thinking-off",  # the final turn has thinking, and it is switched off
         "thinking-last",  # a turn ends with thinking
@@ -62,33 +62,34 @@ Rule: TypeAlias = (
         "thinking-mode",  # this model can't switch thinking that way
         "thinking-unsupported",  # this model never thinks
     ]
-    # `setting` and `door` are of both: what a provider refuses, and what was changed about it.
+    # `setting` and `door` have both uses: what a provider refuses, and what was changed because of it.
 )
 Remedy = Literal[
     "restore",  # put back what was lost
-    "restore_exact",  # put back the stored blocks, their order and bytes; never leave anything out
-    "strip_field",  # leave this member for reasoning out, wherever it stands; another may be the right one
-    "drop_member",  # leave the named member out, and nothing else
-    "strip_seal",  # leave the sealed half out, keep text and summary
-    "unpair",  # leave item ids out, keep call ids and ciphertext
-    "drop_item",  # leave the reasoning item out, and the ids of what it was paired with; of duplicates, the later one
-    "drop_block",  # leave the thinking block out
-    "bare_loop",  # leave out the thinking of the turn that is still going on
-    "add_filler_text",  # fill an empty required member with the least that is accepted
+    "restore_exact",  # put back the stored blocks with their order and bytes; never remove anything
+    "strip_field",  # remove this reasoning member everywhere; another one may be right
+    "drop_member",  # remove the named member, and nothing else
+    "strip_seal",  # remove the sealed part, keep text and summary
+    "unpair",  # remove item ids, keep call ids and ciphertext
+    "drop_item",  # remove the reasoning item and the ids of the item it was paired with; of duplicates, the later one
+    "drop_block",  # remove the thinking block
+    "bare_loop",  # remove the thinking of the turn that is still going on
+    "add_filler_text",  # fill an empty required member with the smallest accepted value
     "pause_thinking",  # switch thinking off for this request
-    "stop_asking",  # leave out all that asks for thinking
-    "adapt_thinking",  # use the one thinking mode that the model has
-    "change_setting",  # change the setting that is named, as little as helps
-    "change_door",  # ask another endpoint of the provider
-    "pass_on",  # about reasoning, but only the client can heal it
+    "stop_asking",  # remove everything that asks for thinking
+    "adapt_thinking",  # use the only thinking mode that the model has
+    "change_setting",  # change the named setting as little as possible
+    "change_door",  # use another endpoint of the provider
+    "pass_on",  # about reasoning, but only the client can fix it
 ]
 LearnedScope = Literal["", "calls_after_user", "calls", "all_with_tools", "loop_head", "first_call_of_step", "pairs"]
-"""Which turns a refusal is about, in the words of contracts; empty where it is about none in particular."""
+"""The turns that a refusal is about, in the terms of contracts; empty if it is about none in particular."""
 
 _AT = r"(?:(?P<path>[\w.*\[\]]{1,160}): )?"
 _CARRIER = r"(?P<field>reasoning|reasoning_(?:content|details|opaque|text)|thinking)"
 _MESSAGE_FIELD = rf"(?P<path>messages[.\[]\d{{1,6}}\]?(?:\.[\w-]{{1,60}})?)\.{_CARRIER}"
-# Beside the members of a list's element, some write its role or type into the path: `messages.1.assistant.refusal`.
+# Apart from the members of a list's element, some servers write its role or type into the path:
+# `messages.1.assistant.refusal`.
 _ELEMENT = (
     r"(?P<path>(?:messages|input|contents)[.\[]\d{1,6}\]?(?:\.[\w-]{1,60})?"
     r"(?:\.(?:content|tool_calls|parts)[.\[]\d{1,6}\]?(?:\.[\w-]{1,60})?)?)"
@@ -110,7 +111,7 @@ _BLANKS: dict[str, tuple[str, str]] = {
     "message": (r"(?P<path>messages\.\d{1,6})", "messages.{index}"),
     "on_message": (r"(?: - '(?P<path>messages\.\d{1,6})')?", ""),
     "message_field": (_MESSAGE_FIELD, "messages[{index}].{field}"),
-    "location": (f"{_MESSAGE_FIELD}: ", ""),  # which the reader of bodies writes before the sentence
+    "location": (f"{_MESSAGE_FIELD}: ", ""),  # written before the sentence by the reader of bodies
     "carrier": (_CARRIER, "{field}"),
     "element": (_ELEMENT, ""),
     "member": (_MEMBER, ""),
@@ -124,10 +125,11 @@ _NAMED = re.compile(r"(field|path|setting):")
 class RefusalTemplate(Struct, frozen=True, gc=False):
     """One way to be refused.
 
-    `family` is whose rule it is, empty where it is the row's own; `field` yields to the sentence's `field` group.
-    `dropped` is the pattern of the named member (`formats/leaving_out.py`), where a sentence does not say the place.
-    `codes`, where there are any, must be met by one of the error's own. `counts_from` is the number that `path` gives
-    to a first element, `scope` which turns must have what is missing. `also` are further rules that it answers.
+    `family` names the provider whose rule it is; empty for the row's own. The sentence's `field` group takes precedence
+    over `field`. `dropped` is the pattern of the named member (`formats/leaving_out.py`), where a sentence does not
+    name the place. If `codes` is not empty, the error must have one of them. `counts_from` is the number that `path`
+    uses for the first element, `scope` the turns that must have what is missing. `also` are further rules that it
+    reports.
     """
 
     rule: Rule
@@ -145,11 +147,11 @@ class RefusalTemplate(Struct, frozen=True, gc=False):
 
     @property
     def sentence(self) -> re.Pattern[str]:
-        """The template as a pattern."""
+        """Return the template as a pattern."""
         return _sentence(self.template)
 
     def text(self, **facts: object) -> str:
-        """The sentence as the provider writes it."""
+        """Return the sentence as the provider writes it."""
         text = "".join(_shown(piece, facts) for piece in _PIECES.split(self.template.replace("…", "")))
         for name, value in facts.items():
             text = text.replace("{" + name + "}", str(value))
@@ -157,7 +159,7 @@ class RefusalTemplate(Struct, frozen=True, gc=False):
 
 
 says = RefusalTemplate
-"""As rows write one: a rule, a remedy and the sentence; all else by name."""
+"""How rows write a template: rule, remedy and sentence as positional arguments, the rest by name."""
 
 
 @functools.cache
@@ -181,7 +183,7 @@ def _pattern(piece: str) -> str:
 
 
 def _shown(piece: str, facts: dict[str, object]) -> str:
-    """What the auditor writes for a piece: a fact, or the first of the expressions, if that is a plain one."""
+    """Return the auditor's text for a piece: a fact, or the first of the expressions if it is plain text."""
     if piece == "~":
         return ""
     if piece.startswith("{"):

@@ -1,4 +1,4 @@
-"""A provider as a row: everything that is true of it, and its models."""
+"""A provider as a row: all facts about it and its models."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from thoughtline.values.turns import FormatName
 AuthStyle = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key", "query", "aws", "none"]
 Held = Literal["threads", "conversations", "interactions"]
 Rules = Literal[
-    "own",  # it makes its models, or has one rule for all that it serves
-    "makers",  # it serves models of others, and their rules hold
-    "strict makers",  # likewise where a maker wants reasoning to be present; else its own
+    "own",  # it makes its models, or has one contract for all that it serves
+    "makers",  # it serves models of others, and their makers' contracts hold
+    "strict makers",  # likewise where a maker requires reasoning; otherwise its own
 ]
 Wants = Literal["always", "by model", "by contract", "never"]
 TemplateAt = Literal[
@@ -39,22 +39,22 @@ NOT_OPENAIS = ToolRange(
         *("compaction", "compaction_trigger", "agent_message"),
     )
 )
-"""A Responses server that is not OpenAI's: none takes a namespace (openai/codex#32318, coder/coder#28656)."""
+"""A Responses server other than OpenAI's: none accepts a namespace (openai/codex#32318, coder/coder#28656)."""
 
 SEARCHES = NOT_OPENAIS.having("web_search")
 UNTOLD = NOT_OPENAIS.having("compaction")
-"""A server that nobody lists: a compaction that a client has may be its own."""
+"""An unlisted server: a compaction that a client sends may be its own."""
 
 
 THINKING_TOKENS = 8192
-"""Enough for a model to think before it calls a tool; what the other preservers ask for too."""
+"""Enough for a model to think before it calls a tool; other preservers use the same number."""
 
 
 class ModelRow(Struct, frozen=True, kw_only=True):
-    """Models of one maker that go by the same rules.
+    """Models of one maker that follow the same contracts.
 
-    `contracts` hold where the maker serves them, `elsewhere` where others do; None: the same. A row for all `models`
-    says no more than its contracts, and rests on their source.
+    `contracts` hold where the maker serves them, `elsewhere` at other hosts (None: the same ones). A row for all
+    `models` adds nothing to its contracts, and rests on their source.
     """
 
     models: str = ""
@@ -63,13 +63,13 @@ class ModelRow(Struct, frozen=True, kw_only=True):
     source: Source = UNVERIFIED
 
     def contract(self, format: FormatName, *, is_maker: bool) -> Contract | None:
-        """The one of a format."""
+        """Return the contract for a format."""
         contracts = self.contracts if is_maker or self.elsewhere is None else self.elsewhere
         return next((one for one in contracts if one.format == format), None)
 
 
 class Context(Struct, frozen=True):
-    """How many tokens models take whose names begin so."""
+    """The context length, in tokens, of models whose names begin with `beginning`."""
 
     beginning: str
     tokens: int
@@ -77,9 +77,9 @@ class Context(Struct, frozen=True):
 
 
 class RelayedMaker(Struct, frozen=True, kw_only=True):
-    """A maker whose refusals a host passes on, and how they show that they came through it.
+    """A maker whose refusals a host passes on, and how to recognise them.
 
-    `prefix` is a pattern of what stands before the maker's sentence, `codes` are error codes of the host's own.
+    `prefix` is a pattern of the text before the maker's sentence; `codes` are the host's own error codes.
     """
 
     maker: str
@@ -88,7 +88,7 @@ class RelayedMaker(Struct, frozen=True, kw_only=True):
 
 
 class FailureCodes(Struct, frozen=True, kw_only=True):
-    """Numbers that say what failed, in an answer of 200 too: `member` of the body's `holder`."""
+    """Numbers that name the failure, in answers with status 200 too: `member` of the body's `holder`."""
 
     holder: str
     member: str
@@ -97,14 +97,15 @@ class FailureCodes(Struct, frozen=True, kw_only=True):
 
 
 NO_MODELS = "(?!)"
-"""A pattern that no name fits."""
+"""A pattern that no name matches."""
 
 
 class Door(Struct, frozen=True, kw_only=True):
-    """Requests that go up in another format than they came in, because that one can carry their reasoning.
+    """Requests that are sent in another format than they arrived in, because that one can carry their reasoning.
 
-    `models` are those that it is for, and `but` are older or other ones among them. `needs`: only requests with tools,
-    or only those that say nothing of thinking. `is_refused`: with an effort, in the format that they came in, they are.
+    It applies to `models` except those that match `but`, which are older or different ones. `needs`: only requests with
+    tools, or only those without a thinking setting. `is_refused`: with an effort, they are refused in the format they
+    arrived in.
     """
 
     comes_in: FormatName
@@ -121,37 +122,37 @@ class Door(Struct, frozen=True, kw_only=True):
 
 
 class ProviderRow(Struct, frozen=True, kw_only=True):
-    """All that is true of a provider. What has no default must be said.
+    """All facts about a provider. Members without a default must be given.
 
-    `hosts` and `models` are patterns of addresses (of hosts, or with a `/` of whole addresses) and of the names of
-    models that it makes; `rows` its contracts, the first that fits, the last for all others. `rules` says whose
-    contracts hold for the models that it serves, `dialect` where it keeps reasoning whoever made it. `base_url` is what
-    the provider's own SDK takes, empty where only settings can know it; `bases` are the addresses of formats that live
-    elsewhere, `paths` what is appended where it is not the format's own path. A row without `formats` is known and not
-    listed.
+    `hosts` and `models` are patterns of addresses (of hosts, or of whole addresses if they contain a `/`) and of the
+    names of the models it makes. `rows` are its contracts: the first match applies, the last is for all other models.
+    `rules` says whose contracts hold for the models it serves, `dialect` where it keeps reasoning of any maker.
+    `base_url` is the value for the provider's own SDK, empty if only settings can know it; `bases` are the addresses of
+    formats that have another one, `paths` is appended where it differs from the format's own path. A row without
+    `formats` is known but not listed.
 
     `wants_back`: whether a program that calls it should keep the reasoning of tool calls, and for which of its own
-    `wanted_models`; `by contract`: where a model's contract takes its own. `asks` is what such a program adds to a
-    request with tools so that reasoning comes: members by the pattern of a model, the first that fits. `makes` is
-    whose reasoning its models make. `is_lenient`: no refusal is known of it, so nothing is made up on a miss.
-    `has_documented_field`: which member has reasoning is written down; others say so in their answers.
-    `responses_tools` are those that it takes in OpenAI's Responses format, None where it is as OpenAI's;
-    `messages_tools` in Anthropic's, where that is known of the host and not of its models. `owns`: formats in which
-    its contracts hold wherever they are spoken. `guests` are makers whose models it serves in a format of theirs, and
-    no others in that. `is_located`: its addresses name a project and a location, which says the host too (Vertex).
-    `holds` is what it keeps of a conversation for clients that send only what is new. `counts`: the formats in which
-    it counts the tokens of a request for nothing. `tool_forms`: which names and schemas of tools
-    it takes. `has_websocket`: its Responses API can be asked over one.
-    `most_output`: how many tokens its older models write, by a part of their names. `failures` are words of its own
-    errors, in lower case, that speak against it and not against the request, `failure_codes` its numbers; `flags`:
-    members of an error's `metadata` that say why input was flagged. `relays`: it passes on what makers
-    say. `traced_as`: what OpenTelemetry calls it, where that is another name (its registry of `gen_ai.provider.name`,
-    read 2026-11-16).
-    `template_at`: a server of one's own, and where its chat template can be asked for. `switches` are the members of a
-    chat request that switch thinking here, whatever the model; none: as its maker has it.
-    `doors` are formats for some requests whose own format can't carry reasoning here.
-    `key_variables`: where its users have its key in the environment, if not in `NAME_API_KEY`. `key_prefixes`: how its
-    keys begin, so that they are known wherever they stand.
+    `wanted_models`; `by contract`: where a model's contract accepts its own reasoning. `asks` is what such a program
+    adds to a request with tools to get reasoning: members by the pattern of a model, the first match applies. `makes`
+    names the reasoning that its models make. `is_lenient`: no refusal of it is known, so no filler is sent on a miss.
+    `has_documented_field`: the reasoning member is documented; other providers show it in their answers.
+
+    `responses_tools` are the tools it accepts in OpenAI's Responses format (None: the same as OpenAI); `messages_tools`
+    in Anthropic's, where that depends on the host and not on its models. `owns`: formats in which its contracts hold at
+    every host. `guests` are makers whose models it serves in one of their formats, and no other models in that format.
+    `is_located`: its addresses contain a project and a location, which also determines the host (Vertex). `holds` is
+    the state it keeps of a conversation for clients that send only new messages. `counts`: the formats in which it
+    counts the tokens of a request for free. `tool_forms`: the tool names and schemas it accepts. `has_websocket`: its
+    Responses API is also available over a WebSocket.
+
+    `most_output`: how many tokens its older models write, by a part of their names. `failures` are words of its errors,
+    in lower case, that blame the server and not the request; `failure_codes` are its numbers. `flags`: members of an
+    error's `metadata` that say why input was flagged. `relays`: it passes on the makers' errors. `traced_as`: its name
+    in OpenTelemetry, if different (registry of `gen_ai.provider.name`, read 2026-11-16). `template_at`: a self-hosted
+    server, and the address of its chat template. `switches` are the members of a chat request that switch thinking
+    here, for every model; if empty, the maker's are used. `doors` are formats for requests whose own format can't carry
+    reasoning here. `key_variables`: the environment variables for its key, if not `NAME_API_KEY`. `key_prefixes`: the
+    prefixes of its keys, by which they are recognised anywhere.
     """
 
     name: str
@@ -200,11 +201,11 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
 
     @property
     def makes_models(self) -> bool:
-        """Whether its models are its own, and not named by who made them."""
+        """Whether it makes its own models; otherwise models are named by their makers."""
         return self.models != NO_MODELS
 
     def row_for(self, model: str, format: FormatName, *, is_maker: bool = True) -> Contract | None:
-        """What is demanded for a model; at its maker's, one that no row names goes by the last."""
+        """Return the contract for a model. At the maker, a model that no row names gets the last one."""
         for row in self.rows:
             if re.search(row.models, model):
                 found = row.contract(format, is_maker=is_maker)
@@ -213,11 +214,11 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
         return None
 
     def obeys(self, contract: Contract) -> bool:
-        """Whether a maker's contract holds here. A lenient host's Responses are of OpenAI's shape, whoever made it."""
+        """Whether a maker's contract holds here. Responses of a lenient host have OpenAI's shape for every maker."""
         return not (self.is_lenient and contract.format == "openai_responses" and contract.kind == "presence")
 
     def tools_for(self, contract: Contract) -> ToolRange:
-        """The tools that it takes under a contract: the host's own, where the contract names none in particular."""
+        """Return the tools accepted under a contract: the host's own if the contract names none in particular."""
         if contract.format == "openai_responses" and contract.tools in (ALL_TOOLS, NOT_OPENAIS, UNTOLD):
             return self.responses_tools or contract.tools
         if contract.format == "anthropic_messages" and contract.tools == FUNCTIONS_ONLY:
@@ -226,5 +227,5 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
 
     @property
     def contracts(self) -> tuple[Contract, ...]:
-        """Every contract that it states, those for most of its models first."""
+        """All its contracts, starting with those for most of its models."""
         return tuple(one for row in reversed(self.rows) for one in (*row.contracts, *(row.elsewhere or ())))

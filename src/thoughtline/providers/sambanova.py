@@ -1,4 +1,4 @@
-"""SambaNova: open models of others."""
+"""SambaNova: open models of other makers."""
 
 from thoughtline.providers.shared import open_host
 from thoughtline.providers.sources import OWN_PAGES

@@ -1,4 +1,4 @@
-"""What is of no single provider: contracts of hosts that serve what others made, and a server that nobody knows."""
+"""Facts that belong to no single provider: contracts of hosts of other makers' models, and of unknown servers."""
 
 from __future__ import annotations
 
@@ -125,11 +125,11 @@ UNLISTED = ProviderRow(
     key_prefixes=("nvapi-", "hf_"),
     source=unverified("nothing is known of it; its words of failures are those of several servers and relays"),
 )
-"""A host that nobody lists."""
+"""An unlisted host."""
 
 
 def open_host(name: str, hosts: str, base_url: str, *, formats: tuple[FormatName, ...], **facts: object) -> ProviderRow:
-    """A host of open models, of whom no refusal is known, with what else is true of it."""
+    """Return the row of a host of open models without known refusals; `facts` are its other members."""
     row = ProviderRow(
         name=name,
         hosts=hosts,

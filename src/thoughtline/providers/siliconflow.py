@@ -1,4 +1,4 @@
-"""SiliconFlow: open models of others."""
+"""SiliconFlow: open models of other makers."""
 
 from thoughtline.providers.shared import open_host
 from thoughtline.providers.sources import OWN_PAGES

@@ -1,4 +1,4 @@
-"""What facts rest on."""
+"""Sources of facts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Source(Struct, frozen=True, gc=False):
-    """A page or a report, the day it was read, and what it says. Without a page it is unverified."""
+    """A page or a report, the day it was read, and what it says. Without a page, the fact is unverified."""
 
     link: str = ""
     day: str = ""
@@ -22,14 +22,14 @@ UNVERIFIED = Source()
 
 
 OWN_PAGES = Source("the provider's own documentation", "2026-11", "its address and the formats that it speaks")
-"""What the address of a provider rests on, where no page has to be named: the international one of several."""
+"""The source of a provider's address where no page has to be named: the international one, if it has several."""
 
 
 def unverified(says: str) -> Source:
-    """What is believed and was never read on a page."""
+    """Mark a fact that no page confirms."""
     return Source("", "", says)
 
 
 def seen(link: str, day: str, says: str = "") -> Source:
-    """What a page or a report showed on a day: `2026-11-16`, or the month."""
+    """Name a page or report, the day (`2026-11-16`) or month it was read, and what it showed."""
     return Source(link, day, says)

@@ -1,8 +1,8 @@
-"""How much to think, between all the ways there are to say it: one table of words and tokens, one knob for a model.
+"""Converts between the ways to say how much a model should think: one table of words and tokens, one control per model.
 
-A client says an effort, a budget, on, off or nothing; `settle` says the same with the knob that the upstream's model
-has. A word that a model does not know becomes the nearest below it, else the lowest it has; a budget stays within the
-model's bounds and below `max_tokens`. What was not said stays unsaid, and `thinking.display` is never changed.
+A client sends an effort, a budget, on, off or nothing; `settle` expresses it with the upstream model's own control. A
+word that the model does not know becomes the next lower one it knows, or else its lowest; a budget stays within the
+model's bounds and below `max_tokens`. An unset value stays unset, and `thinking.display` is never changed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BUDGETS: dict[Effort, int] = {
     "xhigh": 32_768,
     "max": 65_536,
 }
-"""Tokens for a word. High is the most that Gemini 2.5 Flash takes; a budget is the lowest word that covers it."""
+"""Tokens for each word. High is the maximum of Gemini 2.5 Flash. A budget becomes the lowest word that covers it."""
 
 _USUAL: dict[FormatName, Knob] = {
     "openai_responses": Knob("", "responses", EVERY_EFFORT),
@@ -33,7 +33,7 @@ _USUAL: dict[FormatName, Knob] = {
 
 
 def knob_for(contract: Contract, model: str) -> Knob:
-    """The knob of a model; one that nobody knows has the usual one of its format."""
+    """Return the thinking control of a model. An unknown model gets the usual one of its format."""
     if contract.dialect == REASONING_DETAILS:
         return REASONING_OBJECT
     lowered = model.lower()
@@ -51,17 +51,17 @@ _SWITCHES: dict[Style, tuple[str, ...]] = {
     "think": ("think", "reasoning_effort"),
     "think_level": ("think", "reasoning_effort"),
 }
-"""Members of a chat request that a server reads which has such a knob."""
+"""Members of a chat request that a server with such a control reads."""
 
 
 def switches_of(contract: Contract, model: str) -> tuple[str, ...]:
-    """The members that switch a model's thinking at its maker's; none where nobody knows which do."""
+    """Return the members that switch a model's thinking at its maker; empty if unknown."""
     knob = knob_for(contract, model)
     return _SWITCHES.get(knob.style, ()) if contract.knobs or knob.style == "reasoning" else ()
 
 
 def switched_off(contract: Contract, model: str) -> tuple[Setting, ...]:
-    """What tells a model not to think; nothing if it has no switch, or can't be switched off."""
+    """Return the members that switch thinking off; empty if the model has no switch or can't be switched off."""
     knob = knob_for(contract, model)
     return _off(knob, contract) if knob.can_be_off else ()
 
@@ -91,14 +91,14 @@ def _off(knob: Knob, contract: Contract) -> tuple[Setting, ...]:
 
 
 _SHOWN_IF_ASKED: tuple[Style, ...] = ("gemini_budget", "gemini_level", "responses")
-"""Where thinking is shown to those who ask: Google's is asked for always, so that it reaches the client."""
+"""Where clients can ask to see the thinking. For Google it is always requested, so that it reaches the client."""
 
 _CONFIG = ("generationConfig", "thinkingConfig")
 _NOVA = ("additionalModelRequestFields", "reasoningConfig")
 
 
 class Settled(NamedTuple):
-    """What to write: members by their path, whether the model will think, and what could not be said."""
+    """The result: members by path, whether the model will think, and what could not be expressed."""
 
     members: tuple[Setting, ...] = ()
     is_thinking: bool = False
@@ -106,7 +106,7 @@ class Settled(NamedTuple):
 
 
 class _Wish(NamedTuple):
-    """What a client wants of a model."""
+    """A client's request about thinking, and the model it is for."""
 
     knob: Knob
     thinking: Thinking
@@ -123,12 +123,12 @@ class _Wish(NamedTuple):
 
     @property
     def is_measured(self) -> bool:
-        """Whether it is said how much; a budget of -1 leaves that to the model."""
+        """Whether an amount is given. A budget of -1 leaves the amount to the model."""
         return self.thinking.budget not in (None, -1) or self.thinking.effort is not None
 
 
 def settle(thinking: Thinking, contract: Contract, model: str, max_tokens: int | None) -> Settled:
-    """What a client said of thinking, in the words of an upstream's model."""
+    """Express a client's thinking settings in the terms of the upstream's model."""
     knob = knob_for(contract, model)
     wants_off = thinking.switch == "off" or thinking.effort == "none"
     is_said = thinking.switch != "unsaid" or thinking.effort is not None or thinking.budget is not None
@@ -136,7 +136,7 @@ def settle(thinking: Thinking, contract: Contract, model: str, max_tokens: int |
         problem = ("this model has no setting for thinking",) if is_said else ()
         return Settled((), contract.thinks_by_default or (is_said and not wants_off), problem)
     if wants_off and knob.can_be_off:
-        # A Claude model with a budget thinks only if it is told to: there is nothing to say.
+        # A Claude model with a budget thinks only on request: nothing has to be sent.
         return Settled(() if knob.style == "claude_budget" else _off(knob, contract))
     if wants_off:
         lowest = Thinking("on", knob.efforts[0] if knob.efforts else None, knob.budgets[0], thinking.is_shown)
@@ -158,7 +158,7 @@ def _written(wish: _Wish) -> Settled:
 
 
 def _members(wish: _Wish) -> tuple[Setting, ...]:
-    """What says it; a value that is None is left out."""
+    """Return the members to write. A member whose value is None is left out."""
     budget = wish.budget if wish.is_measured else None
     match wish.knob.style:
         case "reasoning_effort":
@@ -166,7 +166,7 @@ def _members(wish: _Wish) -> tuple[Setting, ...]:
         case "reasoning":
             return (_reasoning(wish),)
         case "responses":
-            # A summary is asked for where the client shows thinking; some accounts may not have it, so never unasked.
+            # Request a summary if the client shows thinking, and never otherwise: some accounts may not have it.
             summary = "auto" if wish.thinking.is_shown else None
             return (("reasoning", "effort"), wish.effort), (("reasoning", "summary"), summary)
         case "thinking_type":
@@ -195,7 +195,7 @@ def _thinking_block(wish: _Wish) -> tuple[Setting, ...]:
 
 
 def _keeping(knob: Knob, is_thinking: bool) -> tuple[Setting, ...]:
-    """The switch for preserved thinking; one inside `thinking` needs its type beside it."""
+    """Return the switch for preserved thinking. A switch inside `thinking` also needs the type."""
     if not is_thinking or not knob.keeps:
         return ()
     head = ((("thinking", "type"), "enabled"),) if knob.keeps[0][0][0] == "thinking" else ()
@@ -208,7 +208,7 @@ def _effort(wish: _Wish) -> Setting:
 
 
 def _reasoning(wish: _Wish) -> Setting:
-    """OpenRouter: one of effort and tokens."""
+    """Return OpenRouter's setting: either an effort or a number of tokens."""
     thinking = wish.thinking
     if thinking.budget is not None and thinking.budget > 0 and thinking.effort is None:
         return ("reasoning", "max_tokens"), wish.budget
@@ -224,7 +224,7 @@ def _thinking_type(wish: _Wish) -> tuple[Setting, ...]:
 
 
 def _claude(contract: Contract, *members: Setting) -> tuple[Setting, ...]:
-    """Claude's members; on Bedrock they stand among the model's own."""
+    """Return Claude's members. On Bedrock they are inside the model's own fields."""
     outer = ("additionalModelRequestFields",) if contract.format == "bedrock_converse" else ()
     return tuple(((*outer, *path), value) for path, value in members)
 
@@ -237,7 +237,7 @@ def _gemini(wish: _Wish) -> Setting:
 
 
 def effort_of(thinking: Thinking, words: tuple[Effort, ...]) -> Effort | None:
-    """The word for what was said, among those a model knows."""
+    """Return the effort word for a request, chosen from those the model knows."""
     wanted = thinking.effort
     if wanted is None and thinking.budget is not None and thinking.budget > 0:
         wanted = next((word for word in EVERY_EFFORT if BUDGETS[word] >= (thinking.budget or 0)), "max")
@@ -249,12 +249,12 @@ def effort_of(thinking: Thinking, words: tuple[Effort, ...]) -> Effort | None:
 
 
 def budget_of(thinking: Thinking, bounds: tuple[int, int], max_tokens: int | None) -> int | None:
-    """The tokens for what was said, within bounds and below `max_tokens`; None if there is no room."""
+    """Return the token budget for a request, within the bounds and below `max_tokens`; None if there is no room."""
     most = bounds[1] if max_tokens is None else min(bounds[1], max_tokens - 1)
     if most < bounds[0]:
         return None
     if thinking.budget is not None and thinking.budget != -1:
         return min(max(thinking.budget, bounds[0]), most)
-    if max_tokens is not None:  # a word is no number: the answer gets its share
+    if max_tokens is not None:  # a word gives no number: leave room for the answer
         most = max(bounds[0], min(most, max_tokens * 4 // 5))
     return min(max(BUDGETS[thinking.effort or "medium"], bounds[0]), most)

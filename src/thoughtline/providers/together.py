@@ -1,4 +1,4 @@
-"""Together: open models of others, their reasoning in `reasoning`."""
+"""Together: open models of other makers, with reasoning in `reasoning`."""
 
 from thoughtline.providers.dialects import REASONING
 from thoughtline.providers.row import ModelRow

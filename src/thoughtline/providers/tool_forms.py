@@ -1,7 +1,7 @@
-"""Which forms of tools a server takes: names, schemas, and pictures among results. A row of each provider has one.
+"""Which forms of tools a server accepts: names, schemas, and images in results. Each provider's row has one.
 
-What every server takes is written for all: a schema that is an object with `properties`, arrays with `items`, no
-keywords of old drafts.
+Tools always get a form that every server accepts: a schema that is an object with `properties`, arrays with `items`,
+and no keywords of old drafts.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ LETTER_FIRST = r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}"
 
 
 class ToolForms(Struct, frozen=True, gc=False):
-    """What a server takes. `names` is a pattern of whole names.
+    """What a server accepts. `names` is a pattern for whole names.
 
     `has_plain_top`: no `anyOf`, `oneOf`, `allOf`, `enum` or `not` at the top of a schema. `has_bare_unions`: no `type`
-    beside an `anyOf`. `has_bare_references`: nothing beside a `$ref`. `has_flags`: `true` and `false` are schemas.
-    `sees` is a pattern of models that take pictures and files.
+    together with `anyOf`. `has_bare_references`: nothing together with `$ref`. `has_flags`: `true` and `false` are
+    schemas. `sees` is a pattern of models that accept images and files.
     """
 
     names: str = USUAL_NAMES

@@ -1,6 +1,6 @@
-"""Google's Vertex AI: Gemini under Gemini's rules, Claude under Anthropic's, each in its maker's own format.
+"""Google's Vertex AI: Gemini under Gemini's contracts, Claude under Anthropic's, each in its maker's format.
 
-Whether a signature of the Gemini API is good here, or one of here there, is written nowhere: a provider of its own.
+It is a provider of its own because no documentation says whether signatures are valid across Vertex and the Gemini API.
 """
 
 from thoughtline.providers.gemini import GOOGLE_FORMS
@@ -9,12 +9,12 @@ from thoughtline.providers.row import ProviderRow
 from thoughtline.providers.sources import seen
 
 HOST = "aiplatform.googleapis.com"
-"""The host of `global`; that of any other location follows from its name."""
+"""The host of `global`. The host of any other location follows from its name."""
 
 
 def host_of(location: str) -> str:
-    """The host of a location: https://cloud.google.com/vertex-ai/docs/reference/rest#rest_endpoints, and Google's own
-    SDKs; read 2026-11."""
+    """Return the host of a location: https://cloud.google.com/vertex-ai/docs/reference/rest#rest_endpoints, and
+    Google's own SDKs; read 2026-11."""
     if location == "global":
         return HOST
     return f"aiplatform.{location}.rep.googleapis.com" if location in ("us", "eu") else f"{location}-{HOST}"

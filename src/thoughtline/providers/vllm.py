@@ -1,4 +1,4 @@
-"""vLLM: a server of one's own, which hands `reasoning` to the model's template."""
+"""vLLM: a self-hosted server that passes `reasoning` to the model's template."""
 
 from thoughtline.providers.dialects import REASONING
 from thoughtline.providers.row import ModelRow

@@ -1,4 +1,4 @@
-"""xAI's Grok: encrypted items that are verified and never demanded."""
+"""xAI's Grok: encrypted items that are checked but never required."""
 
 from thoughtline.providers.contract import Contract, Source
 from thoughtline.providers.dialects import REASONING_CONTENT, Dialect

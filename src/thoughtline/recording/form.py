@@ -21,9 +21,9 @@ from typing import Any, TypeAlias
 from thoughtline.destinations.catalogue import listed
 from thoughtline.destinations.credentials import credential_of
 from thoughtline.destinations.outgoing import AskedAddress, read_address
-from thoughtline.encodings import unpacked
 from thoughtline.formats import FORMATS, Wire
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE as BINARY
+from thoughtline.formats.encodings import unpacked
 from thoughtline.providers import canonical_name
 from thoughtline.recording.scrubbing import Scrubber, StreamKind, json_bytes
 from thoughtline.values.errors import DecodeError, ThoughtlineError

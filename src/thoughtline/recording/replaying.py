@@ -14,14 +14,14 @@ from msgspec.structs import replace
 
 from thoughtline.destinations.credentials import account_of, tenant_of
 from thoughtline.destinations.outgoing import UNLISTED
-from thoughtline.engine.prepared import Prepared
+from thoughtline.engine.request import Prepared
 from thoughtline.engine.sessions import who_asks
 from thoughtline.gateway.admin.answers import Place
 from thoughtline.gateway.admin.request_answers import TurnView
 from thoughtline.gateway.explaining import turn_view
-from thoughtline.line.engine import Engine
-from thoughtline.line.reading import AnswerReader
-from thoughtline.line.telling import Listeners
+from thoughtline.library.line_engine import Engine
+from thoughtline.library.reading import AnswerReader
+from thoughtline.library.telling import Listeners
 from thoughtline.providers import canonical_name
 from thoughtline.recording.form import RecordedExchange, RecordingFile, model_of
 from thoughtline.replay.refusal_words import meaning_of

@@ -1,4 +1,4 @@
-"""What to remember of a response, and what to put back into a request.
+"""Decides what to remember of a response, and what to put back into a request.
 
-Pure: it never fetches, it says what it needs.
+Pure: it fetches nothing, it only says which keys it needs.
 """

@@ -1,4 +1,4 @@
-"""What Claude binds its thinking to, beside the conversation: the system prompt and the tools."""
+"""The context that Claude binds its thinking to, apart from the conversation: the system prompt and the tools."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _tool = msgspec.json.Decoder(_Tool)
 
 
 def bound_of(transcript: Transcript) -> bytes:
-    """What stands around a conversation: the system prompt before it and its tools, but for cache marks.
+    """Return a digest of the system prompt and the tools of a conversation, without cache markers.
 
-    Claude Code's attribution line is stripped by Anthropic (gateway protocol, 2026-08-22), and tools that are loaded
-    when they are referenced are no part of the prefix (Preserved thinking, 2026-09-26).
+    Anthropic strips Claude Code's attribution line (gateway protocol, 2026-08-22), and tools that are loaded on
+    reference are not part of the prefix (Preserved thinking, 2026-09-26).
     """
     prompt = list(takewhile(lambda turn: turn.role == "system", transcript.turns))
     if "attribution" in FORMATS[transcript.format].quirks:
@@ -50,7 +50,7 @@ def is_attribution(item: Item) -> bool:
 
 
 def without_attribution(turn: Turn) -> Turn:
-    """A system prompt without that line. One that stands in a text with others is left."""
+    """Return a system prompt without that line. A line inside a longer text is kept."""
     items = turn.items
     if len(items) > 1 and is_attribution(items[0]) and isinstance(items[0], Text) and "\n" not in items[0].text.strip():
         return replace(turn, items=items[1:])
@@ -58,7 +58,7 @@ def without_attribution(turn: Turn) -> Turn:
 
 
 def unattributed(transcript: Transcript) -> Transcript:
-    """A request without Claude Code's attribution line: to any other model it is a part of the prompt, and one that
+    """Return a request without Claude Code's attribution line. For any other model it is part of the prompt, and it
     changes from version to version."""
     first = transcript.turns[0] if transcript.turns else None
     if "attribution" not in FORMATS[transcript.format].quirks or first is None or first.role != "system":

@@ -1,13 +1,13 @@
-"""Whose turns a request shows: for each model step its record, all of one chain.
+"""Finds the record of each model step of a request, all from one chain.
 
     chain_of(needed, found)  →  a result for each step: Match, Merged, Split, CutOff, Ambiguous or None
 
-A record names its parent: the record of the model turn before it, as that stood in the request that made it. So a step
-that several records fit is settled by the steps around it, and a record whose parent is not the one beside it belongs
-to another conversation that looks the same. Where nothing tells which of the two the request is, neither is used.
+A record names its parent: the record of the model turn before it, in the request that produced it. So a step that fits
+several records is settled by its neighbours, and a record with another parent than its neighbour belongs to another
+conversation that looks the same. If nothing shows which of the two the request is, neither is used.
 
 Records are proposed by what they share with a step (`matching.py`). `supported` decides which of them may be used: it
-alone is the rule of identity, and it holds where a turn's own record was lost, too.
+alone is the rule of identity, and it also holds where a turn's own record was lost.
 """
 
 from __future__ import annotations
@@ -46,21 +46,22 @@ from thoughtline.values.records import NO_PARENT, UNCERTAIN_PARENT, UNKNOWN_PARE
 
 
 class Merged(NamedTuple):
-    """The records of several steps that a client wrote into one turn, in their order. `is_joined`: nothing stood
-    between them, as where a model paused and went on."""
+    """The records of several steps that a client wrote into one turn, in their order. `is_joined`: there was nothing
+    between them, for example because a model paused and continued."""
 
     records: tuple[Record, ...]
     is_joined: bool = False
 
 
 class Split(NamedTuple):
-    """Neighbouring turns that are steps of their own, each with its result."""
+    """Neighbouring turns that are separate steps, each with its result."""
 
     parts: tuple[Result, ...]
 
 
 class CutOff(NamedTuple):
-    """The words of a turn whose calls stand behind a message that the client put in between; `match` is theirs."""
+    """The text of a turn whose calls come after a message that the client inserted; `match` is the match of the
+    calls."""
 
     match: Match
 
@@ -69,7 +70,7 @@ Result: TypeAlias = Match | Merged | Split | CutOff | Ambiguous | None
 
 
 def chain_of(needed: Needs, found: Found) -> tuple[Result, ...]:
-    """For each step of a request what it was found to be."""
+    """Return the result for each step of a request."""
     settled = settled_of(needed, found)
     if None not in settled and _is_one_chain(settled):
         return settled
@@ -80,10 +81,11 @@ def chain_of(needed: Needs, found: Found) -> tuple[Result, ...]:
 
 
 def wanting(needed: Needs, found: Found) -> tuple[Needs, tuple[Key, ...]]:
-    """What was settled by what was found so far, and the keys to look for next; none when there is nothing to gain.
+    """Return what is settled by the records found so far, and the keys to look up next; no keys if they can't change
+    anything.
 
-    After the lineages, that is the ids of calls; then all keys of the steps that these don't settle; and all keys of
-    all steps where the steps around one may decide about it.
+    After the lineages come call ids; then all keys of the steps that are still unsettled; and all keys of all steps
+    where neighbours may decide.
     """
     needed = needed._replace(settled=settled_of(needed, found))
     settled = needed.settled or ()
@@ -105,7 +107,7 @@ def _new(keys: Iterable[Key], found: Found) -> tuple[Key, ...]:
 
 
 def settled_of(needed: Needs, found: Found) -> tuple[Match | None, ...]:
-    """The records that lineages name, or the ids of calls."""
+    """Return the records named by lineages or by call ids."""
     settled = needed.settled if needed.settled is not None else needed.by_lineage(found)
     if None not in settled:
         return settled
@@ -114,21 +116,27 @@ def settled_of(needed: Needs, found: Found) -> tuple[Match | None, ...]:
 
 
 def is_plain(needed: Needs, settled: Sequence[Match | None], found: Found, before: RecordId = UNKNOWN_PARENT) -> bool:
-    """Whether nothing is left that steps could tell about each other: each is known by the ids of its calls, or stays
-    without a record, and each record follows the one before it, as far as records say. `before` is the parent of the
-    first step."""
-    taken: set[RecordId] = set()
+    """Whether steps have no more to say about each other: each is known by its call ids or stays without a record, and
+    each record follows the one before it, as far as records show. `before` is the parent of the first step."""
     for step, match in zip(needed.steps, settled, strict=True):
+        if match is None and not is_hopeless(step, found, needed.identity):
+            return False
+        if match is not None and not shows_name(step, match.record):
+            return False
+    return follow_each_other(settled, before)
+
+
+def follow_each_other(settled: Sequence[Match | None], before: RecordId, taken: Iterable[RecordId] = ()) -> bool:
+    """Whether each record stands once and follows the one before it, as far as records say. `before` is the parent of
+    the first step, `taken` are the records of the steps before that."""
+    taken = set(taken)
+    for match in settled:
         if match is None:
-            if not is_hopeless(step, found, needed.identity):
-                return False
             before = NO_PARENT
             continue
         record = match.record
         is_broken = record.parent not in (UNKNOWN_PARENT, before) and before not in (UNKNOWN_PARENT, NO_PARENT)
         if is_broken or record.parent == UNCERTAIN_PARENT or record.id in taken:
-            return False
-        if not shows_name(step, record):
             return False
         taken.add(record.id)
         before = record.id
@@ -136,7 +144,7 @@ def is_plain(needed: Needs, settled: Sequence[Match | None], found: Found, befor
 
 
 def records_of(result: Result) -> tuple[Record, ...]:
-    """The records of a result, in their order."""
+    """Return the records of a result, in order."""
     match result:
         case Match():
             return (result.record,)
@@ -149,7 +157,7 @@ def records_of(result: Result) -> tuple[Record, ...]:
 
 
 def parent_of_next(result: Result) -> RecordId:
-    """What the record of the next turn names as its parent."""
+    """Return the parent that the next turn's record names."""
     records = records_of(result)
     if records:
         return records[-1].id
@@ -164,7 +172,7 @@ def enters_session(last: Result, identity: Identity) -> bool:
 
 
 def _is_one_chain(settled: Sequence[Match | None]) -> bool:
-    """Whether each record follows the one before it, as far as records say."""
+    """Whether each record follows the one before it, as far as records show."""
     before: RecordId | None = None
     taken: set[RecordId] = set()
     for match in settled:
@@ -183,8 +191,8 @@ def _is_one_chain(settled: Sequence[Match | None]) -> bool:
 def _resolved(
     steps: Sequence[ModelStep], settled: Sequence[Match | None], found: Found, identity: Identity
 ) -> tuple[list[Result], Identity]:
-    """Each step by its own evidence, then all of them as one chain; and the identity without a session that several
-    conversations share."""
+    """Resolve each step by its own evidence, then all of them as one chain. Also return the identity, without a session
+    that several conversations share."""
     if not any(found.values()):
         return [None] * len(steps), identity
     if identity.session is not None and is_shared_session(steps, found, identity):
@@ -203,7 +211,7 @@ def _resolved(
 
 
 def _alone(step: ModelStep, found: Found, identity: Identity, used: set[str]) -> Result:
-    """A step that its lineage does not settle, by its own evidence."""
+    """Resolve a step by its own evidence, if its lineage does not settle it."""
     match = match_by_evidence(step, found, identity, used)
     if isinstance(match, Match):
         return match
@@ -221,7 +229,7 @@ def _alone(step: ModelStep, found: Found, identity: Identity, used: set[str]) ->
 
 
 class _Chain:
-    """The steps of a request and what each was found to be by itself, made into one chain."""
+    """Turns the individual results of a request's steps into one chain."""
 
     def __init__(self, steps: Sequence[ModelStep], results: list[Result], found: Found, identity: Identity) -> None:
         self._steps = steps
@@ -230,7 +238,7 @@ class _Chain:
         self.results = results
 
     def ask_following(self) -> None:
-        """From the last step to the first: what the record of the following step says of its parent."""
+        """Go from the last step to the first, and use the parent that the following step's record names."""
         for at in reversed(range(len(self._steps) - 1)):
             following = records_of(self.results[at + 1])
             if following and following[0].parent:
@@ -253,7 +261,7 @@ class _Chain:
         return result
 
     def ask_before(self) -> None:
-        """From the first step to the last: the one record whose parent is that of the step before."""
+        """Go from the first step to the last, and use the only record whose parent is the step before."""
         for at in range(1, len(self._steps)):
             before = records_of(self.results[at - 1])
             if not before or records_of(self.results[at]):
@@ -264,8 +272,8 @@ class _Chain:
                 self.results[at] = max(children, key=lambda look: look.record.created_at).match
 
     def part(self) -> None:
-        """Where a record with the very history of its step follows another record than the one beside it, two
-        conversations look the same. The one that something proves is the request's; without proof it is neither."""
+        """Separate two conversations that look the same: a record with exactly its step's history follows another
+        record than its neighbour. The proven one belongs to the request; without proof, neither is used."""
         blocks = list(self._blocks())
         if len(blocks) < 2:
             return
@@ -276,7 +284,8 @@ class _Chain:
                         self.results[at] = Ambiguous(2)
 
     def use_once(self) -> None:
-        """A record is one turn: of several steps that show all of it, that with its very history, else none."""
+        """Use each record for one turn. Of several steps that show all of it, the one with exactly its history gets it,
+        or none."""
         taken: dict[RecordId, list[int]] = {}
         for at, result in enumerate(self.results):
             if isinstance(result, Match) and is_exact(result.record, self._steps[at]):
@@ -295,20 +304,20 @@ class _Chain:
         yield range(start, len(self._steps))
 
     def _is_broken(self, at: int) -> bool:
-        """Whether the record of a step follows another one than that of the step before."""
+        """Whether the record of a step follows another record than that of the step before."""
         before, own = records_of(self.results[at - 1]), records_of(self.results[at])
         if not before or not own or own[0].parent in (UNKNOWN_PARENT, NO_PARENT, UNCERTAIN_PARENT, before[-1].id):
             return False
         return self._steps[at].lineage in own[0].keys or (self._is_anchored(at - 1) and not self._is_anchored(at))
 
     def _is_anchored(self, at: int) -> bool:
-        """Whether a step shows what only its own conversation has."""
+        """Whether a step shows something that only its own conversation has."""
         return any(is_proof(self._steps[at], record, self._identity) for record in records_of(self.results[at]))
 
 
 def _with_words_cut_off(steps: Sequence[ModelStep], results: Sequence[Result]) -> tuple[Result, ...]:
-    """Words that no record has for a turn, where the next step has the calls of a turn that said them, and no words:
-    goose 1.34 writes its `<info-msg>` between the two. Seen on 2026-11-18."""
+    """Find text without a record whose calls are in the next step, which shows calls and no text: goose 1.34 writes its
+    `<info-msg>` between the two. Seen on 2026-11-18."""
     whole = list(results)
     for at, (step, result, following) in enumerate(zip(steps, results, results[1:], strict=False)):
         if result is None and isinstance(following, Match):
@@ -323,14 +332,14 @@ def _with_words_cut_off(steps: Sequence[ModelStep], results: Sequence[Result]) -
 
 
 MIN_RUN = 3
-"""Turns of a run that says whose they are where the messages before it were rewritten or dropped."""
+"""Turns in a run that is long enough to identify a conversation whose earlier messages were rewritten or dropped."""
 
 MIN_RUN_CHARS = 256
-"""Characters of their words, calls and results."""
+"""Characters of its text, calls and results."""
 
 
 class Leaf(NamedTuple):
-    """A step, or a part of one that was split, and what it was found to be."""
+    """A step, or a part of one that was split, and its result."""
 
     step: ModelStep
     result: Result
@@ -343,11 +352,11 @@ class Leaf(NamedTuple):
 def supported(
     steps: Sequence[ModelStep], results: Sequence[Result], found: Found, identity: Identity
 ) -> tuple[Result, ...]:
-    """The results that the rule of identity allows; every other record is `Ambiguous`.
+    """Return the results that the rule of identity allows; any other record becomes `Ambiguous`.
 
-    A record is a step's if the step proves it; if all that is visible up to it is the same and nothing contradicts
-    that; if it is one of a long run of turns that are the same; or if it is the parent or the child of a record that is
-    allowed. Nothing else is enough, whatever suggested the record.
+    A record belongs to a step if the step proves it; if everything visible up to the step is the same and nothing
+    contradicts it; if it is part of a long run of identical turns; or if it is the parent or child of an allowed
+    record. Nothing else is enough, however the record was proposed.
     """
     leaves = [leaf for step, result in zip(steps, results, strict=True) for leaf in _leaves(step, result)]
     proven = {at for at, leaf in enumerate(leaves) if _is_proven(leaf, identity, is_first=at == 0)}
@@ -369,8 +378,8 @@ def supported(
 
 
 def _is_proven(leaf: Leaf, identity: Identity, *, is_first: bool) -> bool:
-    """Whether a step shows what only its own conversation has. A session says which conversation that is: which turn,
-    says what was asked, the id of a call, or that it is the first one."""
+    """Whether a step shows something that only its own conversation has. A session identifies the conversation; the
+    turn must also match by the message before it, by a call id, or by being the first."""
     step = leaf.step
     for record in leaf.records:
         if shows_name(step, record):
@@ -383,8 +392,8 @@ def _is_proven(leaf: Leaf, identity: Identity, *, is_first: bool) -> bool:
 
 
 def _has_same_history(leaf: Leaf, before: Leaf | None, identity: Identity) -> bool:
-    """Whether all that is visible before a step is what stood before its record, in the same frame and for the same
-    end user. Results that were cleared don't count, nor do words beside calls that a client dropped."""
+    """Whether everything visible before a step is the same as before its record, in the same frame and for the same end
+    user. Cleared results don't count, nor does text that a client dropped from turns with calls."""
     step, records = leaf.step, leaf.records
     if not records:
         return False
@@ -401,8 +410,8 @@ def _has_same_history(leaf: Leaf, before: Leaf | None, identity: Identity) -> bo
 
 
 def _barred(leaves: Sequence[Leaf], proven: AbstractSet[int], found: Found, identity: Identity) -> set[int]:
-    """The leaves whose records something contradicts: the ids of calls, another session where this one has records of
-    its own, or that they follow such a record."""
+    """Return the leaves whose records are contradicted: by call ids, by another session although this one has records
+    of its own, or by following a contradicted record."""
     keeps_ids = any(map(found.get, (key for leaf in leaves for key in unique_call_keys(leaf.step.items))))
     is_entered = identity.session is not None and bool(found.get(session_entry(identity)))
     barred: set[int] = set()
@@ -419,8 +428,8 @@ def _barred(leaves: Sequence[Leaf], proven: AbstractSet[int], found: Found, iden
 
 
 def _has_other_ids(leaf: Leaf, *, keeps_ids: bool) -> bool:
-    """Whether the model gave a step other unique ids than its record has: the client keeps ids, or they look alike.
-    Ids of another form were rewritten by the client, and say nothing."""
+    """Whether the step has other unique ids than its record, in a conversation whose client keeps ids, or of the same
+    form. Ids of another form were rewritten by the client and prove nothing."""
     shown = unique_forms(leaf.step.items)
     made = {name: form for record in leaf.records for name, form in unique_forms(record.items).items()}
     if not shown or not made or not shown.keys().isdisjoint(made):
@@ -429,7 +438,8 @@ def _has_other_ids(leaf: Leaf, *, keeps_ids: bool) -> bool:
 
 
 def _runs(leaves: Sequence[Leaf], barred: AbstractSet[int]) -> Iterator[list[int]]:
-    """Turns in a row whose records follow each other, with the same said between them, in the frame of the request."""
+    """Yield runs of turns whose records follow each other, with the same messages between them, in the frame of the
+    request."""
     run: list[int] = []
     for at, leaf in enumerate(leaves):
         if at in barred or not leaf.records or not leaf.step.spot.scope.has(leaf.records[0]):
@@ -445,7 +455,7 @@ def _runs(leaves: Sequence[Leaf], barred: AbstractSet[int]) -> Iterator[list[int
 
 
 def _is_long(run: Sequence[Leaf]) -> bool:
-    """Whether a run is more than two conversations have in common: an agent's calls and what they gave."""
+    """Whether a run has more in it than two conversations would share: an agent's calls and their results."""
     if len(run) < MIN_RUN or not any(leaf.step.results for leaf in run):
         return False
     size = sum(len(leaf.step.visible.words) + sum(map(len, chain(*leaf.step.visible.calls))) for leaf in run)
@@ -453,7 +463,7 @@ def _is_long(run: Sequence[Leaf]) -> bool:
 
 
 def _links(leaves: Sequence[Leaf]) -> dict[int, set[int]]:
-    """Which leaves are parent and child, by the parents that records name, or parts of one record."""
+    """Return which leaves are parent and child, by the parents that records name, or parts of one record."""
     by_id: dict[RecordId, int] = {}
     links: dict[int, set[int]] = {}
     for at, leaf in enumerate(leaves):

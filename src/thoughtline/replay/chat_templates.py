@@ -1,8 +1,8 @@
-"""What a server's chat template reads of earlier reasoning: the questions that show it, and what the answers mean.
+"""Which earlier reasoning a server's chat template reads: the requests that show it, and how to read the answers.
 
-A template decides in silence which reasoning a model sees. llama.cpp renders messages without generating
-(`/apply-template`), vLLM counts their tokens (`/tokenize`): reasoning is read if it makes a difference there. Ollama
-shows its template (`/api/show`).
+A template decides silently which reasoning a model sees. llama.cpp renders messages without generating
+(`/apply-template`), vLLM counts their tokens (`/tokenize`): reasoning is read if it changes the result. Ollama shows
+its template (`/api/show`).
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _ANSWER: dict[str, Any] = {"role": "assistant", "content": "Nine."}
 
 
 class Question(NamedTuple):
-    """A POST to the server, below its root."""
+    """A POST request to the server, below its root."""
 
     path: str
     body: dict[str, Any]
 
 
 class TemplateReading(NamedTuple):
-    """Which turns' reasoning is not read, and the switch that has all of it read, if there is one."""
+    """The turns whose reasoning is not read, and the switch that makes the template read all of it, if there is one."""
 
     unread: tuple[Unread, ...] = ()
     switch: SettingRule | None = None
@@ -46,8 +46,8 @@ Asking: TypeAlias = Generator[Question, bytes, TemplateReading | None]
 
 
 def ask(at: TemplateAt, model: str, carrier: str) -> Asking:
-    """Yields questions, takes what the server answers (nothing where it fails), and returns what that means; None if
-    it does not say. `carrier` is the member that reasoning is sent in."""
+    """Yield questions, receive the server's answers (empty if it fails), and return the conclusion, or None if the
+    server does not say. `carrier` is the member that reasoning is sent in."""
     if at == "show":
         return _of_go_template(plain_value((yield Question("/api/show", {"model": model})) or b"null"))
     probe = _Probe(at, model, carrier)
@@ -68,7 +68,7 @@ class _Probe(NamedTuple):
     carrier: str
 
     def is_read(self, messages: list[dict[str, Any]], switch: tuple[str, str] | None = None) -> _IsRead:
-        """Whether reasoning of the first assistant message makes a difference; None if the server does not say."""
+        """Whether reasoning of the first assistant message changes the result; None if the server does not say."""
         first = next(message for message in messages if message["role"] == "assistant")
         thinking = [{**message, self.carrier: _THOUGHT} if message is first else message for message in messages]
         bare = yield self._question(messages, switch)
@@ -77,7 +77,7 @@ class _Probe(NamedTuple):
         return None if before is None or after is None else before != after
 
     def switch(self) -> Generator[Question, bytes, SettingRule | None]:
-        """The first switch that has earlier reasoning read."""
+        """Return the first switch that makes the template read earlier reasoning."""
         for name, value in TEMPLATE_SWITCHES:
             plain = yield from self.is_read([_USER, _ANSWER, _USER], (name, value))
             called = (
@@ -92,7 +92,7 @@ class _Probe(NamedTuple):
         return Question(f"/{self.at}", {"model": self.model, "messages": messages, **kwargs})
 
     def _rendered(self, answer: bytes) -> object:
-        """The prompt, or its number of tokens."""
+        """Return the prompt, or its number of tokens."""
         value = plain_value(answer) if answer else None
         return value.get("prompt" if self.at == "apply-template" else "count") if isinstance(value, dict) else None
 
@@ -104,7 +104,8 @@ _OF_THE_END = re.compile(r"last", re.IGNORECASE)
 
 
 def _of_go_template(shown: Any) -> TemplateReading | None:
-    """A model without a template for messages is rendered by Ollama's own code, of which nothing is known."""
+    """Read Ollama's template. A model without a template for messages is rendered by Ollama's own code, which is not
+    known."""
     template = shown.get("template") if isinstance(shown, dict) else None
     if not isinstance(template, str) or ".Messages" not in template or shown.get("renderer"):
         return None
@@ -117,8 +118,8 @@ def _of_go_template(shown: Any) -> TemplateReading | None:
 
 
 def unread_turns(transcript: Transcript, notes: Iterable[TurnNote], contract: Contract) -> Iterator[int]:
-    """Where the restored turns stand whose reasoning the template leaves out. Only what is certain: reasoning that a
-    call had is kept by some templates until an answer without calls follows it."""
+    """Yield the positions of restored turns whose reasoning the template certainly omits. Some templates keep the
+    reasoning of a turn with calls until an answer without calls follows it."""
     turns, start = transcript.turns, after_last_user(transcript.turns)
     positions = {turn.at: position for position, turn in enumerate(turns)}
     answers = [at for at in range(start) if turns[at].role == "assistant" and not has_calls(turns[at])]

@@ -1,7 +1,7 @@
-"""Which contract holds for a provider, host, model and format.
+"""Finds the contract for a provider, host, model and format.
 
-The provider decides where it is the maker of its models; an aggregator or an unknown host serves models whose makers
-are strict, so there the model's name decides. A model that nobody knows gets the contract that leaves everything alone.
+A provider that makes its own models decides itself. An aggregator or unknown host serves models whose makers may be
+strict, so there the model's name decides. An unknown model gets the contract that changes nothing.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from thoughtline.values.turns import FormatName
 
 
 def host_of(target: Destination) -> ProviderRow:
-    """Who serves a target, by name or by the host of its endpoint."""
+    """Return the provider row of a target, by name or by the host of its endpoint."""
     return providers.host_named(target.provider) or providers.host_at(target.endpoint) or providers.facts().unlisted
 
 
 def resolve(target: Destination) -> Contract:
-    """The built-in contract for a target."""
+    """Return the built-in contract for a target."""
     host = host_of(target)
     found = with_tools(_found(host, target.model.lower(), target.format), host)
     if "dialects" in FORMATS[target.format].quirks and (host.rules != "makers" or host.switches):
@@ -49,21 +49,21 @@ def _found(host: ProviderRow, model: str, format: FormatName) -> Contract:
 
 
 def _of_maker(host: ProviderRow, model: str, format: FormatName) -> Contract | None:
-    """What the model's maker demands, as far as that holds at this host."""
+    """Return the contract of the model's maker, as far as it holds at this host."""
     maker = providers.maker_of(model)
     found = maker.row_for(model, format, is_maker=False) if maker is not None else None
     return found if found is None or host.obeys(found) else None
 
 
 def _in_chat(found: Contract, host: ProviderRow) -> Contract:
-    """The contract with the member that this server keeps text in, as far as that is known."""
+    """Return the contract with the member in which this server keeps text, if that is known."""
     if host.dialect is not None and found.takes == "text":
         found = replace(found, dialect=host.dialect)
     return found if host.has_documented_field else replace(found, follows_answers=True, may_seal=host.may_seal)
 
 
 def with_tools(contract: Contract, host: ProviderRow) -> Contract:
-    """The contract with the tools that this server takes, and in which form."""
+    """Return the contract with the tools that this server accepts, and their form."""
     return replace(contract, tools=host.tools_for(contract), forms=host.tool_forms)
 
 
@@ -71,7 +71,7 @@ _SPLITS = re.compile(rb'"reasoning_split"\s*:\s*true')
 
 
 def as_asked(contract: Contract, body: bytes) -> Contract:
-    """The contract in the dialect that a request asks for: some split reasoning from text if told to."""
+    """Return the contract in the dialect that a request asks for: some servers split reasoning from text on request."""
     if contract.when_split is not None and _SPLITS.search(body):
         return replace(contract, dialect=contract.when_split)
     return contract

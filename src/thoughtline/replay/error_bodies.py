@@ -1,4 +1,4 @@
-"""The sentences of an error body, whatever a provider, a relay or an SDK has put around them."""
+"""Reads the sentences of an error body, inside anything that a provider, relay or SDK has wrapped around them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thoughtline.providers.row import RelayedMaker
 
 Json: TypeAlias = Any
 
-# Bounds: an error is a few hundred bytes, but Mistral's repeats the refused input, which may be a whole trace.
+# Limits: an error has a few hundred bytes, but Mistral's repeats the refused input, which may be a whole trace.
 BODY_BYTES = 4 << 20
 _LAYERS = 256
 _DEPTH = 24
@@ -25,7 +25,7 @@ SENTENCE_CHARS = 2000
 
 
 class _Layer(NamedTuple):
-    """A value inside the body, and the codes of what it stands in."""
+    """A value inside the body, and the error codes of the layer around it."""
 
     value: Json
     codes: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class _Layer(NamedTuple):
 
 
 class Complaint(NamedTuple):
-    """One sentence of an error, with what stands beside it. `relay` is the host that put words of its own before it."""
+    """One sentence of an error, with the members next to it. `relay` is the host that put its own words before it."""
 
     sentence: str
     codes: tuple[str, ...]
@@ -43,17 +43,17 @@ class Complaint(NamedTuple):
     is_wrapped: bool
 
 
-# Reading error bodies: all envelopes that were seen come down to objects with a few well-known members.
+# Reading error bodies: all known envelopes are objects with a few well-known members.
 
 _SENTENCES = ("message", "Message", "msg", "error", "detail", "details", "raw", "param", "status_msg", "error_msg")
 _NESTED = (*_SENTENCES, "errors", "metadata", "upstream_error", "base_resp")
 _CODE_MEMBERS = ("code", "type", "status")
 
-# MiMo puts `data:` before the JSON of a refused stream (WeKnora#1302); others send it as a whole event.
+# MiMo writes `data:` before the JSON of a refused stream (WeKnora#1302); others send it as a whole event.
 _EVENT = r"\s{0,9}(?:event:[^\n]{0,200}\n\s{0,9})?(?:data:)?"
 _BEFORE_BODY = re.compile(rf"{_EVENT}\s*(?=[{{\[\"])")
 # OpenRouter writes `Upstream error: {…}`, relays `HTTP 400: {…}` or `Error from provider (a, b: 400): {…}`, LiteLLM
-# `OpenAIException - {…}`, SGLang `1 validation error: {…}`. JSON after other words is somebody's content.
+# `OpenAIException - {…}`, SGLang `1 validation error: {…}`. JSON after other words is user content.
 _BEFORE_NESTED = re.compile(
     rf"(?:\A{_EVENT}|(?:[Ee]rrors?|Exception|\b4\d\d|\b500|body|Bad Request)[).:-]{{0,2}}(?:\s-)?)\s{{0,4}}(?=[{{\[])"
 )
@@ -68,19 +68,19 @@ _NO_SENTENCE = re.compile(r"\Z|[{\[]|<[A-Za-z!?]")
 
 
 def relays() -> dict[str, RelayedMaker]:
-    """Hosts that pass on the refusals of a maker, by name."""
+    """Return the hosts that pass on the refusals of a maker, by name."""
     return {row.name: row.relays for row in providers.facts().rows if row.relays is not None}
 
 
 @functools.lru_cache(2)
 def _prefixes_in(table: FactTable) -> re.Pattern[str]:
-    """What hosts and SDKs put before a sentence; the group that matched names a relay."""
+    """Return a pattern of the prefixes that hosts and SDKs put before a sentence; the matched group names a relay."""
     of_relays = [f"(?P<{row.name}>{row.relays.prefix})" for row in table.rows if row.relays is not None]
     return re.compile("|".join([*of_relays, _PREFIX]), re.ASCII)
 
 
 def complaints(body: bytes) -> Iterator[Complaint]:
-    """Every sentence of an error body, the outermost first."""
+    """Yield all sentences of an error body, outermost first."""
     queue = deque([_Layer(_whole(body))])
     for _ in range(_LAYERS):
         if not queue:
@@ -94,7 +94,8 @@ def complaints(body: bytes) -> Iterator[Complaint]:
 
 
 def plain_complaint(body: bytes) -> Complaint | None:
-    """The sentence of a body that is no JSON, or a JSON string: so axum's servers say what they can't deserialize."""
+    """Return the sentence of a body that is plain text or a JSON string: axum's servers report deserialization errors
+    so."""
     text = body[: SENTENCE_CHARS * 4].decode("utf-8-sig", "replace").strip()
     value, end = _decoded(text, 0) if text[:1] == '"' else (text, len(text))
     decoded = value if end == len(text) else text
@@ -112,7 +113,7 @@ def _whole(body: bytes) -> Json:
 
 
 def _nested(text: str) -> tuple[Json, str]:
-    """The JSON that a string holds, alone or after the words that announce it, and the words around it."""
+    """Return the JSON inside a string, alone or after an announcing prefix, and the text around it."""
     start = _BEFORE_NESTED.search(text[:SENTENCE_CHARS])
     if start is None:
         return None, text
@@ -121,7 +122,7 @@ def _nested(text: str) -> tuple[Json, str]:
 
 
 def _decoded(text: str, start: int) -> tuple[Json, int]:
-    """The JSON at a place, and where it ends; objects as Python writes them too."""
+    """Decode the JSON at a position, and return where it ends. Also reads objects in Python's notation."""
     try:
         value, end = json.JSONDecoder().raw_decode(text, start)
     except (ValueError, RecursionError):
@@ -135,7 +136,7 @@ _LITERAL_END = re.compile(r"[}\]]")
 
 
 def _literal(text: str, start: int) -> tuple[Json, int]:
-    """An object or a list in Python's notation, as SDKs and Python's servers put one into a sentence."""
+    """Decode an object or list in Python's notation, as SDKs and Python servers put them into a sentence."""
     bounded = text[: start + _LITERAL_CHARS]
     if not re.match(r"[{\[]{1,2}\s*'", bounded[start:]):
         return None, start
@@ -154,7 +155,7 @@ def _codes(error: dict[str, Json]) -> tuple[str, ...]:
 
 
 def _inside(layer: _Layer) -> Iterator[_Layer]:
-    """What a layer holds that may be an error in its turn. Only known members: others repeat a user's words."""
+    """Yield the inner values that may be errors. Only known members are read: others repeat a user's words."""
     inner = layer._replace(depth=layer.depth + 1)
     if isinstance(layer.value, list):
         for value in layer.value[:_LAYERS]:
@@ -186,7 +187,7 @@ def _complaints_in(layer: _Layer) -> Iterator[Complaint]:
 
 
 def _texts(error: dict[str, Json]) -> list[str]:
-    """What an error object says: MiMo's sentence stands in `param`, Mistral's place in `loc`."""
+    """Return the sentences of an error object. MiMo's sentence is in `param`, Mistral's place in `loc`."""
     texts = {name: error[name] for name in _SENTENCES if isinstance(error.get(name), str)}
     if "message" in texts and "param" in texts:
         texts["param"] = f"{texts['message']}: {texts['param']}"
@@ -202,7 +203,7 @@ def _dotted(location: Sequence[Json]) -> str:
 
 
 def _without_prefixes(line: str) -> tuple[str, str]:
-    """A sentence without what hosts and SDKs put before it, and the relay among them."""
+    """Return a sentence without the prefixes of hosts and SDKs, and the relay among them."""
     relay = ""
     for _ in range(_PREFIXES):
         prefix = _prefixes_in(providers.facts()).match(line)

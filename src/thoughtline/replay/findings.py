@@ -1,4 +1,4 @@
-"""Findings are values: which rule, where, what a provider would answer, and what to do."""
+"""Findings as values: the rule, the place, the provider's answer and the remedy."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from thoughtline.values.turns import FormatName, Turn
 
 
 class Finding(Struct, frozen=True, gc=False):
-    """What is wrong, or what was done about it.
+    """A problem, or what was done about it.
 
-    `place` is a JSON pointer into the request, or names what an answer lost (`answer/notes`). `answer` is what the
-    provider would say to it, word for word where that is known; empty where it would say nothing. `remedy` is for
-    people.
+    `place` is a JSON pointer into the request, or names what an answer lost (`answer/notes`). `answer` is the
+    provider's answer, word for word if known; empty if it would not object. `remedy` is for people.
     """
 
     rule: RuleCode
@@ -26,7 +25,7 @@ class Finding(Struct, frozen=True, gc=False):
 
 
 def place_of(format: FormatName, turn: Turn, item: int | None = None, field: str = "") -> str:
-    """Where a turn stands in its request, or one of its items, or a member of it."""
+    """Return the place of a turn in its request, or of one of its items, or of a member."""
     wire = FORMATS[format]
     at = turn.at + (item or 0 if "items_are_elements" in wire.quirks else 0)
     place = f"{wire.list_place}/{at}"

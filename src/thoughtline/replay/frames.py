@@ -1,9 +1,9 @@
-"""Who a request is for and what stands around its conversation: the frame, the end user and the tools, as digests.
+"""Digests of what surrounds a conversation: the frame (its system prompt), the end user and the tools.
 
     scope_of(transcript)  →  Scope(frame, user, tools)
 
-Two conversations with the same words are two as soon as their frames or end users differ. Usual forms of date and time
-make no frame different, nor does the attribution line that Claude Code writes first.
+Two conversations with the same words are different if their frames or end users differ. Common forms of date and time
+don't change the frame, nor does Claude Code's attribution line.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from thoughtline.values.records import Record, digest, digest_of
 from thoughtline.values.turns import Transcript, Turn
 
 _LONGEST_KEPT = 256 * 2**10
-"""Characters of a system prompt whose frame is kept: the longest seen has about 100,000."""
+"""Longest system prompt whose frame is cached, in characters: the longest one seen has about 100,000."""
 
 
 class Scope(Struct, frozen=True, gc=False):
-    """What tells conversations with the same words apart. `start` is what their lineages begin with.
+    """Tells conversations with the same words apart. `start` is where their lineages begin.
 
-    `any_frame`: the system prompt tells nothing apart.
+    `any_frame`: ignore the system prompt.
     """
 
     frame: str = ""
@@ -38,18 +38,17 @@ class Scope(Struct, frozen=True, gc=False):
     any_frame: bool = False
 
     def has(self, record: Record) -> bool:
-        """Whether a record was made under this system prompt and for this end user. Records of older versions don't
-        say under which they were made."""
+        """Whether a record has this system prompt and this end user. Records of older versions don't name theirs."""
         is_same_frame = bool(record.frame) and (self.any_frame or record.frame == self.frame)
         return is_same_frame and record.user == self.user
 
     def is_of_other_user(self, record: Record) -> bool:
-        """Both name an end user, and it is not the same."""
+        """Whether both name an end user, and the two differ."""
         return bool(record.user and self.user) and record.user != self.user
 
 
 def scope_of(transcript: Transcript, identity: Identity) -> Scope:
-    """The scope of a request."""
+    """Return the scope of a request."""
     frame = frame_digest(_before_the_model(transcript.turns), transcript.references)
     tools = digest(b"".join(map(bytes, transcript.tools))).hex() if transcript.tools else ""
     start = digest_of(b"" if identity.any_frame else frame.encode(), transcript.user.encode())
@@ -57,7 +56,8 @@ def scope_of(transcript: Transcript, identity: Identity) -> Scope:
 
 
 def frame_digest(prompt: Iterable[Turn], references: Iterable[Raw] = ()) -> str:
-    """A digest of a system prompt, whichever wire it stands in, and of what stands elsewhere (`Transcript`)."""
+    """Return a digest of a system prompt in any wire format, and of `references`, which are elsewhere
+    (`Transcript`)."""
     texts: list[str] = []
     for turn in prompt:
         for item in turn.items:
@@ -73,7 +73,7 @@ def frame_digest(prompt: Iterable[Turn], references: Iterable[Raw] = ()) -> str:
 
 
 def _before_the_model(turns: Iterable[Turn]) -> Iterator[Turn]:
-    """The system messages that its first turn was made with, before or behind what the user says."""
+    """Yield the system messages before the model's first turn."""
     for turn in turns:
         if turn.role == "assistant":
             return
@@ -85,7 +85,7 @@ _ATTRIBUTION = re.compile(rf"\A\s*{ATTRIBUTION}:[^\n]*")
 """Claude Code's first entry: its version, and until 2.1.181 a token for each request."""
 
 _YEAR = r"20(?:2[4-9]|[3-9]\d)"
-"""Of a clock. A date of birth is no clock, and does make a frame different."""
+"""The year of a clock. A date of birth is not a clock, and changes the frame."""
 _DAY = r"(?:(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?)"
 _MONTH = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?"
@@ -109,7 +109,7 @@ _CLOCK = re.compile(
 
 
 _MAY_BE_CLOCK = re.compile(r"20[2-9]\d|\d:[0-5]\d")
-"""Ten times as fast to look for: only lines that have this are read for dates and times."""
+"""A quick check, ten times as fast: only lines that match are searched for dates and times."""
 
 
 @lru_cache(128)

@@ -1,4 +1,4 @@
-"""What an id is worth: whether it means one call in the world, and what of it is random."""
+"""What an id proves: whether it is globally unique, and which parts of it are random."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from thoughtline.values.items import Item, ToolCall
 _RUN = re.compile(r"[A-Za-z0-9]{8,}")
 _COUNTED = re.compile(r"[A-Z]?[a-z]+[0-9]{1,2}|0[0-9]*")
 _LONG_WORD = 9
-"""Letters of both cases without a digit say as much as eight letters and digits. Mistral's ids have nine characters."""
+"""A long run of letters in both cases counts as random without digits, like eight letters and digits. Mistral's ids
+have nine characters."""
 
 
 def is_distinctive(call_id: str, call_name: str = "") -> bool:
-    """Whether an id is random enough to mean one call in the world: `call_1` and `functions.bash:0` are not.
+    """Whether an id is random enough to be globally unique: `call_1` and `functions.bash:0` are not.
 
-    What an id has of the name of its tool says nothing.
+    The part that repeats the tool's name does not count.
     """
     return bool(random_parts(call_id, call_name))
 
 
 def random_parts(call_id: str, call_name: str = "") -> list[str]:
-    """What of an id is random."""
+    """Return the random parts of an id."""
     if call_name and call_name in call_id:
         call_id = call_id.replace(call_name, ".")
     return list(filter(_is_random, _RUN.findall(call_id)))
 
 
 def _is_random(run: str) -> bool:
-    """Letters and digits, but no word with a count; many digits, but no count; or long and of both cases, but no
-    camelCase: there, fewer than a quarter of the letters are capitals."""
+    """Whether a run is random: letters and digits, but not a word with a number; many digits, but not a counter; or
+    long and in both cases, but not camelCase, in which fewer than a quarter of the letters are capitals."""
     letters = sum(map(str.isalpha, run))
     if letters < len(run):
         return (letters == 0 or letters >= 2) and _COUNTED.fullmatch(run) is None
@@ -39,14 +40,14 @@ def _is_random(run: str) -> bool:
 
 
 def unique_ids(items: Sequence[Item]) -> Iterator[str]:
-    """The ids of calls that mean one call in the world."""
+    """Yield the call ids that are globally unique."""
     for item in items:
         if isinstance(item, ToolCall) and item.id and is_distinctive(item.id, item.name):
             yield item.id
 
 
 def unique_forms(items: Sequence[Item]) -> dict[str, str]:
-    """The same ids with what they look like: `call_<24>`. Two ids of one form were made by one hand."""
+    """Return the same ids with their forms: `call_<24>`. Two ids of one form come from the same source."""
     forms = {}
     for item in items:
         if isinstance(item, ToolCall) and item.id and (parts := random_parts(item.id, item.name)):

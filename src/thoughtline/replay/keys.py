@@ -1,19 +1,18 @@
-"""Finding a turn again: the keys of each model step of a request, strongest evidence first.
+"""The keys by which a turn is found again: those of each model step of a request, strongest evidence first.
 
-    lineage   the step, all that is visible before it, its frame and its end user: finds nearly every step, and costs
-              one digest a turn
-    outline   the step and all before it without what tools gave back, with the ids of calls, whatever the frame
-    call      a call's id, name and arguments, one key for each call
-    item      the id of a message (`msg_…`), where it is one in the world, or ours for a call that its maker gave none
+    lineage   the step, everything visible before it, its frame and end user: finds nearly every step, and costs
+              one digest per turn
+    outline   the step and everything before it without tool results, with call ids, in any frame
+    call      id, name and arguments of a call, one key per call
+    item      the id of a message (`msg_…`), if globally unique, or our own id for a call that its maker gave none
     context   the step and the three turns before it, in its frame and for its end user
     before    the step and the one turn before it, in its frame and for its end user
     session   the step within a session and its agent
     seal      a signature or ciphertext that the client still has
-    place     all that is visible before the step, its frame and its end user, whatever the step shows itself
+    place     everything visible before the step, its frame and end user, without the step itself
 
-`prefix` is no way to find a step: it says whether everything before it, system prompt and tools too, is unchanged.
-
-System messages before the model's first turn are part of the frame; those behind it of outline and prefix, at their
+`prefix` does not find a step: it shows whether everything before it is unchanged, including system prompt and tools.
+System messages before the model's first turn are part of the frame; later ones are part of outline and prefix, at their
 place. The first message is part of these, of lineage and of place.
 """
 
@@ -65,12 +64,12 @@ EVIDENCE: dict[str, Evidence] = {name: name for name in get_args(Evidence)}
 
 _CONTEXT_TURNS = 3
 _VERSIONS: dict[Evidence, int] = {"lineage": 3, "outline": 3, "context": 3, "before": 3, "place": 3, "prefix": 3}
-"""Version 1 digested every part by itself; in version 2 neither frame nor end user counted, and results were a set."""
+"""Version 1 digested every part separately. In version 2 neither frame nor end user counted, and results were a set."""
 _TAGS: dict[Evidence, str] = {name: f"{name}-v{_VERSIONS.get(name, 2)}:" for name in EVIDENCE.values()}
 
 
 def key(evidence: Evidence, found: bytes) -> Key:
-    """A key of this digest."""
+    """Return a key with this digest."""
     return Key(_TAGS[evidence] + found.hex())
 
 
@@ -79,13 +78,13 @@ def evidence_of(one: Key) -> Evidence:
 
 
 class Spot(Struct, frozen=True, gc=False):
-    """A point of a conversation, by what is visible before it: the digest of all, and what the last turns said.
+    """A point of a conversation, given by what is visible before it: a digest of everything, and the last turns.
 
-    `bound` is what thinking may be bound to besides, system messages so far included; empty where it is not needed.
-    `compacted` is the digest of all since the last compaction, where there is one: thinking is bound to no more.
-    `outline` and `exact` are made when they are asked for: the digest of all but results, and that of the model's words
-    to the last blank. `goes_on_from` is where a turn begins that ends the request, and that the answer goes on with.
-    `calls_before` are the ids of the last model turn's calls that are one in the world.
+    `bound` is the additional context that thinking may be bound to, including system messages so far; empty if not
+    needed. `compacted` is the digest of everything since the last compaction, if there is one: thinking is bound to no
+    more. `outline` and `exact` are computed on request: the digest of everything except results, and that of the
+    model's text including white space. `goes_on_from` is the start of a turn that ends the request and that the answer
+    continues. `calls_before` are the globally unique call ids of the last model turn.
     """
 
     lineage: bytes
@@ -101,23 +100,24 @@ class Spot(Struct, frozen=True, gc=False):
 
     @property
     def since(self) -> str:
-        """What was said since the last model turn, as far back as the last turns go."""
+        """A digest of the messages since the last model turn, as far as the last turns reach."""
         return digest_of(*self.last[max(0, len(self.last) - self.turns_since) :]).hex()
 
     def place(self) -> Key:
-        """Where a step stands: all that is visible before it."""
+        """Return the key of a step's place: everything visible before it."""
         return key("place", self.lineage)
 
     def prefix(self) -> Key:
-        """All that stands before, system prompt and tools included: what some models bind their thinking to."""
+        """Return the key of everything before the step, including system prompt and tools: some models bind their
+        thinking to it."""
         return key("prefix", digest((self.compacted or self.lineage) + self.bound))
 
     def going_on(self) -> Key:
-        """Where an answer stands that goes on with a turn which begins here. It proves nothing by itself."""
+        """Return the key of an answer that continues a turn which begins here. It proves nothing by itself."""
         return key("prefix", digest(b"going on:" + self.lineage))
 
     def keys(self, items: Sequence[Item], identity: Identity) -> tuple[Key, ...]:
-        """All keys of a step that stands here."""
+        """Return all keys of a step at this point."""
         seals, names = keys_of_items(items)
         shown = shown_of(items)
         if shown.is_empty:
@@ -140,14 +140,14 @@ class Spot(Struct, frozen=True, gc=False):
 
 
 Hashes: TypeAlias = tuple["HASH", "HASH", "HASH", "HASH"]
-"""Of what others than the model said, of its words, of its calls, and of its words to the last blank."""
+"""Hashes of other roles' messages, of the model's text, of its calls, and of its text including white space."""
 
 _NOTHING_SAID: Hashes = (sha256(), sha256(), sha256(), sha256())
 _copy_of = methodcaller("copy")
 
 
 def outlined(turns: Iterable[bytes | Shown]) -> tuple[bytes, bytes, bytes, bytes]:
-    """What some turns add to the hashes of an outline, as `Outline.before` does."""
+    """Return what these turns add to the hashes of an outline, like `Outline.before`."""
     users: list[bytes] = []
     words: list[str] = []
     calls: list[str] = []
@@ -165,15 +165,14 @@ def outlined(turns: Iterable[bytes | Shown]) -> tuple[bytes, bytes, bytes, bytes
 
 
 class Outline(Struct):
-    """A conversation without what its tools gave back: clients clear old results, and write several steps into one
-    turn.
+    """A conversation without tool results: clients clear old ones, and write several steps into one turn.
 
-    What the user says counts turn by turn, and system messages inside the conversation too. Of the model, between two
-    turns of the user, all words count as one text and all calls, with their ids, as one list: so it is the same
-    whichever of them stood together. Results don't count at all.
+    User messages count turn by turn, as do system messages inside the conversation. Between two user turns, all text of
+    the model counts as one text, and all calls, with their ids, as one list. So the outline does not depend on how they
+    were grouped. Results don't count at all.
 
-    `turns` are those so far: bytes, or what a model step showed. A mark is how many there were at some point; digests
-    that are asked for in order are made in one go. `_start` are the hashes that it goes on from.
+    `turns` are those so far: bytes, or the visible content of a model step. A mark is the number of turns at some
+    point; digests that are requested in order are computed in one pass. `_start` are the hashes to continue from.
     """
 
     _start: Hashes
@@ -182,7 +181,7 @@ class Outline(Struct):
     _read: int = 0
 
     def before(self, mark: int) -> tuple[bytes, str]:
-        """The digest of all before a point, and that of the model's words to the last blank."""
+        """Return the digest of everything before a mark, and that of the model's text including white space."""
         if self._hashes is None or mark < self._read:
             users, words, calls, exact = map(_copy_of, self._start)
             self._hashes, self._read = (users, words, calls, exact), 0
@@ -200,14 +199,14 @@ class Outline(Struct):
         return digest(users.digest() + words.digest() + calls.digest()), exact.hexdigest()[:32]
 
     def hashes(self, mark: int) -> Hashes:
-        """Those of all before a point, to go on from there."""
+        """Return the hashes of everything before a mark, to continue from."""
         self.before(mark)
         users, words, calls, exact = map(_copy_of, self._hashes or self._start)
         return users, words, calls, exact
 
 
 def outline_after(start: Hashes, pieces: Iterable[tuple[bytes, bytes, bytes, bytes]]) -> Hashes:
-    """The hashes of an outline with what was said since."""
+    """Return the hashes of an outline continued with these pieces."""
     users, words, calls, exact = map(_copy_of, start)
     for whole, parts in zip((users, words, calls, exact), zip(*pieces, strict=True), strict=False):
         whole.update(b"".join(parts))
@@ -215,21 +214,21 @@ def outline_after(start: Hashes, pieces: Iterable[tuple[bytes, bytes, bytes, byt
 
 
 class Standing(NamedTuple):
-    """A point that a walk can go on from, and the outline so far."""
+    """A point from which a walk can continue, and the outline so far."""
 
     spot: Spot
     outline: Hashes
 
 
 class ModelStep(Struct, gc=False):
-    """One model step of a request: the assistant turns it takes, what is visible of it, and where it stands.
+    """One model step of a request: its assistant turns, their visible content, and the place of the step.
 
-    Neighbouring assistant turns are one step, for clients split them; `parts` are the same turns taken one by one, for
-    they may be steps of their own with nothing between them. `lineage` is the strongest key, missing where nothing of
-    the step is visible; the others are made when asked for. `is_bare`: it has words and calls, and nothing else.
-    `results` are what its calls gave back. `mark` is where it stands in the `outline`. `place` is where it stands by
-    the record of the step before (`witnesses.py`). `looked` is what was found to look like it, where, and with which
-    place (`matching.py`). `texts` is all that the lineage of its request is made of; it comes after `texts_before`.
+    Neighbouring assistant turns form one step, because clients split them. `parts` are the same turns one by one,
+    because they may be separate steps with nothing between them. `lineage` is the strongest key, missing if nothing of
+    the step is visible; the others are computed on request. `is_bare`: it has only text and calls. `results` are the
+    results of its calls. `mark` is its place in the `outline`. `place` is its place by the record of the step before
+    (`witnesses.py`). `looked` caches similar records, with the lookup and place they are for (`matching.py`). `texts`
+    are all inputs of the request's lineage; those of this step come after `texts_before`.
     """
 
     positions: tuple[int, ...]
@@ -261,14 +260,14 @@ class ModelStep(Struct, gc=False):
 
     @property
     def names(self) -> tuple[Key, ...]:
-        """The keys of its calls, where each has an id that means one call in the world; else none."""
+        """The keys of its calls, if each has a globally unique id; otherwise none."""
         calls = [item for item in self.items if isinstance(item, ToolCall)]
         names = tuple(unique_call_keys(calls))
         return names if len(names) == len(calls) else ()
 
     @property
     def exact(self) -> str:
-        """The model's words before it, to the last blank."""
+        """A digest of the model's text before it, including white space."""
         return self.outline.before(self.mark)[1]
 
     @property
@@ -277,12 +276,12 @@ class ModelStep(Struct, gc=False):
 
     @property
     def standing(self) -> Standing:
-        """Where it stands, for a walk that begins with it."""
+        """The step's place, for a walk that begins with it."""
         return Standing(self.spot, self.outline.hashes(self.mark))
 
 
 class Trail:
-    """What has been visible so far: the lineage of a conversation, and its last few turns."""
+    """Everything visible so far: the lineage of a conversation, and its last few turns."""
 
     def __init__(self, identity: Identity, start: Standing) -> None:
         self._identity = identity
@@ -297,7 +296,7 @@ class Trail:
         self._texts: list[bytes] = []
 
     def hear(self, turn: Turn) -> None:
-        """A turn that is not the model's. Results in a row belong to the calls before them."""
+        """Add a turn that is not the model's. Consecutive results belong to the calls before them."""
         count = 0
         for item in turn.items:
             if isinstance(item, ToolResult):
@@ -313,24 +312,24 @@ class Trail:
             self._outline.turns.append(words)
 
     def _begin_anew(self, items: Sequence[Item]) -> None:
-        """What stands before a compaction is not read any more."""
+        """Start a new digest at a compaction: content before it is not read any more."""
         last = next((item for item in reversed(items) if is_compaction(item)), None) if self._bound else None
         if last is not None:
             self._compacted = digest(b"compaction" + without_cache_marks(last.raw).encode())
 
     def note(self, turn: Turn) -> None:
-        """A system message behind the model's first turn: part of the outline, and thinking after it is bound to it."""
+        """Add a system message after the model's first turn: part of the outline, and later thinking is bound to it."""
         self._outline.turns.append(brief(said_by(turn)))
         self.bind(turn)
 
     def bind(self, turn: Turn) -> None:
-        """A system message inside the conversation: thinking after it is bound to it, at its place."""
+        """Add a system message inside the conversation: later thinking is bound to it, at its place."""
         if self._bound:
             place = b"%b:%d:" % (self._compacted or self._lineage, len(self._results))
             self._bound = digest_of(self._bound, place, said_by(turn))
 
     def _add(self, *texts: bytes) -> None:
-        """What comes next is no result: those so far count as one turn, and then this was said."""
+        """Close the results so far, which count as one turn, and add texts."""
         if self._results:
             texts = (said_by_results(self._results, self._calls), *texts)
             self._results = []
@@ -343,12 +342,12 @@ class Trail:
             self._texts.append(text)
 
     def end(self) -> Spot:
-        """Where the answer will stand, with all that its keys are made of."""
+        """Return the place of the answer, with all inputs of its keys."""
         outline, exact = self._outline.before(len(self._outline.turns))
         return replace(self.here(), outline=outline, exact=exact)
 
     def here(self) -> Spot:
-        """Where a step stands that comes next."""
+        """Return the place of the next step."""
         if self._results:
             self._add()
         return Spot(
@@ -367,7 +366,7 @@ class Trail:
         return Standing(self.here(), self._outline.hashes(len(self._outline.turns)))
 
     def take(self, positions: Sequence[int], turns: Sequence[Turn]) -> ModelStep:
-        """The step that these turns are, which is part of the trail from now on."""
+        """Make a step of these turns and add it to the trail."""
         spot, texts_before = self.here(), len(self._texts)
         items, parts = turns[positions[0]].items, []
         if len(positions) > 1:
@@ -399,15 +398,16 @@ class Trail:
 
 
 def session_entry(identity: Identity) -> Key:
-    """Of the turns with which a conversation enters a session: a session of one conversation has one of them."""
+    """Return the key of turns with which a conversation enters a session: a session of one conversation has only
+    one."""
     return key("session", digest(packed("entry", identity.session or "", identity.agent or "")))
 
 
 def said_by_results(results: Sequence[ToolResult], calls: Sequence[str]) -> bytes:
-    """What results say, each as that of its call: tools end in any order, and clients repeat what they sent.
+    """Return the content of results, ordered by their calls: tools finish in any order, and clients repeat results.
 
-    `calls` are those of the step before, as `Shown` has them. Results without names keep their order; of more of them
-    than calls, those that are equal count once.
+    `calls` are those of the step before, in the form of `Shown`. Results without ids keep their order; if there are
+    more of them than calls, equal ones count once.
     """
     if len(results) == 1:
         return brief(packed("results", result_text(results[0].content)))
@@ -426,14 +426,14 @@ def said_by_results(results: Sequence[ToolResult], calls: Sequence[str]) -> byte
 
 
 def said_between(step: ModelStep, following: ModelStep) -> tuple[bytes, ...] | None:
-    """What was said after a step and before the next one, if that is not too long ago to know."""
+    """Return the messages between a step and the next one; None if they are too long ago to know."""
     own = brief(shown_of(step.items).content)
     last = following.spot.last
     return last[len(last) - last[::-1].index(own) :] if own in last else None
 
 
 def place_after(record: Record, between: Sequence[bytes]) -> Key | None:
-    """Where the next step stands, if this record's came first and then this was said."""
+    """Return the place of the next step if this record came first, followed by these messages."""
     lineage = next((one for one in record.keys if evidence_of(one) == "lineage"), None)
     if lineage is None:
         return None
@@ -444,7 +444,7 @@ def place_after(record: Record, between: Sequence[bytes]) -> Key | None:
 
 
 def keys_of_items(items: Sequence[Item]) -> tuple[list[Key], list[Key]]:
-    """Those of seals, and those of names that makers gave: of calls, of words, and of calls without a name."""
+    """Return the keys of seals, and those of ids that makers gave: for calls, text, and calls without an id."""
     seals, calls, texts, unnamed_calls = [], [], [], []
     for item in items:
         seal = seal_of(item)
@@ -461,7 +461,7 @@ def keys_of_items(items: Sequence[Item]) -> tuple[list[Key], list[Key]]:
 
 
 def seal_key(data: str) -> Key:
-    """A token, whichever base64 alphabet spells it."""
+    """Return the key of a token, for any base64 alphabet."""
     return key("seal", digest(packed("seal", plain_token(data))))
 
 
@@ -475,28 +475,28 @@ def _call_key(name: str, *call: str) -> Key:
 
 
 def unique_call_keys(items: Sequence[Item]) -> Iterator[Key]:
-    """Of the calls whose ids mean one call in the world."""
+    """Yield the keys of calls with globally unique ids."""
     for item in items:
         if isinstance(item, ToolCall) and item.id and is_distinctive(item.id, item.name):
             yield call_key(item)
 
 
 def item_key(name: str) -> Key:
-    """A message by the id that its maker gave it."""
+    """Return the key of a message id from its maker."""
     return key("item", digest(packed("item", name)))
 
 
 class Walk(NamedTuple):
-    """The model steps of a request, and where its answer will stand."""
+    """The model steps of a request, and the place of its answer."""
 
     steps: tuple[ModelStep, ...]
     end: Spot
 
 
 def walk(transcript: Transcript, identity: Identity, bound: bytes = b"", start: Standing | None = None) -> Walk:
-    """Go through a request. `bound` is needed only where thinking is bound to all before it.
+    """Walk through a request. `bound` is needed only where thinking is bound to everything before it.
 
-    `start` is where the first model step stands, if only the end of a conversation is walked.
+    `start` is the place of the first model step, if only the end of a conversation is walked.
     """
     if start is None:
         scope = scope_of(transcript, identity)
@@ -521,7 +521,7 @@ def walk(transcript: Transcript, identity: Identity, bound: bytes = b"", start: 
             has_begun = True
         elif steps:
             trail.note(turn)
-        elif has_begun:  # of the frame, as what stands before
+        elif has_begun:  # part of the frame, like everything before the conversation begins
             trail.bind(turn)
     if not run:
         return Walk(tuple(steps), trail.end())
@@ -530,7 +530,7 @@ def walk(transcript: Transcript, identity: Identity, bound: bytes = b"", start: 
 
 
 def opening(turns: Iterable[Turn], scope: Scope, identity: Identity) -> Standing:
-    """Where the first model step stands, after turns that are not the model's."""
+    """Return the place of the first model step, after turns that are not the model's."""
     trail = Trail(identity, Standing(Spot(scope.start, (), scope), _NOTHING_SAID))
     has_begun = False
     for turn in turns:
@@ -543,8 +543,8 @@ def opening(turns: Iterable[Turn], scope: Scope, identity: Identity) -> Standing
 
 
 def is_empty_turn(turn: Turn) -> bool:
-    """Whether a turn shows nothing and says that it has no reasoning: clients keep one of a stream that broke, beside
-    the answer that they got when they asked again."""
+    """Whether a turn shows nothing and has empty reasoning: clients keep such a turn of a broken stream next to the
+    answer of their retry."""
     items = turn.items
     return bool(items) and all(
         isinstance(item, ReasoningText) and not item.text and not item.signature for item in items

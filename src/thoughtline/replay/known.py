@@ -1,4 +1,4 @@
-"""Which turns of a request are known: their records, of a store and of what a client brought along."""
+"""Finds the known turns of a request: their records, from a store or from the client itself."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from thoughtline.values.turns import Transcript
 
 
 class Known(NamedTuple):
-    """A step of a request whose record is known."""
+    """A step of a request with its record."""
 
     step: ModelStep
     record: Record
 
 
 def needs_of_all(transcript: Transcript, contract: Contract, identity: Identity) -> Needs:
-    """What the planner needs, and the steps of a request to a provider that takes no reasoning too."""
+    """Return the planner's needs, and also the steps of a request to a provider that accepts no reasoning."""
     bound = bound_of(transcript) if contract.binds_prefix else b""
     return Needs(identity, *walk(transcript, identity, bound))
 
 
 def known_steps(needed: Needs, found: Found) -> tuple[Known, ...]:
-    """The steps of a request whose records were found, in their order."""
+    """Return the steps of a request whose records were found, in order."""
     results = zip(needed.steps, chain_of(needed, found), strict=True)
     return tuple(known for step, result in results for known in _known(step, result))
 
@@ -43,9 +43,9 @@ def _known(step: ModelStep, result: Result) -> Iterator[Known]:
 
 
 def with_opened(found: Found, records: tuple[Record, ...]) -> dict[Key, Sequence[Record]]:
-    """What a store found, and what the client's envelopes held for turns that it did not find.
+    """Merge a store's records with those from the client's envelopes for turns that it did not find.
 
-    The store's own record of a turn is the better one: it saw the turn to its end.
+    The store's own record of a turn is better: it saw the turn's end.
     """
     known: dict[Key, Sequence[Record]] = dict(found)
     for record in records:

@@ -1,7 +1,7 @@
-"""What refusals taught, applied to a contract: built-in rows < settings < learned.
+"""Applies what refusals taught to a contract: built-in rows < settings < learned.
 
-A correction is about one provider, endpoint and model, and holds for a time. It is what lets the same request through
-at the second try, and the first request of the next conversation at once.
+A correction is about one provider, endpoint and model, and expires. It lets the same request through at the second
+attempt, and the next conversation's first request at once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from thoughtline.values.destination import Destination
 from thoughtline.values.records import Record
 
 FILLERS = ("", " ", ".")
-"""From the least to the most; after the last one, thinking is paused."""
+"""From least to most. After the last one, thinking is switched off."""
 
 _FIELDS: dict[str, Dialect] = {
     "reasoning_content": dialects.REASONING_CONTENT,
@@ -33,7 +33,7 @@ _FIELDS: dict[str, Dialect] = {
 
 
 def corrected(contract: Contract, corrections: Iterable[Correction], target: Destination, now: float) -> Contract:
-    """The contract as far as experience with this very target corrects it, oldest lesson first."""
+    """Return the contract with the corrections for exactly this target, oldest first."""
     for correction in sorted(corrections, key=lambda one: one.learned_at):
         where = (correction.provider, correction.endpoint, correction.model)
         is_here = where == (target.provider, target.endpoint, target.model)
@@ -76,7 +76,7 @@ def _always_thinking(contract: Contract, correction: Correction) -> Contract:
 
 
 def _with_setting(contract: Contract, correction: Correction) -> Contract:
-    """What was learned about settings. Which door to take is decided before a contract is looked for."""
+    """Apply a correction about settings. Which format to use is decided before a contract is looked up."""
     if correction.change == "renders":
         return _rendering(contract, correction)
     if correction.rule is not None:
@@ -90,7 +90,7 @@ def _with_setting(contract: Contract, correction: Correction) -> Contract:
 
 
 def _rendering(contract: Contract, correction: Correction) -> Contract:
-    """What a chat template reads; Ollama's own format has no switch for it."""
+    """Apply what a chat template reads. Ollama's own format has no switch for it."""
     if "chat_templates" not in FORMATS[contract.format].quirks:
         return contract
     unread = tuple(kind for kind in get_args(Unread) if kind in correction.field.split(","))
@@ -98,20 +98,20 @@ def _rendering(contract: Contract, correction: Correction) -> Contract:
 
 
 def _setting(contract: Contract, rule: SettingRule) -> Contract:
-    """With one more rule for a setting; the latest about the same thing counts."""
+    """Add a rule for a setting, replacing an older one about the same thing."""
     others = tuple(one for one in contract.settings if (one.path, one.do, one.when) != (rule.path, rule.do, rule.when))
     return replace(contract, settings=(*others, rule))
 
 
 def _unthinking(contract: Contract, field: str) -> Contract:
-    """A model that can't think is not asked to. Where it refuses sealed reasoning, it gets none either."""
+    """Don't ask a model to think that can't. If it refuses sealed reasoning, send it none either."""
     if field == "encrypted_content":
         return replace(contract, takes="nothing", kind="forbidden", scope="nowhere", ladder=(), never_thinks=True)
     return replace(contract, kind="advisory", scope="nowhere", ladder=(), never_thinks=True)
 
 
 def _in_mode(contract: Contract, correction: Correction) -> Contract:
-    """A Claude that can't be told to think in one way has the other."""
+    """Use the other thinking mode for a Claude that refuses one."""
     known = knob_for(contract, correction.model)
     if correction.field == "adaptive":
         knob = Knob("", "claude_budget", budgets=CLAUDE_BUDGETS, modes=("enabled", "disabled"))
@@ -124,12 +124,12 @@ def _in_mode(contract: Contract, correction: Correction) -> Contract:
 
 
 def _answering(contract: Contract, field: str) -> Contract:
-    """A provider whose member for reasoning nobody knew, until it answered."""
+    """Use the reasoning member that an unlisted provider's answer showed."""
     return replace(contract, dialect=written_in(contract.dialect, field)) if contract.follows_answers else contract
 
 
 def learned_from_answer(record: Record, contract: Contract, now: float, ttl_seconds: float) -> Correction | None:
-    """What an answer says about where its server keeps reasoning, if that is news. The contract follows answers."""
+    """Return a correction if an answer shows a new place for reasoning, under a contract that follows answers."""
     made = record.provenance
     if made.carrier in ("", contract.dialect.carrier):
         return None
@@ -150,11 +150,11 @@ _LADDERS: dict[str, tuple[Rung, ...]] = {
     "loop_head": ("pause_thinking",),
     "pairs": ("unpair",),
 }
-"""What to do about seals that nobody has, by where they are demanded."""
+"""Fallbacks for lost seals, by where they are required."""
 
 
 def _sealing(contract: Contract, correction: Correction) -> Dialect:
-    """Where a chat-shaped provider keeps its seals: an aggregator, whose errors are another's, in details."""
+    """Return where a chat-shaped provider keeps its seals: an aggregator that passes on errors uses details."""
     if "dialects" not in FORMATS[contract.format].quirks or contract.dialect.carrier == "reasoning_details":
         return contract.dialect
     is_google = correction.scope == "first_call_of_step" and correction.field != "reasoning_details"
@@ -162,13 +162,13 @@ def _sealing(contract: Contract, correction: Correction) -> Dialect:
 
 
 def _requiring(contract: Contract, correction: Correction) -> Contract:
-    """A provider that wants reasoning back where we thought it did not."""
+    """Require reasoning from a provider that was thought not to need it."""
     scope = correction.scope or "calls"
     dialect = _sealing(contract, correction) if scope in _LADDERS else contract.dialect
     if contract.scope == scope and contract.is_strict and contract.dialect == dialect:
         return contract
     if scope == "pairs" and contract.takes == "nothing":
-        return contract  # names without partners, of a model that would not take the partners
+        return contract  # ids without partners, at a provider that would not accept the partners
     if scope == "first_call_of_step" and dialect.carrier == "reasoning_details":
         return replace(contract, takes="own", scope="nowhere", dialect=dialect, ladder=(), thinks_by_default=True)
     if scope in _LADDERS:
@@ -193,17 +193,17 @@ def _requiring(contract: Contract, correction: Correction) -> Contract:
         dialect=dialect,
         ladder=PRESENCE,
         thinks_by_default=True,
-        knobs=contract.knobs or (THINKING_TYPE,),  # as all have that are known to demand text
+        knobs=contract.knobs or (THINKING_TYPE,),  # like all models known to require text
     )
 
 
 _PLACES = ("reasoning_content", "reasoning")
-"""The members for plain text that servers read most."""
+"""The members for plain text that most servers read."""
 
 
 def _forbidding(contract: Contract, field: str) -> Contract:
-    """A provider that refuses a member for reasoning: what stands there goes into the one that it reads, if any."""
-    if field not in get_args(Carrier):  # no member, but reasoning at all
+    """Handle a provider that refuses a reasoning member: its content goes into the one that it reads, if any."""
+    if field not in get_args(Carrier):  # not a member, but reasoning in general
         return replace(contract, name="learned", kind="forbidden", scope="nowhere", takes="nothing", ladder=())
     refused = f"messages[].{field}"
     contract = replace(contract, drops=tuple(dict.fromkeys((*contract.drops, refused))))
@@ -216,7 +216,7 @@ def _forbidding(contract: Contract, field: str) -> Contract:
 
 
 def _beyond(contract: Contract, refused: str) -> Contract:
-    """The next filler up; after the last, none. Where one is refused, an empty text is too."""
+    """Use the next longer filler, or none after the last. A provider that refuses one also refuses empty text."""
     known = (contract.filler, *FILLERS)
     left = [filler for filler in known if len(filler.strip()) > len(refused.strip()) or len(filler) > len(refused)]
     if left:

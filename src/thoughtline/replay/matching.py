@@ -48,14 +48,14 @@ from thoughtline.values.records import UNKNOWN_PARENT, Key, Record
 Rank = tuple[int, ...]
 
 MOST_PER_KEY = 16
-"""Records looked at for one key: as many as a store gives. More that share a key are not told apart by looking."""
+"""Records read per key: as many as a store returns. More records with one key can't be told apart this way."""
 
 _TELLING = 6
-"""Characters that a part of an id must have to tell whose it is."""
+"""Minimum length of a part of an id that can identify it."""
 
 
 _WEAK = frozenset[Evidence](("context", "before", "session", "place", "outline"))
-"""Evidence that several turns may share: it says something only if all of them are looked at."""
+"""Evidence that several turns may share: it counts only if all of them are read."""
 
 _STRONGEST: tuple[Evidence, ...] = (
     "lineage",
@@ -71,8 +71,8 @@ _STRONGEST: tuple[Evidence, ...] = (
 
 
 class Look(NamedTuple):
-    """A record that looks like a step, and how it was found. `is_in_scope`: it has the frame and the end user of the
-    step's request. `is_asked_the_same`: what was said since the turn before it is what the request shows there."""
+    """A record that looks like a step, and how it was found. `is_in_scope`: it has the frame and end user of the
+    request. `is_asked_the_same`: the messages since the turn before it are the same as in the request."""
 
     match: Match
     evidence: frozenset[Evidence]
@@ -86,13 +86,13 @@ class Look(NamedTuple):
 
     @property
     def follows_the_same(self) -> bool:
-        """Whether what was said before the record is what stands before the step."""
+        """Whether the messages before the record are the same as those before the step."""
         is_outlined = "outline" in self.evidence and self.is_asked_the_same
         return is_outlined or bool(self.evidence & {"lineage", "place", "context", "before"})
 
 
 class Ambiguous(NamedTuple):
-    """Several records fit and differ, or one fits and nothing proves that it is the step's."""
+    """Several records fit and differ, or one fits without proof that it belongs to the step."""
 
     records: int
 
@@ -106,8 +106,8 @@ class Ambiguous(NamedTuple):
 def match_step(
     step: ModelStep, found: Found, identity: Identity, used: AbstractSet[str] = frozenset()
 ) -> Match | Ambiguous | None:
-    """The one record that is this step's. `used` are the records that earlier steps of the request were found to be,
-    and those that other steps speak for (`witnesses.py`)."""
+    """Return the only record of this step. `used`: records already matched to earlier steps, or corroborated by other
+    steps (`witnesses.py`)."""
     return match_by_lineage(step, found, identity) or match_by_evidence(step, found, identity, used)
 
 
@@ -136,7 +136,7 @@ def match_by_evidence(
         return Ambiguous(len(looks))
     if _is_merged(complete[0], step, found, identity):
         return None
-    # A turn asked again after a hang-up: the client has the one whose end it was there for.
+    # A turn requested again after a disconnect: the client has the answer whose end it received.
     seen = [look for look in complete if look.record.is_seen] or complete
     if len({replayable(look.record) for look in seen}) > 1:
         return Ambiguous(len(seen))
@@ -144,8 +144,8 @@ def match_by_evidence(
 
 
 def match_by_names(step: ModelStep, found: Found, identity: Identity) -> Match | None:
-    """The one record that made all calls of a step, where each of their ids means one call in the world: whatever
-    stands around the step, no other record can be its own."""
+    """Return the only record that made all calls of a step, if each of their ids is globally unique: in any context, no
+    other record can be the step's."""
     some = [found.get(one, ()) for one in step.names] if not step.parts else []
     if not some or any(len(records) != 1 or records[0].id != some[0][0].id for records in some):
         return None
@@ -158,7 +158,7 @@ def match_by_names(step: ModelStep, found: Found, identity: Identity) -> Match |
 
 
 def evidence_of_names(step: ModelStep, record: Record, *, is_moved: bool = False) -> Evidence:
-    """`is_moved`: where all before it is another."""
+    """Return the strongest evidence. `is_moved`: everything before it is different."""
     if step.lineage in record.keys and not is_moved:
         return "lineage"
     seals, names = keys_of_items(step.items)
@@ -173,11 +173,10 @@ def match_merged(
     used: AbstractSet[str] = frozenset(),
     place: Key | None = None,
 ) -> tuple[Record, ...]:
-    """The records of several steps that a client wrote into one, in their order: together they made all calls.
+    """Return the records of several steps that a client wrote into one, in order: together they made all calls.
 
-    Ids that repeat say nothing, but places do: each record must have come after the one before and the results of its
-    calls, the first one where the step stands, which is `place` if that is known otherwise. `used` are records as in
-    `match_step`.
+    Repeated ids prove nothing, but places do: each record must follow the one before it and the results of its calls,
+    and the first must be at the step's place, or at `place` if that is known otherwise. `used` is as in `match_step`.
     """
     calls = [item for item in step.items if isinstance(item, ToolCall)]
     if len(calls) < 2:
@@ -209,8 +208,8 @@ def _place_after_calls(step: ModelStep, record: Record) -> Key | None:
 
 
 def match_joined(step: ModelStep, found: Found, identity: Identity) -> tuple[Record, ...]:
-    """The records of a turn that a model gave in several answers, one going on from the other, and that the client
-    wrote as one: Claude pauses, and is asked to go on."""
+    """Return the records of a turn that a model gave in several answers, each continuing the last, and that the client
+    wrote as one: Claude pauses, and is asked to continue."""
     ends = [record for record in found.get(step.spot.going_on(), ()) if _is_of(identity, record)]
     if not ends or len(ends) >= MOST_PER_KEY:
         return ()
@@ -237,7 +236,7 @@ def _is_of(identity: Identity, record: Record) -> bool:
 
 
 def _takes_all(record: Record, known: AbstractSet[Key], visible: Visible) -> bool:
-    """Whether every call of a record is among these, and its words among those of the step."""
+    """Whether all calls of a record are among these keys, and its text is part of the step's."""
     return all(call_key(call) in known for call in _calls(record)) and visible_of(record.items).words in visible.words
 
 
@@ -246,14 +245,15 @@ def _calls(record: Record) -> list[ToolCall]:
 
 
 def records_of_seals(step: ModelStep, found: Found, identity: Identity) -> list[Record]:
-    """The records whose seals a client sent with this step, whatever else it shows."""
+    """Return the records whose seals a client sent with this step, whatever else the step shows."""
     keys = [one for one in step.keys if one.startswith("seal-")]
     records = {record.id: record for one in keys for record in found.get(one, ())}
     return [record for record in records.values() if record.provenance.tenant == identity.tenant]
 
 
 def looks_of(step: ModelStep, found: Found, identity: Identity) -> list[Look]:
-    """The records that look like a step. Each key that it shares is evidence, whichever of them it was found by."""
+    """Return the records that look like a step. Every key they share counts as evidence, not only the one they were
+    found by."""
     if step.looked is None or step.looked[0] is not found or step.looked[1] != step.place:
         step.looked = found, step.place, _looks_of(step, found, identity)
     looks: list[Look] = step.looked[2]
@@ -266,7 +266,7 @@ def _looks_of(step: ModelStep, found: Found, identity: Identity) -> list[Look]:
     own: dict[Key, Evidence] = {}
     for one in step.keys:
         evidence, some = evidence_of(one), found.get(one, ())
-        # A full page hides others that share the key: among those nothing weak can choose.
+        # A full page hides other records with this key: weak evidence can't choose among them.
         if len(some) < MOST_PER_KEY or evidence not in _WEAK:
             own[one] = evidence
         for record in some[:MOST_PER_KEY]:
@@ -290,9 +290,9 @@ def _looks_of(step: ModelStep, found: Found, identity: Identity) -> list[Look]:
 
 
 def is_shared_session(steps: Sequence[ModelStep], found: Found, identity: Identity) -> bool:
-    """Whether the session that a client names is not of one conversation alone: several have entered it; or, where the
-    request does not begin as the one that has, a turn of it has a rival in the same frame that names no session, and
-    before which the same was said."""
+    """Whether several conversations share the session that a client names: several have entered it; or the request
+    begins differently from the one that has, and one of its turns has a rival in the same frame that names no session
+    and follows the same messages."""
     entries = found.get(session_entry(identity), ())
     if len(entries) >= MOST_PER_KEY or len({_place_of(record) for record in entries}) > 1:
         return True
@@ -309,7 +309,7 @@ def is_shared_session(steps: Sequence[ModelStep], found: Found, identity: Identi
 
 
 def _begins(record: Record, steps: Sequence[ModelStep]) -> bool:
-    """Whether a request begins as the conversation that this record is the first turn of."""
+    """Whether a request begins like the conversation whose first turn is this record."""
     return bool(steps) and record.parent == UNKNOWN_PARENT and record.since == steps[0].spot.since
 
 
@@ -318,24 +318,24 @@ def _place_of(record: Record) -> Key | None:
 
 
 def is_proof(step: ModelStep, record: Record, identity: Identity) -> bool:
-    """Whether a step shows what only the conversation of this record has."""
+    """Whether a step shows something that only this record's conversation has."""
     return is_here(record, identity) or shows_name(step, record)
 
 
 def shows_name(step: ModelStep, record: Record) -> bool:
-    """Whether a step shows a seal of this record, its reasoning, or an id of it that is one in the world."""
+    """Whether a step shows a seal of this record, its reasoning, or a globally unique id of it."""
     has_seal = not set(record.keys).isdisjoint(one for one in step.keys if evidence_of(one) == "seal")
     return has_seal or _is_what_client_has(record, step) or _has_unique_id(step, record)
 
 
 def is_here(record: Record, identity: Identity) -> bool:
-    """Whether a record is of the session that the client names."""
+    """Whether a record belongs to the session that the client names."""
     return identity.session is not None and record.provenance.named_session == identity.session
 
 
 def is_named(step: ModelStep, record: Record, identity: Identity) -> bool:
-    """Whether a step shows a name that only the conversation of this record has: an id that is one in the world, or
-    the session that its client named. No plan changes that."""
+    """Whether a step shows a name that only this record's conversation has: a globally unique id, or the session that
+    its client named. No plan changes that."""
     return is_here(record, identity) or _has_unique_id(step, record)
 
 
@@ -347,8 +347,8 @@ def _has_unique_id(step: ModelStep, record: Record) -> bool:
 
 
 def stranger_of(step: ModelStep, found: Found, identity: Identity) -> Literal["other_user", "other_frame"] | None:
-    """Why records that show a step's very words and calls are not its own: they are of another end user, or under
-    another system prompt."""
+    """Return why records with exactly the step's text and calls are not its own: another end user, or another system
+    prompt."""
     scope, shown = step.spot.scope, step.visible
     known = [record for one in step.keys for record in found.get(one, ()) if _is_of(identity, record)]
     alike = [record for record in known if visible_of(record.items) == shown and not scope.has(record)]
@@ -358,14 +358,14 @@ def stranger_of(step: ModelStep, found: Found, identity: Identity) -> Literal["o
 
 
 def thought_of(items: Iterable[Item]) -> str:
-    """The reasoning of a turn that a person can read."""
+    """Return the readable reasoning of a turn."""
     return "".join(map(readable_text, items))
 
 
 def _is_enough(look: Look, step: ModelStep, identity: Identity, used: AbstractSet[str]) -> bool:
-    """Whether the evidence says more than that two turns look alike.
+    """Whether the evidence proves more than that two turns look alike.
 
-    Without the frame and the end user of the request only what no stranger has is enough.
+    Outside the frame and end user of the request, only something that no other conversation has is enough.
     """
     if look.evidence & {"lineage", "place", "seal"} or _has_distinctive_id(look, step):
         return True
@@ -383,10 +383,10 @@ def _is_enough(look: Look, step: ModelStep, identity: Identity, used: AbstractSe
 
 
 def _is_doubtful(look: Look, looks: list[Look], step: ModelStep, identity: Identity) -> bool:
-    """Whether another record that looks the same has a claim as good.
+    """Whether another record that looks the same fits as well.
 
-    Against one that only the turns before speak for: any that follows the same turn. Against one of another session
-    with the same history: one of this session that follows the same turn or made these very calls.
+    For a record that only earlier turns support: any that follows the same turn. For a record of another session with
+    the same history: one of this session that follows the same turn or made exactly these calls.
     """
     if is_of_other_session(look.record, identity):
         near = [other for other in looks if _same_session(other, identity) and other.evidence & {"before", "call"}]
@@ -400,12 +400,11 @@ def _is_doubtful(look: Look, looks: list[Look], step: ModelStep, identity: Ident
 
 
 def _not_contradicted(candidates: list[Look], looks: list[Look], step: ModelStep, identity: Identity) -> list[Look]:
-    """The candidates that nothing speaks against.
+    """Return the candidates that nothing contradicts.
 
-    The whole history outweighs an id that is not one in the world. Without it, where a call's id, name and
-    arguments name one record, another that merely looks the same is not believed; and a turn of calls alone may be one
-    whose words the client dropped, so a record without words is not believed beside one with words and these very
-    calls.
+    A complete history outweighs an id that is not globally unique. Without it, if a call's id, name and arguments name
+    one record, another record that only looks the same is not used. A turn with calls only may have lost its text, so a
+    record without text is not used if another one has text and exactly these calls.
     """
     whole = [look for look in candidates if "lineage" in look.evidence]
     if whole:
@@ -430,20 +429,20 @@ def _has_distinctive_id(look: Look, step: ModelStep) -> bool:
 
 
 def _shared_ids(look: Look, step: ModelStep) -> int:
-    """How many calls and items of a step have the ids that the record gave them."""
+    """Count the calls and items of a step that still have the ids of the record."""
     known = set(look.record.keys)
     calls = sum(call_key(item) in known for item in step.items if isinstance(item, ToolCall) and item.id)
     return calls + len(_item_ids(step.items) & _item_ids(look.record.items))
 
 
 def _item_ids(items: Iterable[Item]) -> set[str]:
-    """The second ids that Responses gives: `fc_…` of calls, `msg_…` of words, `rs_…` of reasoning."""
+    """Return the second ids of Responses: `fc_…` of calls, `msg_…` of text, `rs_…` of reasoning."""
     names = (item.item_id if isinstance(item, ToolCall) else getattr(item, "id", None) for item in items)
     return {name for name in names if name}
 
 
 def _similar_ids(look: Look, step: ModelStep) -> int:
-    """How many ids of a step's calls a client may have made of the record's: cut, lengthened, or spelled otherwise."""
+    """Count the step's call ids that a client may have derived from the record's: cut, extended, or respelled."""
     shown = [_bare_id(item.id) for item in step.items if isinstance(item, ToolCall) and item.id]
     made = [(_bare_id(call.id), random_parts(call.id, call.name)) for call in _calls(look.record) if call.id]
     return sum(any(_is_similar(one, *other) for other in made) for one in shown)
@@ -458,7 +457,8 @@ def _bare_id(name: str) -> str:
 
 
 def _not_renamed(looks: list[Look], step: ModelStep, found: Found) -> list[Look]:
-    """The looks but for those under other ids, where the step's own are one in the world and some record has them."""
+    """Return the records without those that have other ids, if the step's own ids are globally unique and some record
+    has them."""
     calls = [item for item in step.items if isinstance(item, ToolCall) and item.id]
     unique = [call for call in calls if is_distinctive(call.id or "", call.name)] if looks else []
     if not any(found.get(call_key(call)) for call in unique):
@@ -467,21 +467,21 @@ def _not_renamed(looks: list[Look], step: ModelStep, found: Found) -> list[Look]
 
 
 def is_hopeless(step: ModelStep, found: Found, identity: Identity) -> bool:
-    """Whether a step stays without a record whatever the steps around it are: none looks like it, by itself or as one
-    of several that were written into one."""
+    """Whether a step stays without a record whatever its neighbours are: no record looks like it, alone or as one of
+    several written into one turn."""
     if step.parts or found.get(step.spot.going_on()) or looks_of(step, found, identity):
         return False
     return sum(isinstance(item, ToolCall) for item in step.items) < 2
 
 
 def is_exact(record: Record, step: ModelStep) -> bool:
-    """Whether a step shows all that the record showed."""
+    """Whether a step shows everything that the record showed."""
     shown, made = step.visible, visible_of(record.items)
     return shown.words == made.words and len(shown.calls) == len(made.calls)
 
 
 def _is_guess(look: Look, looks: Sequence[Look], step: ModelStep, identity: Identity) -> bool:
-    """Whether words or calls must have been dropped for a record to be the step's, and another made such calls too."""
+    """Whether the record fits only if the client dropped text or calls, while another record made such calls too."""
     if is_exact(look.record, step) or look.match.is_glued or _has_distinctive_id(look, step):
         return False
     rivals = [other for other in looks if "call" in other.evidence and not is_of_other_session(other.record, identity)]
@@ -489,8 +489,8 @@ def _is_guess(look: Look, looks: Sequence[Look], step: ModelStep, identity: Iden
 
 
 def _is_merged(look: Look, step: ModelStep, found: Found, identity: Identity) -> bool:
-    """Whether words must have been dropped for a record to be the step's, while another stood here and made the first
-    of its calls without such words: it may be that one and others, written into one."""
+    """True if this record fits only if the client dropped its text, while another record at this place made the first
+    call without any: the client may have merged several steps."""
     if is_exact(look.record, step) or look.match.is_glued or _has_distinctive_id(look, step):
         return False
     calls = [item for item in step.items if isinstance(item, ToolCall)]
@@ -531,12 +531,12 @@ def _rank(look: Look, step: ModelStep, identity: Identity) -> Rank:
 
 
 def _strange_kinds(items: Iterable[Item]) -> list[str]:
-    """What a turn has beside words, calls and reasoning: calls of the provider's own tools, and what they gave."""
+    """Return the kinds of other items: calls of the provider's own tools, and their results."""
     return [item.kind for item in items if isinstance(item, Unknown)]
 
 
 def _says_exactly(made: Iterable[Item], shown: Iterable[Item]) -> bool:
-    """Whether the words are the same to the last inner blank: two answers may differ in nothing else."""
+    """Whether the text is the same including inner white space: two answers may differ in nothing else."""
     return _words(made) == _words(shown)
 
 
@@ -545,12 +545,12 @@ def _words(items: Iterable[Item]) -> str:
 
 
 def _is_what_client_has(record: Record, step: ModelStep) -> bool:
-    """Whether the reasoning a client sent back is this record's: then there is no doubt whose step it is."""
+    """Whether the client sent back exactly this record's reasoning: then the record is certainly the step's."""
     own = tuple(thoughts_of(step.items))
     return bool(own) and own == tuple(thoughts_of(record.items))
 
 
 def replayable(record: Record) -> tuple[tuple[str, str], ...]:
-    """What would be put back: two records that agree in it are one for our purpose."""
+    """Return what would be restored: two records that agree on it are interchangeable here."""
     summaries = tuple(("", getattr(item, "summary", "")) for item in reasoning_of(record.items))
     return (*thoughts_of(record.items), *summaries)

@@ -1,7 +1,7 @@
-"""Steps that stand elsewhere than before: a client dropped the first turns of a conversation, or rewrote its opening.
+"""Steps at another place than before: a client dropped the first turns of a conversation, or rewrote its opening.
 
-A step that is settled by the ids of its calls is the same step wherever it stands, and what went up for it is the same.
-What else is remembered of a conversation is made anew, from what each step adds to it.
+A step that is settled by its call ids is the same step at any place, and what was sent for it is the same. Everything
+else that is remembered of a conversation is computed again, from what each step adds to it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from thoughtline.values.records import UNKNOWN_PARENT, Key, RecordId, digest
 
 
 class Movable(Struct, frozen=True, eq=False, gc=False):
-    """What a step, and what was said after it, add to a conversation wherever they stand.
+    """What a step, and the messages after it, add to a conversation at any place.
 
-    `names` are the keys of its calls, `record`, `parent` and `lineage` those of its record. `texts` is for the lineage,
-    `outlined` for the outline. `note` counts its elements from here. `evidence` is how the step is known where all
-    before it is not the same. `was_in_loop` and `is_in_loop`: whether a tool loop was under way before, and is after.
+    `names` are the keys of its calls; `record`, `parent` and `lineage` those of its record. `texts` is for the lineage,
+    `outlined` for the outline. `note` counts its elements from here. `evidence` identifies the step if everything
+    before it has changed. `was_in_loop` and `is_in_loop`: whether a tool loop was running before it, and is after it.
     """
 
     names: tuple[Key, ...]
@@ -45,8 +45,8 @@ class Movable(Struct, frozen=True, eq=False, gc=False):
 def moved(
     steps: Sequence[Movable | None], start: Standing, elements: int, *, counts_loops: bool
 ) -> tuple[Standing, Past] | None:
-    """Where a conversation stands that begins with `elements` of no model turns, after which these steps follow; None
-    where one of them may be another's there. `counts_loops`: what goes up depends on tool loops."""
+    """Return the place in a conversation that begins with `elements` of no model turns, followed by these steps; None
+    if one of them may belong to another conversation there. `counts_loops`: the request depends on tool loops."""
     spot, last = start.spot, start.spot.last
     lineage, parent, carrier, is_in_loop = spot.lineage, UNKNOWN_PARENT, "", False
     counts: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Which setting of a request a name means, and what a setting is about."""
+"""Resolves the name of a setting in a request, and classifies settings."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _SAMPLING = frozenset(
 )
 _BUDGETS = frozenset({"budget", "thinkingbudget", "budgettokens", "reasoningbudget"})
 _COMMON = frozenset({"type", "value", "name", "enabled", "mode"})
-"""Words that mean a setting only together with what it is in."""
+"""Words that name a setting only together with their parent."""
 
 _OFF_VALUES = ("none", "off", "disabled", "disable", "no_think", "false")
 
 
 class SettingWeight(IntEnum):
-    """What a setting is about. What is less gives way first."""
+    """What a setting is about. Lower values give way first."""
 
     SAMPLING = 0
     OTHER = 1
@@ -53,7 +53,7 @@ def weight(setting: FoundSetting) -> SettingWeight:
 
 
 def is_called(setting: FoundSetting, steps: Sequence[str]) -> bool:
-    """Whether a path names a setting: as it stands, in one word, by its end, or with more steps than there are."""
+    """Whether a path names a setting: exactly, in one word, by its end, or with additional steps."""
     own = [fold(step) for step in setting.path]
     if len(own) > len(steps) == 1 and steps[0] in _COMMON:
         return False
@@ -64,7 +64,7 @@ def is_called(setting: FoundSetting, steps: Sequence[str]) -> bool:
 
 
 def says_off(setting: FoundSetting) -> bool:
-    """Whether a setting says not to think, in any maker's words."""
+    """Whether a setting switches thinking off, in any maker's words."""
     last, value = fold(setting.path[-1]), setting.value
     outer = "".join(map(fold, setting.path))
     if last in _BUDGETS:
@@ -79,7 +79,7 @@ def says_off(setting: FoundSetting) -> bool:
 
 
 def choice_in(setting: FoundSetting) -> FoundSetting | None:
-    """The choice of tools that forces one, in a setting or inside it."""
+    """Return the tool choice that forces a tool, in a setting or inside it."""
     if unforced(setting.value) is not None:
         return setting
     for name in ("functionCallingConfig", "function_calling_config", "toolChoice"):
@@ -90,7 +90,7 @@ def choice_in(setting: FoundSetting) -> FoundSetting | None:
 
 
 def whole_choice(setting: FoundSetting) -> FoundSetting:
-    """The choice of tools that a setting is part of; any other setting as it is."""
+    """Return the tool choice that a setting is part of; any other setting as it is."""
     at = next((at for at, step in enumerate(setting.path) if "toolchoice" in fold(step)), None)
     if at is None or at == len(setting.path) - 1:
         return setting

@@ -1,7 +1,7 @@
-"""The names of a Responses step: a reasoning element and what it led to name each other, or nobody has a name.
+"""Ids of a Responses step: a reasoning element and the elements it led to refer to each other, or none has an id.
 
-OpenAI refuses a named `reasoning` element without the element that came after it, and any element that came after a
-named one without it; an element without a name is not checked (docs/contracts.md, openai-responses).
+OpenAI refuses a `reasoning` element with an id without the element that came after it, and any element that came after
+one with an id without it. Elements without ids are not checked (docs/contracts.md, openai-responses).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _THOUGHTS = (ReasoningText, ReasoningSummary, ReasoningEncrypted)
 
 
 def name_of(item: Item) -> str | None:
-    """The name that its maker gave an element, if it still has it."""
+    """Return the id that its maker gave an element, if it still has it."""
     match item:
         case ToolCall():
             return item.item_id
@@ -46,12 +46,12 @@ def name_of(item: Item) -> str | None:
 
 
 def is_named(item: Item) -> bool:
-    """Whether an item has a name that can be taken from it: a provider's own tools must keep theirs."""
+    """Whether an item has an id that can be removed: a provider's own tools must keep theirs."""
     return not isinstance(item, Unknown) and name_of(item) is not None
 
 
 def unnamed(items: Sequence[Item]) -> tuple[Item, ...]:
-    """The items of a step without names. Reasoning that was nothing but a name is nothing without it."""
+    """Return the items of a step without ids. Reasoning that consisted only of an id is removed."""
     kept: list[Item] = []
     for item in items:
         is_only_a_name = isinstance(item, ReasoningSummary) and not item.summary and item.id is not None
@@ -71,8 +71,8 @@ def _without_name(item: Item) -> Item:
 
 
 def has_own_names(shown: Items, target: Items, made: Items) -> bool:
-    """Whether a step is its record's `target` but for names, and all names that it has are its own, each once. Among
-    items that are not stored, some of them may be missing (recorded: 9 of 9 accepted, 2026-11)."""
+    """Whether a step equals its record's `target` except for ids, and all its ids are its own, each once. With `store:
+    false`, some may be missing (recorded: 9 of 9 accepted, 2026-11)."""
     if any(isinstance(item, Unknown) for item in made) or not same_reasoning(unnamed(shown), unnamed(target)):
         return False
     names = [name for group in groups(shown) if (name := name_of(group[0])) is not None]
@@ -80,8 +80,8 @@ def has_own_names(shown: Items, target: Items, made: Items) -> bool:
 
 
 def woven_in_pairs(items: Items, shown: Items, made: Items, *, is_bound: bool) -> Items:
-    """A step with the items of its record, which were `made` under these names. What the record does not know, such as
-    a compaction, never parts a thought from its element. A thought that the client refers to is there already."""
+    """Weave a record's items, `made` under these ids, into a step. Items that the record does not have, such as a
+    compaction, never separate reasoning from its element. Reasoning that the client refers to is already there."""
     referred = referred_names(shown)
     if referred:
         items = tuple(item for item in items if not (isinstance(item, _THOUGHTS) and item.id in referred))
@@ -93,14 +93,14 @@ def woven_in_pairs(items: Items, shown: Items, made: Items, *, is_bound: bool) -
 
 
 def referred_names(items: Sequence[Item]) -> set[str]:
-    """The names of the stored elements that stand in a step as `item_reference`."""
+    """Return the ids of stored elements that a step contains as `item_reference`."""
     return {other_name(item) for item in items if isinstance(item, Unknown) and item.kind == "item_reference"}
 
 
 def named_as_shown(made: Sequence[Item], shown: Sequence[Item], *, is_bound: bool) -> tuple[Item, ...]:
-    """A record's items, each thought under the name that the client's copy of it has: another name is no loss.
+    """Return a record's items, each reasoning item with the id of the client's copy: a different id is no loss.
 
-    `is_bound`: a thought is good under its own name and without one, under no other.
+    `is_bound`: reasoning is valid with its own id or without one, but with no other.
     """
     copies: dict[object, deque[str | None]] = {}
     for group in groups(shown):
@@ -123,10 +123,10 @@ def _under(item: Item, name: str | None) -> Item:
 
 
 def paired(items: Sequence[Item], made: Sequence[Item]) -> tuple[Item, ...]:
-    """A woven step with the names that hold, and no others.
+    """Return a woven step with the ids that are valid, and no others.
 
-    A thought and what came of it have their names where all of them do that are still there, the first included. A
-    provider's own tool can't go without its name, so what belongs to it gets the names that the record has.
+    Reasoning and its followers keep their ids if all of them that are still there have theirs, including the first. A
+    provider's own tool can't go without its id, so everything that belongs to it gets the record's ids.
     """
     thoughts = reasoning_of(tuple(made))
     if len(reasoning_of(tuple(items))) != len(thoughts) or not any(map(_may_hold, items)):
@@ -146,7 +146,7 @@ def paired(items: Sequence[Item], made: Sequence[Item]) -> tuple[Item, ...]:
 
 
 def _may_hold(item: Item) -> bool:
-    """Whether an item may be what a thought led to, by its name: has one, or is a tool that the record names."""
+    """Whether an item may be a follower of reasoning, by its id: it has one, or is a tool that the record names."""
     return isinstance(item, Unknown) or (not isinstance(item, REASONING_KINDS) and name_of(item) is not None)
 
 
@@ -155,17 +155,18 @@ def _holds(names: Sequence[str | None], own: Sequence[str | None]) -> bool:
 
 
 def followers(items: Sequence[Item]) -> list[tuple[str | None, ...]]:
-    """For each thought, the names of what came of it: all up to the next thought. Thoughts in a row share theirs."""
+    """Return the ids of each reasoning item's followers, up to the next one. Consecutive reasoning items share
+    theirs."""
     return [tuple(name_of(items[at]) for at in places if _has_pair(items[at])) for places in _places(items)]
 
 
 def _has_pair(item: Item) -> bool:
-    """Whether an item can be half of a pair: of kinds that we don't read, those with a name."""
+    """Whether an item can be half of a pair: items of unknown kinds only with an id."""
     return not isinstance(item, Unknown) or name_of(item) is not None
 
 
 def _places(items: Sequence[Item]) -> list[list[int]]:
-    """For each thought, where what came of it stands."""
+    """Return the positions of each reasoning item's followers."""
     found: list[list[int]] = []
     places: list[int] = []
     is_after_thought = False
@@ -184,7 +185,7 @@ def _places(items: Sequence[Item]) -> list[list[int]]:
 
 
 def _with_tools_named(items: Sequence[Item], made: Sequence[Item]) -> Sequence[Item]:
-    """The items, where a provider's own tools are among what came of a thought, all under the record's names."""
+    """Return the items; where a provider's own tools are among the followers, all have the record's ids."""
     named = list(items)
     for places, origins in zip([_head(items), *_places(items)], [_head(made), *_places(made)], strict=True):
         left = [made[at] for at in origins]
@@ -199,7 +200,7 @@ def _with_tools_named(items: Sequence[Item], made: Sequence[Item]) -> Sequence[I
 
 
 def _head(items: Sequence[Item]) -> list[int]:
-    """Where what came before all thoughts stands."""
+    """Return the positions of items before all reasoning."""
     return list(range(next((at for at, item in enumerate(items) if isinstance(item, REASONING_KINDS)), len(items))))
 
 
@@ -208,7 +209,7 @@ def _is_named_tool(item: Item) -> bool:
 
 
 def _is_same(shown: Item, made: Item) -> bool:
-    """Whether a woven item is this one of the record's, whatever its name."""
+    """Whether a woven item is this item of the record, ignoring its id."""
     match shown, made:
         case Text(), Text():
             return "".join(shown.text.split()) == "".join(made.text.split())

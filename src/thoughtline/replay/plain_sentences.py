@@ -1,7 +1,7 @@
-"""A sentence of an error in the words and quotes that `setting_sentences.py` reads.
+"""Normalises an error's sentence to the words and quotes that `setting_sentences.py` reads.
 
-Typographic quotes become plain ones, and the Chinese of Kimi, GLM, Qwen, Ark and of relays becomes the few English
-words that shapes are made of; everything else stays. A setting that is spelled in words (`prompt mode`) gets its name.
+Typographic quotes become plain ones, and the Chinese of Kimi, GLM, Qwen, Ark and relays becomes the few English words
+that shapes consist of; everything else stays. A setting that is spelled in words (`prompt mode`) gets its name.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ _WORD = re.compile("|".join(sorted(_WORDS, key=len, reverse=True)))
 
 
 def plain(sentence: str) -> str:
-    """A sentence with plain quotes, and its Chinese as the words of shapes."""
+    """Return a sentence with plain quotes, and its Chinese as the words of shapes."""
     sentence = sentence.translate(_MARKS)
     if _CHINESE.search(sentence) is None:
         return sentence
@@ -116,7 +116,7 @@ _MOST_NAMED = 64
 
 
 def with_names(sentence: str, found: Iterable[FoundSetting]) -> str:
-    """The sentence with settings of the request by their names, where it spells them in words of their own."""
+    """Return the sentence with the request's settings by name where it spells them in words."""
     spelled: dict[tuple[str, ...], str] = {}
     for setting in list(found)[:_MOST_NAMED]:
         for path in (setting.path[-2:], setting.path[-1:]):

@@ -1,13 +1,13 @@
-"""Ask, fetch, decide: which keys a request needs, and what to put back, take out or report.
+"""Ask, fetch, decide: which keys a request needs, and what to restore, remove or report.
 
-    needs(transcript, contract, identity)  →  Needs      the shell fetches the records of its keys, in one go or two
+    needs(transcript, contract, identity)  →  Needs      the caller looks up the records of its keys, once or twice
     plan(transcript, contract, needs, found, issuer)  →  Plan      edits, findings, counts
     plan.apply(transcript)  →  Transcript
 
-What the client sent is kept; what it lost or damaged is restored from the record of that very turn; what must not
-leave its owner, or is certain to be refused, is taken out; what is still missing climbs the contract's ladder. What is
-only believed to be refused goes up as it came: the provider decides. A plan is deterministic, and planning a planned
-request changes nothing.
+What the client sent is kept; what it lost or damaged is restored from that turn's own record; what must not leave its
+owner, or is certain to be refused, is removed; for what is still missing, the contract's ladder applies. What is only
+expected to be refused is sent unchanged: the provider decides. A plan is deterministic, and planning a planned request
+changes nothing.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def plan(
     issuer: Destination,
     policy: Policy = DEFAULT_POLICY,
 ) -> Plan:
-    """What to do about a request, given what is remembered."""
+    """Plan a request, given the records found."""
     return draft(transcript, contract, needed, found=found, issuer=issuer, policy=policy).done()
 
 
@@ -88,7 +88,7 @@ def draft(
     policy: Policy,
     past: Past = NO_PAST,
 ) -> Draft:
-    """The same before it is done: it can say what it is made of. `past` is what was planned for the turns before it."""
+    """Return the plan before `done`: it can also show its parts. `past` is the plan for the turns before."""
     work = Draft(transcript, contract, needed, found=found, issuer=issuer, policy=policy, past=past)
     work.clean()
     if contract.takes == "nothing":
@@ -107,7 +107,8 @@ def draft(
 
 
 def may_restore(transcript: Transcript, contract: Contract) -> bool:
-    """Reasoning goes where the request has the model think; what nobody enforces, wherever thinking is not off."""
+    """Whether to restore reasoning: if the request makes the model think; for contracts that enforce nothing, unless it
+    is off."""
     if not contract.only_when_thinking or contract.insists:
         return True
     if contract.kind == "advisory":
@@ -116,12 +117,13 @@ def may_restore(transcript: Transcript, contract: Contract) -> bool:
 
 
 class Draft(StepPlans):
-    """A plan in the making."""
+    """A plan in progress."""
 
-    # --- what nobody would take ---------------------------------------------------------------------------------------
+    # --- what no server accepts
+    # -------------------------------------------------------------------------------------------
 
     def clean(self) -> None:
-        """Take out what this provider would refuse whatever is remembered. Bare steps have nothing of that kind."""
+        """Remove what this provider would refuse in any case. Bare steps contain nothing of that kind."""
         bare: set[int] = set()
         for step in self._needed.steps:
             if step.is_bare:
@@ -156,7 +158,7 @@ class Draft(StepPlans):
     # --- one step -----------------------------------------------------------------------------------------------------
 
     def restore(self) -> None:
-        """Each step from its record."""
+        """Restore each step from its record."""
         results = chain_of(self._needed, self._found)
         for step, result in zip(self._needed.steps, results, strict=True):
             self._parents[step.positions[-1]] = parent_of_next(result)
@@ -164,7 +166,7 @@ class Draft(StepPlans):
         self._enters_session = enters_session(results[-1] if results else None, self._identity)
 
     def take(self, step: ModelStep, result: Result) -> None:
-        """Restore one step from what it was found to be, or leave it."""
+        """Restore one step from its result, or leave it."""
         match result:
             case Match() if step.is_bare or not self._says_more(step, result.record):
                 self._use(step, result)
@@ -188,14 +190,14 @@ class Draft(StepPlans):
             self._leave(part)
 
     def _leave(self, step: ModelStep) -> None:
-        """A step without a record stays as it came, but for seals whose maker is known and that are not good here."""
+        """Leave a step without a record as it is, except for seals whose maker is known and that are not valid here."""
         self._notes.not_find(step)
         for record in records_of_seals(step, self._found, self._identity) if self._has_records else ():
             self._judge(step, record)
         self._unpair(step)
 
     def _tell_strangers(self, step: ModelStep) -> None:
-        """A turn of these very words is remembered, but of another end user or under another system prompt."""
+        """Report a turn with exactly this text that is stored for another end user or system prompt."""
         stranger = stranger_of(step, self._found, self._identity) if self._has_records else None
         if stranger == "other_user":
             self._find("other-user", step.positions[0], "a turn like this is remembered for another end user")
@@ -205,14 +207,15 @@ class Draft(StepPlans):
             self._notes.lose(step.positions, stranger)
 
     def _says_more(self, step: ModelStep, record: Record) -> bool:
-        """Whether a client wrote several answers as one turn, with thoughts of each: Claude pauses and goes on."""
+        """Whether a client wrote several answers as one turn, with the reasoning of each: Claude pauses and
+        continues."""
         if len(reasoning_of(step.items)) <= len(reasoning_of(record.items)):
             return False
         records = records_of_seals(step, self._found, self._identity)
         return len(records) > 1 and are_said_in(step.items, records)
 
     def _judge(self, step: ModelStep, record: Record) -> None:
-        """A seal whose maker we know, on a turn that is not the one it was made for: may it leave here?"""
+        """Check a seal whose maker is known, on another turn than the one it was made for: may it be sent?"""
         self._records.setdefault(step.positions, record)
         if self._sendable(record) is None and not is_of_account(record, self._issuer):
             self._strip_known(step, record, "foreign", "made by another provider or account")
@@ -242,14 +245,15 @@ class Draft(StepPlans):
             self._restore(step, match, items)
 
     def _cover(self, positions: Sequence[int], record: Record) -> None:
-        """Turns that are as their model made them are not lacking anything, whatever our table demands of them."""
+        """Mark turns that are exactly as their model made them as complete, whatever the contract requires of them."""
         made = record.provenance
         is_own = self._issuer.model in (made.model_asked, made.model_answered) and is_of_account(record, self._issuer)
         if self._contract.takes == "own" and is_own and not self._contract.insists:
             self._covered.update(positions)
 
     def _withhold(self, step: ModelStep, record: Record, rule: RuleCode, why: str) -> None:
-        """A record that can't be put back. What the client sent of it goes up as it came: its provider decides."""
+        """Withhold a record that can't be restored. The client's own part of it is sent unchanged: its provider
+        decides."""
         self._find(rule, step.positions[0], why)
         self._notes.lose(step.positions, why_unsendable(record, self._issuer, self._contract, rule=rule))
         for position in step.positions:
@@ -261,7 +265,7 @@ class Draft(StepPlans):
                 self._notes.keep(position, items, "", record.id)
 
     def _sendable(self, record: Record) -> Items | None:
-        """A record's items in a shape that this contract takes; None if there is none."""
+        """Return a record's items in a form that this contract accepts; None if there is none."""
         refused = self._policy.unsendable
         if refused and any(is_refused(item, refused) for item in record.items):
             return None
@@ -285,7 +289,7 @@ class Draft(StepPlans):
             shown = [unglued(own, record.items) for own in shown]
         self._covered.update(step.positions[1:])
         if record.id in self._used and self._contract.kind == "authenticity":
-            if self._contract.scope != "first_call_of_step":  # there, a call behind results is a step of its own
+            if self._contract.scope != "first_call_of_step":  # there, a call after results is a separate step
                 self._covered.update(step.positions)
             items = without_thoughts(items)
         self._used.add(record.id)
@@ -303,7 +307,7 @@ class Draft(StepPlans):
                 if position in self._required:
                     self._covered.discard(position)
                     target = weave(items, own)  # each must have some
-            # Some models count on their own form of ids; an entry of `reasoning_details` has the id of its call.
+            # Some models rely on their own form of ids, and an entry of `reasoning_details` has the id of its call.
             if self._contract.dialect.call_ids == "own" or carrier == "reasoning_details":
                 learn_names(self._names, target, record)
             if step.is_bare and len(target) > len(own):
@@ -314,9 +318,9 @@ class Draft(StepPlans):
             self._cover(step.positions, record)
 
     def _woven(self, items: Items, shown: Sequence[Items], made: Items) -> list[Items]:
-        """The turns of a step with the items of its record; `made` are those with all the names they had.
+        """Return the turns of a step with the items of its record; `made` are the items with all their ids.
 
-        A step that the client wrote as several turns has each thought in the turn of what it led to.
+        In a step that the client wrote as several turns, each reasoning item goes into the turn of what it led to.
         """
         if "items_are_elements" in self._wire.quirks:
             is_bound = self._contract.scope == "pairs"
@@ -324,7 +328,7 @@ class Draft(StepPlans):
         return [weave(items, shown[0])] if len(shown) == 1 else spread(items, shown)
 
     def _restore_merged(self, step: ModelStep, merged: Merged) -> bool:
-        """Several steps that the client wrote into one: their reasoning one after the other, each before its calls."""
+        """Restore several steps that the client merged: their reasoning in order, each before its calls."""
         records = merged.records
         sendable = [self._sendable(record) for record in records]
         items = tuple(item for part in sendable if part is not None for item in part)
@@ -362,7 +366,7 @@ class Draft(StepPlans):
         self._notes.put(position, "restored", evidence, record)
 
     def _strip_known(self, step: ModelStep, record: Record, rule: RuleCode, why: str) -> None:
-        """Take out what the client sent of a record that must not go back, and say so."""
+        """Remove the client's part of a record that must not be sent back, and report it."""
         self._find(rule, step.positions[0], why)
         self._notes.lose(step.positions, why_unsendable(record, self._issuer, self._contract, rule=rule))
         for position in step.positions:
@@ -376,13 +380,13 @@ class Draft(StepPlans):
     # --- Responses ----------------------------------------------------------------------------------------------------
 
     def _unpair(self, step: ModelStep, *, is_lost: bool = False) -> None:
-        """Elements that name partners nobody sent: without names nothing is checked. `is_lost`: the partners are known,
-        and can't go up."""
+        """Remove ids whose partners are missing: elements without ids are not checked. `is_lost`: the partners are
+        known, but can't be sent."""
         if self._contract.scope != "pairs" or "unpair" not in self._contract.ladder:
             return
         may_be_whole = not is_lost and not self._contract.insists
         if self._transcript.is_stored is False and may_be_whole:
-            return  # no pairs are looked for among items that are not stored (recorded: 9 of 9 accepted, 2026-11)
+            return  # no pairs are checked with `store: false` (recorded: 9 of 9 accepted, 2026-11)
         items = [item for position in step.positions for item in self._now(position)]
         if may_be_whole and referred_names(items):
             return  # the partners may be what the client refers to: only the provider knows
@@ -396,13 +400,14 @@ class Draft(StepPlans):
                 self._find("unpaired", position, "ids without their partners were taken out")
 
     def ask_for_ciphertext(self) -> None:
-        """Where nothing is kept at the provider, reasoning comes back only to those who ask for it in the answer."""
+        """Request encrypted reasoning. If the provider stores nothing, only answers that were asked for it contain
+        it."""
         inclusion, includes = self._wire.inclusion, self._transcript.includes
         if inclusion is not None and self._transcript.is_stored is False and inclusion.seals not in includes:
             self._members.append((inclusion.member, msgspec.json.encode([*includes, inclusion.seals])))
 
 
 def _is_half(item: Item, record: Record) -> bool:
-    """Whether a thought has a seal that its record, of a turn that was cut short, never saw the end of."""
+    """Whether a reasoning item has a seal whose end is missing in its record, which is of a truncated turn."""
     seal = seal_of(item) if isinstance(item, REASONING_KINDS) else None
     return seal is not None and all(seal != seal_of(own) for own in record.items)

@@ -1,5 +1,4 @@
-"""What a plan needs, and a plan as a value: the keys to look for, the records that lineages settle, what to change of a
-request and what there is to say about it."""
+"""Plans and what they need, as values: keys to look up, records settled by lineages, edits of a request, findings."""
 
 from __future__ import annotations
 
@@ -25,12 +24,12 @@ Found = Mapping[Key, Sequence[Record]]
 
 
 class Policy(Struct, frozen=True, gc=False):
-    """What settings and refusals change about a plan.
+    """How settings and refusals change a plan.
 
-    `ladder` stands in for the contract's. `refused` are the keys of seals that a provider would not take: they are not
-    sent again. `cut` are seals that this very request is healed without. `drops_ids` leaves the names of Responses
-    items out, `pauses_thinking` switches thinking off, `bares_loop` leaves out the thinking of a turn that is still
-    going on, `drops` members and `mends` elements as a contract's do.
+    `ladder` replaces the contract's. `refused` are the keys of seals that a provider has refused: they are not sent
+    again. `cut` are seals that are removed to heal this request. `drops_ids` removes the ids of Responses items,
+    `pauses_thinking` switches thinking off, `bares_loop` removes the thinking of a turn that is still going on, `drops`
+    removes members and `mends` changes elements as a contract's do.
     """
 
     ladder: tuple[Rung, ...] | None = None
@@ -44,21 +43,21 @@ class Policy(Struct, frozen=True, gc=False):
 
     @property
     def unsendable(self) -> frozenset[Key]:
-        """Seals that don't go up."""
+        """Seals that are not sent."""
         return self.refused | self.cut if self.cut else self.refused
 
     @property
     def corrects(self) -> bool:
-        """Whether a refusal is to be healed by it."""
+        """Whether it heals a refused request."""
         return self.drops_ids or self.pauses_thinking or self.bares_loop or bool(self.drops or self.mends or self.cut)
 
 
 class Past(Struct, frozen=True, gc=False):
-    """What a plan has to know of turns that stand before those it is made for, and that were planned before.
+    """What a plan needs to know about earlier turns that were planned before.
 
-    `elements` is how many they are in the wire's list. `carrier` is the member that the last record's reasoning came
-    in. `is_in_loop`: the model has spoken since the last user message. `parent` is the record of the last model turn,
-    `block` the last thinking block that went up.
+    `elements` is their number in the wire's list. `carrier` is the member that the last record's reasoning came in.
+    `is_in_loop`: the model has answered since the last user message. `parent` is the record of the last model turn,
+    `block` the last thinking block that was sent.
     """
 
     elements: int = 0
@@ -76,10 +75,10 @@ NO_PAST = Past()
 
 
 class Trace(Struct, frozen=True, gc=False):
-    """What a plan is made of, turn by turn: for whoever remembers the beginning of a conversation.
+    """The parts of a plan, turn by turn, for caching the beginning of a conversation.
 
-    What is planned for `loose` turns depends on what follows; for `loose_in_loop` until the next user message; for
-    `loose_heads` too, where they are the first of a tool loop.
+    The plan for `loose` turns depends on later turns; for `loose_in_loop` only until the next user message; so it does
+    for `loose_heads`, if they begin a tool loop.
     """
 
     counted: tuple[tuple[int, str], ...]
@@ -95,12 +94,12 @@ class Trace(Struct, frozen=True, gc=False):
 
 
 class Plan(Struct, frozen=True, gc=False):
-    """What to change of a request, and what there is to say about it.
+    """The edits of a request, and the report on them.
 
-    `filler` is the least that stands for reasoning in it, if anything does. `notes` say of each turn what was done.
-    `block` is the last thinking block that goes up, where its model counts on that; `is_cut`: blocks that the provider
-    refused are left out. `parent` is the record of the last model turn in it, which the record of the answer names.
-    `enters_session`: no turn before the answer is of the session that the client names.
+    `filler` is the smallest filler used for reasoning, if any. `notes` say what was done for each turn. `block` is the
+    last thinking block that is sent, if its model relies on that; `is_cut`: blocks that the provider refused are
+    removed. `parent` is the record of the last model turn, which the answer's record will name. `enters_session`: no
+    earlier turn belongs to the session that the client names.
     """
 
     edits: tuple[tuple[int, Turn], ...]
@@ -115,7 +114,7 @@ class Plan(Struct, frozen=True, gc=False):
     is_cut: bool = False
 
     def apply(self, transcript: Transcript) -> Transcript:
-        """The request with the plan carried out; the very same one if there is nothing to do."""
+        """Return the request with the plan applied; the same object if there is nothing to do."""
         if not self.edits and not self.member_edits:
             return transcript
         turns = list(transcript.turns)
@@ -125,13 +124,13 @@ class Plan(Struct, frozen=True, gc=False):
 
 
 def is_of_account(record: Record, issuer: Destination) -> bool:
-    """Whether this provider, at this address, for this account made the record's seals."""
+    """Whether this provider made the record's seals, at this address and for this account."""
     made = record.provenance
     return (made.provider, made.endpoint, made.account) == (issuer.provider, issuer.endpoint, issuer.account)
 
 
 def is_issued_by(record: Record, issuer: Destination, contract: Contract) -> bool:
-    """The same, and the model that is asked now can read them."""
+    """The same, and the requested model can read them."""
     made = record.provenance
     if not is_of_account(record, issuer):
         return False
@@ -140,11 +139,11 @@ def is_issued_by(record: Record, issuer: Destination, contract: Contract) -> boo
     return not contract.binds_model and not (contract.unread and re.search(contract.unread, record.model.lower()))
 
 
-# --- what is needed to make one ---------------------------------------------------------------------------------------
+# --- what a plan needs ------------------------------------------------------------------------------------------------
 
 
 class Match(NamedTuple):
-    """The record of a step. `is_glued`: its reasoning stands in the visible text. `evidence` is the best there is."""
+    """The record of a step. `is_glued`: its reasoning is in the visible text. `evidence` is the strongest found."""
 
     record: Record
     is_glued: bool = False
@@ -152,12 +151,11 @@ class Match(NamedTuple):
 
 
 class Needs(NamedTuple):
-    """The model steps of a request, and the keys to look for.
+    """The model steps of a request, and the keys to look up.
 
-    `first` finds nearly all that can be found, with one key for each step; `wanting` (`chains.py`) says what else to
-    look for, given what was found. `keys` is all of it, for those who fetch once. `end` is where the answer will stand:
-    it is all of the request that capturing the answer needs. `settled` are the records that their lineages and the ids
-    of their calls name, where that was looked up.
+    `first` finds nearly everything with one key per step; `wanting` (`chains.py`) returns further keys, given the
+    records found. `keys` is all of them, for a single lookup. `end` is the place of the answer, which is all that
+    capturing the answer needs. `settled` are the records named by lineages and call ids, if they were looked up.
     """
 
     identity: Identity
@@ -175,17 +173,17 @@ class Needs(NamedTuple):
 
     @property
     def names(self) -> tuple[Key, ...]:
-        """The keys of calls by which steps are known that their lineage does not settle."""
+        """Call keys that identify steps which their lineage does not settle."""
         pairs = zip(self.steps, self.settled or (), strict=False)
         return tuple(dict.fromkeys([one for step, match in pairs if match is None for one in step.names]))
 
     def keys_of(self, steps: Iterable[ModelStep]) -> tuple[Key, ...]:
-        """All that some of its steps can be found by."""
+        """Return all keys of some of its steps."""
         keys = keys_of(steps)
         return keys if self.identity.session is None else (*keys, session_entry(self.identity))
 
     def by_lineage(self, found: Found) -> tuple[Match | None, ...]:
-        """For each step the record that its lineage names."""
+        """Return for each step the record that its lineage names."""
         settled: list[Match | None] = []
         for step in self.steps:
             settled.append(match_by_lineage(step, found, self.identity))
@@ -197,7 +195,7 @@ class Needs(NamedTuple):
 
 
 def keys_of(steps: Iterable[ModelStep]) -> tuple[Key, ...]:
-    """All that steps can be found by, taken whole, in parts, and as several answers that the client joined."""
+    """Return all keys of steps: as a whole, in parts, and as several answers that the client joined."""
     found: dict[Key, None] = {}
     for step in steps:
         for part in (step, *step.parts):
@@ -208,9 +206,9 @@ def keys_of(steps: Iterable[ModelStep]) -> tuple[Key, ...]:
 
 
 def needs(transcript: Transcript, contract: Contract, identity: Identity, start: Standing | None = None) -> Needs:
-    """The keys of all that could be put back. A contract that takes nothing needs nothing.
+    """Return the keys of everything that could be restored. A contract that accepts nothing needs none.
 
-    `start` is where a transcript begins that is only the end of a conversation.
+    `start` is the place where a transcript begins that is only the end of a conversation.
     """
     if contract.takes == "nothing":
         return Needs(identity, (), None)
@@ -220,10 +218,11 @@ def needs(transcript: Transcript, contract: Contract, identity: Identity, start:
 
 
 def match_by_lineage(step: ModelStep, found: Found, identity: Identity) -> Match | None:
-    """The one record with the very history of a step, its frame and its end user, if nothing speaks against it.
+    """Return the only record with exactly the history of a step, its frame and its end user, unless something
+    contradicts it.
 
-    That could be only a record of this session where it is of another, the reasoning that the client sent with the
-    step, the ids of its calls, or the records of the steps around it (`chains.py`).
+    Contradictions are: a record of this session where this one is of another, reasoning that the client sent with the
+    step, its call ids, or the records of neighbouring steps (`chains.py`).
     """
     records = found.get(step.lineage, ()) if step.lineage is not None else ()
     if len(records) != 1:
@@ -241,7 +240,7 @@ def match_by_lineage(step: ModelStep, found: Found, identity: Identity) -> Match
 
 
 def _has_other_ids(shown: Sequence[Item], made: Sequence[Item]) -> bool:
-    """Whether calls have ids on both sides, and none is on both."""
+    """Whether calls have ids on both sides, with none in common."""
     names = [item.id for item in shown if isinstance(item, ToolCall) and item.id]
     if not names:
         return False
@@ -250,13 +249,13 @@ def _has_other_ids(shown: Sequence[Item], made: Sequence[Item]) -> bool:
 
 
 def is_of_other_session(record: Record, identity: Identity) -> bool:
-    """Both say which session they are of, and it is not the same."""
+    """Whether both name a session, and the two differ."""
     session = record.provenance.named_session
     return identity.session is not None and session is not None and session != identity.session
 
 
 def thoughts_of(items: Iterable[Item]) -> Iterator[tuple[str, str]]:
-    """What a client could send back of a turn's reasoning: words in the clear, and seals."""
+    """Yield what a client could send back of a turn's reasoning: readable text and seals."""
     for item in items:
         seal = seal_of(item)
         text = item.text.strip() if isinstance(item, ReasoningText) else ""

@@ -1,4 +1,4 @@
-"""What a refusal is about, and what helps, as people read it."""
+"""Readable descriptions of refusals and remedies."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ REMEDIES: dict[Remedy, str] = {
 
 
 def meaning_of(refusal: Refusal) -> str:
-    """Both as a sentence."""
+    """Return both as a sentence."""
     return f"{RULES.get(refusal.rule, refusal.rule)}; remedy: {REMEDIES[refusal.remedy]}"

@@ -1,10 +1,10 @@
-"""What a provider's 4xx says about reasoning, and what it teaches.
+"""Reads what a provider's 4xx says about reasoning, and what it teaches.
 
     status, body → classify → Refusal (rule, field, place, remedy) → learn → Correction of a contract
 
-A refusal needs a status that can be one, an error object, and in it a code that means nothing else or a sentence that
-names the field in one of the known ways (`providers.refusals`). Everything else is somebody else's error: None.
-Whether the refused thing was in the request at all is for the caller to check.
+A refusal needs a possible status, an error object, and in it an unambiguous code or a sentence that names the field in
+one of the known ways (`providers.refusals`). Any other error is unrelated: None. The caller checks whether the refused
+thing was in the request at all.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from thoughtline.values.digests import named_digest
 
 
 class Evidence(Struct, frozen=True):
-    """Why we believe it, with nothing of the body in it.
+    """Why we believe a correction, without any content of the body.
 
     `code` is one of the known error codes or empty. `fingerprint` is a digest of the sentence without its ids, numbers
-    and quotes: the same sentence about another item has the same one. `is_wrapped`: the error came inside another's, so
-    its place counts in a request that a relay wrote.
+    and quotes, so it is the same for another item. `is_wrapped`: the error was inside another one, so its place is in a
+    request that a relay wrote.
     """
 
     status: int
@@ -39,11 +39,11 @@ class Evidence(Struct, frozen=True):
 
 
 class Refusal(Struct, frozen=True):
-    """A request that was refused for its reasoning.
+    """A request that was refused because of its reasoning.
 
-    `family` is whose rule it is; `place` a JSON pointer into the request, the id of a Responses item, or empty where
-    the error names none. `member` is the pattern of what it names, where the sentence means one wherever it stands;
-    `scope` is which turns must have what is missing.
+    `family` is the provider whose rule it is; `place` a JSON pointer into the request, the id of a Responses item, or
+    empty if the error names none. `member` is the pattern of the named member, if the sentence means it in any place;
+    `scope` are the turns that must have what is missing.
     """
 
     rule: Rule
@@ -60,16 +60,16 @@ _STATUSES = frozenset({400, 404, 422})
 
 
 def classify(status: int, body: bytes) -> Refusal | None:
-    """What a response says about reasoning. Never raises; None for every error that is not ours to heal."""
+    """Return what a response says about reasoning; None for any other error. Never raises."""
     return next(_refusals(status, body), None)
 
 
 MOST_NAMED = 32
-"""Members that one refusal may name; more are no slip of a client's."""
+"""Members that one refusal may name; more are not an accident."""
 
 
 def also_named(status: int, body: bytes) -> tuple[Refusal, ...]:
-    """All the members that a response names: strict servers tell every one of them in one body."""
+    """Return all members that a response names: strict servers list all of them in one body."""
     named = (one for one in _refusals(status, body) if one.remedy in ("strip_field", "drop_member"))
     return tuple(itertools.islice(named, MOST_NAMED))
 
@@ -104,7 +104,7 @@ def _refusal(status: int, row: RefusalTemplate, match: re.Match[str], complaint:
 
 
 def _family(family: str, complaint: Complaint) -> str:
-    """Whose rule it is: a maker's sentences come from its hosts too, which the envelope gives away."""
+    """Return whose rule it is: a maker's sentences also come from its hosts, which the envelope shows."""
     for name, relay in relays().items():
         is_its = complaint.relay == name or not relay.codes.isdisjoint(complaint.codes)
         if relay.maker == family and is_its:
@@ -130,7 +130,7 @@ def _place(row: RefusalTemplate, groups: dict[str, str | None], param: str) -> s
 
 
 def _pointer(path: str, counts_from: int) -> str:
-    """`messages.4.content.0.thinking.signature` as a pointer to the element it is in: `/messages/4/content/0`."""
+    """Return `messages.4.content.0.thinking.signature` as a pointer to its element: `/messages/4/content/0`."""
     steps: list[str] = _STEP.findall(path[:SENTENCE_CHARS])
     if not steps or steps[0] not in _MEMBERS:
         return ""
@@ -166,7 +166,7 @@ _CODES = frozenset(
     }
 )
 _NUMBER = re.compile(r"\d{1,5}", re.ASCII)
-# What has a digit in it is looked for where it begins, and nowhere in its middle: a long word without one is read once.
+# A run with a digit is searched for from its beginning only: a long word without a digit is read once.
 _PRIVATE = re.compile(
     r"'[^']*'|\"[^\"]*\"|default_api:[^`]*|(?<![\w+/=.:-])[A-Za-z_+/=.:-]*\d[\w+/=.:-]*|[\w+/=-]{24,}", re.ASCII
 )
@@ -177,7 +177,7 @@ def _known_code(codes: tuple[str, ...]) -> str:
 
 
 def fingerprint_of(sentence: str) -> str:
-    """A digest of a sentence without ids, numbers and what it quotes."""
+    """Return a digest of a sentence without ids, numbers and quotes."""
     masked = _PRIVATE.sub("*", sentence)
     return named_digest(masked, b"", 8).hex()
 
@@ -185,29 +185,29 @@ def fingerprint_of(sentence: str) -> str:
 # What is learned
 
 Change = Literal[
-    "requires",  # reasoning must be there, on the turns of `scope`
+    "requires",  # reasoning is required on the turns of `scope`
     "forbids",  # reasoning must not be sent as `field`
-    "drops",  # what `field` names is refused, and left out
-    "refuses_filler",  # `filler` does not pass for reasoning here
+    "drops",  # the member in `field` is refused and removed
+    "refuses_filler",  # `filler` is not accepted as reasoning here
     "needs_filler",  # `field` may not be empty or absent
-    "binds_prefix",  # a block is valid only behind the prefix it was made behind
-    "always_thinks",  # thinking can't be paused, or only be adaptive
-    "lacks_mode",  # `field` is no way for it to think: a Claude that is only adaptive, or only has budgets
-    "never_thinks",  # thinking can't be asked for
-    "answers_in",  # `field` is where its own answers have reasoning
-    "insists",  # it refuses a turn without reasoning, though its model made it so
+    "binds_prefix",  # a block is valid only after the prefix it was made after
+    "always_thinks",  # thinking can't be switched off, or can only be adaptive
+    "lacks_mode",  # it does not support the mode in `field`: a Claude that is only adaptive, or only has budgets
+    "never_thinks",  # it can't be asked to think
+    "answers_in",  # its own answers have reasoning in `field`
+    "insists",  # it refuses a turn without reasoning, although its model made it so
     "takes_setting",  # `rule` says how a setting must be
-    "mends",  # a conversation is to be without what `field` names
-    "ignores",  # the member `field` switches no thinking here
-    "renders",  # its chat template leaves out the reasoning of the turns in `field`, unless `rule` is kept
-    "opens",  # requests go to the format that `field` names: all of them, or those with tools (`scope`)
+    "mends",  # a conversation must not have what `field` names
+    "ignores",  # the member `field` does not switch thinking here
+    "renders",  # its chat template omits the reasoning of the turns in `field`, unless `rule` is applied
+    "opens",  # requests go to the format in `field`: all of them, or those with tools (`scope`)
 ]
 
 
 class Correction(Struct, frozen=True, omit_defaults=True):
-    """How the contract of one (provider, endpoint, model) differs from what we believed, for as long as it holds.
+    """How the contract of one (provider, endpoint, model) differs from the built-in one, until it expires.
 
-    Times are in seconds since the epoch. `account` is set where it holds for one account alone.
+    Times are in seconds since the epoch. `account` is set if it holds for one account only.
     """
 
     provider: str
@@ -224,7 +224,7 @@ class Correction(Struct, frozen=True, omit_defaults=True):
     account: str = ""
 
     def holds_at(self, now: float) -> bool:
-        """Whether it is still to be believed."""
+        """Whether it is still valid."""
         return self.learned_at <= now < self.expires_at
 
 
@@ -237,10 +237,10 @@ def learn(
     ttl_seconds: float,
     sent_filler: str | None = None,
 ) -> Correction | None:
-    """What a refusal says about every request to this model; None if it is only about one item of this request.
+    """Return what a refusal says about every request to this model; None if it is only about one item of this request.
 
-    A refused seal or a stale id is of the second kind: the item is to be remembered as refused, not the model.
-    `sent_filler` is what had been sent in the place of reasoning that nobody had, if anything was.
+    A refused seal or a stale id is about one item: the item is noted as refused, not the model. `sent_filler` is the
+    filler that was sent in place of lost reasoning, if any.
     """
     change = _change(refusal)
     if change is None:
@@ -274,7 +274,7 @@ def _change(refusal: Refusal) -> Change | None:
     if refusal.remedy == "add_filler_text":
         return "needs_filler"
     if refusal.rule == "missing":
-        # A block without its signature is one damaged block; the contract stays what it was.
+        # A block without its signature is one damaged block; it does not change the contract.
         return None if refusal.field in ("signature", "data") else "requires"
     if refusal.rule == "unpaired":
         return "requires"

@@ -1,14 +1,15 @@
-"""Conversations of late, remembered by their bytes: an agent sends the same one again and again, and a little more.
+"""Recent conversations, cached by their bytes: an agent sends the same one again and again, each time with a little
+more.
 
-The list of a conversation is kept in segments. Each ends where a model step begins, and has the bytes that the client
-sent, those that went up for them, and what a walk and a plan that go on from there have to know of all before. A new
-body whose list begins with the same bytes is worked through from there on.
+The list of a conversation is kept in segments. Each ends where a model step begins. It has the client's bytes, the
+bytes that were sent for them, and what a walk and a plan need to continue from there. A new body whose list begins with
+the same bytes is processed from there on.
 
     body   {"model":"m","messages":[ segment │ segment │ segment │ what is new ],"tools":[…]}
     short  {"model":"m","messages":[                               what is new ],"tools":[…]}
 
-A segment says what was found for its steps: whoever goes on from it asks whether that still holds. What depends on
-turns that follow is no part of one (`segments.py`).
+A segment says which records its steps had; before continuing from it, check that this still holds. Turns whose plan
+depends on later turns are not part of a segment (`segments.py`).
 """
 
 from __future__ import annotations
@@ -37,31 +38,32 @@ from thoughtline.values.records import Key, Record, RecordId
 from thoughtline.values.turns import SYSTEM_MEMBER, FormatName, ThinkingSwitch, Transcript
 
 MOST_ALIKE = 4
-"""Conversations kept that begin alike: branches of one, and the same at other destinations."""
+"""Cached conversations with the same beginning: branches of one, and copies at other destinations."""
 
 FEW = 12
-"""A conversation that went back no more than so many segments was edited at its end; otherwise it is a branch. Clients
+"""A conversation that went back by at most this many segments was edited at its end; otherwise it is a branch. Clients
 that clear old results keep ten."""
 
 IDLE_SECONDS = 3600.0
-"""Agents go on within minutes, people within the hour."""
+"""Agents continue within minutes, people within the hour."""
 
 MOST_NEW_BYTES = 512 * 2**10
-"""A short body is looked at on the loop, in a millisecond or two; a longer one is worked through as a whole, aside."""
+"""A short body is processed on the event loop, in a millisecond or two; a longer one is processed in full, in a
+thread."""
 
 FIRST = 9
-"""Segments by which a conversation is found whose opening is another: a window moves on by a turn or two."""
+"""Segments that identify a conversation whose opening has changed: a sliding window moves by a turn or two."""
 
 MOVED = -2
 
 _SAMPLE, LONG_SAMPLE = 64, 160
 _SEARCHED = 64 * 2**10
 _SEGMENT_BYTES, _KEY_BYTES = 2048, 200
-"""What a segment and a key take beside the conversation's bytes, about."""
+"""Approximate overhead of a segment and of a key, in addition to the conversation's bytes."""
 
 
 class Lookup(NamedTuple):
-    """A key that was looked for, and the ids of its records. With `names` the record was found by these, as the only
+    """A key that was looked up, and the ids of its records. With `names` the record was found by these, as the only
     one: then others may share the key."""
 
     key: Key
@@ -72,16 +74,16 @@ class Lookup(NamedTuple):
 Lookups: TypeAlias = tuple[Lookup, ...]
 
 Index: TypeAlias = tuple[str, FormatName, int, bytes]
-"""Tenant and format, and a sample of how a conversation begins: where the model speaks first, and what stands there."""
+"""Tenant and format, and a sample of a conversation's beginning: where the model speaks first, and the text there."""
 
 Span: TypeAlias = tuple[int, int]
-"""Where a list stands: behind its opening bracket, and behind its closing one."""
+"""Where a list is: after its opening bracket, and after its closing one."""
 
 
 class Segment(Struct, frozen=True, eq=False, gc=False):
-    """Some turns of a conversation, up to the start of a model step; `standing` and `past` are of all before that, and
-    missing where it was moved and nobody has gone on from there yet. `movable` is the one step in it, if that may stand
-    elsewhere."""
+    """Some turns of a conversation, up to the start of a model step. `standing` and `past` describe everything before
+    that; they are None if the segment was moved and not continued yet. `movable` is its only step, if it may be at
+    another place."""
 
     client: bytes
     sent: bytes
@@ -94,13 +96,13 @@ class Segment(Struct, frozen=True, eq=False, gc=False):
 
 
 def size_of(client: bytes, sent: bytes, looked_up: Lookups) -> int:
-    """What a segment takes."""
+    """Return the memory use of a segment."""
     own = 0 if sent is client else len(sent)
     return len(client) + own + _SEGMENT_BYTES + _KEY_BYTES * len(looked_up)
 
 
 class Premises(NamedTuple):
-    """For whom, and by which rules, a conversation was worked through."""
+    """The inputs, apart from the body, that a plan depends on."""
 
     destination: Destination
     identity: Identity
@@ -110,7 +112,7 @@ class Premises(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """What a request says beside its conversation, as far as plans depend on it."""
+    """The parts of a request outside its conversation that plans depend on."""
 
     thinking: ThinkingSwitch
     has_tools: bool
@@ -130,7 +132,7 @@ def surroundings_of(transcript: Transcript, premises: Premises) -> Surroundings:
 
 
 class KnownConversation(Struct, frozen=True, eq=False, gc=False):
-    """One that was sent. `begun` names it where no client does, `size` is what it takes in memory."""
+    """A conversation that was sent. `begun` names it if no client does, `size` is its memory use."""
 
     index: Index
     premises: Premises
@@ -142,24 +144,24 @@ class KnownConversation(Struct, frozen=True, eq=False, gc=False):
 
     @property
     def samples(self) -> list[Index]:
-        """By which it is found where its opening is another."""
+        """Samples by which it is found if its opening has changed."""
         tenant, its_format = self.index[:2]
         first = [segment.movable.sample for segment in self.segments[:FIRST] if segment.movable is not None]
         return [(tenant, its_format, MOVED, sample) for sample in first if sample]
 
     def with_segments(self, segments: tuple[Segment, ...], known: int = 0) -> KnownConversation:
-        """`known` of them are its own."""
+        """Replace its segments; the first `known` are its own."""
         new = segments[known:]
         names = {name: one.ids[0] for segment in new for one in segment.looked_up for name in one.names}
         size = sum([segment.size for segment in segments])
         return replace(self, segments=segments, size=size, names={**self.names, **names} if names else self.names)
 
     def is_doubted_by(self, record: Record) -> bool:
-        """Whether a record made calls by whose ids another one was found."""
+        """Whether a record made calls whose ids identified another record here."""
         return any(self.names.get(one, record.id) != record.id for one in record.keys)
 
     def shared(self, body: bytes, start: int) -> tuple[int, int]:
-        """How many of its segments stand at the beginning of a body's list, and where they end."""
+        """Return how many of its segments a body's list begins with, and where they end."""
         for number, segment in enumerate(self.segments):
             client = segment.client
             if not body.startswith(client, start):
@@ -173,7 +175,7 @@ def premises_of(destination: Destination, identity: Identity, contract: Contract
 
 
 def found_list(body: bytes, format: FormatName) -> Span | None:
-    """Where the conversation's list stands; None where it could not be found again without reading the body."""
+    """Return where the conversation's list is; None if it could not be found again without reading the whole body."""
     listed, found = list_span(body, format), LISTS[format].search(body)
     return listed if listed is not None and found is not None and found.end() == listed[0] else None
 
@@ -181,14 +183,14 @@ def found_list(body: bytes, format: FormatName) -> Span | None:
 def conversation_of(
     body: bytes, start: int, premises: Premises, *, surroundings: Surroundings, begun: str
 ) -> KnownConversation:
-    """One that was worked through from its beginning; its list begins at `start`."""
+    """Return a conversation that was processed from its beginning; its list begins at `start`."""
     index = index_of(body, start, premises.destination.format, premises.identity.tenant)
     return KnownConversation(index, premises, surroundings, (), begun=begun, size=0)
 
 
 class Cut(NamedTuple):
-    """A body that begins as a conversation did. `short` is it without `segments`, and `listed` where the list stands in
-    that: what stands beside it can be read from there, and whether it is JSON at all."""
+    """A body that begins like a cached conversation. `short` is the body without `segments`, and `listed` the list's
+    position in it: the rest of the request can be read from there, and also whether it is JSON at all."""
 
     conversation: KnownConversation
     segments: tuple[Segment, ...]
@@ -200,7 +202,7 @@ class Cut(NamedTuple):
 
     @property
     def past(self) -> Past:
-        """Of what was cut out and what stands before it, for turns that are counted in the short body."""
+        """The plan state of the removed turns, for turns that are counted in the short body."""
         past = self.segments[-1].past
         assert past is not None
         return replace(past, elements=past.elements - self.elements)
@@ -217,14 +219,14 @@ class Cut(NamedTuple):
 
     @property
     def new_names(self) -> list[Lookup]:
-        """What has to be true for steps to be moved that their lineage settled so far."""
+        """Lookups that must still hold before steps are moved that their lineage has settled so far."""
         if not self.head:
             return []
         steps = [segment.movable for segment in self.segments if not segment.looked_up[0].names]
         return [Lookup(name, (step.record,)) for step in steps if step is not None for name in step.names]
 
     def moved(self, transcript: Transcript, identity: Identity) -> tuple[Cut, Transcript] | None:
-        """The same where these turns stand before what was cut out, and the turns that stand after it."""
+        """Return the cut with the new opening turns before the removed ones, and the turns after them."""
         start, contract = self.listed[0], self.conversation.premises.contract
         spans = element_spans(self.short, start - 1, self.listed[1])
         count = sum([begin < start + len(self.head) for begin, _ in spans])
@@ -252,8 +254,8 @@ class Cut(NamedTuple):
         return cut, replace(transcript, turns=turns)
 
     def fits(self, transcript: Transcript) -> bool:
-        """Whether the short body, read, is the end of such a conversation: it begins with a model step, and says the
-        same beside it."""
+        """Whether the short body is the end of such a conversation: it begins with a model step, and the rest of the
+        request is the same."""
         first = next((turn for turn in transcript.turns if turn.at == self.elements), None)
         if first is None or first.role != "assistant" or transcript.has_lone_surrogates:
             return False
@@ -261,8 +263,8 @@ class Cut(NamedTuple):
         return is_bounded and surroundings_of(transcript, self.conversation.premises) == self.conversation.surroundings
 
     def joined(self, body: bytes, short: bytes) -> bytes | None:
-        """What to send: what went up for the segments, within what was made of the short body; None where that begins
-        in another way."""
+        """Return the body to send: the segments as they were sent, inside the result for the short body; None if that
+        begins differently."""
         is_same = all(segment.sent is segment.client for segment in self.segments)
         if is_same and short == self.short:
             return body
@@ -279,7 +281,7 @@ class Cut(NamedTuple):
 
 
 def still_holds(looked_up: list[Lookup], found: Found) -> bool:
-    """Whether a store finds what it found."""
+    """Whether a store still finds the same records."""
     for key, ids, names in looked_up:
         records = found.get(key, ())
         if len(records) == 1 == len(ids) and records[0].id == ids[0]:
@@ -291,7 +293,7 @@ def still_holds(looked_up: list[Lookup], found: Found) -> bool:
 
 
 def list_span(body: bytes, format: FormatName) -> Span | None:
-    """Where the conversation's list stands, behind its bracket; None if it is no list, or there are several."""
+    """Return where the conversation's list is, after its bracket; None if it is not a list, or there are several."""
     wire = FORMATS[format]
     outer = span_at(body, (wire.inside,)) if wire.inside else (0, len(body))
     if outer is None:
@@ -308,15 +310,15 @@ _ROLES = {name: b'"%b"' % wire.message.role.encode() for name, wire in FORMATS.i
 
 
 def index_of(body: bytes, start: int, format: FormatName, tenant: str) -> Index:
-    """The same for all bodies of a conversation in which the model has spoken."""
+    """Return an index that is the same for all bodies of a conversation in which the model has answered."""
     first = body.find(_ROLES[format], start, start + _SEARCHED)
     end = first if first >= 0 else start + _SAMPLE
     return tenant, format, first - start, body[max(start, end - _SAMPLE) : end]
 
 
 class Conversations:
-    """The conversations of late, bounded in bytes: the least recently used go first, and those that nobody went on with
-    for an hour. None are kept in zero bytes."""
+    """Recent conversations, limited in bytes: the least recently used are dropped first, and those unused for an hour.
+    With zero bytes, none are kept."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -331,7 +333,7 @@ class Conversations:
         return self._size
 
     def cuts(self, body: bytes, format: FormatName, tenant: str) -> tuple[Cut, ...]:
-        """Where a body begins as conversations did, the longest first."""
+        """Return cuts of a body that begins like cached conversations, longest first."""
         found = LISTS[format].search(body) if self._used_at else None
         if found is None:
             return ()
@@ -346,7 +348,7 @@ class Conversations:
         return tuple(sorted(cuts, key=lambda cut: len(cut.short)))
 
     def begin(self, new: KnownConversation, body: bytes, now: float) -> None:
-        """Keep a conversation that was worked through as a whole."""
+        """Add a conversation that was processed in full."""
         found = LISTS[new.premises.destination.format].search(body)
         assert found is not None
         for old in self._alike.get(new.index, [])[:]:
@@ -355,7 +357,7 @@ class Conversations:
         self._put(new, now)
 
     def go_on(self, cut: Cut, segments: Sequence[Segment], now: float) -> None:
-        """Keep a conversation with what is new in it."""
+        """Replace a conversation by its continuation."""
         old = cut.conversation
         if not segments:
             self.drop(old)
@@ -371,7 +373,7 @@ class Conversations:
         self._put(old.with_segments((*cut.segments, *segments), known), now)
 
     def _go_past(self, old: KnownConversation, shared: int) -> None:
-        """A conversation was gone on with, and is no longer needed. A branch of it leaves it as it was."""
+        """Drop a conversation that was continued and is no longer needed. A branch leaves it as it was."""
         if len(old.segments) - shared <= FEW:
             self.drop(old)
 
@@ -389,7 +391,7 @@ class Conversations:
             self.drop(next(iter(self._used_at)))
 
     def doubt(self, records: Sequence[Record]) -> None:
-        """Drop the conversations in which these records make a difference that no look-up would show."""
+        """Drop conversations that these records affect in a way that no lookup would show."""
         for conversation in [one for one in self._used_at if one.names]:
             if any(map(conversation.is_doubted_by, records)):
                 self.drop(conversation)
@@ -429,7 +431,7 @@ def _cut(body: bytes, start: int, conversation: KnownConversation) -> Cut | None
 
 
 def _cut_moved(body: bytes, start: int, place: int, conversation: KnownConversation, sample: bytes) -> Cut | None:
-    """The same where the conversation began in another way: from its first step that stands in the body, too."""
+    """The same for a conversation with another opening: from its first step that the body has."""
     all_of_them = conversation.segments
     for first, segment in enumerate(all_of_them[:FIRST]):
         if segment.movable is None or segment.movable.sample != sample:
@@ -450,7 +452,7 @@ def _cut_moved(body: bytes, start: int, place: int, conversation: KnownConversat
 
 
 def _unplaced(segment: Segment) -> Segment:
-    """A segment that stands elsewhere, its step known by names."""
+    """Return a segment for another place, with its step identified by ids."""
     looked_up, step = segment.looked_up, segment.movable
     if step is not None and not looked_up[0].names:
         looked_up = (looked_up[0]._replace(names=step.names),)
@@ -460,7 +462,7 @@ def _unplaced(segment: Segment) -> Segment:
 
 
 def sample_of(client: bytes, format: FormatName) -> bytes:
-    """How a step begins; empty if it is too short to tell by that."""
+    """Return the beginning of a step; empty if it is too short to identify it."""
     sample, _ = _sample_of(client, 0, format)
     return sample if len(sample) == LONG_SAMPLE else b""
 
@@ -471,7 +473,7 @@ def _sample_of(body: bytes, start: int, format: FormatName) -> tuple[bytes, int]
 
 
 def _listed(short: bytes, at: int, format: FormatName, start: int | None = None) -> Span | None:
-    """Where the list stands, if it was the conversation's that was cut, and a message follows: that is read here."""
+    """Return where the list is, if the conversation's list was cut and a message follows, which is read here."""
     try:
         found = list_span(short, format) if short[at : at + 1] == b"{" else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, DecodeError):

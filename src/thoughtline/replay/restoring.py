@@ -1,5 +1,5 @@
-"""Whether what the client sent of a turn is good as it is, given its record; what must be taken out of it, and what it
-may borrow from others."""
+"""Decides whether a client's turn is good as it is, given its record; what to remove from it, and what it may
+inherit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Items = tuple[Item, ...]
 
 
 def is_behind_its_prefix(step: ModelStep, record: Record, contract: Contract) -> bool:
-    """Whether all that stands before a step is as it was when the step was made. A compaction in it hides that."""
+    """Whether everything before a step is the same as when the step was made. A compaction in the step hides that."""
     if (step.spot.place() if contract.binds_silently else step.prefix) in record.keys:
         return True
     return any(map(is_compaction, step.items))
@@ -55,25 +55,25 @@ def is_good(shown: Items, target: Items, contract: Contract, format: FormatName)
 
 
 def _has_all(shown: Items, target: Items) -> bool:
-    """Whether the client has every thought, in whichever order."""
+    """Whether the client has all reasoning items, in any order."""
     own, made = (sorted(repr(essence(item)) for item in reasoning_of(turn)) for turn in (shown, target))
     return bool(own) and own == made and len(shown) == len(target)
 
 
 def _unnamed(items: Items) -> list[Item]:
-    """The turn with its thoughts under no names: where nothing pairs by names, a lost one is no loss."""
+    """Return the turn with its reasoning without ids: where ids form no pairs, a lost one does not matter."""
     return [replace(item, id=None) if isinstance(item, REASONING_KINDS) and item.id else item for item in items]
 
 
 def _is_own_words(shown: Items, target: Items) -> bool:
-    """Plain text that differs from the original by more than damage is the client's own business."""
+    """Whether plain text differs from the original by more than damage: then the client changed it deliberately."""
     own = _text_of(shown)
     return bool(own.strip()) and "".join(own.split()) not in "".join(_text_of(target).split())
 
 
 def _is_all_google_wants(shown: Items, target: Items) -> bool:
-    """Every signature is in its place; the summary of a thought may be in pieces, or missing where there is one, and a
-    signature may stand on another call too (ruby_llm writes it on each of a parallel set, and is answered)."""
+    """Whether every signature is in its place. The summary of a thought may be in pieces, or missing if there is one,
+    and a signature may also be on another call (ruby_llm writes it on each of a parallel set, and gets answers)."""
     shown = _without_copies(shown)
     if same_reasoning(_joined(target), _joined(shown)):
         return True
@@ -84,7 +84,7 @@ def _is_all_google_wants(shown: Items, target: Items) -> bool:
 
 
 def _without_copies(items: Items) -> Items:
-    """The turn with each signature on the first item that has it."""
+    """Return the turn with each signature only on the first item that has it."""
     seen: set[str] = set()
     kept: list[Item] = []
     for item in items:
@@ -97,7 +97,7 @@ def _without_copies(items: Items) -> Items:
 
 
 def _joined(items: Items) -> list[Item]:
-    """The turn with each run of unsigned thoughts as one, without white space."""
+    """Return the turn with each run of unsigned reasoning as one item, without white space."""
     joined: list[Item] = []
     for is_thought, held in groupby(items, is_unsigned):
         run = tuple(held)
@@ -106,7 +106,7 @@ def _joined(items: Items) -> list[Item]:
 
 
 def is_unsigned(item: Item) -> bool:
-    """Thinking in the clear that nobody signed."""
+    """Readable reasoning without a signature."""
     return isinstance(item, ReasoningText) and not item.signature
 
 
@@ -115,28 +115,29 @@ def _text_of(items: Items) -> str:
 
 
 def without_thoughts(items: Items) -> Items:
-    """A record's words and calls, seals and all."""
+    """Return a record's text and calls, with their seals."""
     return tuple(item for item in items if not isinstance(item, REASONING_KINDS))
 
 
 def are_said_in(items: Items, records: Sequence[Record]) -> bool:
-    """Whether a turn has the words and calls of these records, one after the other, and no others."""
+    """Whether a turn has the text and calls of these records, in order, and no others."""
     made = [item for record in records for item in record.items if isinstance(item, (Text, ToolCall))]
     return visible_of(made) == visible_of([item for item in items if isinstance(item, (Text, ToolCall))])
 
 
-# --- taking out what must not go up: a record's reasoning, seals that were refused ------------------------------------
+# --- removing what must not be sent: a record's reasoning, refused seals ----------------------------------------------
 
 
 def without_record(items: Sequence[Item], record: Record) -> tuple[Item, ...]:
-    """The items without what they have of a record."""
+    """Return the items without their parts of a record."""
     known = {plain_token(seal.data) for item in record.items if (seal := seal_of(item)) is not None}
     texts = {item.text.strip() for item in record.items if isinstance(item, ReasoningText)}
     return tuple(bare for item in items if (bare := _without_seal(item, known, texts, record)) is not None)
 
 
 def _without_seal(item: Item, known: set[str], texts: set[str], record: Record) -> Item | None:
-    """The item without what it has of a record; None if it was nothing else. Of a turn cut short nothing is good."""
+    """Return the item without this record's reasoning, or None if nothing is left. Reasoning of a truncated turn is
+    always removed."""
     if isinstance(item, REASONING_KINDS):
         seal = seal_of(item)
         is_known = seal is not None and plain_token(seal.data) in known
@@ -150,7 +151,7 @@ def _without_seal(item: Item, known: set[str], texts: set[str], record: Record) 
 
 
 def is_refused(item: Item, refused: Set[Key]) -> bool:
-    """Also what we have sealed ourselves, for a client of another format than its maker's: nobody else reads it."""
+    """Whether a seal was refused, or is our own envelope for a client of another format: no provider reads that."""
     seal = seal_of(item)
     if seal is None:
         return False
@@ -167,23 +168,22 @@ def _unless_refused(item: Item, refused: Set[Key]) -> Item | None:
     return replace(item, seal=None) if isinstance(item, (Text, ToolCall, Unknown)) else None
 
 
-# --- what a turn without reasoning may borrow from the turns before it ------------------------------------------------
-# Only real reasoning is borrowed, never made up: the latest that is not empty. An empty one, or a blank that somebody
-# put in its place, never covers a real one; where all that was ever there is empty, empty is what is borrowed; where
-# nothing was ever there, nothing is.
+# --- what a turn without reasoning may inherit from earlier turns -----------------------------------------------------
+# Only real reasoning is inherited, never made up: the latest that is not empty. Empty reasoning, or a blank filler,
+# never replaces real reasoning. If all earlier reasoning is empty, empty is inherited; if there is none, nothing is.
 
 
 def inheriting(ladder: tuple[Rung, ...]) -> tuple[Rung, ...]:
-    """A ladder with inheritance on it: before a blank, after what is known to have been empty."""
+    """Return a ladder with inheritance: before a blank, and after reasoning known to have been empty."""
     rest = tuple(rung for rung in ladder if rung not in ("empty", "inherit"))
     return (*(rung for rung in ladder if rung == "empty"), "inherit", *rest)
 
 
 def inherit(turns: Sequence[Turn], blank_at: Collection[int] = ()) -> dict[int, ReasoningText]:
-    """Which assistant turns that call tools and lack reasoning get which, by position.
+    """Return the reasoning that turns with calls but without reasoning inherit, by position.
 
-    `blank_at` names turns whose wire says "none" where reasoning would stand (`null`), which typed items can't show:
-    reasoning was looked for there and found empty, and the turn still lacks it.
+    `blank_at` names turns with `null` in place of reasoning, which typed items can't show: reasoning was looked for
+    there and found empty, and the turn still lacks it.
     """
     latest: ReasoningText | None = None
     given: dict[int, ReasoningText] = {}
@@ -199,15 +199,15 @@ def inherit(turns: Sequence[Turn], blank_at: Collection[int] = ()) -> dict[int, 
 
 
 def _thought_of(turn: Turn) -> ReasoningText | None:
-    """All that a turn thought in the clear, as one text that no wire has seen.
+    """Return all readable reasoning of a turn as one text without raw JSON.
 
-    A signature stays where it is: it vouches for its own turn and for no other.
+    A signature is not copied: it is valid for its own turn only.
     """
     texts = [item for item in turn.items if isinstance(item, ReasoningText)]
     return ReasoningText("".join(item.text for item in texts), format=texts[0].format) if texts else None
 
 
 def _has_reasoning(turn: Turn) -> bool:
-    """In either placement, readable or not, and also of a kind we don't know."""
+    """Whether a turn has reasoning: in either placement, readable or not, and also of an unknown kind."""
     sealed = any(seal_of(item) is not None for item in turn.items)
     return sealed or bool(reasoning_of(turn.items)) or any(map(is_strange_reasoning, turn.items))

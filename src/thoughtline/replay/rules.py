@@ -1,7 +1,7 @@
-"""The auditor's rules: each looks at a request for one way to be refused, and says where, what and why.
+"""The auditor's rules: each checks a request for one kind of refusal, and reports where, what and why.
 
 A rule is a generator of findings over a `Case`. Its docstring has four parts: what it checks, why, an example, the
-source. `docs/findings.md` is made from them.
+source. `docs/findings.md` is generated from them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SHORTEST_SEAL = 16
 
 
 class Case(Struct, frozen=True, gc=False):
-    """A request, the contract it must keep, and for each step the record of it where one is known."""
+    """A request, its contract, and for each step its record if one is known."""
 
     transcript: Transcript
     contract: Contract
@@ -55,7 +55,7 @@ class Case(Struct, frozen=True, gc=False):
     known: tuple[tuple[ModelStep, Record], ...] = ()
 
     def find(self, rule: RuleCode, at: int, message: str, remedy: str, **facts: object) -> Finding:
-        """A finding about the turn at this position; `facts` fill in what the provider would say."""
+        """Return a finding about the turn at this position; `facts` fill in the provider's sentence."""
         turn = self.transcript.turns[at]
         item = facts.get("item")
         field = str(facts.get("field", "")) if item is None else ""
@@ -70,13 +70,13 @@ class Case(Struct, frozen=True, gc=False):
 
 
 def _answer(contract: Contract, rule: RuleCode, facts: dict[str, object]) -> tuple[str, int]:
-    """What the provider would say, word for word, and its status. Nothing if it would not mind, or nobody knows."""
+    """Return the provider's sentence and status; empty if it would not object, or its wording is unknown."""
     found = next((one for one in contract.answers if rule == one.rule or rule in one.also), None)
     return (found.text(**facts), max(found.statuses)) if found is not None else ("", 0)
 
 
 class Rule(NamedTuple):
-    """A row of the table."""
+    """A row of the table of rules."""
 
     code: RuleCode
     check: Callable[[Case], Iterator[Finding]]
@@ -117,7 +117,7 @@ def _seal_on_call(item: Item) -> bool:
 
 
 def _starts_right(turn: Turn, contract: Contract) -> bool:
-    if contract.scope == "loop_head":  # one that begins with words may be as it was made
+    if contract.scope == "loop_head":  # a turn that begins with text may be as it was made
         return any(isinstance(item, (ReasoningText, ReasoningEncrypted)) for item in turn.items)
     return bool(reasoning_of(turn.items))
 
@@ -129,8 +129,8 @@ def _kind_of(item: Item) -> str:
 def misplaced(case: Case) -> Iterator[Finding]:
     """Reasoning is where its provider does not look for it, or where it must not be.
 
-    Why: Gemini reads the first call of a step only; Anthropic refuses a turn that ends in thinking; Responses wants
-    reasoning before what it led to.
+    Why: Gemini reads the first call of a step only; Claude before 5 refuses a turn that ends in thinking; Responses
+    wants stored reasoning, which has an id, before what it led to.
     Example: a signature on the second of two parallel calls and none on the first.
     Source: Gemini docs, Thought signatures; Anthropic docs, Extended thinking; OpenAI docs, Reasoning.
     """
@@ -145,7 +145,9 @@ def misplaced(case: Case) -> Iterator[Finding]:
                 )
         elif "not_last" in FORMATS[case.transcript.format].quirks and turn.items:
             last = turn.items[-1]
-            if isinstance(last, REASONING_KINDS) and case.contract.kind == "authenticity":
+            is_paired = getattr(last, "id", None) and case.transcript.is_stored is not False
+            is_looked_at = case.contract.kind == "authenticity" and (is_paired or case.contract.scope != "pairs")
+            if isinstance(last, REASONING_KINDS) and is_looked_at:
                 remedy = "put what it led to after it, or drop it"
                 at = len(turn.items) - 1
                 yield case.find("misplaced", position, "a turn ends in reasoning", remedy, item=at, id=last.id or "")
@@ -370,7 +372,7 @@ def setting(case: Case) -> Iterator[Finding]:
             why = "no tool can be forced on this model while it thinks"
             yield Finding("setting", "/tool_choice", why, "let the model choose", status=400)
     effort, knob = _effort(case), knob_for(contract, model)
-    # What a host makes of an effort for models of others is its own business.
+    # How a host handles an effort for models of other makers is not known.
     if effort is None or not knob.models or host_of(case.issuer).rules != "own":
         return
     place = "/" + "/".join(FORMATS[case.transcript.format].effort)
@@ -424,6 +426,6 @@ RULES: tuple[Rule, ...] = (
 
 
 def check(case: Case) -> list[Finding]:
-    """All findings, in the order of their places."""
+    """Return all findings, ordered by place."""
     found = [finding for rule in RULES for finding in rule.check(case)]
     return sorted(found, key=lambda finding: [int(part) if part.isdigit() else 0 for part in finding.place.split("/")])

@@ -1,7 +1,7 @@
-"""What can be remembered of a request that was worked through: its segments.
+"""Splits a processed request into segments that can be cached.
 
-A step is remembered where its lineage settled it, or where nobody knows anything of it, and where nothing that was
-planned for it or before it depends on turns that follow.
+A step is cached if its lineage settled it, or no store has any record of it, and if nothing planned for it or before it
+depends on later turns.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from thoughtline.formats.json_text import element_spans
 from thoughtline.formats.weighing import weight_of
 from thoughtline.providers import Dialect
 from thoughtline.providers.contract import is_said_by_user
-from thoughtline.replay.chains import is_plain, settled_of
+from thoughtline.replay.chains import follow_each_other, is_plain, settled_of
 from thoughtline.replay.keys import ModelStep, outlined
 from thoughtline.replay.matching import evidence_of_names, is_exact
 from thoughtline.replay.moving import Movable
@@ -33,8 +33,7 @@ T = TypeVar("T")
 
 
 class Worked(NamedTuple):
-    """A request, or the end of one, that was worked through: what came, with its list at `listed`, and what was made
-    of it."""
+    """A processed request, or the end of one: the input, with its list at `listed`, and the result."""
 
     transcript: Transcript
     needed: Needs
@@ -50,25 +49,25 @@ class Worked(NamedTuple):
 
 
 def settles_all(needed: Needs, found: Found, past: Past = NO_PAST, before: Iterable[Segment] = ()) -> bool:
-    """Whether every step is settled by its lineage or the ids of its calls, or stays without a record whatever stands
-    around it: then none is looked at beside another. `before` are the segments before."""
+    """Whether every step is settled by its lineage or its call ids, or stays without a record whatever its neighbours
+    are: then neighbours need not be compared. `before` are the segments before."""
     settled, steps = settled_of(needed, found), needed.steps
     if not all(_is_settled(step, match) for step, match in zip(steps, settled, strict=True) if match is not None):
+        return False
+    taken = [name for segment in before for one in segment.looked_up for name in one.ids]
+    if past.parent == UNCERTAIN_PARENT or not follow_each_other(settled, past.parent, taken):
         return False
     pairs = zip(steps, needed.by_lineage(found), strict=True)
     if all(match is not None or _is_unknown(step, found) for step, match in pairs):
         return True
     first = settled[0]
     if past.parent == NO_PARENT and first is not None and not is_exact(first.record, steps[0]):
-        return False  # the words before it may be its own
-    taken = {name for segment in before for one in segment.looked_up for name in one.ids}
-    if any(match.record.id in taken for match in settled if match is not None):
-        return False
-    return past.parent != UNCERTAIN_PARENT and is_plain(needed, settled, found, past.parent)
+        return False  # the text before it may belong to it
+    return is_plain(needed, settled, found, past.parent)
 
 
 def _is_settled(step: ModelStep, match: Match) -> bool:
-    """Not where a client may have written several answers as one."""
+    """Whether it is settled: not if a client may have written several answers as one."""
     return len(reasoning_of(step.items)) <= len(reasoning_of(match.record.items))
 
 
@@ -77,7 +76,7 @@ def _is_unknown(step: ModelStep, found: Found) -> bool:
 
 
 def segments_of(worked: Worked) -> list[Segment] | None:
-    """One up to each model step, but for one that stands first; None where what was sent has other turns."""
+    """Return a segment up to each model step, except one at the very start; None if different turns were sent."""
     needed, turns = worked.needed, worked.transcript.turns
     as_sent, body = _as_sent(worked), worked.transcript.whole
     if len(as_sent.turns) != len(turns):
@@ -126,7 +125,7 @@ def segments_of(worked: Worked) -> list[Segment] | None:
 
 
 def _as_sent(worked: Worked) -> Transcript:
-    """What was sent, with its turns where they are in it: only a turn of several elements may have got more."""
+    """Return what was sent, with its turns at their new positions: only a turn of several elements may have grown."""
     came = worked.transcript
     if worked.sent is came.body or "items_are_elements" not in FORMATS[came.format].quirks:
         return came
@@ -134,7 +133,7 @@ def _as_sent(worked: Worked) -> Transcript:
 
 
 def _lookups(worked: Worked, match: Match | None, number: int) -> Lookups:
-    """What has to be asked again for a step."""
+    """Return the lookups to repeat for a step."""
     step, found = worked.needed.steps[number], worked.found
     if match is None:
         return tuple([Lookup(key, tuple([record.id for record in found.get(key, ())])) for key in keys_of([step])])
@@ -146,7 +145,7 @@ def _lookups(worked: Worked, match: Match | None, number: int) -> Lookups:
 def _movable(
     worked: Worked, match: Match | None, number: int, client: bytes, *, was_in_loop: bool, is_in_loop: bool
 ) -> Movable | None:
-    """What a step adds to a conversation wherever it stands, if that is all that is to be known of it."""
+    """Return what a step adds to a conversation at any place, if nothing else needs to be known of it."""
     trace, turns, steps = worked.trace, worked.transcript.turns, worked.needed.steps
     step, following = steps[number], steps[number + 1]
     is_bound = step.spot.bound or step.spot.scope.any_frame or worked.is_bound
@@ -181,7 +180,7 @@ def _movable(
 
 
 def _marks(worked: Worked) -> Iterator[tuple[int, bool]]:
-    """The steps before which nothing depends on what follows, each with whether it stands in a tool loop."""
+    """Yield the steps before which nothing depends on later turns, each with whether it is in a tool loop."""
     trace, turns = worked.trace, worked.transcript.turns
     is_in_loop, is_loose, position = worked.past.is_in_loop, False, 0
     for number, step in enumerate(worked.needed.steps):
@@ -197,7 +196,7 @@ def _marks(worked: Worked) -> Iterator[tuple[int, bool]]:
 
 
 class _Elements:
-    """The list of a body, taken from turn to turn."""
+    """The list of a body, read turn by turn."""
 
     def __init__(self, body: bytes, transcript: Transcript, listed: Span, skipped: int) -> None:
         self._body = body
@@ -206,7 +205,7 @@ class _Elements:
         self._spans = element_spans(body, listed[0] - 1, listed[1])
 
     def up_to(self, position: int) -> bytes | None:
-        """From where the last one ended to the start of a turn; None if there is no such turn."""
+        """Return the bytes from the end of the last turn to the start of this one; None if there is no such turn."""
         at = self._turns[position].at if position < len(self._turns) else -1
         if not 0 <= at < len(self._spans):
             return None
@@ -215,7 +214,7 @@ class _Elements:
 
 
 class _Pasts:
-    """What was planned for the turns before some, counted up."""
+    """Plan states before each position, summed up as it advances."""
 
     def __init__(self, worked: Worked) -> None:
         trace, self._past = worked.trace, worked.past
@@ -249,7 +248,7 @@ class _Pasts:
 
 
 def _taken(waiting: deque[tuple[int, T]], position: int) -> list[T]:
-    """Those of turns before this one."""
+    """Return the entries of turns before this one."""
     taken = []
     while waiting and waiting[0][0] < position:
         taken.append(waiting.popleft()[1])

@@ -1,9 +1,10 @@
-"""Which setting of a request a refusal is about, and the smallest change that helps.
+"""Finds the setting of a request that a refusal is about, and the smallest change that helps.
 
-    status, error body, the body that was refused  →  SettingFix: rules for settings, mends of elements, another door
+    status, error body, the refused body  →  SettingFix: rules for settings, mends of elements, another format
 
-A name counts only if the request has such a setting. Where settings exclude each other, sampling gives way first, then
-a forced tool, then an effort or a budget, and thinking last. A refusal that names nothing of the request is passed on.
+A name counts only if the request has such a setting. Of settings that exclude each other, sampling gives way first,
+then a forced tool, then an effort or a budget, and thinking last. A refusal that names nothing in the request is passed
+on.
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ from thoughtline.values.errors import DecodeError
 from thoughtline.values.nearest import nearest_value, next_word, rank_of
 
 STATUSES = frozenset({400, 404, 422, 500})
-"""A template of a local server that raises is a 500: vLLM, llama.cpp."""
+"""500 is a local server's template that raises: vLLM, llama.cpp."""
 
 
 class Refused(NamedTuple):
-    """A request that was refused: its settings, and what it says of thinking. `can_force_any`: a model that
-    thinks can be made to call some tool, and no tool in particular. `knows_effort`: its model is told to think by an
-    effort, and not by a switch. `has_modes`: its format has the modes of Claude."""
+    """A refused request: its settings, and what it says about thinking. `can_force_any`: a model that thinks can be
+    forced to call some tool, but not a particular one. `knows_effort`: its model's thinking is controlled by an effort,
+    not by a switch. `has_modes`: its format has Claude's modes."""
 
     body: bytes
     thinks: bool
@@ -61,11 +62,11 @@ class Refused(NamedTuple):
 
 
 class SettingFix(Struct, frozen=True, gc=False):
-    """What to change. `fields` are the settings that it is about, for people.
+    """What to change. `fields` are the settings concerned, for people.
 
-    `mode` is a mode of thinking that is refused, `modes` those that the sentence offers. `is_always_on`: thinking can't
-    be off. `door` is the endpoint to ask instead; `is_for_all`: with tools or without. `is_accounts`: it holds for the
-    account that was asked with. `sentence` is where it came from.
+    `mode` is a refused thinking mode, `modes` those that the sentence offers. `is_always_on`: thinking can't be
+    switched off. `doors` are the endpoints to use instead; `closed` those that refuse. `is_accounts`: it holds for the
+    account of the request. `sentence` is its source.
     """
 
     fields: tuple[str, ...] = ()
@@ -83,7 +84,7 @@ class SettingFix(Struct, frozen=True, gc=False):
 
 
 def read_fix(status: int, answer: bytes, refused: Refused) -> SettingFix | None:
-    """What helps against a refusal of settings; None if it is about something else, or too vague."""
+    """Return what helps against a refusal of settings; None if it is about something else, or too vague."""
     if status not in STATUSES or len(answer) > BODY_BYTES:
         return None
     try:
@@ -104,7 +105,7 @@ _MENDS = (
     (re.compile(r"Cannot pass both content and thinking in an assistant message"), WORDS_BESIDE_THOUGHTS, True),
     (re.compile(r"Request contains an invalid argument"), UNSIGNED_THOUGHTS, False),
 )
-"""Sentences about elements, what the request is to be without, and whether every request of this model is."""
+"""Sentences about elements, what to remove from the request, and whether it applies to every request of this model."""
 
 _ITEM_TYPE = re.compile(
     r"input\[\d+\](?:\.type)? [`'\"]?(\w+)[`'\"]? is not a (?:valid|supported)"
@@ -124,7 +125,7 @@ def _mend(complaint: Complaint, refused: Refused) -> SettingFix | None:
 
 
 def _beta(complaint: Complaint) -> SettingFix | None:
-    """Values of the header for betas, which is no part of the body."""
+    """Fix refused values of the beta header, which is not part of the body."""
     sentence = plain(complaint.sentence)
     rules = rules_for_betas(sentence)
     return SettingFix((BETA_HEADER,), rules=rules, sentence=sentence) if rules else None
@@ -142,11 +143,11 @@ def _fix(complaint: Complaint, found: Sequence[FoundSetting], refused: Refused) 
 
 
 _OF_ONE_THING: frozenset[Shape] = frozenset({"mode", "mandatory", "moved", "must_be", "below", "first"})
-"""Shapes that mean nothing to a request without the thing they are about: its sentence may say something else too."""
+"""Shapes that mean nothing for a request without the thing they are about: its sentence may have another meaning."""
 
 
 class _Case:
-    """One sentence, held against one request."""
+    """One sentence, compared with one request."""
 
     def __init__(self, complaint: SettingComplaint, found: Sequence[FoundSetting], refused: Refused) -> None:
         self._complaint = complaint
@@ -196,7 +197,7 @@ class _Case:
     # --- which settings are meant -------------------------------------------------------------------------------------
 
     def _resolved(self) -> list[FoundSetting]:
-        """The settings that are named, in the order of their names."""
+        """Return the named settings, in the order of their names."""
         found: dict[str, FoundSetting] = {}
         for name in self._complaint.names:
             for setting in map(whole_choice, self._called(name)):
@@ -219,11 +220,11 @@ class _Case:
         return []
 
     def _subject(self) -> list[FoundSetting]:
-        """What the first name is about, if that is a setting at all."""
+        """Return the settings of the first name, if it is one."""
         return list(self._called(self._complaint.names[0])) if self._complaint.names else []
 
     def _by_value(self) -> list[FoundSetting]:
-        """Where no name helps: the one setting whose value the sentence quotes, and that is not legal."""
+        """Return the only setting whose value the sentence quotes and that is not legal, if no name helps."""
         legal = {str(one).lower() for one in self._complaint.legal}
         quoted = {name.lower() for name in self._complaint.names}
         meant = [
@@ -234,10 +235,10 @@ class _Case:
         ranked = [one for one in meant if rank_of(one.value) is not None and any(map(rank_of, legal))]
         return (ranked or meant)[:1] if len(meant) == 1 or len(ranked) == 1 else []
 
-    # --- when a rule holds --------------------------------------------------------------------------------------------
+    # --- when a rule applies ------------------------------------------------------------------------------------------
 
     def _when(self, setting: FoundSetting | None = None) -> str:
-        """In which requests the rule holds: as the sentence says, or as the refused one was."""
+        """Return the requests that the rule applies to: from the sentence, or like the refused one."""
         if setting is not None and (tag := self._tag(setting)):
             return tag
         match self._complaint.about:
@@ -254,7 +255,7 @@ class _Case:
         return ""
 
     def _tag(self, setting: FoundSetting) -> str:
-        """A path that names the type of its object: `thinking.between_tools.display`."""
+        """Return the condition from a path that includes the type of its object: `thinking.between_tools.display`."""
         outer = ".".join(setting.path[:-1])
         kind = next((one for one in self._found if one.name == f"{outer}.type"), None)
         if kind is None or not isinstance(kind.value, str):
@@ -283,7 +284,7 @@ class _Case:
         return []
 
     def _freely_chosen(self, setting: FoundSetting) -> list[SettingRule]:
-        """A choice of tools that is not among the legal ones: any of the tools, if that may be forced."""
+        """Replace a tool choice that is not legal by any of the tools, if that may be forced."""
         forced = choice_in(setting)
         if forced is None or (isinstance(forced.value, str) and forced.value in self._complaint.legal):
             return []
@@ -294,14 +295,14 @@ class _Case:
         low, high = self._complaint.bounds
         for setting in self._named:
             if isinstance(setting.value, int | float) and not isinstance(setting.value, bool):
-                if setting.value in (low, high):  # the end of an interval that is open there
+                if setting.value in (low, high):  # the end of an open interval
                     return [SettingRule(setting.name, "drop", when=f"{setting.name}={encode(setting.value).decode()}")]
                 bounds = tuple("" if one is None else f"{one:g}" for one in (low, high))
                 return [SettingRule(setting.name, "between", bounds)]
         return []
 
     def _nulls(self) -> list[SettingRule]:
-        """Settings that say nothing, where that must not be said."""
+        """Remove settings that are null where null is not allowed."""
         nulls = [one.name for one in self._named if one.value is None]
         return [SettingRule(name, "drop", when=f"{name}=null") for name in nulls]
 
@@ -312,7 +313,7 @@ class _Case:
         return []
 
     def _given_up(self, settings: Sequence[FoundSetting]) -> list[SettingRule]:
-        """What gives way first of settings that exclude each other; of two alike, the one that is named last."""
+        """Give up the first of settings that exclude each other; of two equal ones, the one named last."""
         if not settings:
             return []
         is_alone = len(settings) == 1
@@ -334,7 +335,7 @@ class _Case:
         return self._without(setting, when)
 
     def _without(self, setting: FoundSetting, when: str) -> list[SettingRule]:
-        """A setting left out; a forced tool is a free choice instead. What isn't to be stored is not stored after."""
+        """Remove a setting; a forced tool becomes a free choice. `store: false` is never removed."""
         sentence = self._complaint.sentence
         if setting.path == ("store",) and re.search(r"store[^.]{0,12}\bfalse\b", sentence, re.I):
             return []
@@ -352,7 +353,7 @@ class _Case:
         return [SettingRule(setting.name, "drop", when=when)]
 
     def _freed(self) -> list[SettingRule]:
-        """A setting with one value need not be complaint. Where it is sampling that is fixed, all of it is."""
+        """Remove a setting that has only one legal value. If sampling is fixed, remove all of it."""
         named = self._named
         if not named:
             return []
@@ -365,7 +366,7 @@ class _Case:
         return self._without(named[0], when)
 
     def _each(self) -> list[SettingRule]:
-        """All settings that are named."""
+        """Remove all named settings."""
         when = self._when()
         return [rule for setting in self._named for rule in self._without(setting, when)]
 
@@ -387,13 +388,13 @@ class _Case:
         return self._without(setting, self._when(setting))
 
     def _limit(self) -> list[SettingRule]:
-        """A limit of tokens that the server does not know, under any value."""
+        """Remove a token limit that the server does not know, with any value."""
         name = self._complaint.names[0] if self._complaint.names else ""
         is_unknown = name in _LIMITS and _UNKNOWN.search(self._complaint.sentence) is not None
         return [SettingRule(name, "drop")] if is_unknown and name in members(self._refused.body) else []
 
     def _enumerated(self) -> list[FoundSetting]:
-        """The settings that the sentence names in one breath: `temperature, top_p or top_k`."""
+        """Return the settings that the sentence lists together: `temperature, top_p or top_k`."""
         found: list[FoundSetting] = []
         names = self._complaint.names
         for before, name in zip(("", *names), names, strict=False):
@@ -404,7 +405,7 @@ class _Case:
         return list({one.name: one for one in found}.values())
 
     def _is_value_refused(self, setting: FoundSetting) -> bool:
-        """Whether it is the value that is not supported, and not the setting."""
+        """Whether the value is not supported, rather than the setting."""
         if not isinstance(setting.value, str) or rank_of(setting.value) is None:
             return False
         value = rf"[`'\"]?(?<!\w){re.escape(setting.value)}(?!\w)[`'\"]?"
@@ -416,13 +417,13 @@ class _Case:
         return re.search(refused, self._complaint.sentence, re.I) is not None
 
     def _next_to(self, setting: FoundSetting) -> list[SettingRule]:
-        """The word beside a refused one; Ollama's `think` takes `true` for any word."""
+        """Use the word next to a refused one; Ollama's `think` gets `true` for any word."""
         nearby: Any = True if setting.path[-1] == "think" else next_word(setting.value)
         when = f"{setting.name}={encode(setting.value).decode()}"
         return [SettingRule(setting.name, "set", (encode(nearby).decode(),), when)]
 
     def _moved(self) -> SettingFix | None:
-        """Under the name that the sentence gives. A limit of tokens may move too: it is the same limit."""
+        """Move a setting to the name that the sentence gives. A token limit may move too: it is the same limit."""
         to = self._complaint.moved_to
         top = members(self._refused.body)
         for name in self._complaint.names:
@@ -446,7 +447,7 @@ class _Case:
         return self._of([SettingRule(low.name, "below", (self._complaint.moved_to,))])
 
     def _must_be(self) -> SettingFix | None:
-        """One value, which a request may have to say that says nothing."""
+        """Set the required value, also in a request that does not have the setting."""
         value, when = self._complaint.legal[0], "whole" if self._complaint.about == "whole" else ""
         setting = next((one for one in self._named if isinstance(one.value, bool)), None)
         if setting is None and self._complaint.names:
@@ -459,7 +460,7 @@ class _Case:
         return self._of([SettingRule(known, "set", (value,), when)])
 
     def _always_on(self) -> SettingFix | None:
-        """Thinking can't be off: what says so goes. A word for it becomes the least there is."""
+        """Thinking can't be switched off: remove the switch. A word for off becomes the lowest effort."""
         rules: list[SettingRule] = []
         for one in self._found:
             if says_off(one) and not any(rule.path == ".".join(one.path[:-1]) for rule in rules):
@@ -481,7 +482,7 @@ class _Case:
         return self._changed_mode(kind, self._complaint.refused or str(kind.value)) if kind is not None else None
 
     def _changed_mode(self, kind: FoundSetting, refused: str) -> SettingFix | None:
-        """A mode of thinking. The least change is to another mode that the sentence offers."""
+        """Change a thinking mode, as little as possible: to another mode that the sentence offers."""
         complaint, holder, when = self._complaint, ".".join(kind.path[:-1]), f'{kind.name}="{refused}"'
         if kind.value != refused or kind.value in complaint.legal:
             return None
@@ -530,7 +531,7 @@ def _always(fix: SettingFix) -> SettingFix:
 
 
 def _as(value: Any, legal: str) -> Any:
-    """A legal value as it is written beside another: a number or a switch if that is one, in its case."""
+    """Return a legal value in the type and case of the current one: a number or boolean if that is one."""
     if legal in ("true", "false"):
         return legal == "true"
     if isinstance(value, int | float) and not isinstance(value, bool):

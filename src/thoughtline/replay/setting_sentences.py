@@ -1,4 +1,4 @@
-"""What a sentence says about a setting, by its shape and not by its words.
+"""Reads a sentence about a setting by its shape, not by its exact words.
 
     named, with its legal values        Unsupported value: 'max'. Supported values are: 'low' and 'high'.
     named, and unknown or refused       `temperature` is deprecated for this model.
@@ -7,7 +7,7 @@
     a mode of thinking                  "thinking.type.disabled" is not supported for this model. Use "thinking.type.…"
     another endpoint                    … are not supported in /v1/chat/completions. Use /v1/responses instead.
 
-Nothing is known here of the request. Which of the names are settings of it, `setting_refusals.py` finds out.
+The request is not known here. `setting_refusals.py` finds out which of the names are its settings.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from msgspec.structs import replace
 from thoughtline.values.options import EFFORTS
 
 Shape = Literal[
-    "door",  # another endpoint is to be asked
+    "door",  # another endpoint is required
     "moved",  # the setting has another name
-    "mode",  # a mode of thinking
-    "mandatory",  # thinking can't be off
-    "values",  # legal values are named
+    "mode",  # a thinking mode
+    "mandatory",  # thinking can't be switched off
+    "values",  # legal values are listed
     "below",  # one number must be below another
-    "range",  # a least or a most is named
+    "range",  # a minimum or maximum is named
     "first",  # an element must be the first of its list
-    "requires",  # one thing can't be without another
+    "requires",  # one thing can't be used without another
     "conflict",  # settings exclude each other
-    "only",  # there is one value, which need not be said
-    "must_be",  # one value must be said
+    "only",  # there is one value, which can be omitted
+    "must_be",  # one value is required
     "unsupported",  # a setting, or a value of it, is refused
-    "each",  # all settings that are named are refused
+    "each",  # all named settings are refused
     "null",  # a setting may not be null
 ]
 
 
 class SettingComplaint(Struct, frozen=True, gc=False):
-    """A sentence that may be about settings. `names` are all that may be one, in their order.
+    """A sentence that may be about settings. `names` are all possible names, in order.
 
-    `legal` are legal values, or modes; `refused` is a mode that is refused. `bounds` are a least and a most. `moved_to`
-    is a new name, `doors` are endpoints that are offered, `closed` those that are refused. `about` says of which
-    requests it speaks: those that think, don't think or don't stream.
+    `legal` are legal values, or modes; `refused` is a refused mode. `bounds` are minimum and maximum. `moved_to` is a
+    new name, `doors` are endpoints that it offers, `closed` those that it refuses. `about` says which requests it
+    applies to: those that think, don't think or don't stream.
     """
 
     shape: Shape
@@ -61,14 +61,14 @@ class SettingComplaint(Struct, frozen=True, gc=False):
 
 
 def read_sentence(sentence: str, param: str = "", *, named: str = "") -> SettingComplaint | None:
-    """What a sentence says about a setting; None if it has none of the shapes."""
+    """Return what a sentence says about a setting; None if it has none of the shapes."""
     return next(readings(sentence, param, named=named), None)
 
 
 def readings(sentence: str, param: str = "", *, named: str = "") -> Iterator[SettingComplaint]:
-    """All that a sentence may say about a setting, what says more first. `param` is named beside it.
+    """Yield all possible readings of a sentence, most specific first. `param` is a name given separately.
 
-    `named` is the sentence with settings that it spells in words by their names.
+    `named` is the sentence with the names of settings that it spells in words.
     """
     named = named or sentence
     if _CONVERSATION.match(sentence) or (_CONVERSATION.match(param) and not sentence.startswith("Invalid value")):
@@ -91,7 +91,7 @@ _ELSEWHERE = re.compile(
     r"|context (?:length|window)|rate limit|out of memory|[Uu]nexpected token|[Uu]nknown model|[Mm]odel not found"
     r"|\bquota\b|\bbilling\b|API key|prompt is too long"
 )
-"""What a sentence is about that names a setting by the way, if it names one."""
+"""Topics of sentences that mention a setting only in passing."""
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]{0,119}", re.ASCII)
 _QUOTED = r"[`'\"]([^`'\"\s]{1,120})[`'\"]"
@@ -231,7 +231,7 @@ def _moved(sentence: str) -> SettingComplaint | None:
 _VALUES = frozenset(
     {*EFFORTS, "auto", "required", "any", "default", "enabled", "disabled", "adaptive", "true", "false"}
 )
-"""Words that a sentence tells to use, and that are no names."""
+"""Words that a sentence recommends and that are not names."""
 
 
 _MODES = "enabled|disabled|adaptive|between_tools|auto"
@@ -315,7 +315,7 @@ _OR_ABOVE = re.compile(
 
 
 _TYPES = frozenset({"string", "object", "array", "list", "boolean", "bool", "integer", "number", "null", "dict"})
-"""What a value may be of, and none that it may be."""
+"""Kinds of values, which are not values themselves."""
 _ONE_WORD = re.compile(r"[`'\"][\w.+-]{1,40}[`'\"](?:[. ]|$)")
 _NUMERIC = re.compile(r"-?[\d.]+|true|false", re.I)
 _ONE_OF_TWO = re.compile(r"\bonly (?:\w+ )?(?:only )?one of\b|\bboth\b", re.I)
@@ -343,7 +343,7 @@ def _values(sentence: str) -> SettingComplaint | None:
 
 _COMMA = re.compile(r",|/|\||&|\bor\b|\band\b")
 _BRACKETED = re.compile(r"\s*[\[{]([^\[\]{}]*)[\]}]")
-"""A list in brackets; Go's servers put nothing but blanks between its words."""
+"""A list in brackets; Go servers separate its words only by blanks."""
 
 
 def _listed(rest: str) -> tuple[str, ...]:
@@ -471,7 +471,7 @@ _UNKNOWN_FIELD = re.compile(
 
 
 def _unknown_field(sentence: str) -> SettingComplaint | None:
-    """A field that is unknown, before all those that are known."""
+    """Read an unknown field, followed by all known ones."""
     match = _UNKNOWN_FIELD.search(sentence)
     return SettingComplaint("unsupported", names=(match[1],)) if match else None
 
@@ -487,7 +487,7 @@ _ALL_OF = re.compile(
 
 
 def _each(sentence: str) -> SettingComplaint | None:
-    """Several settings, all of which are refused."""
+    """Read several settings that are all refused."""
     if not _UNSUPPORTED.search(sentence) or _CONFLICT.search(sentence):
         return None
     match = _SEVERAL.search(sentence) or _ALL_OF.search(sentence)
@@ -520,4 +520,4 @@ _READERS = (
     lambda sentence: _plain("unsupported", _UNSUPPORTED, sentence),
     lambda sentence: _plain("null", _NULL, sentence),
 )
-"""In this order: what says more comes first."""
+"""Tried in this order: the most specific first."""

@@ -1,4 +1,4 @@
-"""The settings of a request as its server takes them: what refusals taught, and what goes with a mode of thinking."""
+"""Adapts a request's settings to its server: what refusals taught, and what a thinking mode requires."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EDIT_OF_THOUGHTS = "clear_thinking_20251015"
 def with_settings(
     transcript: Transcript, rules: Sequence[SettingRule], contract: Contract
 ) -> tuple[Transcript, tuple[Finding, ...]]:
-    """A request whose settings keep these rules, and what was changed of them."""
+    """Return the request with these rules applied, and findings on the changes."""
     if not rules:
         return transcript, ()
     body = set_members(transcript.body, transcript.member_edits) if transcript.member_edits else transcript.body
@@ -42,7 +42,7 @@ def with_settings(
 
 
 def while_thinking(contract: Contract, model: str) -> tuple[SettingRule, ...]:
-    """What goes when we have a model think that was told not to: sampling, and a tool that is forced."""
+    """Return what to remove when we switch thinking on: sampling, and a forced tool."""
     sampling, lowered = contract.sampling, model.lower()
     names = sampling.while_thinking
     if re.search(sampling.never, lowered):
@@ -57,7 +57,7 @@ def while_thinking(contract: Contract, model: str) -> tuple[SettingRule, ...]:
 
 
 def while_paused(contract: Contract, model: str) -> tuple[SettingRule, ...]:
-    """What goes when we switch thinking off: what only a model that thinks takes."""
+    """Return what to remove when we switch thinking off: settings that only a thinking model accepts."""
     rules = [SettingRule("context_management.edits", "drop_kind", (_EDIT_OF_THOUGHTS,))]
     if knob_for(contract, model).style == "thinking_type":
         rules += [SettingRule("reasoning_effort", "drop"), SettingRule("output_config.effort", "drop")]

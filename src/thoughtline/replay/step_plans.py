@@ -1,5 +1,4 @@
-"""What is planned beyond single steps: a chain of thinking blocks that holds, and the ladder for turns that still lack
-reasoning."""
+"""Plans across steps: a valid chain of thinking blocks, and the ladder for turns that still lack reasoning."""
 
 from __future__ import annotations
 
@@ -46,8 +45,8 @@ class StepPlans(TurnPlans):
     # --- Claude's chain of blocks -------------------------------------------------------------------------------------
 
     def link(self) -> None:
-        """Take back what was put where it would break the chain. Where the provider has refused blocks of this very
-        conversation, they are left out of it from then on."""
+        """Undo restored blocks that would break the chain. If the provider has refused blocks of this conversation,
+        they are removed from now on."""
         start = self._after_compaction()
         links = [
             link_of(
@@ -73,7 +72,7 @@ class StepPlans(TurnPlans):
             )
 
     def _after_compaction(self) -> int:
-        """The position of the last compaction: what stands before it is not read."""
+        """Return the position of the last compaction: content before it is not read."""
         turns = self._transcript.turns
         return next((at for at in range(len(turns) - 1, 0, -1) if any(map(is_compaction, turns[at].items))), 0)
 
@@ -89,7 +88,7 @@ class StepPlans(TurnPlans):
     # --- what is still missing ------------------------------------------------------------------------------------
 
     def climb(self, ladder: tuple[Rung, ...]) -> None:
-        """For each turn that must carry reasoning and doesn't, the first rung that holds."""
+        """Apply the first rung that works to each turn that requires reasoning and has none."""
         inherited: dict[int, ReasoningText] = {}
         if "inherit" in ladder:
             inherited = inherit([replace(turn, items=self._now(at)) for at, turn in enumerate(self._transcript.turns)])
@@ -99,7 +98,7 @@ class StepPlans(TurnPlans):
             items = self._now(position)
             first = items[0] if items and self._contract.scope != "first_call_of_step" else None
             if isinstance(first, ReasoningText) and first.text.strip():
-                continue  # it begins with its thoughts
+                continue  # it begins with reasoning
             if not self._carries(position, items):
                 bare = tuple(item for item in items if not is_filler(item))
                 self._climb_one(position, bare, ladder, inherited)
@@ -108,7 +107,7 @@ class StepPlans(TurnPlans):
                 self._fillers[position] = filler
 
     def _inherit_elsewhere(self, inherited: dict[int, ReasoningText]) -> None:
-        """Turns that need not carry reasoning borrow it too, unless they are known to have had none."""
+        """Let turns that don't require reasoning inherit it too, unless they are known to have had none."""
         for position in sorted(inherited.keys() - self._required - self._had_none - self._covered):
             self._climb_one(position, self._now(position), ("inherit",), inherited)
 

@@ -1,8 +1,8 @@
-"""How a request is told to think, or not to: what its model's row says, written into the request as it stands.
+"""Writes into a request how its model should think, by the model's row.
 
-Old Claudes take a budget, new ones an effort, some can't be told not to think. A request goes up in the mode that it
-names until its provider refuses that mode; then what was said is kept, a budget as the effort that covers it, an effort
-as its budget.
+Old Claude models have a budget, new ones an effort, and some can't be switched off. A request is sent in the mode that
+it names until its provider refuses that mode; then its amount is kept: a budget becomes the effort that covers it, an
+effort becomes its budget.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _word = msgspec.json.Decoder(str)
 
 
 def in_own_mode(transcript: Transcript, contract: Contract, model: str) -> tuple[Transcript, tuple[Finding, ...]]:
-    """The request as its model accepts it, and what was changed about it. Only a mode that the provider has refused is
-    changed: our table may be older than the model."""
+    """Return the request in a mode that its model accepts, and findings on the change. Only a mode that the provider
+    has refused is changed: our table may be older than the model."""
     wire = FORMATS[transcript.format]
     modes = wire.thinking_modes
     if modes is None or not contract.refused_modes:
@@ -35,7 +35,7 @@ def in_own_mode(transcript: Transcript, contract: Contract, model: str) -> tuple
     try:
         options = wire.options.decode_options(transcript.body).options
     except DecodeError:
-        return transcript, ()  # the provider says what is wrong with it
+        return transcript, ()  # the provider reports what is wrong with it
     settings = dict(settle(options.thinking, contract, model or transcript.model, options.max_tokens).members)
     became = settings.get(modes.switch, modes.words["off"])
     changed = transcript
@@ -49,14 +49,14 @@ def in_own_mode(transcript: Transcript, contract: Contract, model: str) -> tuple
 
 
 def _mode_in(body: bytes, switch: tuple[str, ...]) -> str:
-    """The word that a request says how to think in; empty if it says none."""
+    """Return the thinking mode that a request names; empty if none."""
     found = span_at(body, switch)
     value = read_or_none(_word, body[found[0] : found[1]]) if found is not None else None
     return value or ""
 
 
 def paused(transcript: Transcript, contract: Contract, model: str) -> list[MemberEdit]:
-    """The members that switch thinking off for one request; none if this model can't be switched off."""
+    """Return the members that switch thinking off for one request; none if this model has no switch."""
     wire = FORMATS[transcript.format]
     if "no_off_switch" in wire.quirks:
         return wire.unasked(transcript.body) if not contract.thinks_by_default else []
@@ -65,14 +65,14 @@ def paused(transcript: Transcript, contract: Contract, model: str) -> list[Membe
 
 
 def unasked(transcript: Transcript) -> list[MemberEdit]:
-    """What takes out all that asks a model to think, for one that can't."""
+    """Return the edits that remove every request for thinking, for a model that can't think."""
     if transcript.thinking in ("unsaid", "off"):
         return []
     return FORMATS[transcript.format].unasked(transcript.body)
 
 
 def without_ciphertext(transcript: Transcript) -> list[MemberEdit]:
-    """What no longer asks for encrypted reasoning; the rest of what a request asks for beside its answer stays."""
+    """Return the edits that stop requesting encrypted reasoning; other inclusions stay."""
     inclusion = FORMATS[transcript.format].inclusion
     if inclusion is None or inclusion.seals not in transcript.includes:
         return []

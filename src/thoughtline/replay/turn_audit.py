@@ -1,10 +1,10 @@
-"""The audit of one turn: would its maker take this reasoning back?
+"""The audit of one turn: would its maker accept this reasoning?
 
     audit_replay(items, contract, next_turn_carries_tools)  →  ReplayAudit(…, violations)
 
-`items` are the items of a turn in order, or its reasoning alone. The audit counts, and it looks: at each item, at the
-call that carries the signature, at whose reasoning it is. What it can't see from one turn (order against the original,
-altered text, tokens of another account) is for the audit of a whole conversation.
+`items` are the items of a turn in order, or only its reasoning. The audit counts them and checks each item, the call
+that carries the signature, and the maker of the reasoning. What one turn can't show (the original order, altered text,
+tokens of another account) is left to the audit of a whole conversation.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from thoughtline.values.items import (
 
 
 class ReplayContract(Enum):
-    """When a maker insists on getting the reasoning of a turn back."""
+    """When a maker requires the reasoning of a turn back."""
 
     STATELESS = "stateless"
     REQUIRED_WITH_TOOLS = "required_with_tools"
@@ -43,22 +43,22 @@ class ReplayContract(Enum):
 
 
 _NO_CIPHERTEXT = ("", "[REDACTED]")
-"""What stands where ciphertext should: nothing, or OpenRouter's word for it while a stream runs."""
+"""Placeholders for ciphertext: nothing, or OpenRouter's word for it while a stream runs."""
 
 
 def replay_contract_of(format: ReasoningFormat) -> ReplayContract:
-    """What the maker of this reasoning demands. One we don't know demands nothing that we could know of."""
+    """Return what the maker of this reasoning requires. An unknown maker requires nothing that we know of."""
     return ReplayContract.STATELESS if _strict(format) is None else ReplayContract.REQUIRED_WITH_TOOLS
 
 
 def _strict(format: ReasoningFormat | None) -> Contract | None:
-    """The contract of a maker that refuses a tool loop without its reasoning."""
+    """Return the contract of a maker that refuses a tool loop without its reasoning."""
     makers = (row for row in providers.facts().rows if format in row.makes)
     return next((one for row in makers for one in row.contracts if one.is_strict), None)
 
 
 def _checks_presence(format: ReasoningFormat) -> bool:
-    """Whether a maker signs nothing and checks only that the text came back."""
+    """Whether a maker signs nothing and only checks that the text came back."""
     strict = _strict(format)
     return strict is not None and strict.kind == "presence"
 
@@ -69,35 +69,35 @@ def _has_scope(format: ReasoningFormat, scope: Scope) -> bool:
 
 
 class MissingSignaturesForStrictProvider(Struct, frozen=True, tag=True):
-    """Nothing in the turn carries what the maker checks."""
+    """The turn has nothing that the maker checks."""
 
     contract: ReplayContract
     formats: tuple[ReasoningFormat, ...]
 
 
 class UnsignedText(Struct, frozen=True, tag=True):
-    """Reasoning text whose maker refuses it without a signature, however many others in the turn are signed."""
+    """Reasoning text whose maker refuses it without a signature, even if others in the turn are signed."""
 
     position: int
     format: ReasoningFormat
 
 
 class UnsignedFirstCall(Struct, frozen=True, tag=True):
-    """The first call of a Gemini turn has no signature: those of its siblings don't stand in for it."""
+    """The first call of a Gemini turn has no signature. Signatures of other calls don't replace it."""
 
     position: int
     name: str
 
 
 class EmptyCiphertext(Struct, frozen=True, tag=True):
-    """An encrypted item or a seal with nothing in it that its maker could read."""
+    """An encrypted item or a seal without content that its maker could read."""
 
     position: int
     format: ReasoningFormat
 
 
 class MissingPairingId(Struct, frozen=True, tag=True):
-    """A message or call that names itself (`fc_…`, `msg_…`) after reasoning that does not: the pair can't be found."""
+    """A message or call has an id (`fc_…`, `msg_…`), but the reasoning before it has none: the pair can't be found."""
 
     position: int
     format: ReasoningFormat
@@ -110,7 +110,7 @@ class MixedMakers(Struct, frozen=True, tag=True):
 
 
 class UnreadableDetail(Struct, frozen=True, tag=True):
-    """Reasoning of a kind we don't know. It goes back as it came, and nobody has checked it."""
+    """Reasoning of an unknown kind. It goes back unchanged and unchecked."""
 
     position: int
     kind: str
@@ -128,10 +128,10 @@ ReplayViolation: TypeAlias = (
 
 
 class ReplayAudit(Struct, frozen=True):
-    """What the audit of one turn says.
+    """The result of auditing one turn.
 
-    `item_count` is how many items are reasoning or carry a seal; `signed_count` how many of them carry what their maker
-    checks: a signature or ciphertext, or the text itself where the maker checks no more than that it is there.
+    `item_count` is the number of items that are reasoning or carry a seal; `signed_count` is how many of them carry
+    what their maker checks: a signature or ciphertext, or the text itself if the maker only checks that it is there.
     """
 
     item_count: int
@@ -145,7 +145,7 @@ class ReplayAudit(Struct, frozen=True):
 
 
 def audit_replay(items: Sequence[Item], contract: ReplayContract, next_turn_carries_tools: bool) -> ReplayAudit:
-    """Whether these items satisfy the contract when they go back."""
+    """Whether these items satisfy the contract when they are sent back."""
     carriers = [item for item in items if is_reasoning(item) or is_strange_reasoning(item)]
     signed_count = sum(map(_carries_proof, carriers))
     formats = tuple(sorted({made_by for item in carriers if (made_by := _maker_of(item)) is not None}))
@@ -189,7 +189,7 @@ def _is_legible(seal: Seal | None) -> bool:
 
 
 def _violations_of_items(items: Sequence[Item]) -> Iterator[ReplayViolation]:
-    """What is wrong with an item whatever stands beside it."""
+    """Yield problems of single items."""
     for position, item in enumerate(items):
         seal = seal_of(item)
         if seal is not None and not _is_legible(seal):
@@ -201,10 +201,10 @@ def _violations_of_items(items: Sequence[Item]) -> Iterator[ReplayViolation]:
 
 
 def _unsigned_first_call(items: Sequence[Item]) -> Iterator[ReplayViolation]:
-    """Gemini signs the first call of a step and checks that one.
+    """Check that the first call of a step is signed: Gemini signs and checks that one.
 
-    https://ai.google.dev/gemini-api/docs/thought-signatures (2026-11). OpenRouter gives the signature of a call as an
-    encrypted entry with the call's id; some gateways leave the id out.
+    https://ai.google.dev/gemini-api/docs/thought-signatures (2026-11). OpenRouter returns the signature of a call as an
+    encrypted entry with the call's id; some gateways omit the id.
     """
     first = next(((at, item) for at, item in enumerate(items) if isinstance(item, ToolCall)), None)
     if first is None or GOOGLE_GEMINI_V1 not in map(_maker_of, items):
@@ -216,7 +216,7 @@ def _unsigned_first_call(items: Sequence[Item]) -> Iterator[ReplayViolation]:
 
 
 def _missing_pairing_ids(items: Sequence[Item]) -> Iterator[ReplayViolation]:
-    """Reasoning without an id before something with one: "provided without its required 'reasoning' item"."""
+    """Find reasoning without an id before something with one: "provided without its required 'reasoning' item"."""
     for position, item in enumerate(items):
         if isinstance(item, REASONING_KINDS) and item.id is None and _has_scope(item.format, "pairs"):
             partner = next((after for after in items[position + 1 :] if isinstance(after, (Text, ToolCall))), None)

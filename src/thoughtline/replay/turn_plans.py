@@ -1,4 +1,4 @@
-"""What is planned for each turn so far, what there is to tell of it, and what of it depends on turns that follow."""
+"""The plan for each turn so far, its report, and which parts depend on later turns."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from thoughtline.values.records import Record, RecordId
 from thoughtline.values.turns import Transcript, Turn
 
 _SMUGGLED = "__thought__"
-"""LiteLLM hides Gemini's signature in the id of a call, behind this."""
+"""LiteLLM hides Gemini's signature in the id of a call, after this text."""
 
 
 class TurnPlans:
-    """The turns of a request, those before them (`past`), and the plan for each."""
+    """The turns of a request, the turns before them (`past`), and the plan for each."""
 
     def __init__(
         self, transcript: Transcript, contract: Contract, issuer: Destination, *, policy: Policy, past: Past = NO_PAST
@@ -53,7 +53,7 @@ class TurnPlans:
         self._issuer = issuer
         self._policy = policy
         self._assistant = [position for position, turn in enumerate(transcript.turns) if turn.role == "assistant"]
-        # Of a tool loop that was begun before, the first turn stands before.
+        # If a tool loop began earlier, its first turn is among the earlier ones.
         is_gone_on = past.is_in_loop and contract.scope == "loop_head" and not after_last_user(transcript.turns)
         self._required = frozenset(() if is_gone_on else required_turns(transcript, contract, self._assistant))
         self._items: dict[int, tuple[Item, ...]] = {}
@@ -75,7 +75,7 @@ class TurnPlans:
         self._notes = NotesOfTurns(transcript.turns, past.elements)
 
     def _now(self, position: int) -> tuple[Item, ...]:
-        """The items of a turn as the plan has them so far."""
+        """Return the items of a turn in the plan so far."""
         return self._items.get(position, self._transcript.turns[position].items)
 
     def _set(self, position: int, items: tuple[Item, ...], rule: RuleCode, why: str) -> None:
@@ -89,13 +89,13 @@ class TurnPlans:
             first = next((item for item in items if isinstance(item, ToolCall)), None)
             return first is None or first.seal is not None
         if self._contract.scope == "loop_head":
-            # One that has thoughts elsewhere may be as it was made: Claude writes words before them, too.
+            # A turn with reasoning elsewhere may be as it was made: Claude also writes text before it.
             heads = items[:1] if self._contract.insists else items
             return any(isinstance(item, (ReasoningText, ReasoningEncrypted)) for item in heads)
         return any(isinstance(item, REASONING_KINDS) and not self._is_hollow(position, item) for item in items)
 
     def _is_hollow(self, position: int, item: Item) -> bool:
-        """A blank that stands for nothing we know of: neither for a turn without reasoning nor as our own filler."""
+        """Whether it is a blank without a known meaning: neither for a turn without reasoning nor our own filler."""
         if not is_filler(item) or self._takes_empty(position):
             return False
         return not isinstance(item, ReasoningText) or item.text != self._contract.filler
@@ -108,11 +108,12 @@ class TurnPlans:
         place = place_of(self._transcript.format, replace(turn, at=turn.at + self._past.elements))
         self._findings.append((position, Finding(rule, place, message, "")))
 
-    # --- the request as a whole ---------------------------------------------------------------------------------------
+    # --- the request as a whole
+    # -------------------------------------------------------------------------------------------
 
     def mend(self) -> None:
-        """Calls and results as their maker wrote them, each result once. Reasoning that stands in a member the provider
-        does not read, or refuses, goes where it belongs."""
+        """Restore ids of calls and results, with each result once. Move reasoning from a member that the provider does
+        not read, or refuses, to the right one."""
         turns = self._transcript.turns
         for position, turn in enumerate(turns):
             if turn.role == "assistant" and turn.carriers and _is_misplaced(turn, self._contract):
@@ -126,7 +127,7 @@ class TurnPlans:
                 self._items[position] = mended
 
     def strip_everything(self) -> None:
-        """A provider that takes no reasoning gets none."""
+        """Remove all reasoning, for a provider that accepts none."""
         for position in self._assistant:
             turn = self._transcript.turns[position]
             bare = without_reasoning(turn.items)
@@ -137,7 +138,7 @@ class TurnPlans:
         self._members += without_ciphertext(self._transcript)
 
     def amend(self) -> None:
-        """What a refusal asks for that is about the request as a whole."""
+        """Apply a refusal's remedy for the request as a whole."""
         if self._contract.never_thinks:
             self._members += unasked(self._transcript)
         if self._policy.pauses_thinking:
@@ -150,7 +151,8 @@ class TurnPlans:
                     self._set(position, unnamed(self._now(position)), "stale-id", "ids that this provider refused")
 
     def _bare_loop(self) -> None:
-        """Without thinking, no thinking may stand since the last user message; what is older is ignored."""
+        """Remove thinking since the last user message. With thinking off, it is refused there; older thinking is
+        ignored."""
         start = after_last_user(self._transcript.turns)
         for position in self._assistant:
             bare = without_reasoning(self._now(position)) if position >= start else ()
@@ -158,7 +160,7 @@ class TurnPlans:
                 self._set(position, bare, "forbidden", "thinking is off, and this turn is still going on")
 
     def _parted(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
-        """Items that lost a partner: where they pair by names, without those."""
+        """Return items that lost a partner without ids, where ids form pairs."""
         return unnamed(items) if "items_are_elements" in self._wire.quirks else items
 
     def _pause_thinking(self) -> bool:
@@ -170,10 +172,11 @@ class TurnPlans:
 
     @property
     def is_paused(self) -> bool:
-        """Whether thinking is switched off by this plan."""
+        """Whether this plan switches thinking off."""
         return self._is_paused
 
-    # --- the outcome --------------------------------------------------------------------------------------------------
+    # --- the result
+    # -------------------------------------------------------------------------------------------------------
 
     def done(self) -> Plan:
         edits = []
@@ -204,7 +207,7 @@ class TurnPlans:
         )
 
     def trace(self) -> Trace | None:
-        """What the plan is made of; None where that of one turn depends on others in ways nobody could remember."""
+        """Return the parts of the plan; None if one turn's plan depends on others in a way that can't be cached."""
         ladder = self._policy.ladder if self._policy.ladder is not None else self._contract.ladder
         if self._is_paused or self._names or "inherit" in ladder or self._policy.corrects or self.is_relinked:
             return None
@@ -225,7 +228,7 @@ class TurnPlans:
         )
 
     def _all_loose_in_loop(self) -> frozenset[int]:
-        """Turns for which something else would be planned if they had to carry reasoning, or no longer had to."""
+        """Return the turns whose plan would change if they had to carry reasoning, or no longer had to."""
         if self._contract.scope not in DEPEND_ON_THE_END:
             return frozenset()
         turns, is_head = self._transcript.turns, self._contract.scope == "loop_head"
@@ -238,7 +241,7 @@ class TurnPlans:
         return not is_settled or filler_of(items) is not None
 
 
-# --- what is noted about each turn: what was done, by which evidence, or why it could not be --------------------------
+# --- the note on each turn: what was done, by which evidence, or why it was not possible ------------------------------
 
 
 _STRIPPED: dict[RuleCode, Reason] = {
@@ -251,7 +254,7 @@ _STRIPPED: dict[RuleCode, Reason] = {
 
 
 class NotesOfTurns(Struct):
-    """By position; the last word about a turn counts. `_elements` stand before these turns in the wire's list."""
+    """Notes by position; the last one about a turn counts. `_elements` come before these turns in the wire's list."""
 
     _turns: Sequence[Turn]
     _elements: int = 0
@@ -263,7 +266,7 @@ class NotesOfTurns(Struct):
         self.by_position[position] = TurnNote(self._turns[position].at + self._elements, treatment, why, record)
 
     def keep(self, position: int, items: Sequence[Item], evidence: Reason, record: str) -> None:
-        """What the client sent is as its model gave it."""
+        """Note that the client's reasoning is as its model made it."""
         if any(is_reasoning(item) and not is_filler(item) for item in items):
             self.put(position, "kept", evidence, record)
 
@@ -271,18 +274,18 @@ class NotesOfTurns(Struct):
         self.put(position, "stripped", self._lost.get(position) or _STRIPPED.get(rule, ""))
 
     def put_unrestored(self, position: int, treatment: Treatment, found: Found, identity: Identity) -> None:
-        """A turn that must have reasoning, and can't have its own."""
+        """Note a turn that requires reasoning and can't have its own back."""
         step = self._unfound.get(position)
         why = self._lost.get(position) or ("no_record" if step is None else why_unfound(step, found, identity))
         self.put(position, treatment, why, step.lineage or "" if step is not None and why == "no_record" else "")
 
     def lose(self, positions: Iterable[int], why: Reason) -> None:
-        """Why these turns can't have their own back, should they need it."""
+        """Note why these turns can't have their own reasoning back, if they should need it."""
         for position in positions:
             self._lost[position] = why
 
     def not_find(self, step: ModelStep) -> None:
-        """Nobody has this step's record: why, is looked into only if it is needed. What the client sent goes up."""
+        """Note a step without a record. The reason is determined only if it is needed. The client's content is sent."""
         for position in step.positions:
             self._unfound[position] = step
             if not step.is_bare and position not in self.by_position:
@@ -290,7 +293,7 @@ class NotesOfTurns(Struct):
 
 
 def why_unfound(step: ModelStep, found: Found, identity: Identity) -> Reason:
-    """Why none of the records that share a key with a step is its own."""
+    """Return why none of the records that share a key with a step belongs to it."""
     if looks_of(step, found, identity):
         return "unproven"
     known = (record for one in step.keys for record in found.get(one, ()))
@@ -298,7 +301,7 @@ def why_unfound(step: ModelStep, found: Found, identity: Identity) -> Reason:
 
 
 def why_unsendable(record: Record, issuer: Destination, contract: Contract, *, rule: RuleCode) -> Reason:
-    """Why a record that was found may not go where the request goes."""
+    """Return why a record may not be sent to this destination."""
     if rule == "bound-prefix-changed":
         return "prefix_changed"
     made = record.provenance
@@ -309,26 +312,26 @@ def why_unsendable(record: Record, issuer: Destination, contract: Contract, *, r
     return "other_maker"
 
 
-# --- which member of a chat message reasoning is written in, where the server's own answers say it --------------------
-# Servers that nobody lists, and those that serve everybody's models, each have a member of their own for reasoning; a
-# model's name does not tell which. So a turn goes back in the member that it came in, and what never came from there, a
-# blank for instance, in the one that this server used last.
+# --- the member for reasoning in a chat message, where the server's own answers decide --------------------------------
+# Unlisted servers, and those that serve models of many makers, each have their own reasoning member; a model's name
+# does not determine it. So a turn goes back in the member that it came in. Reasoning that never came from the server,
+# such as a blank, goes into the member that it used last.
 
 
 MOVABLE = frozenset(
     {"reasoning_content", "reasoning", "reasoning_text", "thinking", "think_tags", "mistral_chunks", "cohere_chunks"}
 )
-"""Where plain text can stand."""
+"""Members for plain text."""
 
 _TWINS = frozenset(("reasoning_content", "reasoning"))
 _SEALED = ("reasoning_details", "reasoning_text")
-"""Members that hold seals, and go back as they came or not at all."""
+"""Members that hold seals, and go back unchanged or not at all."""
 
 
 def _is_misplaced(turn: Turn, contract: Contract) -> bool:
-    """Whether a turn's reasoning stands in a member that the provider does not read, or refuses.
+    """Whether a turn's reasoning is in a member that the provider does not read, or refuses.
 
-    A second copy of it is left alone, as ruby_llm 1.16 writes one, but where the row says that it is refused.
+    A second copy is left alone, since ruby_llm 1.16 writes one, unless the row says that it is refused.
     """
     carrier = contract.dialect.carrier
     if carrier not in MOVABLE or contract.follows_answers or contract.may_seal:
@@ -338,7 +341,7 @@ def _is_misplaced(turn: Turn, contract: Contract) -> bool:
 
 
 class Carriers:
-    """The members for the turns of one request, under a contract that follows answers."""
+    """The reasoning members of one request's turns, under a contract that follows answers."""
 
     def __init__(self, contract: Contract, issuer: Destination, last: str = "") -> None:
         self._contract = contract
@@ -347,7 +350,7 @@ class Carriers:
         self._last = last
 
     def of(self, record: Record) -> str:
-        """The member that a record's reasoning came in, if it was this server that chose it."""
+        """Return the member that a record's reasoning came in, if this server chose it."""
         made, here = record.provenance, self._issuer
         if (made.provider, made.endpoint) != (here.provider, here.endpoint):
             return ""
@@ -355,26 +358,26 @@ class Carriers:
         return "" if is_google else made.carrier
 
     def keeps_seals(self, record: Record) -> bool:
-        """Whether a record's seals go back as they came: to their maker, for the same account and model."""
+        """Whether a record's seals go back unchanged: to their maker, for the same account and model."""
         made, here = record.provenance, self._issuer
         is_own = made.account == here.account and here.model in (made.model_asked, made.model_answered)
         return self.of(record) in _SEALED and record.is_complete and is_own
 
     def use(self, position: int, record: Record) -> bool:
-        """A turn gets its reasoning from this record; whether that is all that its server wants of it."""
+        """Use a record's reasoning for a turn. Returns whether that is all that its server needs."""
         carrier = self.of(record)
         self.by_position[position] = carrier
         self._last = carrier or self._last
         return bool(carrier)
 
     def at(self, position: int, items: tuple[Item, ...] = ()) -> str:
-        """The member for a turn. A seal on a call stands where the dialect has it, whatever other turns say."""
+        """Return the member for a turn. A seal on a call is where the dialect has it, whatever other turns use."""
         own = self.by_position.get(position)
         here = own or ("" if _has_sealed_call(items) else self._last)
         return here or self._contract.dialect.carrier
 
     def is_borrowed(self, position: int, items: tuple[Item, ...]) -> bool:
-        """Whether another turn's record decides on the member for a turn."""
+        """Whether another turn's record decides the member for a turn."""
         return not self.by_position.get(position) and not _has_sealed_call(items)
 
 
@@ -382,11 +385,11 @@ def _has_sealed_call(items: tuple[Item, ...]) -> bool:
     return any(item.seal is not None for item in items if isinstance(item, ToolCall))
 
 
-# --- ids of calls as their maker wrote them, and each result once -----------------------------------------------------
+# --- restoring call ids, and each result once -------------------------------------------------------------------------
 
 
 def learn_names(names: dict[str, str], shown: Sequence[Item], record: Record) -> None:
-    """The ids that a client renamed, and what they were. An id that the maker gave to any call is right."""
+    """Note the ids that a client renamed, and the originals. An id that the maker gave to any call is correct."""
     made = [item for item in record.items if isinstance(item, ToolCall)]
     known = {own.id for own in made}
     calls = [item for item in shown if isinstance(item, ToolCall)]
@@ -396,7 +399,7 @@ def learn_names(names: dict[str, str], shown: Sequence[Item], record: Record) ->
 
 
 def _are_well_named(items: tuple[Item, ...], names: dict[str, str]) -> bool:
-    """Whether a turn can go as it is: its ids are their maker's, and it has one result at most."""
+    """Whether a turn needs no change: its ids are the maker's, and it has at most one result."""
     results = 0
     for item in items:
         if isinstance(item, ToolCall):
@@ -412,7 +415,7 @@ def _are_well_named(items: tuple[Item, ...], names: dict[str, str]) -> bool:
 
 
 def _renamed(item: Item, names: dict[str, str]) -> Item:
-    """The item under the id its maker knows, and without a signature that another gateway hid in it."""
+    """Return the item with its original id, without a signature that another gateway hid in it."""
     match item:
         case ToolCall(id=str() as name) if (own := _own_name(name, names)) != name:
             return replace(item, id=own)
@@ -427,7 +430,7 @@ def _own_name(name: str, names: dict[str, str]) -> str:
 
 
 def _unrepeated(turns: Sequence[Turn], position: int, items: tuple[Item, ...]) -> tuple[Item, ...]:
-    """The items of a turn without results that stand there twice. As many as there were calls are never too many."""
+    """Return the items of a turn without repeated results. As many results as calls are never too many."""
     results = [item for item in items if isinstance(item, ToolResult)]
     calls = [item for item in _before(turns, position) if isinstance(item, ToolCall)]
     if len(results) <= max(1, len(calls)):

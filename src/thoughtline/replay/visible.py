@@ -1,8 +1,8 @@
-"""What is visible of a turn, in a form that clients' habits don't change.
+"""The visible content of a turn, in a form that clients' habits don't change.
 
-Clients trim text, turn strings into lists of parts and back, add cache marks, rename ids, write arguments anew with
+Clients trim text, turn strings into lists of parts and back, add cache markers, rename ids, rewrite arguments with
 other spacing, key order, number forms and escapes, and send results in the order in which tools finished. None of that
-may change what a turn is recognised by. What a model said and which calls it made does.
+may change how a turn is recognised. The model's text and calls do.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from thoughtline.values.turns import Turn
 
 
 class VisibleCall(NamedTuple):
-    """A call by what it asks for."""
+    """A call by name and arguments."""
 
     name: str
     arguments: str
 
 
 class Visible(NamedTuple):
-    """What a user could see of a model step: its words without white space, and its calls."""
+    """What a user could see of a model step: its text without white space, and its calls."""
 
     words: str
     calls: tuple[VisibleCall, ...]
 
 
 class Shown(NamedTuple):
-    """A model step as a lineage counts it. `is_bare`: there is nothing but words and calls, and nothing sealed.
+    """A model step as its lineage sees it. `is_bare`: it has only text and calls, and no seals.
 
-    `words` and `calls` are the same for an outline: the calls in their order, with their ids, and kinds we don't know.
-    `text` is the words to the last inner blank.
+    `words` and `calls` are the same for an outline: the calls in their order, with their ids, and items of unknown
+    kinds. `text` is the text including inner white space.
     """
 
     content: bytes
@@ -52,9 +52,9 @@ class Shown(NamedTuple):
 
 
 def shown_of(items: Sequence[Item]) -> Shown:
-    """What counts of a model step. Calls count as a set with repetition: parallel calls have no order.
+    """Return the visible content of a model step. Calls count as a multiset: parallel calls have no order.
 
-    Items of other kinds count where there is nothing else, such as a `computer_call` by itself: clients drop them.
+    Items of other kinds count only if there is nothing else, such as a `computer_call` alone: clients drop them.
     """
     words = ""
     calls = []
@@ -84,7 +84,7 @@ def shown_of(items: Sequence[Item]) -> Shown:
 
 
 def packed(kind: str, *parts: str) -> bytes:
-    """Texts as bytes that no other texts give."""
+    """Encode texts unambiguously as bytes."""
     text = f"{kind}:"
     for part in parts:
         text += f"{len(part)}:{part}"
@@ -92,16 +92,16 @@ def packed(kind: str, *parts: str) -> bytes:
 
 
 _BRIEF = 256
-"""A digest of so few bytes costs no more than one of sixteen."""
+"""A digest of this few bytes costs no more than one of sixteen."""
 
 
 def brief(content: bytes) -> bytes:
-    """What a turn says, or its digest where that is shorter by far: long texts are digested once."""
+    """Return the content of a turn, or its digest if it is long, so that long texts are hashed once."""
     return content if len(content) <= _BRIEF else b"digest:" + digest(content)
 
 
 def visible_of(items: Sequence[Item]) -> Visible:
-    """What is visible of a model step."""
+    """Return the visible content of a model step."""
     words = ""
     calls = []
     for item in items:
@@ -113,7 +113,7 @@ def visible_of(items: Sequence[Item]) -> Visible:
 
 
 def _others(items: Sequence[Item]) -> list[VisibleCall]:
-    """The items that are neither words nor calls nor thoughts, by their ids or else by their values."""
+    """Return the items that are neither text nor calls nor reasoning, by their ids or else by their values."""
     kinds = ("reasoning", CACHE_POINT)
     others = [item for item in items if isinstance(item, Unknown) and not item.kind.startswith(kinds)]
     return [VisibleCall(item.kind, other_name(item) or other_value(item)) for item in others if item.kind]
@@ -132,7 +132,7 @@ def visible_call(call: ToolCall) -> VisibleCall:
 
 
 def _number(text: str) -> float:
-    """`1.0` and `1e0` are `1`."""
+    """Read a number, so that `1.0` and `1e0` equal `1`."""
     value = float(text)
     if math.isinf(value):
         raise ValueError("a number that no float holds")
@@ -144,11 +144,11 @@ _encode_value = msgspec.json.Encoder(order="deterministic").encode
 
 
 _SHORT = 512
-"""Characters of arguments whose value is kept: histories have the same ones again and again."""
+"""Maximum length of arguments whose value is cached: histories repeat the same ones."""
 
 
 def canonical_json(text: str) -> str:
-    """Arguments by their value: key order, white space, number form and escapes don't matter."""
+    """Return arguments by their value: key order, white space, number form and escapes don't matter."""
     if text in ("", "{}"):
         return "{}"
     return _canonical_short(text) if len(text) <= _SHORT else _canonical(text)
@@ -158,14 +158,14 @@ def _canonical(text: str) -> str:
     try:
         return _encode_value(_decode_value(text)).decode()
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return text.strip()  # cut short, or a number no float holds: equal only to itself
+        return text.strip()  # truncated, or a number that no float can hold: equal only to itself
 
 
 _canonical_short = lru_cache(8192)(_canonical)
 
 
 def said_by(turn: Turn) -> bytes:
-    """What a turn that is not the model's says: its text and its pictures; its results count by themselves."""
+    """Return the content of a turn that is not the model's: its text and images; its results count separately."""
     if len(turn.items) == 1 and isinstance(turn.items[0], Text):
         return f"{turn.role}-says:{turn.items[0].text.strip()}".encode()
     texts = [item.text for item in turn.items if isinstance(item, Text)]
@@ -176,7 +176,7 @@ def said_by(turn: Turn) -> bytes:
 
 
 def without_cache_marks(value: Raw) -> str:
-    """A part or a tool by its value, but for the mark where a client wants its prompt cached."""
+    """Return the value of a part or tool, without the marker where a client wants its prompt cached."""
     text = str(bytes(value), "utf-8", "replace")
     if '"cache_control"' not in text:
         return canonical_json(text)
@@ -189,13 +189,13 @@ def without_cache_marks(value: Raw) -> str:
     return _encode_value(known).decode()
 
 
-# A result that is a text stands inside an object where a wire wants one, and an object stands as its JSON where a wire
-# wants a text. Whichever it is, it is the same result.
+# A text result is inside an object where a wire requires one, and an object is JSON text where a wire requires text.
+# Both are the same result.
 _ONE_TEXT = ("result", "output", "content", "error")
 
 
 def result_text(content: Raw) -> str:
-    """The text of a result, whether it stands as a string or as a list of text parts; other JSON as it is."""
+    """Return the text of a result, from a string or a list of text parts; other JSON unchanged."""
     try:
         value = _decode_value(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -232,10 +232,10 @@ def _part_text(part: Any) -> str:
 
 
 def shows(request: Visible, record: Visible) -> bool:
-    """Whether what a client still shows of a turn is what the record showed.
+    """Whether a client's turn is what is left of the record's visible content.
 
-    A client may have dropped calls of a parallel set or the words beside them; it may not show a call or a word that
-    the model never said. A turn without calls is none that made any.
+    A client may have dropped calls of a parallel set or the text with them; it may not show a call or a word that the
+    model did not write. A turn without calls does not match a record with some.
     """
     if bool(request.calls) != bool(record.calls) or not _is_subset(request.calls, record.calls):
         return False
@@ -248,7 +248,7 @@ _TAG = re.compile(r"</?(think|thinking|thought|reasoning)[^<>]*>", re.IGNORECASE
 
 
 def shows_glued(request: Visible, record: Visible, thought: str) -> bool:
-    """Whether a client glued the record's own reasoning, tagged or not, to the front of its words."""
+    """Whether a client put the record's own reasoning, tagged or not, before its text."""
     own = "".join(thought.split())
     if not own or not request.words or not _is_subset(request.calls, record.calls):
         return False
@@ -265,18 +265,18 @@ Other: TypeAlias = Unknown | ToolResult
 
 _IDS = ("id", "tool_use_id", "call_id", "toolUseId")
 _MARKS = ("cache_control", "thoughtSignature", "thought_signature")
-"""Members that say nothing of what an item is: a client's mark, and a seal, which is looked at by itself."""
+"""Members that don't identify an item: a client's marker, and a seal, which is compared separately."""
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=-]{24,}")
 
 
 def other_name(item: Other) -> str:
-    """The id that its maker gave an item, or that of the call it answers; empty if it has none."""
+    """Return the id that its maker gave an item, or that of the call it answers; empty if it has none."""
     if isinstance(item, ToolResult):
         return item.call_id or ""
     value = _value_of(item.raw)
     inner = value.get(item.kind) if isinstance(value, dict) else None
-    for held in (value, inner):  # Gemini and Converse name the kind by a member, and the id stands in that
+    for held in (value, inner):  # Gemini and Converse name the kind by a member, which contains the id
         if isinstance(held, dict):
             for name in _IDS:
                 if isinstance(held.get(name), str) and held[name]:
@@ -285,7 +285,7 @@ def other_name(item: Other) -> str:
 
 
 def other_value(item: Other) -> str:
-    """An item by its value, but for marks and for members that hold nothing: clients write those or leave them out."""
+    """Return the value of an item, without markers and empty members: clients write those or leave them out."""
     if isinstance(item, ToolResult):
         return result_text(item.content)
     try:
@@ -295,7 +295,7 @@ def other_value(item: Other) -> str:
 
 
 def is_bare(item: Text) -> bool:
-    """Whether nothing stands on a text beside its words: no client's mark, no citation."""
+    """Whether a text has nothing but its words: no client's marker, no citation."""
     try:
         return not item.raw or _decode_value(item.raw).keys() <= {"type", "text"}
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AttributeError):
@@ -303,7 +303,7 @@ def is_bare(item: Text) -> bool:
 
 
 def is_part_of(shown: Other, made: Other) -> bool:
-    """Whether a client shows what is left of an item after leaving out members that its library does not know."""
+    """Whether a client shows the rest of an item after its library removed members that it does not know."""
     if isinstance(shown, ToolResult) or isinstance(made, ToolResult):
         return False
     try:
@@ -320,7 +320,7 @@ def _value_of(raw: Raw) -> Any:
 
 
 def _pruned(value: Any) -> Any:
-    """The value without marks and without members that hold nothing."""
+    """Return the value without markers and empty members."""
     if isinstance(value, list):
         return [_pruned(held) for held in value]
     if isinstance(value, dict):

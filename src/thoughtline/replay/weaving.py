@@ -1,4 +1,4 @@
-"""Putting a record's reasoning back among what the client still shows of a turn, each piece in its place."""
+"""Puts a record's reasoning back among the client's items of a turn, each piece in its place."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ SENTINELS = frozenset(
 
 
 def is_filler(item: Item) -> bool:
-    """Reasoning that stands for nothing: an empty or blank field that nobody signed."""
+    """Whether it is filler: an empty or blank reasoning field without a signature."""
     return isinstance(item, ReasoningText) and not item.text.strip() and not item.signature and not item.id
 
 
 def filler_of(items: Sequence[Item]) -> str | None:
-    """What stands for the reasoning of a turn that has none, if anything does."""
+    """Return the filler that replaces the reasoning of a turn, if there is one."""
     thoughts = [item for item in items if isinstance(item, REASONING_KINDS)]
     return "".join(map(readable_text, thoughts)) if thoughts and all(map(is_filler, thoughts)) else None
 
@@ -64,7 +64,7 @@ def has_sentinel(item: Item) -> bool:
 
 
 def with_sentinel(items: Sequence[Item]) -> tuple[Item, ...]:
-    """The items with the first call said to have no signature, on purpose."""
+    """Return the items with the first call marked as deliberately unsigned."""
     at = next(at for at, item in enumerate(items) if isinstance(item, ToolCall))
     return tuple(
         replace(item, seal=Seal(_SENTINEL, GOOGLE_GEMINI_V1)) if number == at and isinstance(item, ToolCall) else item
@@ -73,8 +73,8 @@ def with_sentinel(items: Sequence[Item]) -> tuple[Item, ...]:
 
 
 def without_reasoning(items: Sequence[Item]) -> tuple[Item, ...]:
-    """What is left when no reasoning may stand: neither items nor seals. What is sealed in a compaction is the
-    conversation itself, which models that don't reason read too."""
+    """Return the items without any reasoning or seals. A sealed compaction stays: it is the conversation itself, which
+    models that don't reason read too."""
     return tuple(
         item if isinstance(item, Unknown) and item.kind == "compaction" else _unsealed(item)
         for item in items
@@ -87,7 +87,7 @@ def _unsealed(item: Item) -> Item:
 
 
 def as_text(items: Sequence[Item], contract: Contract) -> tuple[Item, ...]:
-    """A record's items for a provider that did not make them: its readable reasoning as one text, no seals."""
+    """Return a record's items for a provider that did not make them: its readable reasoning as one text, no seals."""
     words: list[str] = []
     others: list[Item] = []
     for item in items:
@@ -100,13 +100,13 @@ def as_text(items: Sequence[Item], contract: Contract) -> tuple[Item, ...]:
 
 
 Opening = Literal["thought", "stranger"]
-"""What comes first where the client shows, before all that the record knows, something that it does not know."""
+"""What comes first if the client's turn begins with an item that the record does not have."""
 
 
 def weave(record: Sequence[Item], shown: Sequence[Item], opening: Opening = "thought") -> tuple[Item, ...]:
-    """The turn as it was: the record's reasoning and seals, around the items that the client shows.
+    """Return the original turn: the record's reasoning and seals, around the client's items.
 
-    Everything stands in the record's order. What the client sends as the record has it stays the client's own.
+    Everything is in the record's order. Items equal to the record's stay the client's own.
     """
     if len(shown) == len(record) and same_reasoning(shown, record):
         return tuple(shown)
@@ -114,7 +114,7 @@ def weave(record: Sequence[Item], shown: Sequence[Item], opening: Opening = "tho
 
 
 def spread(record: Sequence[Item], turns: Sequence[Sequence[Item]]) -> list[tuple[Item, ...]]:
-    """The same for a turn that the client wrote as several: each thought stands in the one of what it led to."""
+    """The same for a turn that the client wrote as several: each reasoning item is in the turn of what it led to."""
     shown = [item for turn in turns for item in turn]
     visible = [number for number, turn in enumerate(turns) for item in turn if not isinstance(item, REASONING_KINDS)]
     woven: list[list[Item]] = [[] for _ in turns]
@@ -131,7 +131,7 @@ def spread(record: Sequence[Item], turns: Sequence[Sequence[Item]]) -> list[tupl
 
 
 def _weave_in_order(record: Sequence[Item], shown: Sequence[Item]) -> tuple[Item, ...] | None:
-    """The same for a client that changed nothing but to leave out reasoning, as nearly all do; None for any other."""
+    """The same for a client that only removed reasoning, as nearly all do; None for any other."""
     woven: list[Item] = []
     at = 0
     for item in record:
@@ -157,8 +157,8 @@ def _is_as_made(shown: Item, made: Item) -> bool:
 
 
 class _Loom:
-    """Matches what a record has with what a client shows, each shown item once: by id, then by value, then by what a
-    client's library left of it. Items that look alike are matched in their order."""
+    """Matches a record's items with the client's, each once: by id, then by value, then by what a client's library left
+    of it. Equal items are matched in order."""
 
     def __init__(self, record: Sequence[Item], shown: Sequence[Item]) -> None:
         self._record = record
@@ -185,8 +185,8 @@ class _Loom:
                 self._partners[at] = alike.popleft()
 
     def woven(self, opening: Opening) -> list[tuple[Item, int | None]]:
-        """The items in the record's order, each with its place among what the client shows, if it has one there. What
-        the record does not know stands where the client had it: after the same item."""
+        """Return the items in the record's order, each with its place among the client's items, if it has one. Items
+        that the record does not have stay after the same item as in the client's turn."""
         strangers = self._strangers()
         woven: list[tuple[Item, int | None]] = []
         at = 0
@@ -201,7 +201,7 @@ class _Loom:
         return woven
 
     def _own(self, group: Sequence[Item]) -> Sequence[Item]:
-        """The client's own copy of a thought where it has one that says the same."""
+        """Return the client's own copy of a reasoning item if it has an equal one."""
         copies = self._thoughts.get(tuple(map(essence, group)))
         return copies.popleft() if copies else group
 
@@ -215,15 +215,15 @@ class _Loom:
         return [(made, None)] if is_sealed_blank or is_strange_reasoning(made) else []
 
     def _has_copied_seal(self, made: Item, shown: Item) -> bool:
-        """Whether a call without a signature shows that of a call of its turn which stands elsewhere: goose writes it
-        on each call of a parallel set, and each as a turn of its own."""
+        """Whether a call without a signature shows that of another call of its turn: goose copies it to each call of a
+        parallel set, and writes each as a separate turn."""
         if not isinstance(made, ToolCall) or made.seal is not None or seal_of(shown) is None:
             return False
         others = (own for at, own in enumerate(self._record) if at not in self._partners and isinstance(own, ToolCall))
         return any(seal_essence(own) == seal_essence(shown) for own in others)
 
     def _strangers(self) -> dict[int, list[tuple[Item, int | None]]]:
-        """The items that the record does not have, by the place in the record of the last known one before them."""
+        """Return items that the record does not have, by the record's position of the last known item before them."""
         known = {place: at for at, place in self._partners.items()}
         strangers: dict[int, list[tuple[Item, int | None]]] = {}
         last = -1
@@ -236,7 +236,7 @@ class _Loom:
 
 
 def groups(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """Each item by itself, but for those of one Responses element: they come and go together."""
+    """Yield each item alone, but items of one Responses element together."""
     start = 0
     for at in range(1, len(items) + 1):
         if at == len(items) or not _is_of_one_element(items[start], items[at]):
@@ -282,7 +282,7 @@ def _is_left_of(shown: Item, made: Item) -> bool:
 
 
 def _sealed_as(made: Item, shown: Item) -> Item:
-    """The client's own item, with the seal that was made for it."""
+    """Return the client's own item, with the seal that was made for it."""
     if isinstance(made, Text) and isinstance(shown, Text):
         return _sealed_text(made, shown)
     if not isinstance(made, (ToolCall, Unknown)) or not isinstance(shown, (ToolCall, Unknown)):
@@ -292,17 +292,17 @@ def _sealed_as(made: Item, shown: Item) -> Item:
 
 
 def _sealed_text(made: Text, shown: Text) -> Text:
-    # A seal belongs to the very text it was made for, white space included.
+    # A seal belongs to exactly the text it was made for, including white space.
     if made.seal is not None and seal_essence(shown) != seal_essence(made):
         return replace(shown, seal=made.seal) if shown.text == made.text else made
     if shown.text != made.text and is_bare(shown):
-        return replace(shown, text=made.text, raw=NO_RAW)  # white space is what prompt caches and providers count, too
+        return replace(shown, text=made.text, raw=NO_RAW)  # prompt caches and providers also count white space
     return shown
 
 
 def _with_seals_at_home(record: Sequence[Item], shown: list[Item]) -> list[Item]:
-    """Texts without the seal that the record has on an empty one: clients join what Gemini streams in two parts, the
-    words and then, for the signature alone, an empty text. Seen of pi 0.73.1 on 2026-11-15."""
+    """Return texts without the seal that the record has on an empty one. Gemini streams text, and then, for the
+    signature alone, an empty text; clients join the two. Seen with pi 0.73.1 on 2026-11-15."""
     moved = {plain_token(item.seal.data) for item in record if isinstance(item, Text) and item.seal and not item.text}
     return [_unsealed(item) if _has_words_under(item, moved) else item for item in shown] if moved else shown
 
@@ -316,14 +316,14 @@ def _after_reasoning(woven: Sequence[tuple[Item, int | None]]) -> int:
 
 
 def same_reasoning(one: Sequence[Item], other: Sequence[Item]) -> bool:
-    """Whether two turns carry the same reasoning in the same places, whatever their JSON looks like."""
+    """Whether two turns carry the same reasoning in the same places, ignoring their JSON."""
     if len(one) != len(other):
         return False
     return all(mine is its or essence(mine) == essence(its) for mine, its in zip(one, other, strict=True))
 
 
 def essence(item: Item) -> object:
-    """What must be equal for two items to be the same: JSON and alphabets aside."""
+    """Return what must be equal for two items to be the same, ignoring JSON and base64 alphabets."""
     match item:
         case ReasoningText():
             return ("text", item.text, seal_essence(item), item.id)
@@ -341,7 +341,7 @@ def essence(item: Item) -> object:
 
 
 def seal_essence(item: Item) -> str | None:
-    """The seal of an item. Google reads either base64 alphabet, padded or not, as its JSON mapping of bytes says
+    """Return the seal of an item. Google reads either base64 alphabet, padded or not, as its JSON mapping of bytes says
     (protobuf.dev, ProtoJSON Format, read 2026-11-15), and its own SDKs write the other one."""
     seal = seal_of(item)
     if seal is None:
@@ -350,13 +350,13 @@ def seal_essence(item: Item) -> str | None:
 
 
 def is_sealed(item: Item) -> bool:
-    """Whether an item carries anything that only its maker can read, or is an entry of a kind we don't know."""
+    """Whether an item carries something that only its maker can read, or is an entry of an unknown kind."""
     if isinstance(item, (Text, ToolCall)):
         return item.seal is not None
     return seal_of(item) is not None or isinstance(item, ReasoningServerToolCall) or is_strange_reasoning(item)
 
 
 def unglued(shown: Sequence[Item], record: Sequence[Item]) -> tuple[Item, ...]:
-    """The client's items with the record's own text for the one that has reasoning glued to it."""
+    """Return the client's items with the record's own text in place of the one that has reasoning in it."""
     texts = [replace(item, raw=NO_RAW) for item in record if isinstance(item, Text)]
     return (*texts, *(item for item in shown if not isinstance(item, Text)))

@@ -1,9 +1,9 @@
-"""Which records other steps of a request speak for, where a step's own history is not as it was.
+"""Finds the records that other steps of a request corroborate, if a step's own history has changed.
 
-    proven(steps, found, identity)  →  the records, by their ids, that `match_step` and `match_merged` may believe
+    proven(steps, found, identity)  →  the ids of records that `match_step` and `match_merged` may use
 
-A record is spoken for by the next step, if that one's record came after it; by the step before, if it came after that
-one's; and by the outline of the conversation, if results were cleared and nothing else was changed.
+A record is corroborated by the next step, if that step's record came after it; by the step before, if it came after
+that one; and by the outline of the conversation, if results were cleared and nothing else has changed.
 """
 
 from __future__ import annotations
@@ -37,14 +37,13 @@ _NOTICE = re.compile(
     r"|offload|no longer|not shown|sav\w+ (space|context|tokens))",
     re.IGNORECASE | re.DOTALL,
 )
-"""What stands for a result that a client has cleared: `[cleared]` (LangChain), `[Old tool result content cleared]`
-(opencode, Claude Code), `[[NOTE] This file read has been removed to save space…]` (Cline), `<MASKED>` (OpenHands).
-Words of these programs as remembered, not checked against their sources."""
+"""Replacements for results that clients have cleared: `[cleared]` (LangChain), `[Old tool result content cleared]`
+(opencode, Claude Code), `[[NOTE] This file read has been removed to save space…]` (Cline), `<MASKED>` (OpenHands). The
+wording is from memory, not checked against their sources."""
 
 
 def proven(steps: Sequence[ModelStep], found: Found, identity: Identity) -> frozenset[str]:
-    """The records that other steps speak for. Nothing is looked at where every step has its own history, or nobody has
-    any."""
+    """Return the records that other steps corroborate. Reads nothing if every step has its own history, or none has."""
     if not any(found.values()) or all(step.lineage is None or found.get(step.lineage) for step in steps):
         return frozenset()
     chain = _Chain(found, identity)
@@ -57,7 +56,7 @@ def proven(steps: Sequence[ModelStep], found: Found, identity: Identity) -> froz
 
 
 class _Chain:
-    """The steps of a request one after the other: whose the last one was, and which records are spoken for."""
+    """Walks the steps of a request, and keeps the record of the last one and the corroborated records."""
 
     def __init__(self, found: Found, identity: Identity) -> None:
         self._found = found
@@ -70,14 +69,14 @@ class _Chain:
         self.proven: set[str] = set()
 
     def go_on(self, step: ModelStep) -> None:
-        """Past this step. Whose it is, is found out when the next one needs it."""
+        """Advance past this step. Its record is determined when the next step needs it."""
         calls = (item for item in step.items if isinstance(item, ToolCall) and item.id)
         self._has_unique_id = self._has_unique_id or any(is_distinctive(call.id or "", call.name) for call in calls)
         self._has_notice = self._has_notice or any(map(_is_notice, step.results))
         self._before, self._is_read = step, False
 
     def look_at(self, step: ModelStep, after: ModelStep | None) -> None:
-        """A step whose own history nobody knows."""
+        """Look at a step whose own history is unknown."""
         if after is not None:
             self.proven.update(_followed(step, after, self._found, self._identity))
         previous = self._previous()
@@ -88,7 +87,7 @@ class _Chain:
             self.proven.update(record.id for record in merged)
 
     def _previous(self) -> Record | None:
-        """The record of the step before; the last of several."""
+        """Return the record of the step before; the last of several."""
         if not self._is_read and self._before is not None:
             self._is_read = True
             match = match_step(self._before, self._found, self._identity, self.proven)
@@ -100,7 +99,8 @@ class _Chain:
         return self._record
 
     def _outlined(self, step: ModelStep, previous: Record | None, place: Key | None) -> list[Record]:
-        """The records with the outline of a step: those that came after the one before, else all that may have."""
+        """Return the records with the outline of a step: those that came after the one before, or else all
+        candidates."""
         looks = [look for look in looks_of(step, self._found, self._identity) if "outline" in look.evidence]
         records = [look.record for look in looks]
         if not records:
@@ -115,13 +115,14 @@ class _Chain:
         return [look.record for look in near if not is_of_other_session(look.record, self._identity)]
 
     def _place_after(self, previous: Record | None, step: ModelStep) -> Key | None:
-        """Where a step stands that came after this record, and what the client shows between the two."""
+        """Return the place of a step that follows this record and the messages that the client shows between the
+        two."""
         before = self._before
         between = said_between(before, step) if previous is not None and before is not None else None
         if previous is None or before is None or between is None:
             return None
         own = [one for one in before.results if one.call_id in previous.call_ids]
-        if own and len(own) < len(before.results):  # of several steps written into one
+        if own and len(own) < len(before.results):  # the results of several steps, merged into one
             between = (said_by_results(own, shown_of(previous.items).calls), *between[1:])
         return place_after(previous, between)
 
@@ -132,10 +133,10 @@ def _is_notice(result: ToolResult) -> bool:
 
 
 def _followed(step: ModelStep, following: ModelStep, found: Found, identity: Identity) -> Iterable[str]:
-    """The records that made the same calls as a step, and that the record of the next step came after.
+    """Return the ids of records that made the same calls as a step and that the next step's record came after.
 
-    They tell the first steps of a conversation whose opening was rewritten, where call ids repeat and the session has
-    no name: Gemini CLI 0.61.0, resumed, on Kimi; seen on 2026-11-15.
+    They identify the first steps of a conversation whose opening was rewritten, where call ids repeat and the session
+    has no name: Gemini CLI 0.61.0, resumed, on Kimi; seen on 2026-11-15.
     """
     calls = [call_key(item) for item in step.items if isinstance(item, ToolCall)]
     records = [record for one in calls for record in found.get(one, ())[:MOST_PER_KEY]]

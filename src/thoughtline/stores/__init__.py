@@ -1,12 +1,12 @@
 """Where records are kept: one protocol, four stores.
 
     Record ─ save ─▶ LayeredStore ─▶ MemoryStore     in front, 2,000 entries
-                                 └─▶ SqliteStore | RedisStore | PostgresStore     durable, shared
+                                └─▶ SqliteStore | RedisStore | PostgresStore     durable, shared
     keys ─ find ──▶  memory first, then the durable store ─▶ Records, newest first
 
-A `Row` is a record as the durable stores write it: digests that hold the tenant, counts, and its `Packer`'s bytes
-(compressed, and encrypted where there is a key). A `Deletion` is remembered, so that no slow writer undoes it.
-`Migration`s bring an older layout up to date.
+A `Row` is a record in the form that durable stores write: digests that include the tenant, counts, and the bytes from
+its `Packer` (compressed, and encrypted if there is a key). A `Deletion` is kept for a while, so that no slow writer
+undoes it. `Migration`s update an older layout.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ __all__ = [
 
 
 class DurableEngine(NamedTuple):
-    """The module of a durable store, which imports its driver; the store; how processes of several machines that share
-    one talk, where they can."""
+    """The module of a durable store, which imports its driver; its store class; and its channel class, if processes on
+    several machines can share it."""
 
     module: str
     driver: str
@@ -88,13 +88,13 @@ DURABLE = {
 
 
 def sqlite_folder(url: str) -> Path | None:
-    """Where the file of a SQLite address is to be; None for other addresses."""
+    """Return the folder for the file of a SQLite address; None for other addresses."""
     path = url.removeprefix("sqlite:///").partition("?")[0]
     return Path(path).absolute().parent if url.startswith("sqlite:///") and path else None
 
 
 def is_in_memory(url: str) -> bool:
-    """Whether a store at this address keeps nothing beyond its process."""
+    """Whether a store at this address keeps data only in its own process."""
     return url.startswith("memory:")
 
 
@@ -105,16 +105,16 @@ def is_shared(url: str) -> bool:
 
 
 def channel_at(url: str, settings: StoreSettings) -> Channel:
-    """How processes that share the store at this address talk, not yet open."""
+    """Return the channel between processes that share the store at this address. It is not open yet."""
     engine = DURABLE[url.partition(":")[0]]
     return cast(Channel, _named(engine, engine.channel)(url, settings))
 
 
 async def open_store(url: str, settings: StoreSettings | None = None, clock: Clock = time.time) -> Store:
-    """The store at an address: memory alone, or memory in front of a durable store.
+    """Open the store at an address: memory alone, or memory in front of a durable store.
 
-    Raises `StoreRefused`, `NewerStore` or `WrongKey` where a person has to change something. A durable store that is
-    only down is no error: memory goes on alone, and the durable store is opened when it is back.
+    Raises `StoreRefused`, `NewerStore` or `WrongKey` if a person has to change something. A durable store that is only
+    down is not an error: memory works alone until the durable store is back and can be opened.
     """
     settings = settings or StoreSettings()
     store: Store = MemoryStore(settings, clock)
@@ -125,7 +125,7 @@ async def open_store(url: str, settings: StoreSettings | None = None, clock: Clo
 
 
 def durable_store(url: str, settings: StoreSettings, clock: Clock) -> Store:
-    """The durable store at an address, not yet open and with nothing in front."""
+    """Return the durable store at an address, not yet open and without memory in front."""
     scheme = url.partition(":")[0]
     if scheme not in DURABLE:
         known = ", ".join(("memory", *DURABLE))
@@ -135,7 +135,7 @@ def durable_store(url: str, settings: StoreSettings, clock: Clock) -> Store:
 
 
 def _named(engine: DurableEngine, name: str) -> Any:
-    """A class of an engine's module. The extra has the module's name."""
+    """Import a class from an engine's module. The extra has the same name as the module."""
     try:
         return getattr(import_module(f"thoughtline.stores.{engine.module}"), name)
     except ModuleNotFoundError as error:

@@ -1,7 +1,7 @@
 """Records that the durable store acknowledged shortly before it failed.
 
-An engine that fails over to a replica may come back without them: replication is mostly asynchronous. They are written
-again when it is back; a store that has them already changes nothing.
+An engine that fails over to a replica may come back without them, because replication is mostly asynchronous. They are
+written again when it is back; a store that still has them changes nothing.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from thoughtline.stores.base import Filter
 from thoughtline.values.records import Record
 
 SECONDS = 30.0
-"""Replicas lag by a second or less. Until a primary that was cut off is replaced, it takes writes that are lost."""
+"""Replicas lag by a second or less. A primary that is cut off still accepts writes, which are lost when it is
+replaced."""
 
 MOST = 4000
-"""Some ten megabytes, most of which memory has anyway."""
+"""Some ten megabytes, most of which memory holds anyway."""
 
 
 class Acknowledged:
-    """The latest records, and those in doubt since a failure."""
+    """The latest records, and those that a failure has made doubtful."""
 
     def __init__(self) -> None:
         self._latest: deque[tuple[float, Record]] = deque(maxlen=MOST)
@@ -34,16 +35,16 @@ class Acknowledged:
             latest.append((now, record))
 
     def doubt(self, now: float) -> None:
-        """The store fails: it may not have the latest ones when it is back."""
+        """The store has failed: it may come back without the latest records."""
         self._doubted.extend(record for at, record in self._latest if at > now - SECONDS)
         self._latest.clear()
 
     def doubted(self, count: int) -> list[Record]:
-        """The first ones that are to be written again."""
+        """Return the first records to write again."""
         return [self._doubted[at] for at in range(min(count, len(self._doubted)))]
 
     def settle(self, written: Sequence[Record]) -> None:
-        """They are the first ones in doubt, but for those that were deleted meanwhile."""
+        """Drop these records, which were the first in doubt, except those that were deleted in the meantime."""
         for record in written:
             if self._doubted and self._doubted[0] is record:
                 self._doubted.popleft()

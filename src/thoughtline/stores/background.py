@@ -1,4 +1,4 @@
-"""Something done again and again beside the requests, until it is told to stop: cleaning, retrying, folding."""
+"""Repeated background work of a store: cleaning, retrying, folding."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 class Periodic:
-    """Runs `action` every `seconds()`, or at once when woken. A failure is logged and the next turn tries again."""
+    """Runs `action` every `seconds()`, or at once when woken. A failure is logged, and the next run tries again."""
 
     def __init__(self, action: Callable[[], Awaitable[object]], seconds: Callable[[], float]) -> None:
         self._action = action
@@ -33,7 +33,7 @@ class Periodic:
     async def stop(self) -> None:
         task, self._task = self._task, None
         if task is not None:
-            # A driver may swallow the cancellation on its way out of a query: the flag ends the loop all the same.
+            # A driver may swallow the cancellation while it leaves a query: the flag ends the loop in any case.
             self._is_stopping = True
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -49,5 +49,5 @@ class Periodic:
                 await self._action()
             except StoreError as error:
                 log.warning("background work of a store failed, and is tried again: %s", str(error))
-            except Exception as error:  # whatever it is: without a next turn, what waits would never be written
+            except Exception as error:  # any error: without a next run, waiting records would never be written
                 log.exception("background work of a store failed, and is tried again: %s", type(error).__name__)

@@ -1,4 +1,4 @@
-"""What every store does, and the values that go in and out of it."""
+"""The protocol of all stores, and the values it uses."""
 
 from __future__ import annotations
 
@@ -16,44 +16,45 @@ Clock: TypeAlias = Callable[[], float]
 """Seconds since the epoch."""
 
 Found: TypeAlias = dict[Key, tuple[Record, ...]]
-"""For each key asked for, its records, newest first; every key is there."""
+"""For each requested key its records, newest first. Every key is present."""
 
 Generation: TypeAlias = tuple[int, ...]
-"""What has changed, counted, and the number of the period. Only whether two are equal means anything."""
+"""The number of changes, and the number of the period. Only equality has a meaning."""
 
 MAX_PER_KEY = 16
-"""Records that one key gives back. More than a few can't be told apart by anything weaker than their lineage."""
+"""Records returned per key. More than a few can only be told apart by their lineage."""
 
 MAX_PAGE = 200
-"""Entries of one page, as the admin address allows (design.md 3.2)."""
+"""Entries per page, as in the admin API."""
 
 RENEW_AFTER = 0.25
-"""The part of its life after which a use renews a record: a record in daily use is renewed about once in two days."""
+"""The share of its life after which a use renews a record: a record in daily use is renewed about once in two days."""
 
 PERIOD = RENEW_AFTER / 4
-"""The part of a life for which memory may keep a record's uses to itself: so much later is it renewed."""
+"""The share of a life for which memory may keep uses of a record to itself. Renewal can be late by this much."""
 
 STALE_SECONDS = 1.0
-"""How long a process may go on with what another one has deleted, where asking takes a round trip. In one file none."""
+"""How long a process may use records that another process has deleted, if asking takes a round trip. SQLite: zero."""
 
 MAX_CURSOR = 2**63 - 1
-"""What a column of whole numbers holds: beyond it a database has an error, which would look like a failure of it."""
+"""The maximum of an integer column. Beyond it a database reports an error, which would look like a failure."""
 
 DELETION_KEPT_SECONDS = 24 * 3600.0
-"""How long a deletion is remembered against slow writers. Retries give up long before (layered.py)."""
+"""How long deletions are kept to stop slow writers. Retries give up long before that (layered.py)."""
 
 
 class Saved(Enum):
-    """What is true of a record when `save` returns."""
+    """How safe a record is when `save` returns."""
 
     DURABLE = "durable"
     FIRST = "first"
-    """Durable, and no lineage of theirs has another record: told by a durable store that knows, to memory in front."""
+    """Durable, and each of its lineages has no other record. Reported to the memory in front by durable stores that
+    know it."""
     IN_MEMORY = "in_memory"
 
 
 class Filter(Struct, frozen=True):
-    """Which records: all that agree with every member that is set. None set: all."""
+    """Selects the records that match every member that is set. With no member set, selects all."""
 
     tenant: str | None = None
     provider: str | None = None
@@ -67,7 +68,7 @@ class Filter(Struct, frozen=True):
         return covers and (self.call_id is None or self.call_id in record.call_ids)
 
     def covers(self, tenant: str, session: str | None, provider: str, model: str) -> bool:
-        """Whether records of these can be meant."""
+        """Whether it can select records with these values."""
         return (
             self.tenant in (None, tenant)
             and self.session in (None, session)
@@ -77,32 +78,33 @@ class Filter(Struct, frozen=True):
 
 
 class Deletion(Struct, frozen=True):
-    """A deletion that was asked for. What was made before it and comes to be written after it stays deleted."""
+    """A deletion. It also applies to records that were created before it and are written after it."""
 
     where: Filter
     at: float
 
     def bars(self, record: Record, now: float) -> bool:
-        """A deletion in the future of our clock says that the clock went back: it bars nothing."""
+        """Whether the record must not be written. A deletion in the future means that our clock went back; it is
+        ignored."""
         return record.created_at < self.at <= now and self.where.fits(record)
 
 
 class Entry(Struct, frozen=True):
-    """A record as the store holds it."""
+    """A record with the end of its life."""
 
     record: Record
     expires_at: float
 
 
 class Page(Struct, frozen=True):
-    """Entries, newest first. `cursor` asks for the next page; there is none after the last."""
+    """Entries, newest first. `cursor` requests the next page; it is None on the last page."""
 
     entries: tuple[Entry, ...]
     cursor: str | None = None
 
 
 class SessionSummary(Struct, frozen=True):
-    """A session and how much of it is remembered."""
+    """A session, and how much of it is stored."""
 
     tenant: str
     session: str
@@ -112,14 +114,14 @@ class SessionSummary(Struct, frozen=True):
 
 
 class Share(Struct, frozen=True):
-    """What of a store belongs to one provider or model."""
+    """How much of a store belongs to one provider or model."""
 
     entries: int
     chars: int
 
 
 class Stats(Struct, frozen=True):
-    """What a store holds, and what it has done since it was opened in this process."""
+    """What a store holds, and what it has done since this process opened it."""
 
     memory_entries: int = 0
     memory_chars: int = 0
@@ -141,7 +143,7 @@ class Stats(Struct, frozen=True):
 
     @property
     def total_entries(self) -> int:
-        """What is in memory alone (`waiting`) or on disk; what is in both counts once."""
+        """Records on disk plus those still in memory only (`waiting`). A record in both counts once."""
         return self.disk_entries + self.waiting if self.disk_entries or self.waiting else self.memory_entries
 
     @property
@@ -150,7 +152,7 @@ class Stats(Struct, frozen=True):
 
 
 class StoreHealth(Struct, frozen=True):
-    """How a store is, told without asking it. `lost` turns could not be written, `waiting` ones will be."""
+    """The state of a store, without asking it. `lost` turns could not be written, `waiting` ones will be."""
 
     is_settled: bool = True
     waiting: int = 0
@@ -159,14 +161,14 @@ class StoreHealth(Struct, frozen=True):
 
 
 class Counters:
-    """What a store has done since it was opened. Who restores tells how many turns needed reasoning: `hits` got their
-    own back, `misses` did not; each hit is a replay."""
+    """Counts since the store was opened. Callers report how many turns needed reasoning: `hits` got their own back,
+    `misses` did not; each hit is a replay."""
 
     def __init__(self) -> None:
         self.hits = self.misses = self.replays = self.unreadable = 0
 
     def tell(self, restored: int, missed: int) -> None:
-        """What became of the turns of one request."""
+        """Add the results of one request."""
         self.hits += restored
         self.replays += restored
         self.misses += missed
@@ -182,7 +184,7 @@ class Counters:
 
 
 class Note(Struct, frozen=True):
-    """A small value that belongs to no tenant, such as what was learned of a provider's contract."""
+    """A small value that belongs to no tenant, such as a correction of a provider's contract."""
 
     namespace: str
     key: str
@@ -191,90 +193,94 @@ class Note(Struct, frozen=True):
 
 
 class Store(Protocol):
-    """Records in, records out. Every method may raise `StoreError`, and nothing else on purpose."""
+    """Stores and finds records. Every method may raise `StoreError`, and no other error deliberately."""
 
     counters: Counters
 
     async def open(self) -> None:
-        """Connect, and bring the layout up to date. Doing it twice is fine."""
+        """Connect, and update the layout. Calling it twice is allowed."""
 
     async def save(self, records: Sequence[Record]) -> Saved:
-        """Keep records, all or none; returns when they are as safe as the answer says."""
+        """Store all records, or none. Returns how safe they are."""
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
-        """The records of one tenant, at most `MAX_PER_KEY` for each key. What is found lives on."""
+        """Return the records of one tenant, at most `MAX_PER_KEY` per key. Finding a record renews it."""
 
     async def generation(self, tenant: str) -> Generation:
-        """Equal to what it was before: all that `find` told this tenant by lineage still holds. It differs where a
-        record was deleted, pushed out or has expired, or a lineage has got another one; and in every `PERIOD`, so that
-        who remembers what was found comes to use it. What others did counts within `STALE_SECONDS`."""
+        """Return a value that stays equal as long as everything `find` returned to this tenant by lineage still holds.
+        It changes when a record is deleted, evicted or expires, or a lineage gets another record; and in every
+        `PERIOD`, so that a cached result is used and renewed. Changes by other processes count within `STALE_SECONDS`.
+        """
 
     async def expired(self, tenant: str, keys: Sequence[Key]) -> frozenset[Key]:
-        """Those of the keys whose records have expired, as far as they are not cleaned away yet."""
+        """Return the keys whose records have expired and are not cleaned up yet."""
 
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
-        """Newest first. Pages are stable: a record that was there before the first is seen once."""
+        """Return entries, newest first. Pages are stable: a record that existed before the first page appears once."""
 
     async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:
-        """Sessions that are remembered, those with the newest records first."""
+        """Return stored sessions, those with the newest records first."""
 
     async def delete(self, where: Filter) -> int:
-        """Forget what fits, and refuse what fits and was made before. How many records went."""
+        """Delete matching records, also those created earlier and written later. Returns the number of deleted
+        records."""
 
     async def stats(self) -> Stats:
-        """What is held, and what was done."""
+        """Return what the store holds and has done."""
 
     async def clean(self) -> int:
-        """Take out what has expired and what is beyond the size cap, oldest use first. How many records went."""
+        """Remove expired records, and those beyond the size cap, least recently used first. Returns how many were
+        removed."""
 
     async def put_note(self, note: Note) -> None:
-        """Keep a note, in place of an older one of the same key."""
+        """Store a note, replacing one with the same key."""
 
     async def notes(self, namespace: str) -> tuple[Note, ...]:
-        """The notes of a namespace that have not expired, by key."""
+        """Return the notes of a namespace that have not expired, sorted by key."""
 
     async def delete_notes(self, namespace: str, key: str | None = None) -> int:
-        """Forget one note, or all of a namespace. How many went."""
+        """Delete one note, or all of a namespace. Returns how many were deleted."""
 
     async def close(self) -> None:
-        """Finish what was begun, and let go."""
+        """Finish running work and release all resources."""
 
 
 class Channel(Protocol):
-    """What processes that share a store tell each other: heard by all who follow the topic, its sender too; not kept.
+    """Messages between processes that share a store. All subscribers of a topic receive them, including the sender;
+    they are not stored.
 
-    Every method may raise `StoreUnavailable`; whoever opens it again has missed what was said meanwhile.
+    Every method may raise `StoreUnavailable`. A channel that is opened again has missed the messages sent in between.
     """
 
     max_bytes: int
-    """Of one message."""
+    """Maximum size of one message."""
 
     async def open(self) -> None:
-        """Connect, in place of a connection that there was."""
+        """Connect, replacing an existing connection."""
 
     async def follow(self, topic: str) -> None:
-        """Hear of a topic from now on."""
+        """Subscribe to a topic."""
 
     async def leave(self, topic: str) -> None:
-        """No longer."""
+        """Unsubscribe from a topic."""
 
     async def publish(self, topic: str, message: bytes) -> None:
-        """Tell everybody who follows a topic."""
+        """Send a message to all subscribers of a topic."""
 
     async def next(self) -> tuple[str, bytes]:
-        """The next message, and its topic."""
+        """Return the next message and its topic."""
 
     async def close(self) -> None:
-        """Let go. Raises nothing."""
+        """Disconnect. Raises nothing."""
 
 
 def period_seconds(ttl_seconds: float) -> float:
-    """How long a period is, where records live so long."""
+    """Return the length of a period for this lifetime."""
     return max(ttl_seconds * PERIOD, 0.001)
 
 
 def shares(parts: Iterable[tuple[str, int, int]]) -> dict[str, Share]:
-    """The share of each name, from its parts: name, entries, characters."""
+    """Sum up entries and characters by name."""
     total: dict[str, Share] = {}
     for name, entries, chars in parts:
         known = total.get(name, Share(0, 0))
@@ -283,7 +289,7 @@ def shares(parts: Iterable[tuple[str, int, int]]) -> dict[str, Share]:
 
 
 def sum_sessions(parts: Iterable[SessionSummary], limit: int) -> tuple[SessionSummary, ...]:
-    """The sessions that these are parts of, those with the newest records first."""
+    """Merge parts of sessions; those with the newest records come first."""
     total: dict[tuple[str, str], SessionSummary] = {}
     for part in parts:
         if part.session:
@@ -295,7 +301,7 @@ def sum_sessions(parts: Iterable[SessionSummary], limit: int) -> tuple[SessionSu
 
 
 def decode_cursor(text: str | None) -> int:
-    """The number that a page ended with; one beyond all for the first. Raises for text that no page gave."""
+    """Return the number that a page ended with, or one beyond all for the first page. Raises for any other text."""
     if text is None:
         return MAX_CURSOR
     if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= MAX_CURSOR):

@@ -1,6 +1,6 @@
-"""What every durable store does alike. An engine adds how it connects, and the few operations at the end.
+"""The common part of all durable stores. An engine adds its connection, and the abstract operations at the end.
 
-Layouts change by numbered, named steps that are never edited after a release. Each engine keeps its own list.
+Layouts change by numbered, named steps that are never edited after a release. Each engine has its own list.
 """
 
 from __future__ import annotations
@@ -41,29 +41,31 @@ from thoughtline.values.items import ReasoningText, Text
 from thoughtline.values.records import Key, Record
 
 MAX_COUNTED = 1000
-"""Tenants of which it is known how much has changed for them. Beyond, all are asked for again."""
+"""Tenants whose number of changes is cached. Beyond this, the cache is cleared."""
 
 CLEANING_SECONDS = 600.0
-"""How long others wait for one that cleans. One that was killed meanwhile has left nothing but some work."""
+"""How long other processes wait for one that cleans. If it is killed in the meantime, only some work is left over."""
 
 EARLY = 20
-"""Cleaning comes early when a twentieth of what a store may hold was written: it is not long beyond its cap by more."""
+"""Cleaning starts early after writing a twentieth of the store's maximum: it exceeds its cap by little more than
+that."""
 
 MAX_RENEWALS = 100_000
-"""Some megabytes of numbers; a cleaning comes every minute, and early after much writing."""
+"""Some megabytes of numbers. Cleaning runs every minute, and early after many writes."""
 
 MAX_REPACKED_BYTES = 16 * 2**20
 
 LONG_BYTES = 2**20
-"""Records of more bytes are packed and unpacked in a thread: on the loop, they would hold up all others for 8 ms."""
+"""Larger amounts are packed and unpacked in a thread: on the event loop, they would block all other requests for 8
+ms."""
 
 PageRow: TypeAlias = tuple[str, bytes, float, bytes]
-"""A record in a page: the cursor that asks for those after it, its identity, the end of its life, its packed bytes."""
+"""A record on a page: the cursor for the records after it, its identity, its expiry, its packed bytes."""
 
 
 @contextmanager
 def wrap_failures(engine: str, failures: tuple[type[Exception], ...]) -> Iterator[None]:
-    """Raise failures of a driver as those of a store."""
+    """Raise errors of a driver as store errors."""
     try:
         yield
     except failures as error:
@@ -71,7 +73,7 @@ def wrap_failures(engine: str, failures: tuple[type[Exception], ...]) -> Iterato
 
 
 class Migration(Struct, frozen=True):
-    """One step. `statements` are for the engine that lists it."""
+    """One migration. `statements` are for the engine that lists it."""
 
     number: int
     name: str
@@ -79,7 +81,7 @@ class Migration(Struct, frozen=True):
 
 
 def missing(migrations: tuple[Migration, ...], version: int) -> tuple[Migration, ...]:
-    """The steps that a store of this version lacks. A version beyond the last step is refused."""
+    """Return the migrations that a store of this version lacks. Raises if it is newer than the last one."""
     newest = migrations[-1].number
     if version > newest:
         raise NewerStore(
@@ -89,16 +91,16 @@ def missing(migrations: tuple[Migration, ...], version: int) -> tuple[Migration,
 
 
 class Batch(NamedTuple):
-    """Numbers of records to renew, and the new bytes of others, both in order."""
+    """Numbers of records to renew, and new bytes for others, both in order."""
 
     renewals: list[int]
     repacked: list[tuple[int, bytes]]
 
 
 class Uses:
-    """What finds leave to be written by the next cleaning: renewals, and records packed anew under the current key.
+    """Work that finds leave for the next cleaning: renewals, and records repacked with the current key.
 
-    It is kept until it is written, within bounds: what is beyond them is noted by a later use.
+    It is kept until it is written, within limits. Beyond them, a later use notes it again.
     """
 
     def __init__(self, packer: Packer, ttl_seconds: float) -> None:
@@ -120,7 +122,7 @@ class Uses:
         return Batch(sorted(self._renewals), sorted(self._repacked.items()))
 
     def settle(self, batch: Batch) -> None:
-        """They are written."""
+        """Drop the batch, which has been written."""
         self._renewals.difference_update(batch.renewals)
         for seq, data in batch.repacked:
             if self._repacked.pop(seq, None) is not None:
@@ -146,7 +148,7 @@ def _unpacked(packed: list[tuple[bytes, bytes]], packer: Packer) -> list[Record 
 
 
 def is_long(records: Sequence[Record]) -> bool:
-    """Whether it takes long to pack them."""
+    """Whether packing them takes long."""
     size = 0
     for record in records:
         for item in record.items:
@@ -157,7 +159,8 @@ def is_long(records: Sequence[Record]) -> bool:
 
 
 class DurableStore(Store):
-    """Records as rows, keys as digests, cleaning in the background. An engine gets filters as its columns hold them."""
+    """Stores records as rows and keys as digests, and cleans in the background. Engines get filters in the form of
+    their columns."""
 
     STALE_SECONDS = STALE_SECONDS
 
@@ -218,7 +221,7 @@ class DurableStore(Store):
 
     async def expired(self, tenant: str, keys: Sequence[Key]) -> frozenset[Key]:
         digests, now = {key_digest(tenant, key): key for key in keys}, self._clock()
-        hits = await self._find(tenant, digests, 0.0) if digests else []  # as if no time had passed: nothing is renewed
+        hits = await self._find(tenant, digests, 0.0) if digests else []  # as if no time had passed: renews nothing
         return frozenset(digests[one] for hit in hits if hit.expires_at <= now for one in hit.digests)
 
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
@@ -247,12 +250,12 @@ class DurableStore(Store):
             return await self._clean(self._clock())
 
     async def _clean_in_background(self) -> None:
-        """At once where much was written."""
+        """Clean at once if much was written."""
         is_early, self._is_early = self._is_early, False
         await (self.clean() if is_early else self.clean_in_turn())
 
     async def clean_in_turn(self) -> int:
-        """What one process has cleaned, others that share the store need not look at again."""
+        """Clean, unless another process that shares the store has done so recently."""
         if not await self._take_turn(self._clock(), CLEANING_SECONDS, if_free=True):
             return 0
         try:
@@ -261,11 +264,12 @@ class DurableStore(Store):
             await self._take_turn(self._clock(), self._settings.clean_seconds / 2, if_free=False)
 
     async def _take_turn(self, now: float, seconds: float, *, if_free: bool) -> bool:
-        """Nobody else cleans by turns for so long. Whether it was free, where only that will do."""
+        """Take the cleaning lock for `seconds`. With `if_free`, take it only if it is free, and return whether it
+        was."""
         return True
 
     async def _unpack(self, packed: list[tuple[bytes, bytes]]) -> list[Record | None]:
-        """The records of identities and packed bytes. What can't be read is counted: a miss, never a crash."""
+        """Unpack records from their identities and bytes. Unreadable ones are counted as misses, and never crash."""
         packed_bytes = 0
         for _, data in packed:
             packed_bytes += len(data)
@@ -278,30 +282,31 @@ class DurableStore(Store):
 
     @abstractmethod
     async def _save(self, rows: list[Row], now: float) -> Saved:
-        """Write the rows that no deletion bars."""
+        """Write the rows that no deletion matches."""
 
     @abstractmethod
     async def _find(self, tenant: str, digests: Iterable[bytes], now: float) -> list[Hit]:
-        """The newest `MAX_PER_KEY` live records of each digest."""
+        """Return the newest `MAX_PER_KEY` live records of each digest."""
 
     @abstractmethod
     async def _changes(self, tenant: str) -> int:
-        """How often a record of this tenant went, or a lineage got another one: counted in the same transaction."""
+        """Return how often a record of this tenant was removed or a lineage got another one, counted in the same
+        transaction."""
 
     @abstractmethod
     async def _page(self, where: Filter, cursor: str | None, limit: int) -> list[PageRow]:
-        """Live records after a cursor, newest first."""
+        """Return live records after a cursor, newest first."""
 
     @abstractmethod
     async def _sessions(self, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]: ...
 
     @abstractmethod
     async def _delete(self, where: Filter, now: float) -> int:
-        """Remember the deletion, then take out what it means."""
+        """Note the deletion, then remove the matching records."""
 
     @abstractmethod
     async def _stats(self) -> Stats:
-        """What the store holds."""
+        """Return what the store holds."""
 
     @abstractmethod
     async def _clean(self, now: float) -> int: ...

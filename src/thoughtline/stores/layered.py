@@ -1,13 +1,13 @@
-"""Memory in front of a durable store: quick while all is well, and going on alone while the durable store fails.
+"""Memory in front of a durable store. It makes lookups fast, and works alone while the durable store fails.
 
-    save    memory, then the durable store; what that won't take is tried again
-    find    memory for the keys it knows all about, the durable store for the others, which memory then knows
+    save    memory, then the durable store; if that fails, tried again later
+    find    memory for keys it has complete, the durable store for the others, which memory then has complete
 
-From the moment its save begins until the durable store has acknowledged it, a record is `Waiting`: it is found here
-whatever the durable store says, and whatever memory had to push out.
+From the start of its save until the durable store has acknowledged it, a record is `Waiting`: it is found here whatever
+the durable store returns, and even if memory had to evict it.
 
-Memory knows all about a key when the durable store has told it, nothing was deleted or overwritten there since
-(`Store.generation`, asked for once a look-up), and none of the key's records was pushed out here (`KnownKeys`).
+Memory has a key complete if the durable store has returned its records, none was deleted or overwritten there since
+then (`Store.generation`, asked once per lookup), and none was evicted here (`KnownKeys`).
 """
 
 from __future__ import annotations
@@ -49,24 +49,25 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 BATCH = 200
-"""Records that are written again in one go, at most: after a failure a single one, then twice as many each time, for a
-store may be too slow for 200 at once."""
+"""Maximum number of records per retried write. After a failure the first retry writes one record, and each next one
+twice as many: a store may be too slow for 200 at once."""
 
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS, IDLE_SECONDS = 0.1, 1.0, 60.0
-"""What one replica saves is found by another only when both have noticed that the store is back: within a second."""
+"""A replica finds another one's records only when both have noticed that the store is back: within a second."""
 
 FINDS_AT_ONCE = 64
-"""Look-ups that ask the durable store, each of which asks twice. If thousands asked at once, as when it is back, all
-their first questions would come before any second one, and all be too late; those that wait ask it nothing."""
+"""Concurrent lookups in the durable store. Each asks twice: if thousands started at once, as after an outage, all their
+first questions would come before any second one, and all would time out. The others wait without asking."""
 
 PROBE = "thoughtline.probe"
 
 
 class KnownKeys:
-    """The keys of one tenant under one generation. The next has its own; what still comes into this one is lost.
+    """The complete keys of one tenant under one generation. The next generation has its own; entries added to this one
+    later are lost.
 
-    Lineages are known for as long as the generation stays what it was. Several records may share one of the others, and
-    it may get one more from elsewhere: known for `trust_seconds`.
+    Lineages stay complete as long as the generation is the same. Other keys may be shared by several records and get
+    more from other processes: they stay complete for `trust_seconds`.
     """
 
     __slots__ = ("_lineages", "_others", "generation")
@@ -80,7 +81,7 @@ class KnownKeys:
         return bool(self._lineages or self._others)
 
     def missing(self, found: Found, now: float) -> list[Key]:
-        """The keys of what was found here that the durable store has to be asked for."""
+        """Return the keys that the durable store has to be asked for, given what was found here."""
         lineages, others = self._lineages, self._others
         if lineages.issuperset(found) and () not in found.values():
             return []
@@ -103,7 +104,7 @@ class KnownKeys:
 
 
 class LayeredStore:
-    """The store that `open_store` gives for every durable address."""
+    """The store that `open_store` returns for every durable address."""
 
     def __init__(self, durable: Store, settings: StoreSettings, clock: Clock) -> None:
         self.counters = Counters()
@@ -123,18 +124,19 @@ class LayeredStore:
         self._can_read = self._can_write = True
         self._failures = 0
         self.last_failure: str | None = None
-        """What the durable store said last; it may work again."""
+        """The last error of the durable store; it may work again by now."""
         self._retry_seconds = FIRST_RETRY_SECONDS
         self._batch = BATCH
         self.is_settled = True
-        """Whether the durable store works and nothing waits to be written."""
+        """Whether the durable store works and no records wait for it."""
         self.is_damaged = False
         self.partial_finds = 0
-        """How often memory alone was asked, because the durable store failed."""
+        """How often only memory was asked because the durable store failed."""
         self._retrier = Periodic(self._retry, lambda: IDLE_SECONDS if self.is_settled else self._retry_seconds)
 
     async def open(self) -> None:
-        """Raises where a person has to change something. A store that is only down is opened when it is back."""
+        """Open both stores. Raises if a person has to change something. A store that is only down is opened when it is
+        back."""
         self._retrier.start()
         await self._front.open()
         try:
@@ -196,7 +198,8 @@ class LayeredStore:
         return self._find_here(tenant, keys, self._clock())
 
     async def generation(self, tenant: str) -> Generation:
-        """While the durable store fails, what it was: memory goes on with what it has."""
+        """Return the generation; while the durable store fails, the last known one, so that memory continues with what
+        it has."""
         if self._can_read:
             try:
                 self._last_generation = (await self._in_time(self._refresh(tenant))).generation
@@ -213,7 +216,7 @@ class LayeredStore:
             return found
 
     async def _refresh(self, tenant: str) -> KnownKeys:
-        """What memory knows, after asking whether that still holds."""
+        """Return the complete keys, after asking whether they are still valid."""
         generation = await self._durable.generation(tenant)
         known = self._known.get(tenant)
         if known is None or known.generation != generation:
@@ -222,7 +225,7 @@ class LayeredStore:
         return known
 
     def _find_here(self, tenant: str, keys: Sequence[Key], now: float) -> Found:
-        """What this process has itself, in memory or on its way."""
+        """Find records in this process: in memory, or waiting to be saved."""
         found = self._front.index.find(tenant, keys, now)
         if self._waiting:
             for key, records in found.items():
@@ -240,7 +243,7 @@ class LayeredStore:
         return await self._read(lambda store: store.sessions(tenant, limit))
 
     async def delete(self, where: Filter) -> int:
-        """Raises where the durable store fails: what is there is not forgotten yet, only memory is."""
+        """Delete here and in the durable store. Raises if the durable store fails: then only memory has deleted."""
         gone = await self._front.delete(where)
         self._waiting.drop_fitting(where)
         self._acknowledged.drop_fitting(where)
@@ -274,7 +277,7 @@ class LayeredStore:
                 self._fail_write(error)
 
     async def notes(self, namespace: str) -> tuple[Note, ...]:
-        """With those that are not written yet."""
+        """Return the notes, including those not written yet."""
         notes = {note.key: note for note in await self._read(lambda store: store.notes(namespace))}
         now = self._clock()
         for (name, key), note in self._waiting_notes.items():
@@ -307,7 +310,7 @@ class LayeredStore:
         }
 
     async def _in_time(self, call: Awaitable[Result]) -> Result:
-        """A request waits for this, and no longer than one call may take. A late answer is used, but is a failure."""
+        """Wait for a lookup, for as long as one call may take. A late answer is used, but counts as a failure."""
         began, limit = monotonic(), self._settings.timeout_seconds
         answer = await self._within_time(call, limit)
         if monotonic() - began > limit:
@@ -317,8 +320,8 @@ class LayeredStore:
     def _promote(
         self, tenant: str, key: Key, records: tuple[Record, ...], known: KnownKeys | None
     ) -> tuple[Record, ...]:
-        """What the durable store said of a key, into memory; what it no longer has, out of it. No `known`: the key got
-        records while it was asked."""
+        """Copy the durable store's records of a key into memory, and remove those it no longer has. `known` is None if
+        the key got records during the lookup."""
         now, index = self._clock(), self._front.index
         mine = self._find_here(tenant, (key,), now)[key]
         if known is None or [record.id for record in records] != [record.id for record in mine]:
@@ -338,14 +341,16 @@ class LayeredStore:
         return mine
 
     def _know_lineages(self, saved: list[tuple[Record, KnownKeys | None]]) -> None:
-        """Of records that are alone under theirs, each with what memory knew before it was saved."""
+        """Mark the lineages of records that are alone in them as complete, each in the keys known before it was
+        saved."""
         for record, known in saved:
             is_here = (record.provenance.tenant, record.id) in self._front.index
             if known is not None and is_here and record.keys and is_lineage(record.keys[0]):
                 known.add(record.keys[0], 0.0)
 
     def _settle(self, records: Sequence[Record]) -> None:
-        """The durable store has them. A find that is under way may have asked it just before: it drops none of them."""
+        """The durable store has saved these records. A lookup that is running may have asked it before: it keeps all of
+        them."""
         for touched in self._finds.values():
             touched.update((record.provenance.tenant, key) for record in records for key in record.keys)
         self._waiting.settle(records)
@@ -355,7 +360,7 @@ class LayeredStore:
                 self._forget_known(record)
 
     def _put_off(self, records: Sequence[Record]) -> None:
-        """They are tried again: when the store is mended; or now, where nothing failed but the caller was stopped."""
+        """Save these records later: when the store works again, or at once if only the caller was cancelled."""
         self._waiting.put_off(records)
         if self.is_settled:
             self.is_settled = False
@@ -369,19 +374,20 @@ class LayeredStore:
                 del self._known[tenant]
 
     def _forget_all_known(self) -> None:
-        """The durable store was away: another one may have taken its place, which counts its changes for itself."""
+        """Forget all complete keys. After an outage, another store may have taken over, with change counts of its
+        own."""
         self._known.clear()
         self._changes += 1
 
     def _note_shared_lineages(self, records: Sequence[Record]) -> None:
-        """A lineage gets another record: it counts from now on, not only when the durable store has it."""
+        """A lineage gets another record: this counts from now on, even before the durable store has it."""
         index = self._front.index
         for record in records:
             if index.has_lineage_of(record) and (record.provenance.tenant, record.id) not in index:
                 self._changes += 1
 
     async def _read(self, ask: Callable[[Store], Awaitable[Result]]) -> Result:
-        """From the durable store, or from memory while that fails."""
+        """Read from the durable store, or from memory while that fails."""
         if self._can_read:
             try:
                 return await self._within_time(ask(self._durable))
@@ -390,7 +396,7 @@ class LayeredStore:
         return await ask(self._front)
 
     async def _within_time(self, call: Awaitable[Result], seconds: float | None = None) -> Result:
-        """Or twice the time a driver is given, so that a driver that keeps to it can say what is wrong."""
+        """Wait twice the driver's own time limit, so that a driver which keeps to it can report the problem."""
         return await within(call, 2 * self._settings.timeout_seconds if seconds is None else seconds)
 
     def _fail_read(self, error: StoreError) -> None:
@@ -403,7 +409,7 @@ class LayeredStore:
 
     def _fail(self, error: StoreError) -> None:
         self._failures += 1
-        self.last_failure = str(error)  # whoever keeps lines of the log keeps no frames with them
+        self.last_failure = str(error)  # text only, so that kept log records hold no frames
         self.is_damaged = isinstance(error, StoreDamaged)
         if self.is_settled:
             log.warning("turns are kept in memory only until the store works again: %s", self.last_failure)
@@ -412,7 +418,7 @@ class LayeredStore:
         self._retrier.wake()
 
     async def _retry(self) -> None:
-        """Ask as a request would, and wait no longer; write what waits. It is up again when all of it went well."""
+        """Probe the store like a request, then write what is waiting. It is back when all of this succeeds."""
         self._waiting.drop_old(self._clock())
         try:
             await self._within_time(self._durable.open())
@@ -433,7 +439,7 @@ class LayeredStore:
         self.is_settled = True
 
     async def _write_waiting(self) -> None:
-        """What waits, after what the durable store had acknowledged shortly before it failed."""
+        """Write what is waiting, after the records that were acknowledged shortly before the failure."""
         while doubted := self._acknowledged.doubted(self._batch):
             await self._write_batch(doubted)
             self._acknowledged.settle(doubted)

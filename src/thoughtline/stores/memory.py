@@ -1,4 +1,4 @@
-"""`memory://`: records in this process. The layered store has one in front of a durable store."""
+"""`memory://`: records in this process. The layered store uses it in front of a durable store."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from thoughtline.values.records import Key, Record, RecordId, encode_record, is_
 
 
 class MemoryStore:
-    """`memory://`: nothing survives the process, by choice."""
+    """`memory://`: nothing is kept after the process ends, by choice."""
 
     def __init__(self, settings: StoreSettings, clock: Clock) -> None:
         self.counters = Counters()
@@ -60,7 +60,7 @@ class MemoryStore:
         return Saved.IN_MEMORY
 
     def put(self, records: Sequence[Record], now: float) -> Sequence[Record]:
-        """Those that no deletion meant; which they are."""
+        """Add the records that no deletion matches, and return them."""
         if self.deletions:
             records = [record for record in records if not any(one.bars(record, now) for one in self.deletions)]
         for record in records:
@@ -140,9 +140,9 @@ class MemoryStore:
         return int(self._notes.get(namespace, {}).pop(key, None) is not None)
 
 
-# --- the index: bounded by bytes, least recently used out first -------------------------------------------
-# What was used longest ago expires first: one time says both. A use only writes it into the record's holder and touches
-# nothing else. The queue of what goes first learns of uses when something has to go.
+# --- the index: limited by bytes, evicts least recently used records first ----------------------------------
+# The least recently used record is also the next to expire, so one timestamp serves both. A use only updates that
+# timestamp in the record's holder. The queue is corrected when something has to be evicted.
 
 
 Place: TypeAlias = tuple[str, RecordId]
@@ -150,14 +150,14 @@ Place: TypeAlias = tuple[str, RecordId]
 
 _GONE = float("-inf")
 _SPARE = 64
-"""Holders of dropped records that the queue may have, beside as many as there are records."""
+"""Holders of dropped records allowed in the queue, in addition to as many as there are records."""
 
 _RECORD_BYTES, _KEY_BYTES = 250, 190
-"""What a record and a key of it take beside the record's own bytes: measured."""
+"""Overhead per record and per key, measured."""
 
 
 class Held(Struct, eq=False, gc=False):
-    """A record in memory, as the answer that it alone is. `arrival` counts up; `size` is what it takes."""
+    """A record in memory, kept as a one-record result. `arrival` counts up; `size` is its memory use."""
 
     alone: tuple[Record]
     expires_at: float
@@ -171,7 +171,7 @@ class Held(Struct, eq=False, gc=False):
 
 
 class _Shelf:
-    """What is held of one tenant. Most keys have one record, and so its holder; others several, in order of arrival."""
+    """The records of one tenant. Most keys have one record and map to its holder; others map to several, by arrival."""
 
     __slots__ = ("by_id", "by_key")
 
@@ -201,7 +201,7 @@ class _Shelf:
 
 
 class MemoryIndex:
-    """Records by tenant and key. Plain calls, one thread."""
+    """Records by tenant and key. Synchronous, for one thread."""
 
     def __init__(self, max_bytes: int, ttl_seconds: float) -> None:
         self._max_bytes = max_bytes
@@ -212,7 +212,7 @@ class MemoryIndex:
         self.bytes = 0
         self.chars = 0
         self.changes = 0
-        """How often a record went, or a lineage got another one."""
+        """How often a record was removed or a lineage got another one."""
         self.on_drop: Callable[[Record], None] = lambda record: None
 
     def __len__(self) -> int:
@@ -222,7 +222,7 @@ class MemoryIndex:
         return self._at(place) is not None
 
     def has_lineage_of(self, record: Record) -> bool:
-        """Whether the lineage of this record, which is not here, is another one's too."""
+        """Whether another record has the lineage of this one, which is not in the index."""
         shelf = self._shelves.get(record.provenance.tenant)
         first = record.keys[0] if record.keys else None
         return shelf is not None and first in shelf.by_key and is_lineage(first)
@@ -235,13 +235,13 @@ class MemoryIndex:
             held.expires_at = max(held.expires_at, now + self._ttl_seconds)
 
     def find(self, tenant: str, keys: Iterable[Key], now: float) -> Found:
-        """For each key its records that still live, newest first; they are used by it."""
+        """Return the live records of each key, newest first, and renew them."""
         shelf = self._shelves.get(tenant)
         if shelf is None:
             return dict.fromkeys(keys, ())
         by_key, until = shelf.by_key, now + self._ttl_seconds
         found: Found = {}
-        for key in keys:  # nothing is called for a key with one record: a conversation has hundreds of them
+        for key in keys:  # no calls for a key with one record: a conversation has hundreds of them
             held = by_key.get(key)
             if isinstance(held, Held):
                 if held.expires_at < until:
@@ -255,7 +255,7 @@ class MemoryIndex:
         return found
 
     def expired(self, tenant: str, keys: Iterable[Key], now: float) -> frozenset[Key]:
-        """The keys whose records are still here, and have expired."""
+        """Return the keys whose records are still here but have expired."""
         shelf = self._shelves.get(tenant)
         here = {key: shelf.by_key.get(key) for key in keys} if shelf is not None else {}
         held = {key: tuple(one) if isinstance(one, dict) else (one,) for key, one in here.items() if one is not None}
@@ -280,7 +280,7 @@ class MemoryIndex:
         return len(fitting)
 
     def held(self, tenant: str | None = None) -> list[Held]:
-        """Newest arrival first."""
+        """Return holders, newest arrival first."""
         return sorted(self._all(tenant), key=lambda held: -held.arrival)
 
     def _at(self, place: Place) -> Held | None:
@@ -324,7 +324,7 @@ class MemoryIndex:
             heapify(self._queue)
 
     def _oldest(self) -> Held | None:
-        """What was used longest ago. What was used since it was queued goes to its new place first."""
+        """Return the least recently used record. Records used since they were queued move to their new place first."""
         queue = self._queue
         while queue:
             expires_at, arrival, held = queue[0]
@@ -338,7 +338,7 @@ class MemoryIndex:
 
 
 def _use_several(several: dict[Held, None], now: float, until: float) -> tuple[Record, ...]:
-    """The newest arrivals of a key that many records share."""
+    """Return the newest records of a key with several of them, and renew them."""
     alive = list(islice((held for held in reversed(several) if held.expires_at > now), MAX_PER_KEY))
     for held in alive:
         held.expires_at = max(held.expires_at, until)

@@ -1,7 +1,7 @@
 """Records as compact bytes: encoded once, compressed above a small size, encrypted if there is a key.
 
-    packed     1 byte how | body                                  not encrypted
-               1 byte how | 4 bytes key name | 12 bytes nonce | sealed body
+    packed     1 byte flags | body                                  not encrypted
+               1 byte flags | 4 bytes key name | 12 bytes nonce | sealed body
 
 The identity of the record is authenticated with an encrypted body, so that bodies can't be exchanged between rows.
 """
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 COMPRESS_ABOVE = 512
-"""Bytes. What is shorter is not worth the time: eight of them fit a page of a database as they are."""
+"""Bytes. Shorter bodies are not worth the time: eight of them fit a database page uncompressed."""
 
 LEVEL = 3
-"""zstandard's own default. Level 6 makes a 3 kB turn 2 % smaller and takes twice as long (bench/figures.md)."""
+"""zstandard's default. Level 6 makes a 3 kB turn 2 % smaller and takes twice as long (bench/figures.md)."""
 
 MAX_UNPACKED = 64 * 2**20
-"""A record is a turn; what claims to be longer than any body we accept is damaged or hostile."""
+"""A record is one turn. If it claims to be longer than any body we accept, it is damaged or hostile."""
 
 _COMPRESSED, _ENCRYPTED = 1, 2
 _NAME, _NONCE = 4, 12
@@ -39,7 +39,7 @@ _CHECK = b"thoughtline key check 1"
 
 
 class _EncryptionKey:
-    """AES-256-GCM under one key, and the name that packed bytes know it by."""
+    """AES-256-GCM with one key, and the key's name in packed bytes."""
 
     def __init__(self, key: bytes) -> None:
         self.name = hashlib.blake2b(key, digest_size=_NAME, person=b"tl key name").digest()
@@ -51,9 +51,9 @@ class _EncryptionKey:
 
 
 class Packer:
-    """Packs with the first key, unpacks with either; without a key packs in the clear.
+    """Packs with the current key and unpacks with either; without a key, packs unencrypted.
 
-    One thread at a time: zstandard's compressors are kept, and not safe in several.
+    Not thread-safe: it reuses zstandard's compressors.
     """
 
     def __init__(self, key: str | None = None, previous_key: str | None = None) -> None:
@@ -66,7 +66,7 @@ class Packer:
         self._decompressor = zstandard.ZstdDecompressor()
 
     def aside(self) -> Packer:
-        """One for another thread: the same keys, compressors of its own."""
+        """Return a packer for another thread: the same keys, its own compressors."""
         other = copy(self)
         other._compressor = zstandard.ZstdCompressor(LEVEL, write_checksum=True)
         other._decompressor = zstandard.ZstdDecompressor()
@@ -76,16 +76,16 @@ class Packer:
         return self.seal(encode_record(record), identity)
 
     def unpack(self, data: bytes, identity: bytes) -> Record:
-        """Raises `WrongKey` for a key that we don't have, `DecodeError` for bytes that were damaged."""
+        """Unpack a record. Raises `WrongKey` for an unknown key, `DecodeError` for damaged bytes."""
         return decode_record(self.unseal(data, identity))
 
     def is_current(self, data: bytes) -> bool:
-        """Whether packing anew would use the same key."""
+        """Whether these bytes are packed with the current key."""
         name = data[1 : 1 + _NAME] if data and data[0] & _ENCRYPTED else None
         return name == (self._current.name if self._current else None)
 
     def repack(self, data: bytes, identity: bytes) -> bytes | None:
-        """The same record under the current key; none if it is that already, or can't be read."""
+        """Repack a record with the current key; None if it already has that key, or can't be read."""
         if self.is_current(data):
             return None
         try:
@@ -94,17 +94,17 @@ class Packer:
             return None
 
     def key_check(self) -> bytes:
-        """What a store keeps to know its key by."""
+        """Return bytes by which a store recognises its key."""
         return self.seal(_CHECK, b"")
 
     def check(self, kept: bytes) -> bool:
-        """Whether what a store keeps is of the current key. Raises `WrongKey` where it is of none of ours."""
+        """Whether a store's key check is of the current key. Raises `WrongKey` if it fits none of our keys."""
         if self.unseal(kept, b"") != _CHECK:
             raise WrongKey("the store's key check was not made by thoughtline")
         return self.is_current(kept)
 
     def seal(self, body: bytes, identity: bytes) -> bytes:
-        """Bytes that are no record, under an identity of their own."""
+        """Pack bytes that are not a record, with an identity of their own."""
         how = 0
         if len(body) > COMPRESS_ABOVE:
             body, how = self._compressor.compress(body), _COMPRESSED
@@ -137,12 +137,12 @@ class Packer:
             raise WrongKey(f"encrypted with key {head[1:].hex()}; the keys we have: {held}")
         try:
             return key.cipher.decrypt(nonce, body, head + identity)
-        except Exception as error:  # cryptography's InvalidTag, or a ValueError for a body cut short
+        except Exception as error:  # cryptography's InvalidTag, or a ValueError for a truncated body
             raise DecodeError(f"a stored record was changed or damaged: {type(error).__name__}") from None
 
 
 def decode_key(text: str) -> bytes:
-    """32 bytes from base64 or hexadecimal."""
+    """Decode 32 bytes from base64 or hexadecimal."""
     try:
         key = bytes.fromhex(text) if len(text) == 64 else b64decode(text, validate=True)
     except (ValueError, binascii.Error):

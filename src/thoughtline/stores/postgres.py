@@ -1,7 +1,7 @@
-"""`postgresql://`: a database shared by replicas, through a pool of connections.
+"""`postgresql://`: a database shared by replicas, through a connection pool.
 
-A save is one call of a function in the database, a look-up of many keys one query. What processes tell each other goes
-by `LISTEN` and `NOTIFY`, which keep nothing.
+A save is one call of a database function, a lookup of many keys one query. Messages between processes use `LISTEN` and
+`NOTIFY`, which don't store them.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ from thoughtline.values.errors import StoreUnavailable
 Result = TypeVar("Result")
 
 POOL = 8
-"""Connections of one process. A look-up takes about 0.1 ms of one: eight carry more than one loop can ask."""
+"""Connections per process. A lookup uses one for about 0.1 ms: eight handle more lookups than one event loop can
+start."""
 
 STEP = 1000
-"""Records that one transaction of a long deletion takes out."""
+"""Records removed per transaction of a long deletion."""
 
 MAX_WAITING = 4096
-"""Messages that were heard and not yet read."""
+"""Messages received and not yet read."""
 
 _TOPIC = "thoughtline_"
 
@@ -103,14 +104,14 @@ FAILURES = (
     TimeoutError,
     RuntimeError,
 )
-"""Of a connection that the server's death cut in the middle, asyncpg says that another operation is in progress, and
-uvloop that its transport is closed: neither is an error of the database or of the interface."""
+"""When the server dies in the middle of a query, asyncpg reports that another operation is in progress, and uvloop that
+its transport is closed: neither is an error of the database or of the interface."""
 
 _wrap_failures = partial(wrap_failures, "postgres", FAILURES)
 
 
 class PostgresStore(DurableStore):
-    """A PostgreSQL database."""
+    """A store in a PostgreSQL database."""
 
     def __init__(self, url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> None:
         super().__init__(settings, clock, packer)
@@ -151,7 +152,7 @@ class PostgresStore(DurableStore):
             for name in (
                 "identity", "tenant", "session", "provider", "model", "created_at", "chars", "size", "digests", "data",
             )
-        ]  # fmt: skip  # names of columns, no list of lines
+        ]  # fmt: skip  # column names, not lines
         await self._run("fetchval", _SAVE, *columns, now, now + self._settings.ttl_seconds)
         return Saved.DURABLE
 
@@ -162,7 +163,7 @@ class PostgresStore(DurableStore):
         return hits
 
     async def _changes(self, tenant: str) -> int:
-        """Of all tenants."""
+        """The changes of all tenants."""
         return int(await self._run("fetchval", "SELECT number FROM thoughtline.changes"))
 
     async def _page(self, where: Filter, cursor: str | None, limit: int) -> list[PageRow]:
@@ -199,7 +200,7 @@ class PostgresStore(DurableStore):
         return gone
 
     async def clean_in_turn(self) -> int:
-        """What this process knows of uses is its own to write."""
+        """Write this process's own uses, even when another process cleans."""
         await self._run_in(self._flush)
         return await super().clean_in_turn()
 
@@ -225,7 +226,7 @@ class PostgresStore(DurableStore):
         self._uses.settle(batch)
 
     async def _evict(self) -> int:
-        """Drop what was used longest ago while there is too much."""
+        """Remove the least recently used records until the store is within its size."""
         chosen = f"""seq IN (SELECT seq FROM (SELECT seq, sum(size) OVER (ORDER BY expires_at, seq) - size AS before
             FROM (SELECT seq, size, expires_at FROM thoughtline.records ORDER BY expires_at, seq LIMIT {STEP}) AS oldest
             ) AS summed WHERE before < $1)"""
@@ -241,7 +242,7 @@ class PostgresStore(DurableStore):
         return await self._run_in(lambda connection: getattr(connection, method)(statement, *values))
 
     async def _run_in(self, job: Callable[[Any], Awaitable[Result]], pool: asyncpg.Pool | None = None) -> Result:
-        """On a connection of the store's pool, or of one that is not yet the store's, or no longer."""
+        """Run a job on a connection of the store's pool, or of a pool that is being opened or closed."""
         pool = pool or self._pool
         if pool is None:
             raise StoreUnavailable("postgres: not open")
@@ -250,8 +251,8 @@ class PostgresStore(DurableStore):
             try:
                 return await job(connection)
             except (asyncio.CancelledError, TimeoutError, asyncpg.InternalClientError):
-                # Given back as it is, asyncpg would wait for the server to say that it has stopped, as long again; or
-                # give out again what can't be used.
+                # Returned in this state, asyncpg would wait as long again for the server to confirm that it has
+                # stopped, or hand out an unusable connection.
                 connection.terminate()
                 raise
             finally:
@@ -269,7 +270,7 @@ class PostgresStore(DurableStore):
 
 
 class PostgresChannel:
-    """One connection beside the pool. A pooler that gives connections out by the transaction can't carry it.
+    """One connection outside the pool. It does not work through a pooler that assigns connections per transaction.
 
     Messages are text of less than 8,000 bytes: base64 of three quarters of that.
     """
@@ -311,7 +312,7 @@ class PostgresChannel:
             connection.terminate()
 
     async def _say(self, method: str, *values: object) -> None:
-        """One at a time: a connection does one thing."""
+        """Run one command at a time: a connection can't do more."""
         if self._connection is None:
             raise StoreUnavailable("postgres: not open")
         with _wrap_failures():
@@ -320,12 +321,12 @@ class PostgresChannel:
 
     def _hear(self, connection: Any, process: int, channel: str, payload: str) -> None:
         if self._messages.full():
-            self._cut(connection)  # who comes back asks for what it has missed
+            self._cut(connection)  # on reconnecting, the reader asks for what it has missed
             return
         try:
             self._messages.put_nowait((channel.removeprefix(_TOPIC), b64decode(payload)))
         except ValueError:
-            return  # somebody else's words
+            return  # not one of our messages
 
     def _cut(self, connection: Any) -> None:
         while self._messages.full():
@@ -334,11 +335,11 @@ class PostgresChannel:
 
 
 async def _keep(connection: asyncpg.Connection) -> None:
-    """A connection goes back as it is: we set nothing on it, and asyncpg's reset costs a round trip."""
+    """Return the connection as it is: we change no settings on it, and asyncpg's reset costs a round trip."""
 
 
 async def _mark(connection: asyncpg.Connection, where: Filter, now: float) -> int:
-    """Remember a deletion. The number of the newest record that it can mean."""
+    """Note a deletion. Returns the number of the newest record that it can match."""
     async with connection.transaction():
         await connection.execute(f"SELECT pg_advisory_xact_lock({LOCK})")
         await connection.execute(
@@ -353,7 +354,7 @@ async def _mark(connection: asyncpg.Connection, where: Filter, now: float) -> in
 
 
 async def _forget_empty_scopes(connection: asyncpg.Connection) -> None:
-    """With no save under way, that could be about to use one."""
+    """Remove empty scopes while no save, which could be about to use one, is running."""
     async with connection.transaction():
         await connection.execute(f"SELECT pg_advisory_xact_lock({LOCK})")
         await connection.execute(

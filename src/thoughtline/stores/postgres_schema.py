@@ -1,7 +1,7 @@
-"""The PostgreSQL layout and how it came to be. Everything lives in one schema, `thoughtline`.
+"""The PostgreSQL layout and its migrations. Everything is in one schema, `thoughtline`.
 
-A save takes a shared lock that a deletion takes alone for the moment in which it makes its mark: a save is either done
-before the mark, and the deletion sees its records, or begins after it and sees the mark.
+A save takes a shared lock; a deletion takes it exclusively for the moment in which it writes its mark. So a save either
+ends before the mark, and the deletion sees its records, or begins after it and sees the mark.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import asyncpg
 from thoughtline.stores.durable import Migration, missing
 
 LOCK = 0x7468_6F75_6768_7401
-"""Advisory lock of saves and deletions; the next number is that of migrations."""
+"""Advisory lock of saves and deletions. The next number is the lock of migrations."""
 
 LINEAGES = 0x7468_6F75
-"""First half of the advisory locks of lineages: of two saves under one, the later sees the earlier."""
+"""First half of the advisory locks of lineages: of two saves in one lineage, the later sees the earlier."""
 
 MIGRATION_SECONDS = 600.0
-"""How long one statement of a migration may take, or waiting for another process that migrates: large tables do."""
+"""Time limit for one statement of a migration, or for waiting for another process that migrates: large tables take
+long."""
 
 MIGRATIONS = (
     Migration(
@@ -96,7 +97,8 @@ MIGRATIONS = (
             END $$""",
         ),
     ),
-    # The count is changed by the last statement of a transaction: whoever holds its row waits for nobody.
+    # The count is changed by the last statement of a transaction, so the transaction that locks its row waits for no
+    # other.
     Migration(
         4,
         "changes counted",
@@ -163,7 +165,7 @@ MIGRATIONS = (
 
 
 async def migrate(connection: asyncpg.Connection, migrations: tuple[Migration, ...] = MIGRATIONS) -> None:
-    """Bring a database up to date in one transaction. Of two processes that start at once, one waits for the other."""
+    """Migrate a database in one transaction. If two processes start together, one waits for the other."""
 
     async def execute(statement: str, *values: object) -> None:
         await connection.execute(statement, *values, timeout=MIGRATION_SECONDS)

@@ -1,8 +1,8 @@
 """`redis://` and `redis-cluster://`: Redis or Valkey, shared by replicas.
 
-What belongs together is done by one script in the server, on keys that carry the tenant's hash tag. The names of all
-tenants stand in one set. Our clock decides what has expired; the server's clock frees packed records by itself.
-What processes tell each other goes by the server's publish and subscribe, which keeps nothing.
+Changes that belong together are one script in the server, on keys with the tenant's hash tag. One set holds the names
+of all tenants. Our clock decides what has expired; the server's own clock frees packed records. Messages between
+processes use the server's publish and subscribe, which does not store them.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ from thoughtline.values.records import Key
 Command: TypeAlias = tuple[Any, ...]
 
 MIGRATIONS = (Migration(1, "records by key", ()), Migration(2, "changes counted", ()))
-"""Redis has no tables to make: a step is a layout that scripts of its number understand."""
+"""Redis has no tables: a migration is a layout that the scripts of its number understand."""
 
 STEP = 200
-"""Records that one script looks at or drops: about a millisecond in which the server does nothing else."""
+"""Records that one script reads or drops: about a millisecond, in which the server does nothing else."""
 
 CONNECTIONS = 32
-"""Requests of one process that are with the server at once; others wait here. The driver would refuse them."""
+"""Concurrent requests of one process. The driver would refuse more, so others wait here."""
 
 WAIT_SECONDS = 60.0
-"""How long one look for a message takes; the next begins at once."""
+"""How long one read for messages waits; the next begins at once."""
 
 FAILURES = (RedisError, OSError, TimeoutError, RuntimeError)
-"""uvloop's transports raise the last one when they are closed."""
+"""uvloop's transports raise RuntimeError when they are closed."""
 
 _wrap_failures = partial(wrap_failures, "redis", FAILURES)
 
@@ -74,12 +74,12 @@ _CURSOR = re.compile(r"(\d{1,15}(?:\.\d{1,20})?):((?:[0-9a-f]{2}){1,64})", re.AS
 
 
 class RedisStore(DurableStore):
-    """A Redis or Valkey server, or a cluster of them."""
+    """A store in a Redis or Valkey server, or a cluster of them."""
 
     def __init__(self, url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> None:
         super().__init__(settings, clock, packer)
         self._is_cluster = url.startswith("redis-cluster://")
-        # Tried again once: a connection that was cut while nobody used it.
+        # One retry, for a connection that was cut while it was idle.
         self._client = _client(RedisCluster if self._is_cluster else Redis, url, settings, tries_again=1)
         self._ttl_ms = _milliseconds(settings.ttl_seconds)
         self._is_open = False
@@ -106,7 +106,7 @@ class RedisStore(DurableStore):
         for row in rows:
             groups.setdefault(row.tenant, []).append(row)
         oldest = min(row.created_at for row in rows)
-        # In this order: a deletion either finds the tenant in the set, or its mark is found here and obeyed.
+        # In this order: a deletion either finds the tenant in the set, or its mark is found here and applied.
         commands: list[Command] = [("SADD", TENANTS, *groups)]
         commands += [self._save_command(tenant, group, now) for tenant, group in groups.items()]
         commands += [("ZRANGEBYSCORE", DELETIONS, f"({oldest!r}", repr(now))]
@@ -116,7 +116,7 @@ class RedisStore(DurableStore):
         return Saved.DURABLE
 
     async def expired(self, tenant: str, keys: Sequence[Key]) -> frozenset[Key]:
-        """The server forgets what has expired by itself."""
+        """The server itself forgets expired records."""
         return frozenset()
 
     async def _find(self, tenant: str, digests: Iterable[bytes], now: float) -> list[Hit]:
@@ -150,7 +150,7 @@ class RedisStore(DurableStore):
     async def _delete(self, where: Filter, now: float) -> int:
         if where.tenant is None:
             await self._run([("ZADD", DELETIONS, repr(now), msgspec.json.encode(Deletion(where, now)))])
-        else:  # cleaning comes to the tenants of the set, and has to forget the mark
+        else:  # cleaning visits the tenants of the set, and has to remove the mark
             await self._run([("SADD", TENANTS, where.tenant)])
         gone = 0
         for tenant in await self._tenants(where.tenant):
@@ -203,12 +203,13 @@ class RedisStore(DurableStore):
         return [msgspec.json.decode(value, type=Note) for value in values]
 
     def _save_command(self, tenant: str, rows: list[Row], now: float) -> Command:
-        """One argument for all rows: the driver takes some microseconds for each."""
+        """Build the command for one tenant. All rows are one argument: the driver takes some microseconds per
+        argument."""
         times = (repr(now), repr(now + self._settings.ttl_seconds), self._ttl_ms)
         return _call(scripts.SAVE, tenant, *times, b"".join(map(_framed, rows)))
 
     async def _undo(self, rows: list[Row], marks: list[bytes], now: float) -> None:
-        """Take out again what a deletion across tenants bars."""
+        """Remove rows again that a deletion across tenants matches."""
         kept = [msgspec.json.decode(mark, type=Deletion) for mark in marks]
         deletions = [Deletion(columns(deletion.where), deletion.at) for deletion in kept]
         barred = [row for row in rows if is_barred(row, deletions, now)]
@@ -225,7 +226,7 @@ class RedisStore(DurableStore):
         return gone
 
     async def _evict(self, tenants: list[str]) -> int:
-        """Drop what was used longest ago, of whichever tenant, while there is too much."""
+        """Remove the least recently used records of all tenants until the store is within its size."""
         held = [sum(int(scope["b"]) for scope in (await self._scopes(tenant)).values()) for tenant in tenants]
         excess, gone = sum(held) - self._settings.max_bytes, 0
         while excess > 0:
@@ -254,14 +255,14 @@ class RedisStore(DurableStore):
         return rows
 
     async def _tenants(self, tenant: str | None = None) -> list[str]:
-        """All, or the one that is meant."""
+        """Return the given tenant, or all."""
         if tenant is not None:
             return [tenant]
         (names,) = await self._run([("SMEMBERS", TENANTS)])
         return sorted(name.decode() for name in names)
 
     async def _scopes(self, tenant: str) -> dict[tuple[str, str, str], dict[str, float]]:
-        """Session, provider and model, and what there is of it: entries, chars, bytes, the newest's time."""
+        """Return counts by session, provider and model: entries, chars, bytes, time of the newest."""
         (counts,) = await self._run([("HGETALL", f"{_prefix(tenant)}n")])
         scopes: dict[tuple[str, str, str], dict[str, float]] = {}
         for field, value in counts.items():
@@ -270,7 +271,7 @@ class RedisStore(DurableStore):
         return scopes
 
     def _repack(self, tenant: str, hits: list[Hit]) -> None:
-        """A record under the previous key is packed anew by its first use."""
+        """Repack records with the previous key in the background."""
         packed = [(hit.identity, self._packer.repack(hit.data, hit.identity)) for hit in hits]
         commands = [_call(scripts.REPACK, tenant, identity, data) for identity, data in packed if data is not None]
         if commands:
@@ -292,7 +293,7 @@ class RedisStore(DurableStore):
             await self._run([("SET", KEY_CHECK, self._packer.key_check())])
 
     async def _run(self, commands: list[Command]) -> list[Any]:
-        """The answers, in order. A server that has lost its scripts gets them again."""
+        """Run commands and return their answers in order. If the server has lost its scripts, load them again."""
         with _wrap_failures():
             try:
                 return await self._send(commands)
@@ -315,13 +316,13 @@ class RedisStore(DurableStore):
 
 
 class RedisChannel:
-    """Topics carry the number of the database: what is published is heard in all of them. In a cluster a message
+    """Topics include the database number, because messages are published to all databases. In a cluster a message
     reaches every node, so one connection to the node of the address is enough."""
 
     max_bytes = 48 * 2**10
 
     def __init__(self, url: str, settings: StoreSettings) -> None:
-        # Never tried again: what was missed meanwhile must be asked for.
+        # No retries: messages that were missed in the meantime must be asked for.
         self._client = _client(Redis, url, settings, tries_again=0)
         self._prefix = f"thoughtline:{self._client.connection_pool.connection_kwargs.get('db') or 0}:"
         self._pubsub: PubSub | None = None
@@ -364,14 +365,15 @@ class RedisChannel:
 
 
 def _client(kind: type[Redis] | type[RedisCluster], url: str, settings: StoreSettings, *, tries_again: int) -> Any:
-    """A client for an address. Nothing is sent yet. Raises `StoreRefused` for options that the driver does not know."""
+    """Make a client for an address. Sends nothing yet. Raises `StoreRefused` for options that the driver does not
+    know."""
     timeout, retry = settings.timeout_seconds, Retry(NoBackoff(), tries_again)
     address = url.replace("redis-cluster:", "redis:", 1)
     try:
         client = kind.from_url(address, socket_timeout=timeout, socket_connect_timeout=timeout, retry=retry)
         if isinstance(client, Redis):
             pool: Any = client.connection_pool
-            pool.make_connection()  # it is not opened; its options are read here
+            pool.make_connection()  # reads the options without opening a connection
     except TypeError as error:
         option = str(error).rpartition(" ")[2]
         raise StoreRefused(f"the address of the Redis store has an unknown option {option}") from None
@@ -393,7 +395,7 @@ def _call(script: str, tenant: str, *values: Any) -> Command:
 
 
 def _framed(row: Row) -> bytes:
-    """A row's members, each with its length before it, in the order in which the script reads them."""
+    """Encode a row's members in the order of the script, each after its length."""
     scope = msgspec.json.encode(row.scope[1:])
     numbers = [repr(number).encode() for number in (row.created_at, row.chars, row.size)]
     members = (row.identity, scope, *numbers, row.digests, row.data)
@@ -401,14 +403,15 @@ def _framed(row: Row) -> bytes:
 
 
 def _want(where: Filter) -> tuple[str | bytes, ...]:
-    """A filter as the scripts read it: session, provider, model with `=` before it, the digest of a call id."""
+    """Encode a filter for the scripts: session, provider and model after a `=`, and the digest of a call id."""
     members = (where.session, where.provider, where.model)
     call = b"" if where.call_id is None else call_digest(where.call_id)
     return *("" if member is None else f"={member}" for member in members), call
 
 
 def _score(answer: Any) -> float:
-    """The score of the one member of a range: `[member, score]`, or `[[member, score]]` in the newer protocol."""
+    """Return the score of the only member of a range: `[member, score]`, or `[[member, score]]` in the newer
+    protocol."""
     return float(answer[0][1] if isinstance(answer[0], (list, tuple)) else answer[1])
 
 
@@ -417,7 +420,7 @@ def encode_cursor(created_at: float, identity: bytes) -> str:
 
 
 def decode_cursor(text: str | None) -> tuple[float, bytes] | None:
-    """Raises for text that no page gave."""
+    """Decode a cursor. Raises for text that is not from a page."""
     if text is None:
         return None
     found = _CURSOR.fullmatch(text)

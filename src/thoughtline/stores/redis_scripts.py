@@ -1,6 +1,6 @@
-"""What is done inside a Redis or Valkey server: Lua scripts, each atomic, each on the keys of one tenant.
+"""Lua scripts that run in a Redis or Valkey server. Each is atomic and works on the keys of one tenant.
 
-All keys of a tenant carry the same hash tag, so that in a cluster they live in one slot. `p` is their common beginning:
+All keys of a tenant have the same hash tag, so they share a slot in a cluster. `p` is their common prefix:
 
     p m           hash   identity -> scope, created_at, chars, size, digests, arrival
     p r:identity  string the packed record; also expires by the server's clock
@@ -9,8 +9,8 @@ All keys of a tenant carry the same hash tag, so that in a cluster they live in 
     p x           zset   all identities by expires_at
     p n           hash   scope -> entries, chars, bytes, newest
     p d           zset   deletions by time
-    p a           string arrivals, counted
-    p g           string how often a record went, or a lineage got another one
+    p a           string number of arrivals
+    p g           string how often a record was removed or a lineage got another one
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ redis.call('ZADD', p .. 'd', ARGV[2], cmsgpack.pack({ARGV[3], ARGV[4], ARGV[5], 
 return tonumber(redis.call('GET', p .. 'a') or 0)
 """
 
-# One step of a deletion: looks at `ARGV[8]` records from rank `ARGV[7]` on, in order of creation.
+# One step of a deletion: reads `ARGV[8]` records from rank `ARGV[7]` on, in order of creation.
 DELETE = """
 local last, want, skip, step = tonumber(ARGV[2]), {ARGV[3], ARGV[4], ARGV[5], ARGV[6]}, tonumber(ARGV[7]), ARGV[8]
 local ids = redis.call('ZRANGE', p .. 'o', skip, skip + step - 1)
@@ -161,8 +161,8 @@ end
 return {gone, freed}
 """
 
-# Looks at `ARGV[10]` records at a time, from (created_at `ARGV[8]`, identity `ARGV[9]`) downwards, newest first; gives
-# at most `ARGV[7]` that fit and where it stopped, or false at the end.
+# Reads `ARGV[10]` records at a time, from (created_at `ARGV[8]`, identity `ARGV[9]`) downwards, newest first. Returns
+# at most `ARGV[7]` matching ones and where it stopped, or false at the end.
 LIST = """
 local now, want, limit = tonumber(ARGV[2]), {ARGV[3], ARGV[4], ARGV[5], ARGV[6]}, tonumber(ARGV[7])
 local top, beyond, step = ARGV[8], ARGV[9], tonumber(ARGV[10])
@@ -203,11 +203,11 @@ ALL = (SAVE, FIND, MARK, DELETE, DROP, CLEAN, EVICT, LIST, REPACK)
 
 
 def source(script: str) -> str:
-    """A script as a server gets it."""
+    """Return a script in the form sent to a server."""
     return _COMMON + script
 
 
 @cache
 def sha(script: str) -> str:
-    """The name that a server knows it by."""
+    """Return the name of a script in a server."""
     return sha1(source(script).encode(), usedforsecurity=False).hexdigest()

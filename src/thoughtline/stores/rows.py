@@ -1,6 +1,6 @@
-"""A record as a durable store writes it: what it is found, filtered and counted by, and its packed bytes.
+"""A record as a row of a durable store: values to find, filter and count it by, and its packed bytes.
 
-Digests are 16 bytes and hold the tenant: a look-up can't leave out whose it is. What comes back is checked again.
+Digests are 16 bytes and include the tenant, so a lookup can't cross tenants. Results are checked again.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ DIGEST = 16
 _KEY, _CALL = b"tl key", b"tl call"
 
 MAX_COLUMNS = 1024
-"""Texts of columns that are at hand: those of some hundred conversations."""
+"""Cached texts of columns: enough for some hundred conversations."""
 
 
 class Row(Struct, frozen=True):
-    """One record, once, however many keys point to it. `digests` are those of its keys and call ids, joined."""
+    """One record, stored once for all its keys. `digests` are those of its keys and call ids, joined."""
 
     identity: bytes
     tenant: str
@@ -46,7 +46,7 @@ class Row(Struct, frozen=True):
 
 
 class Part(NamedTuple):
-    """What a store holds of one provider and model, or of a part of that."""
+    """What a store holds of one provider and model, or a part of it."""
 
     provider: str
     model: str
@@ -56,8 +56,8 @@ class Part(NamedTuple):
 
 
 class Hit(Struct, frozen=True):
-    """A packed record that a durable store found, and the digests it was found by; where uses are written later, what
-    that needs: its number and the end of its life."""
+    """A packed record that was found, and the digests it was found by; if uses are written later, also its number and
+    expiry."""
 
     identity: bytes
     data: bytes
@@ -67,7 +67,7 @@ class Hit(Struct, frozen=True):
 
 
 def rows_of(records: Iterable[Record], packer: Packer) -> list[Row]:
-    """The rows of some records, each once."""
+    """Return the rows of records, each record once."""
     rows: dict[bytes, Row] = {}
     for record in records:
         where = record.provenance
@@ -93,7 +93,7 @@ def rows_of(records: Iterable[Record], packer: Packer) -> list[Row]:
 
 @lru_cache(MAX_COLUMNS)
 def column(text: str) -> str:
-    """Text that every engine can hold: PostgreSQL has no NUL, UTF-8 no lone surrogate."""
+    """Return text that every engine can store: PostgreSQL has no NUL, UTF-8 no lone surrogate."""
     return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
@@ -102,7 +102,8 @@ def key_digest(tenant: str, key: Key) -> bytes:
 
 
 def call_digest(call_id: str) -> bytes:
-    """Calls are deleted and listed by id whoever made them: their digest has no tenant, and no `find` asks for it."""
+    """Return the digest of a call id. Calls are deleted and listed by id in all tenants, so it includes no tenant;
+    `find` never uses it."""
     return _digest(_CALL, call_id)
 
 
@@ -111,7 +112,7 @@ def split(digests: bytes) -> list[bytes]:
 
 
 def sum_parts(parts: Sequence[Part], oldest_at: float | None, newest_at: float | None) -> Stats:
-    """What a durable store holds in all."""
+    """Sum up what a durable store holds."""
     return Stats(
         disk_entries=sum(part.entries for part in parts),
         disk_chars=sum(part.chars for part in parts),
@@ -124,14 +125,14 @@ def sum_parts(parts: Sequence[Part], oldest_at: float | None, newest_at: float |
 
 
 def columns(where: Filter) -> Filter:
-    """A filter by what the columns hold."""
+    """Return a filter with the texts that columns hold."""
     members = (where.tenant, where.provider, where.model, where.session)
     tenant, provider, model, session = (None if member is None else column(member) for member in members)
     return Filter(tenant, provider, model, session, where.call_id)
 
 
 def is_barred(row: Row, deletions: Iterable[Deletion], now: float) -> bool:
-    """Whether one of these deletions, in the words of columns, means this row (`Deletion.bars`)."""
+    """Whether one of these deletions, in column form, matches this row (`Deletion.bars`)."""
     return any(
         row.created_at < deletion.at <= now
         and deletion.where.covers(*row.scope)
@@ -141,5 +142,5 @@ def is_barred(row: Row, deletions: Iterable[Deletion], now: float) -> bool:
 
 
 def _digest(kind: bytes, first: str, second: str = "") -> bytes:
-    """The length of the first part goes before it, so that no other two parts read the same."""
+    """Hash two texts. The length of the first comes before it, so that no other pair has the same input."""
     return named_digest(f"{len(first)}:{first}{second}", kind, DIGEST)

@@ -1,4 +1,5 @@
-"""What can be set about a store: one frozen value, read once. Amounts are written as people write them."""
+"""Settings of a store: one frozen value, read once. Durations and sizes have the usual notation, such as 7d or
+64MiB."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _BYTES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 
 class StoreSettings(Struct, frozen=True, rename="camel"):
-    """How long, how much, how safe."""
+    """How long records are kept, how many, and how safely."""
 
     ttl_seconds: Annotated[float, setting("how long after its last use a turn is kept", "duration", key="ttl")] = (
         7 * 86400.0
@@ -62,19 +63,19 @@ class StoreSettings(Struct, frozen=True, rename="camel"):
 
 
 def keys_from_environment(environment: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """The encryption key and the one before it, where the environment names them."""
+    """Return the current and the previous encryption key from the environment."""
     return environment.get(KEY_VARIABLE) or None, environment.get(PREVIOUS_KEY_VARIABLE) or None
 
 
 def decode_duration(text: str) -> float:
-    """`"2h"`, `"7d"`, `"90s"`, `"1d12h"` in seconds."""
+    """Decode `"2h"`, `"7d"`, `"90s"`, `"1d12h"` to seconds."""
     if re.fullmatch(r"(?:\d+(?:\.\d+)?[smhdw])+", text, re.ASCII) is None:
         raise StoreRefused(f"{text!r} is not a duration: write it as 90s, 15m, 2h, 7d or 2w")
     return float(sum(float(number) * _SECONDS[unit] for number, unit in re.findall(r"([\d.]+)(.)", text)))
 
 
 def decode_size(text: str) -> int:
-    """`"1GiB"`, `"500MB"`, `"4096"` in bytes."""
+    """Decode `"1GiB"`, `"500MB"`, `"4096"` to bytes."""
     parts = re.fullmatch(r"(\d+(?:\.\d+)?) ?([A-Za-z]*)", text, re.ASCII)
     if parts is None or parts[2] not in _BYTES:
         raise StoreRefused(f"{text!r} is not a size: write it as 500MB, 64MiB or 1GiB")
@@ -82,12 +83,12 @@ def decode_size(text: str) -> int:
 
 
 def default_url(environment: Mapping[str, str], home: Path, platform: str = sys.platform) -> str:
-    """The embedded store, in the user's data directory."""
+    """Return the address of the embedded store in the user's data directory."""
     folders = {"darwin": home / "Library" / "Application Support", "win32": home / "AppData" / "Local"}
     folder = folders.get(platform, home / ".local" / "share")
     if platform == "win32" and environment.get("LOCALAPPDATA"):
         folder = Path(environment["LOCALAPPDATA"])
     xdg = Path(environment.get("XDG_DATA_HOME", ""))
-    if platform not in folders and xdg.is_absolute():  # a relative one is to be ignored, says its specification
+    if platform not in folders and xdg.is_absolute():  # its specification says to ignore a relative path
         folder = xdg
     return f"sqlite:///{folder / 'thoughtline' / 'thoughtline.db'}"

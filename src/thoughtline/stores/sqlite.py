@@ -1,8 +1,9 @@
 """`sqlite:///path`: one file, for the processes of one machine.
 
-Reads happen on the loop: a warm look-up is cheaper than any hand-over (docs/decisions/0004). So do saves, which append
-to a file of this process (`sqlite_arrivals.py`); whatever may wait for a lock or a disk goes through one thread. Both
-are acknowledged after the commit. Write-ahead log: readers and the writer don't wait for each other.
+Reads run on the event loop: a warm lookup is cheaper than a thread switch (docs/decisions/0004). So do saves, which
+append to a file of this process (`sqlite_arrivals.py`). Work that may wait for a lock or a disk goes through one
+thread. Both are acknowledged after the commit. With the write-ahead log, readers and the writer don't wait for each
+other.
 """
 
 from __future__ import annotations
@@ -57,21 +58,22 @@ Result = TypeVar("Result")
 Job: TypeAlias = Callable[[sqlite3.Connection], Result]
 
 CACHE_KIB = 16 * 1024
-"""Page cache of a connection: holds the upper levels of the look-up tree of some millions of keys."""
+"""Page cache of a connection: holds the upper levels of the lookup tree of some millions of keys."""
 
 CHECKPOINT_PAGES = 8000
-"""Pages of the log, 32 MB, after which they go into the file. Keys are digests and fall on pages at random: a longer
-log gathers more changes of a page before it is written."""
+"""Pages of the log, 32 MB, before a checkpoint. Keys are digests and fall on pages at random: a longer log collects
+more changes per page before it is written."""
 
 SLOW_SECONDS = 0.25
-"""What takes longer waits for a disk. The loop does not wait again: others go aside, till one is quick."""
+"""Reads that take longer wait for a disk. The next ones leave the event loop, until one is fast again."""
 
 FOLD_SECONDS = 0.5
-"""How long records stay in arrivals: long enough to gather, short enough to be few."""
+"""How long records stay in arrivals: long enough to batch them, short enough to keep them few."""
 
 
 class SqliteStore(DurableStore):
-    """A database file. A commit with `synchronous` `normal` survives `kill -9`, with `full` a power cut too."""
+    """A store in a database file. A commit with `synchronous` `normal` survives `kill -9`, with `full` also a power
+    cut."""
 
     STALE_SECONDS = 0.0
 
@@ -140,7 +142,8 @@ class SqliteStore(DurableStore):
             self._is_slow_to_write = time.monotonic() - began > SLOW_SECONDS
 
     def _fold_later(self) -> None:
-        """Of several processes, the first to come to it folds for all: then the others begin to wait again."""
+        """Fold in a while. The first of several processes to do it folds for all, and the others begin to wait
+        again."""
         if self._folding is not None:
             self._folding.cancel()
         seconds = FOLD_SECONDS * random.uniform(1.0, 1.5)
@@ -156,12 +159,12 @@ class SqliteStore(DurableStore):
         return [*hits, *(arrived[identity] for identity in arrived.keys() - {hit.identity for hit in hits})]
 
     async def _changes(self, tenant: str) -> int:
-        """Of all tenants: one count costs nothing, and deletions are rare."""
+        """The changes of all tenants: one count is free, and deletions are rare."""
         return await self._read_quickly(work.changes)
 
     async def _read_quickly(self, job: Job[Result]) -> Result:
-        """On the loop, unless that was slow the last time or somebody has the whole file: another program's VACUUM, or
-        who reads the log after a crash."""
+        """Read on the event loop, unless the last read was slow or the whole file is locked: by another program's
+        VACUUM, or by a process that reads the log after a crash."""
         began = time.monotonic()
         try:
             result = await self._read_aside(job) if self._is_slow else job(self._open_here())
@@ -201,7 +204,7 @@ class SqliteStore(DurableStore):
         return gone
 
     async def _sweep(self) -> None:
-        """Take out the pointers of records that are gone, if they are many. Another process may do the same."""
+        """Remove the pointers of deleted records, if there are many. Another process may do the same."""
         sweep = secrets.randbits(62)
         if await self._write(lambda connection: work.begin_sweep(connection, sweep)):
             after: bytes | None = b""
@@ -220,8 +223,8 @@ class SqliteStore(DurableStore):
         return await self._write(lambda connection: connection.execute(work.DELETE_NOTES, (namespace, key)).rowcount)
 
     def _save_all(self, connection: sqlite3.Connection, parts: Sequence[tuple[list[Row], float]]) -> list[None]:
-        """What several have given at about the same time, and had better not wait for on the loop. What has arrived
-        before comes first: pages go by the order of saving."""
+        """Save the rows of several callers, which came at about the same time and would wait too long on the event
+        loop. Earlier arrivals come first, because pages follow the order of saving."""
         self._fold_all(connection)
         now = max(now for _, now in parts)
         rows = [row for rows, _ in parts for row in rows]
@@ -229,13 +232,13 @@ class SqliteStore(DurableStore):
         return [None for _ in parts]
 
     def _mark_deleted(self, connection: sqlite3.Connection, where: Filter, now: float) -> None:
-        """What has arrived before is meant too."""
+        """Note a deletion. It also applies to what has arrived before."""
         self._fold_all(connection)
         work.mark_deleted(connection, where, now)
 
     def _fold_settled(self, connection: sqlite3.Connection) -> int:
-        """What was being appended while a deletion was noted: from now on no process appends without knowing of it. The
-        number of the newest record that it can mean."""
+        """Fold appends that were running while a deletion was noted: after this, no process appends without seeing it.
+        Returns the number of the newest record that the deletion can match."""
         self._fold_all(connection, settled=True)
         return work.newest(connection)
 
@@ -247,7 +250,7 @@ class SqliteStore(DurableStore):
         self._folding = None
         self._arrivals.take(await self._read_quickly(self._read_arrivals))
         if self._arrivals:
-            # In steps: what others write meanwhile waits for so much at most.
+            # In steps, so that other processes' writes wait for one step at most.
             while await self._write(lambda connection: self._fold_all(connection, work.STEP)) == work.STEP:
                 pass
             self._arrivals.take(await self._read_quickly(self._read_arrivals))
@@ -259,12 +262,12 @@ class SqliteStore(DurableStore):
         await self._tend_files()
 
     async def _tend_files(self) -> None:
-        """Ours: there is one where this process saves. Those of processes that are gone: what they left is folded."""
+        """Keep a file for this process if it saves, and fold and remove files of processes that are gone."""
         now, own = self._clock(), self._arrivals.own
         if own is not None:
             await self._in_thread(own.shorten)
             if not await self._write(lambda connection: connection.execute(work.SEEN, (now, own.name)).rowcount):
-                self._arrivals.own = None  # another process took us for gone
+                self._arrivals.own = None  # another process took this one for gone
                 await self._in_thread(own.close)
         if self._saves and self._arrivals.own is None:
             await self._make_own_file(now)
@@ -286,7 +289,7 @@ class SqliteStore(DurableStore):
             raise StoreUnavailable(f"sqlite: {self._path}: {error.strerror}") from error
 
     async def _leave_own_file(self) -> None:
-        """As a process that ends well: the database has all of it."""
+        """Remove this process's file at a clean exit: the database has all of its content."""
         own, self._arrivals.own = self._arrivals.own, None
         if own is not None:
             await self._in_thread(own.close)
@@ -312,7 +315,7 @@ class SqliteStore(DurableStore):
         return self._arrivals.read(self._open_here(), self._files)
 
     async def _fold_now(self) -> None:
-        """Before a look at the tables alone. Where nothing can be written, what is in them is looked at."""
+        """Fold before a read of the tables alone. If writing is impossible, the read sees only what the tables have."""
         if not self._fails_to_write:
             try:
                 await self._fold()
@@ -327,7 +330,7 @@ class SqliteStore(DurableStore):
             self._uses.settle(batch)
 
     async def _in_steps(self, step: Job[int]) -> int:
-        """A long deletion as short transactions, so that saves go on between them."""
+        """Run a long deletion as short transactions, so that saves continue in between."""
         total = 0
         while gone := await self._write(step):
             total += gone
@@ -339,7 +342,7 @@ class SqliteStore(DurableStore):
         return result
 
     async def _read_aside(self, job: Job[Result]) -> Result:
-        """A read that may be long, away from the loop, on a connection of its own."""
+        """Read in a thread, on a separate connection, because it may take long."""
 
         def read() -> Result:
             with closing(self._connect()) as connection:
@@ -359,7 +362,7 @@ class SqliteStore(DurableStore):
         return self._writer
 
     def _prepare(self) -> None:
-        """The file, for its owner alone, in its newest layout, under a key that we have."""
+        """Create or open the file, readable by its owner only; migrate it and check its key."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -381,8 +384,8 @@ class SqliteStore(DurableStore):
             raise unavailable(error, self._path) from error
 
     def _connect_here(self) -> sqlite3.Connection:
-        """The loop's. Opening takes as long as it takes: after a crash the log is read through first. Then it waits for
-        nobody, and leaves checkpoints to the thread."""
+        """Connect for the event loop. Opening may take long: after a crash, the log is read first. After that it waits
+        for no lock, and leaves checkpoints to the thread."""
         connection = self._connect()
         connection.execute("PRAGMA busy_timeout = 0")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
@@ -402,7 +405,7 @@ def _do_each(connection: sqlite3.Connection, jobs: Sequence[Job[Result]]) -> Ite
 
 
 def _decode_address(url: str) -> tuple[Path, str]:
-    """Where the file is, and when a commit is done."""
+    """Return the path of the file, and when a commit counts as done."""
     path, _, query = url.removeprefix("sqlite://").partition("?")
     options = parse_qs(query)
     synchronous = options.pop("synchronous", ["normal"])[0]

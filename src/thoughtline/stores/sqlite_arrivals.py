@@ -1,10 +1,10 @@
-"""New records in SQLite: appended to a file of this process alone, and folded into the tables by the writing thread.
+"""New records in SQLite: appended to a file of this process, and folded into the tables by the writer thread.
 
-    save ─▶ append      on the loop, one statement that is a transaction, in a file where no other process writes
-    arrivals ─▶ fold    in the thread, of all processes, many at once: by itself a record is written to about 14 pages
+    save ─▶ append      on the event loop, one statement that is a transaction, in a file that only this process writes
+    arrivals ─▶ fold    in the thread, for all processes, many at once: a single record is written to about 14 pages
 
-What is appended is committed: it survives `kill -9`, and every process finds it (docs/decisions/0059). The table
-`writers` names the files, and says up to which number each was folded, in the transaction that folded it.
+Appended records are committed: they survive `kill -9`, and every process finds them (docs/decisions/0059). The table
+`writers` names the files, and the number up to which each was folded, updated in the transaction that folds it.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ log = logging.getLogger(__name__)
 APPEND = """INSERT INTO main.arrivals SELECT ?1 + EXISTS (SELECT 1 FROM store.lookups WHERE digest = ?5)
         + 2 * ((SELECT count(*) FROM store.writers) > 1), ?2, ?3
     WHERE NOT EXISTS (SELECT 1 FROM store.deletions WHERE at > ?4 AND at <= ?2)"""
-"""Where no deletion can mean what is new: SQLite locks `main` before it reads `store`, so that whoever notes a deletion
-and locks this file then has all that was appended without knowing of it. The number says more: one is left out where
-the lineage has a record in the tables, two where others write too."""
+"""Appends only if no deletion can match the new records. SQLite locks `main` before it reads `store`: a process that
+notes a deletion and then locks this file sees everything that was appended without knowing of the deletion. The number
+has two more meanings: one number is skipped if the lineage has a record in the tables, two if other processes write."""
 
 _NEW = "SELECT seq, at, rows FROM arrivals WHERE seq > ? ORDER BY seq LIMIT ?"
 _WRITERS = "SELECT name, folded FROM writers"
@@ -45,25 +45,25 @@ ALL = -1
 OVERDUE_SECONDS = 60.0
 
 MANY = 1000
-"""Saves of this process that are folded at once: each process holds all that is not folded, some 3 kB a save."""
+"""Saves of this process that are folded at once: each process keeps all unfolded ones in memory, some 3 kB per save."""
 
 MAX_APPENDED = 256 * 2**10
-"""Bytes of one save that the loop writes: about a millisecond."""
+"""Maximum bytes of a save on the event loop: about a millisecond."""
 
 TRIMMED = 100
-"""Folded arrivals that the loop takes out of its file in one step: a third of a millisecond."""
+"""Folded arrivals that one step on the event loop removes from its file: a third of a millisecond."""
 
 MAX_LOG_BYTES = 32 * 2**20
-"""Of a file of arrivals, before the thread writes it into the file itself."""
+"""Maximum log size of an arrivals file, before the thread runs a checkpoint."""
 
 LOST_SECONDS = 600.0
-"""A process that has not shown itself for so long is gone, wherever it ran."""
+"""A process without a sign of life for this long is gone, on any machine."""
 
 Appended: TypeAlias = tuple[int, float, bytes]
-"""The number, time and records of one transaction."""
+"""Number, time and records of one transaction."""
 
 Arrival: TypeAlias = tuple[str, int, list[Appended]]
-"""A file, up to which number it was folded, and what is new in it."""
+"""A file, the number up to which it was folded, and its new content."""
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[Row])
@@ -71,7 +71,7 @@ _made = attrgetter("created_at")
 
 
 class Files:
-    """The files of arrivals beside a database, open for reading."""
+    """The arrivals files of a database, open for reading."""
 
     def __init__(self, database: Path, timeout_seconds: float) -> None:
         self._database = database
@@ -85,13 +85,13 @@ class Files:
         self.keep(())
 
     def keep(self, names: Collection[str]) -> None:
-        """Close the others."""
+        """Close all other files."""
         for name in self._open.keys() - names:
             self._open.pop(name).close()
 
     def new(self, name: str, after: int, limit: int = ALL, *, settled: bool = False) -> list[Appended]:
-        """What was appended after a number; `settled`: with what is being appended in this moment. A file that can't be
-        read has nothing new: it was taken away just now, or is damaged, and holds up nothing else."""
+        """Return what was appended after a number; with `settled`, also an append that is running now. A file that
+        can't be read counts as empty: it was just removed, or is damaged, and must not block the others."""
         try:
             connection = self.connection(name)
             if settled:
@@ -115,7 +115,7 @@ class Files:
         return connection
 
     def remove(self, name: str, folded: int) -> bool:
-        """If all that is in it is folded. A process that still writes there finds no table any more."""
+        """Remove the file if it is folded completely. A process that still writes to it finds no table."""
         try:
             with self.connection(name) as connection:
                 connection.execute("BEGIN IMMEDIATE")
@@ -132,12 +132,12 @@ class Files:
 
 
 def _code(error: sqlite3.Error) -> int:
-    """`SQLITE_ERROR`: there is no such table any more."""
+    """Return the primary error code. `SQLITE_ERROR`: the table no longer exists."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def connect(path: Path, timeout_seconds: float) -> sqlite3.Connection:
-    """A file that is there."""
+    """Connect to an existing file."""
     address = f"{path.as_uri()}?mode=rw"
     return sqlite3.connect(address, timeout_seconds, uri=True, isolation_level=None, check_same_thread=False)
 
@@ -145,8 +145,8 @@ def connect(path: Path, timeout_seconds: float) -> sqlite3.Connection:
 def fold(
     connection: sqlite3.Connection, files: Files, ttl_seconds: float, limit: int = ALL, *, settled: bool = False
 ) -> int:
-    """What has arrived, to where it belongs, so much of each process; how much of one at most. Deletions were asked
-    when it came; later ones fold first."""
+    """Fold arrivals into the tables, up to `limit` of each process. Returns the largest number folded of one process.
+    Deletions were checked when they arrived; later deletions fold first."""
     arrived: list[Appended] = []
     most = 0
     for name, folded in connection.execute(_WRITERS).fetchall():
@@ -159,7 +159,7 @@ def fold(
 
 
 def fold_former(connection: sqlite3.Connection, ttl_seconds: float) -> None:
-    """What an older version has left: it appended to the database itself."""
+    """Fold what an older version has left, which appended to the database itself."""
     if connection.execute("SELECT 1 FROM arrivals LIMIT 1").fetchone() is None:
         return
     with connection:
@@ -181,7 +181,7 @@ class ArrivalsFile:
     """The file that this process appends to."""
 
     def __init__(self, database: Path, name: str, *, timeout_seconds: float, cache_kib: int) -> None:
-        """In a thread: a new file, that was registered."""
+        """Create a file that is already registered. Runs in a thread."""
         self.name = name
         self._path = database.with_name(name)
         self._timeout_seconds = timeout_seconds
@@ -192,14 +192,15 @@ class ArrivalsFile:
         connection.execute("CREATE TABLE arrivals (seq INTEGER PRIMARY KEY, at REAL NOT NULL, rows BLOB NOT NULL)")
         connection.execute("ATTACH ? AS store", (str(database),))
         connection.execute(f"PRAGMA store.cache_size = -{cache_kib}")
-        # From now on it is the loop's: it waits for no lock, and leaves checkpoints to the thread.
+        # From here on it belongs to the event loop: it waits for no lock, and leaves checkpoints to the thread.
         connection.execute("PRAGMA busy_timeout = 0")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         self._numbers: deque[int] = deque()
         self._last = 0
 
     def append(self, rows: list[Row], data: bytes, now: float) -> tuple[int, bool, bool]:
-        """The number, 0 where a deletion may mean them; whether the tables have their lineage; whether others write."""
+        """Append rows. Returns the number (0 if a deletion may match them), whether the tables have their lineage, and
+        whether other processes write."""
         values = (self._last + 1, now, data, min(map(_made, rows)), rows[0].digests[:DIGEST])
         done = self._connection.execute(APPEND, values)
         if not done.rowcount or done.lastrowid is None:
@@ -210,11 +211,11 @@ class ArrivalsFile:
         return self._last, bool(skipped & 1), bool(skipped & 2)
 
     def __len__(self) -> int:
-        """What is in it."""
+        """The number of appended transactions in the file."""
         return len(self._numbers)
 
     def trim(self, folded: int) -> bool:
-        """Take some out that are in the tables. Whether there are more."""
+        """Remove some that are in the tables. Returns whether there are more."""
         numbers = self._numbers
         gone = list(islice(takewhile(lambda number: number <= folded, numbers), TRIMMED))
         if not gone:
@@ -225,8 +226,8 @@ class ArrivalsFile:
         return bool(numbers) and numbers[0] <= folded
 
     def shorten(self) -> None:
-        """In the thread, for all of it: first without the lock, then what came meanwhile. The first to write after that
-        waits for the disk: the thread does."""
+        """Shorten the log, in the thread: first without the lock, then what came in the meantime. The next write after
+        that waits for the disk, so the thread does it."""
         log_file = self._path.with_name(self.name + "-wal")
         if not log_file.exists() or log_file.stat().st_size < MAX_LOG_BYTES:
             return
@@ -241,21 +242,21 @@ class ArrivalsFile:
 
 
 def register(connection: sqlite3.Connection, database: Path, now: float) -> str:
-    """A new name for a file."""
+    """Register a new file and return its name."""
     name = f"{database.name}-arrivals-{secrets.token_hex(6)}"
     connection.execute("INSERT INTO writers VALUES (?, 0, ?, ?)", (name, _this_process(), now))
     return name
 
 
 def lost(connection: sqlite3.Connection, now: float) -> list[str]:
-    """The files of processes that have ended, or that nothing was heard of for long."""
+    """Return the files of processes that have ended or given no sign of life for long."""
     rows = connection.execute("SELECT name, process, seen_at FROM writers").fetchall()
     return [name for name, process, seen_at in rows if seen_at < now - LOST_SECONDS or not _lives(process)]
 
 
 def remove_folded(connection: sqlite3.Connection, files: Files, names: Iterable[str]) -> None:
-    """Files that are no longer written to, once all that is in them is folded: outside a transaction, for what is
-    folded has to be committed."""
+    """Remove files that no process writes to, once they are folded completely. Runs outside a transaction, because the
+    folding must be committed."""
     for name in names:
         row = connection.execute("SELECT folded FROM writers WHERE name = ?", (name,)).fetchone()
         if row is not None and files.remove(name, row[0]):
@@ -267,7 +268,7 @@ def _this_process() -> str:
 
 
 def _where() -> str:
-    """Where numbers of processes mean the same: a container has its own."""
+    """Return the scope in which process numbers are unique: each container has its own."""
     try:
         space = os.readlink("/proc/self/ns/pid")
     except OSError:
@@ -276,7 +277,7 @@ def _where() -> str:
 
 
 def _lives(process: str) -> bool:
-    """Whether it may live: what runs on another machine, or in another container, can't be seen from here."""
+    """Whether the process may be alive. Processes on another machine or in another container can't be checked."""
     number, _, where = process.partition("@")
     if where != _where() or sys.platform == "win32":
         return True
@@ -290,7 +291,7 @@ def _lives(process: str) -> bool:
 
 
 class Arrivals:
-    """What this process knows of all files, by the digests it is found by."""
+    """All arrivals that this process knows of, by digest."""
 
     def __init__(self, ttl_seconds: float) -> None:
         self._ttl_seconds = ttl_seconds
@@ -301,22 +302,22 @@ class Arrivals:
         self._by_digest: dict[bytes, dict[bytes, tuple[Row, float]]] = {}
 
     def __len__(self) -> int:
-        """Those that are not folded yet."""
+        """The number of transactions not folded yet."""
         return sum(map(len, self._by_number.values()))
 
     @property
     def are_new(self) -> bool:
-        """Whether all that this process saved before the latest is folded."""
+        """Whether everything that this process saved before its latest save is folded."""
         return self.own is not None and len(self._by_number.get(self.own.name, ())) == 1
 
     @property
     def are_many(self) -> bool:
-        """Whether they are better folded now than later."""
+        """Whether there are enough to fold now."""
         return self.own is not None and len(self.own) >= MANY
 
     def read(self, connection: sqlite3.Connection, files: Files) -> list[Arrival]:
-        """What is new, in any thread; `take` it in the loop's. To be read before the tables that arrivals are folded
-        into, or what is folded meanwhile is in neither."""
+        """Read what is new, in any thread; `take` it on the event loop. Read it before the tables, or records folded in
+        between are in neither."""
         own, writers = self.own.name if self.own is not None else "", connection.execute(_WRITERS).fetchall()
         files.keep([name for name, _ in writers])
         return [
@@ -340,14 +341,14 @@ class Arrivals:
                     self._add(name, number, at, _rows(data))
 
     def append(self, rows: list[Row], now: float, read_others: Callable[[], list[Arrival]]) -> Saved | None:
-        """Write some records, in one statement. None where that is the thread's: there is no file to append to, it
-        can't be written, a deletion may mean them, or they are many bytes."""
+        """Append records in one statement. Returns None if the thread must save them: there is no file to append to,
+        writing fails, a deletion may match them, or they are too large."""
         own, data = self.own, _encoder.encode(rows)
         if own is None or len(data) > MAX_APPENDED:
             return None
         try:
             number, is_known, has_others = own.append(rows, data, now)
-        except sqlite3.Error:  # the thread does it, and says what is wrong
+        except sqlite3.Error:  # the thread tries again, and reports the error
             return None
         if not number:
             return None
@@ -360,19 +361,19 @@ class Arrivals:
         return Saved.FIRST if is_first else Saved.DURABLE
 
     def trim(self) -> bool:
-        """Take some out of our file that are in the tables. Whether there are more."""
+        """Remove some that are in the tables from our file. Returns whether there are more."""
         try:
             return self.own is not None and self.own.trim(self._folded)
         except sqlite3.Error:
             return False
 
     def are_overdue(self, now: float) -> bool:
-        """Whether something has not been folded for long: uses are not written for what is here."""
+        """Whether something has not been folded for long: uses of arrivals are not written."""
         firsts = (next(iter(one.values()), (now, [])) for one in self._by_number.values())
         return any(now - at > OVERDUE_SECONDS for at, _ in firsts)
 
     def find(self, digests: Iterable[bytes], now: float) -> dict[bytes, Hit]:
-        """By identity."""
+        """Find arrivals by digest; returns them by identity."""
         if not self._by_digest:
             return {}
         found: dict[bytes, Hit] = {}
@@ -403,7 +404,7 @@ class Arrivals:
 
 
 def _rows(data: bytes) -> list[Row]:
-    """Those of one transaction. Bytes that were damaged hold up nothing else."""
+    """Decode the rows of one transaction. Damaged bytes must not block the others."""
     try:
         return _decoder.decode(data)
     except msgspec.DecodeError as error:

@@ -1,9 +1,9 @@
-"""The SQLite layout and how it came to be.
+"""The SQLite layout and its migrations.
 
-A scope is a combination of tenant, session, provider and model, with what it holds: statistics and filters read scopes,
-not records. Look-ups point from a digest to a record, which is stored once; those of records that are gone are taken
-out together, in the order of digests. Records that have just come are in files
-of arrivals beside the database, one for each process that saves (`sqlite_arrivals.py`).
+A scope is a combination of tenant, session, provider and model, with counts of its records: statistics and filters read
+scopes, not records. Lookups point from a digest to a record, which is stored once; those of deleted records are removed
+together, in the order of digests. New records are in arrivals files next to the database, one for each process that
+saves (`sqlite_arrivals.py`).
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ MIGRATIONS = (
 
 
 def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...] = MIGRATIONS) -> None:
-    """Bring a database up to date in one transaction. Of two processes that start at once, one waits for the other."""
+    """Migrate a database in one transaction. If two processes start together, one waits for the other."""
     if not missing(migrations, _version(connection)):
         return
     with connection:

@@ -1,4 +1,4 @@
-"""What is done to a SQLite database: each function is one piece of work inside a transaction of its caller."""
+"""Operations on a SQLite database. Each function does one piece of work inside its caller's transaction."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import DIGEST, Hit, Part, Row, call_digest, is_barred, sum_parts
 
 STEP = 500
-"""Records that one transaction of a long deletion takes out, or a fold takes in of one process: some milliseconds."""
+"""Records per transaction of a long deletion, or folded per process: some milliseconds."""
 
 SWEPT = 20_000
-"""Pointers that one transaction of a sweep looks at: some milliseconds."""
+"""Pointers that one transaction of a sweep reads: some milliseconds."""
 
 SWEEP_AT = 4
-"""A sweep comes when there is one record that is gone for so many that are not: what it costs is shared by as many
-deletions as there are records, however many these are."""
+"""A sweep runs when there is one deleted record for this many others. So its cost is shared by a number of deletions
+proportional to the number of records."""
 
 VACUUM_PAGES = 2000
-"""Free pages given back to the file system by one cleaning: 8 MB."""
+"""Free pages that one cleaning returns to the file system: 8 MB."""
 
 SWITCHES = 20
-"""Attempts to switch a new file to its write-ahead log while other processes do the same."""
+"""Attempts to switch a new file to a write-ahead log while other processes do the same."""
 
 ROWS = 64
-"""Rows of one statement: far below SQLite's 32,766 values, and few enough texts for the driver's cache of 128."""
+"""Rows per statement: far below SQLite's 32,766 values, and few enough texts for the driver's cache of 128."""
 
 _SCOPE = "(?, ?, ?, ?)"
 _RECORD_ROW = """(?, ?, (SELECT id FROM scopes WHERE tenant = ? AND session = ? AND provider = ? AND model = ?),
     ?, ?, ?, ?, ?, ?)"""
 
-# A new record's first digest is that of its lineage, and nothing points from it to the record yet.
+# A new record's first digest is its lineage, and no lookup points from it to the record yet.
 _COUNT_SHARED_LINEAGES = f"""UPDATE facts SET value = value + 1 WHERE name = 'changes' AND (?2 OR EXISTS (
     SELECT 1 FROM records r JOIN lookups l ON l.digest = substr(r.digests, 1, {DIGEST}) WHERE r.seq > ?1))"""
 
-# A record that was there before has its look-ups, so only the new ones (seq above ?1) are looked at.
+# A record that existed before has its lookups, so only new ones (seq above ?1) are read.
 _LOOKUPS = f"""INSERT OR IGNORE INTO lookups
     WITH RECURSIVE parts (digests, at, seq) AS (
         SELECT digests, 1, seq FROM records WHERE seq > ?1 UNION ALL
@@ -60,7 +60,7 @@ _RECORD = "SELECT identity, expires_at, data FROM records WHERE seq = ? AND expi
 _LATEST = "SELECT tenant, session, newest_at FROM scopes WHERE session != '' AND entries > 0 ORDER BY newest_at DESC"
 _LATEST_OF_ONE = """SELECT tenant, session, newest_at FROM scopes
     WHERE tenant = ? AND session != '' AND entries > 0 ORDER BY +newest_at DESC"""
-"""The plus keeps SQLite from going through all tenants in the order of time."""
+"""The plus prevents SQLite from walking all tenants in time order."""
 
 _SESSION = """SELECT tenant, session, sum(entries), sum(chars), max(newest_at) FROM scopes
     WHERE tenant = ? AND session = ? AND entries > 0"""
@@ -72,10 +72,11 @@ DELETE_NOTES = "DELETE FROM notes WHERE namespace = ?1 AND (?2 IS NULL OR key = 
 
 
 def prepare(connection: sqlite3.Connection) -> None:
-    """Before the first table: a new file can give pages back. The write-ahead log is a property of the file.
+    """Set pragmas before the first table: a new file can return free pages. The write-ahead log is a property of the
+    file.
 
-    SQLite does not wait for locks when it switches to the log, so of two processes that start at once one may be told
-    that the file is locked: it waits for the other in the way that SQLite does wait, and tries again.
+    SQLite does not wait for locks when it switches to the log. If two processes start together, one may get an error
+    that the file is locked: it waits with a statement for which SQLite does wait, and tries again.
     """
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     for _ in range(SWITCHES):
@@ -91,7 +92,7 @@ def prepare(connection: sqlite3.Connection) -> None:
 
 
 def check_key(connection: sqlite3.Connection, packer: Packer) -> None:
-    """Raise `WrongKey` where the database was encrypted with none of our keys, else note the one we use."""
+    """Raise `WrongKey` if none of our keys fits the database; otherwise note the current one."""
     with connection:
         connection.execute("BEGIN IMMEDIATE")
         kept = connection.execute("SELECT value FROM facts WHERE name = 'key check'").fetchone()
@@ -100,7 +101,7 @@ def check_key(connection: sqlite3.Connection, packer: Packer) -> None:
 
 
 def save(connection: sqlite3.Connection, rows: Sequence[Row], now: float, expires_at: float) -> None:
-    """Write the records that no deletion bars."""
+    """Write the records that no deletion matches."""
     oldest = min((row.created_at for row in rows), default=now)
     marks = deletions(connection, oldest, now)
     kept = [row for row in rows if not is_barred(row, marks, now)]
@@ -112,7 +113,7 @@ def save(connection: sqlite3.Connection, rows: Sequence[Row], now: float, expire
 
 
 def _share_lineages(rows: Sequence[Row]) -> bool:
-    """Whether two of them do."""
+    """Whether two of them have the same lineage."""
     lineages = {row.identity: row.digests[:DIGEST] for row in rows}.values()
     return len(set(lineages)) < len(lineages)
 
@@ -154,7 +155,7 @@ def _records_text(count: int) -> str:
 
 
 def find(connection: sqlite3.Connection, digests: Iterable[bytes], now: float) -> list[Hit]:
-    """Pointers first, then each record once, however many of its keys were asked for."""
+    """Find pointers first, then each record once, even if several of its keys were requested."""
     execute = connection.execute
     pointing: dict[int, list[bytes]] = {}
     for digest in digests:
@@ -175,7 +176,7 @@ def deletions(connection: sqlite3.Connection, after: float, now: float) -> list[
 
 
 def mark_deleted(connection: sqlite3.Connection, where: Filter, now: float) -> None:
-    """Remember a deletion."""
+    """Note a deletion."""
     connection.execute(
         "INSERT INTO deletions (at, tenant, provider, model, session, call_id) VALUES (?, ?, ?, ?, ?, ?)",
         (now, where.tenant, where.provider, where.model, where.session, where.call_id),
@@ -184,7 +185,8 @@ def mark_deleted(connection: sqlite3.Connection, where: Filter, now: float) -> N
 
 
 def newest(connection: sqlite3.Connection) -> int:
-    """The number of the latest record. None has that of one that pointers may be left of."""
+    """Return the number of the latest record. It never reuses the number of a deleted record that may still have
+    pointers."""
     (number,) = connection.execute(
         "SELECT max(coalesce((SELECT max(seq) FROM records), 0), coalesce((SELECT max(seq) FROM gone), 0))"
     ).fetchone()
@@ -201,7 +203,7 @@ def delete_expired(connection: sqlite3.Connection, now: float) -> int:
 
 
 def delete_beyond(connection: sqlite3.Connection, max_bytes: int) -> int:
-    """Some of what was used longest ago, while there is too much."""
+    """Remove some of the least recently used records if the store is too large."""
     (held,) = connection.execute("SELECT coalesce(sum(bytes), 0) FROM scopes").fetchone()
     excess, seqs = held - max_bytes, []
     for seq, size in connection.execute(f"SELECT seq, size FROM records ORDER BY expires_at, seq LIMIT {STEP}"):
@@ -214,7 +216,7 @@ def delete_beyond(connection: sqlite3.Connection, max_bytes: int) -> int:
 
 
 def _delete(connection: sqlite3.Connection, clause: str, values: tuple[object, ...]) -> int:
-    """Its pointers, which are all over the file, are left to a sweep."""
+    """Delete records. Their pointers, which are scattered over the file, are left to a sweep."""
     seqs = connection.execute(f"SELECT seq FROM records {clause}", values).fetchall()
     connection.executemany("INSERT INTO gone (seq) VALUES (?)", seqs)
     connection.executemany("DELETE FROM records WHERE seq = ?", seqs)
@@ -222,7 +224,7 @@ def _delete(connection: sqlite3.Connection, clause: str, values: tuple[object, .
 
 
 def begin_sweep(connection: sqlite3.Connection, sweep: int) -> bool:
-    """Whether it is time for one. It takes out the pointers of what is gone by now."""
+    """Begin a sweep if it is due, and return whether it is. It removes the pointers of all records deleted by now."""
     (gone,) = connection.execute("SELECT count(*) FROM gone").fetchone()
     (held,) = connection.execute("SELECT coalesce(sum(entries), 0) FROM scopes").fetchone()
     if not gone or SWEEP_AT * gone < held:
@@ -232,7 +234,7 @@ def begin_sweep(connection: sqlite3.Connection, sweep: int) -> bool:
 
 
 def sweep_some(connection: sqlite3.Connection, sweep: int, after: bytes) -> bytes | None:
-    """The part that begins after a digest. The digest that it ends with, None at the end of all."""
+    """Sweep the part after a digest. Returns the digest it ends with, or None at the end."""
     row = connection.execute(
         "SELECT digest FROM lookups WHERE digest > ? ORDER BY digest LIMIT 1 OFFSET ?", (after, SWEPT)
     ).fetchone()
@@ -247,7 +249,7 @@ def sweep_some(connection: sqlite3.Connection, sweep: int, after: bytes) -> byte
 
 
 def tidy(connection: sqlite3.Connection, now: float) -> None:
-    """Forget what nothing refers to any more, and give some free pages back."""
+    """Remove unreferenced rows, and return some free pages."""
     connection.execute("DELETE FROM scopes WHERE entries = 0")
     connection.execute("DELETE FROM deletions WHERE at <= ?", (now - DELETION_KEPT_SECONDS,))
     connection.execute("DELETE FROM notes WHERE expires_at <= ?", (now,))
@@ -273,7 +275,7 @@ def page(connection: sqlite3.Connection, where: Filter, now: float, before: int,
 
 
 def sessions(connection: sqlite3.Connection, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
-    """The latest ones, found in the order of time: however many there are, no more are summed up than are asked for."""
+    """Return the latest sessions, found in time order: no more are summed up than requested."""
     latest: dict[tuple[str, str], None] = {}
     oldest = 0.0
     values = () if tenant is None else (tenant,)
@@ -299,7 +301,7 @@ def stats(connection: sqlite3.Connection) -> Stats:
 
 
 def _clause(where: Filter) -> tuple[str, tuple[object, ...]]:
-    """The condition on `records` that a filter is."""
+    """Return the condition on `records` for a filter."""
     names = [name for name in ("tenant", "provider", "model", "session") if getattr(where, name) is not None]
     clauses: list[str] = []
     values: list[object] = [getattr(where, name) for name in names]

@@ -1,7 +1,7 @@
-"""One thread that writes: what waits when it is free goes into one transaction, acknowledged after the commit.
+"""One writer thread: all jobs waiting when it is free go into one transaction, and are acknowledged after the commit.
 
-Each statement lets go of the interpreter and has to get it back from the loop, so works of one kind are done together:
-a few statements for all who wait instead of a few for each.
+Each statement releases the interpreter lock and has to get it back from the event loop, so jobs of one kind are done
+together: a few statements for all callers instead of a few for each.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from thoughtline.values.errors import StoreDamaged, StoreUnavailable
 Result = TypeVar("Result")
 Part = TypeVar("Part")
 Work: TypeAlias = Callable[[sqlite3.Connection, Sequence[Part]], Iterable[Result]]
-"""Done once for the parts of all who wait for it at once; what comes of each."""
+"""Runs once for the parts of all callers that wait at the same time; returns a result for each part."""
 
 MAX_BATCH = 512
-"""Works of one commit: enough to make its cost disappear, few enough that none waits long."""
+"""Jobs per commit: enough to make its cost negligible, few enough that none waits long."""
 
 PACE_SECONDS = 0.003
-"""Where several wait at once more will come: commits are so far apart then. One who saves alone never waits."""
+"""If several callers wait at once, more will follow: commits are then this far apart. A single caller never waits."""
 
 
 class _Job(NamedTuple):
@@ -40,7 +40,7 @@ class _Job(NamedTuple):
 
 
 class SqliteWriter:
-    """Works run in the order they were given. A batch that fails is rolled back, and fails for all who wait on it."""
+    """Runs jobs in the order they were submitted. A batch that fails is rolled back, and fails for all its callers."""
 
     def __init__(self, connect: Callable[[], sqlite3.Connection], path: Path) -> None:
         self._connect = connect
@@ -52,13 +52,13 @@ class SqliteWriter:
         self._thread.start()
 
     async def run(self, work: Work[Part, Result], part: Part) -> Result:
-        """What came of this part, once it is committed."""
+        """Return the result of this part, once it is committed."""
         done: asyncio.Future[Result] = self._loop.create_future()
         self._jobs.put(_Job(done, work, part))
         return await done
 
     async def close(self) -> None:
-        """Finish what waits, then end the thread."""
+        """Finish waiting jobs, then end the thread."""
         self._jobs.put(None)
         await asyncio.to_thread(self._thread.join)
 
@@ -72,7 +72,7 @@ class SqliteWriter:
                 while len(batch) < MAX_BATCH and (job := self._jobs.get_nowait()) is not None:
                     batch.append(job)
             if job is None:
-                self._jobs.put(None)  # the end comes after what was given before it
+                self._jobs.put(None)  # jobs submitted before the end come first
             self._commit(batch)
             not_before = time.monotonic() + PACE_SECONDS if len(batch) > 1 else 0.0
         if self._connection is not None:
@@ -97,7 +97,7 @@ class SqliteWriter:
                 connection.execute("BEGIN IMMEDIATE")
                 return list(_results(connection, batch))
         finally:
-            if connection.in_transaction:  # it can't even roll back: the next batch opens another
+            if connection.in_transaction:  # it can't even roll back: the next batch opens a new one
                 connection.close()
                 self._connection = None
 
@@ -110,7 +110,7 @@ _REMEDIES = {
 
 
 def unavailable(error: sqlite3.Error, path: Path) -> StoreUnavailable:
-    """The error with the file, and what helps where that is known."""
+    """Return the error with the path of the file, and the remedy if one is known."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     is_damaged = code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
     text = f"sqlite: {path}: {error}{_REMEDIES.get(code, '')}"

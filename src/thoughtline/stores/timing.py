@@ -1,4 +1,4 @@
-"""A bound on how long something may take, which costs nothing where it is answered at once."""
+"""A time limit that costs nothing if the call returns at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOO_LONG = "the store took too long"
 
 
 async def within(call: Awaitable[Result], seconds: float) -> Result:
-    """The answer. Raises `StoreUnavailable` after so many seconds. What is answered at once needs no timer."""
+    """Return the result. Raises `StoreUnavailable` after `seconds`. A call that returns at once needs no timer."""
     steps = call.__await__()
     try:
         waits_for = next(steps)
@@ -30,7 +30,7 @@ async def within(call: Awaitable[Result], seconds: float) -> Result:
 
 @coroutine
 def _rest(steps: Generator[Any, Any, Result], waits_for: object) -> Generator[Any, Any, Result]:
-    """What is left of something that was begun, and now waits."""
+    """Continue a call that was started and now waits."""
     try:
         while True:
             try:

@@ -1,9 +1,10 @@
-"""Records that the durable store has not acknowledged yet: on their way to it, or waiting to be tried again.
+"""Records that the durable store has not acknowledged yet: being saved, or waiting for a retry.
 
     begin ─▶ on its way ─▶ settle               the durable store has it
-                └────────▶ put_off ─▶ queue     it did not take it; tried again, in the order they came
+                     └────────▶ put_off ─▶ queue     not saved; tried again, in order of arrival
 
-What is on its way is as much as there are saves at once. The queue is bounded: oldest out first, losses counted.
+The number of records on their way is limited by concurrent saves. The queue is bounded: the oldest are dropped first,
+and losses are counted.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from thoughtline.values.records import Key, Record, encode_record
 MAX_ENTRIES = 10_000
 MAX_BYTES = 64 * 2**20
 MAX_SECONDS = 3600.0
-"""An outage of an hour is bridged. Less than a deletion is remembered, which so outlives all that waits."""
+"""Bridges an outage of an hour. It is shorter than deletions are kept, so they outlast all waiting records."""
 
 
 _Held: TypeAlias = tuple[Record, float, int]
-"""A record, since when it waits, and its size where it is to be tried again."""
+"""A record, since when it waits, and its size if it waits for a retry."""
 
 
 class Waiting:
@@ -44,13 +45,13 @@ class Waiting:
         return place in self._on_its_way or place in self._queue
 
     def find(self, tenant: str, key: Key, since: float) -> list[Record]:
-        """The latest records of a key that came after `since`."""
+        """Return the latest records of a key that arrived after `since`."""
         sharing = self._by_key.get((tenant, key))
         latest = islice(reversed(sharing.values()), MAX_PER_KEY) if sharing else ()
         return [record for record, at, _ in latest if at > since]
 
     def begin(self, records: Iterable[Record], now: float) -> None:
-        """They are on their way. One that waits already goes on waiting until it is settled."""
+        """Add records that are being saved. One that is already waiting stays so until it is settled."""
         for record in records:
             place = _place(record)
             if place not in self:
@@ -59,7 +60,7 @@ class Waiting:
                     self._by_key.setdefault((place[0], key), {})[place] = held
 
     def put_off(self, records: Iterable[Record]) -> None:
-        """They did not arrive, and are to be tried again; but for those that were deleted on their way."""
+        """Queue records that were not saved for a retry, except those that were deleted in the meantime."""
         for record in records:
             place = _place(record)
             if (held := self._on_its_way.pop(place, None)) is not None:
@@ -71,20 +72,20 @@ class Waiting:
             self.lost += 1
 
     def put_off_all(self) -> None:
-        """Nobody waits any more for what is on its way."""
+        """Queue all records being saved, because no caller waits for them any more."""
         self.put_off([record for record, _, _ in self._on_its_way.values()])
 
     def first(self, count: int) -> list[Record]:
-        """Of those that are to be tried again."""
+        """Return the first records to retry."""
         return [record for record, _, _ in islice(self._queue.values(), count)]
 
     def settle(self, records: Iterable[Record]) -> None:
-        """They are written, or no longer to be written."""
+        """Remove records that are written, or need not be written any more."""
         for record in records:
             self._remove(_place(record))
 
     def postpone(self, record: Record) -> None:
-        """Others first: one that the store will not take must not stand before all the rest."""
+        """Move a record to the end, so that one the store refuses does not block all others."""
         if (place := _place(record)) in self._queue:
             self._queue.move_to_end(place)
 

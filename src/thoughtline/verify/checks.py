@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from thoughtline.engine.healing import Sent, fix_for
+from thoughtline.engine.heal import Sent, fix_for
 from thoughtline.formats import FORMATS
 from thoughtline.providers import ProviderRow, facts
 from thoughtline.providers.contract import Contract, Sampling
@@ -34,6 +34,7 @@ from thoughtline.verify.dialogue import (
     altered,
     body_of,
     has_reasoning,
+    reasoning_last,
     text_of,
     with_reasoning,
     without_reasoning,
@@ -185,6 +186,8 @@ class Verification:
             billed = whole.usage.input - stripped.usage.input
             self._compare("it is read in a tool loop", self._is_read(), billed > len(text) * _READ_TOKENS_PER_CHAR)
         await self._variant("with it altered", (step._replace(change=altered),), believed=self._altered())
+        if "not_last" in FORMATS[self._subject.target.format].quirks and reasoning_last(first.items) != first.items:
+            await self._variant("behind what it led to", (step._replace(change=reasoning_last),))
         if self._subject.other and self._subject.contract.takes == "own":
             await self._foreign()
         if self._subject.contract.takes == "text":

@@ -96,7 +96,9 @@ def body_of(target: Destination, contract: Contract, steps: tuple[Step, ...], as
     if ask.thinking is None:
         return written
     settled = settle(ask.thinking, contract, target.model, MAX_TOKENS)
-    return with_settings(written, settled.members)
+    outer = FORMATS[target.format].inside
+    members = tuple(((outer, *path) if outer else path, value) for path, value in settled.members)
+    return with_settings(written, members)
 
 
 def _messages(steps: tuple[Step, ...], ask: Ask) -> list[Json]:
@@ -143,6 +145,12 @@ def _unsealed(item: Item) -> Item:
     if isinstance(item, (Text, ToolCall)) and item.seal is not None:
         return replace(item, seal=None, raw=NO_RAW)
     return item
+
+
+def reasoning_last(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """The turn with its reasoning behind what it led to."""
+    thoughts = tuple(item for item in items if isinstance(item, REASONING_KINDS))
+    return (*(item for item in items if item not in thoughts), *thoughts)
 
 
 def with_reasoning(text: str) -> Change:

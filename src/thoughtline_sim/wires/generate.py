@@ -245,10 +245,12 @@ GENERATE = WireFormat(
 
 
 def code_assist_thinks(exchange: SimExchange) -> bool:
-    """Gemini thinks by default, Claude on request."""
-    config = thinking_config(exchange)
-    budget = either(config, "thinkingBudget", "thinking_budget")
-    return bool(config) and budget != 0 if is_claude(exchange.model) else budget != 0
+    """Gemini thinks by default. Claude thinks if it has a budget, or `-thinking` in its name; `includeThoughts` alone
+    asks only to see what there is. No page says so: it is what Antigravity's clients send.
+    """
+    budget = either(thinking_config(exchange), "thinkingBudget", "thinking_budget")
+    is_asked = not is_claude(exchange.model) or budget is not None or "-thinking" in exchange.model
+    return is_asked and budget != 0
 
 
 def bound_thought(exchange: SimExchange, text: str) -> tuple[str, ...]:

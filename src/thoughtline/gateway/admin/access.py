@@ -1,8 +1,8 @@
-"""Who may manage: the holder of the admin token, by header or by the dashboard's cookie.
+"""Access to the admin API: with the admin token, by header or by the dashboard's cookie.
 
-A cookie is sent by browsers for whoever asks, so what is asked by cookie must come from our own pages. It holds when it
-ends and a code made with the token, the store and the host it was made for, never the token itself: every worker and
-replica on that store can check it, no other gateway can, and with a new token all of them end.
+Browsers also send cookies for other sites' requests, so requests with a cookie must come from our own pages. The cookie
+holds its expiry and a code made from the token, the store and the host it was made for, never the token itself: every
+worker and replica on that store can check it, no other gateway can, and a new token ends them all.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 async def require_admin(request: AdminRequest) -> None:
-    """Raises 401 without saying why, or 403 for a key that is good for something else."""
+    """Raise 401 without a reason, or 403 for a key that is valid for something else."""
     credential = credential_of(request.headers)
     if credential:
         await _require_token(request, credential)
@@ -44,7 +44,7 @@ async def require_admin(request: AdminRequest) -> None:
 
 
 async def require_metrics_reader(request: AdminRequest) -> None:
-    """The admin, or a program of this machine: not a web page, nor somebody for whom a reverse proxy on it asks."""
+    """Allow the admin, or a program on this machine, but no web page, and no caller behind a reverse proxy on it."""
     is_local = is_direct(request.headers, request.peer, request.http_version) and not is_website(request.headers)
     if is_local or request.state.settings.server.open_metrics:
         return
@@ -52,7 +52,7 @@ async def require_metrics_reader(request: AdminRequest) -> None:
 
 
 async def follow_link(request: AdminRequest, token: str) -> tuple[tuple[bytes, bytes], ...]:
-    """The headers that make a browser the admin's, for a link that is good once. Raises for any other."""
+    """Return the headers that log a browser in, for a link that is valid once. Raises for any other."""
     state = request.state
     if is_website(request.headers):
         raise Declined(
@@ -69,7 +69,7 @@ async def follow_link(request: AdminRequest, token: str) -> tuple[tuple[bytes, b
 
 
 async def log_in(request: AdminRequest, token: str) -> tuple[tuple[bytes, bytes], ...]:
-    """The same for the admin token in a form of our own page, as often as somebody likes."""
+    """The same for the admin token from the form on our own page, which can be used any number of times."""
     if is_website(request.headers):
         raise Declined(403, "cross_site", "This request comes from another web page.", "Log in at / instead.")
     is_right = is_token_right(request.state, token)
@@ -109,7 +109,7 @@ def is_cookie_valid(state: State, cookie: str, host: str) -> bool:
 
 
 def is_same_origin(request: AdminRequest) -> bool:
-    """By what browsers say and pages can't: `Sec-Fetch-Site`, or for older ones `Origin` against `Host`."""
+    """Whether a browser reports our own origin: by `Sec-Fetch-Site`, or in older ones `Origin` compared with `Host`."""
     site = request.header(b"sec-fetch-site")
     if site:
         return site == "same-origin"
@@ -121,7 +121,7 @@ def is_same_origin(request: AdminRequest) -> bool:
 
 
 def who_asks(request: AdminRequest) -> str:
-    """For the log: how somebody is known, without what they showed."""
+    """Return how the caller is known, for the log, without its credential."""
     state, credential = request.state, credential_of(request.headers)
     cookie = cookie_of(request)
     if credential and is_token_right(state, credential):

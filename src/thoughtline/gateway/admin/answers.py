@@ -1,4 +1,4 @@
-"""What the admin API answers, as structs: their JSON is the answer, their schema stands in the OpenAPI document."""
+"""The admin API's answers, as structs: their JSON is the answer, their schema is part of the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from thoughtline.values.turns import FormatName
 
 
 class AdminAnswer(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Base of all: members in camel case, and no others."""
+    """Base class: members in camel case, and no unknown ones."""
 
     @classmethod
     def of(cls, value: object, **others: object) -> Self:
-        """What a value has by the same names, beside `others`."""
+        """Make an answer from a value's members of the same names, and `others`."""
         make: Callable[..., Self] = cls
         return make(**{name: getattr(value, name) for name in cls.__struct_fields__ if name not in others}, **others)
 
 
 class Problem(AdminAnswer, frozen=True):
-    """What is wrong. `code` is stable; `remedy` is for people, and empty where there is none."""
+    """What is wrong. `code` is stable; `remedy` is for people, and empty if there is none."""
 
     code: str
     message: str
@@ -53,9 +53,9 @@ class Health(AdminAnswer, frozen=True):
 
 
 class Readiness(AdminAnswer, frozen=True):
-    """Whether requests can be served: `ready`, `crowded` while many are under way whose clients have left, or
-    `not_ready` (503). `store` is `ok`, `slow` while turns are saved too late for the end of their
-    answers to wait, or `degraded` while memory goes on without the durable store. `detail` says more."""
+    """Whether requests can be served: `ready`, `crowded` while many requests of disconnected clients are active, or
+    `not_ready` (503). `store` is `ok`, `slow` while turns are saved too late for the end of their answers to wait, or
+    `degraded` while memory works without the durable store. `detail` has more."""
 
     status: str
     store: str
@@ -63,20 +63,20 @@ class Readiness(AdminAnswer, frozen=True):
 
 
 class Deleted(AdminAnswer, frozen=True):
-    """How many went."""
+    """How many were deleted."""
 
     deleted: int
 
 
 class Share(AdminAnswer, frozen=True):
-    """What of the memory belongs to one provider or model."""
+    """How much of the store belongs to one provider or model."""
 
     entries: int
     chars: int
 
 
 class CacheStats(AdminAnswer, frozen=True):
-    """What is remembered, and how often it was of use since the start, all workers of this machine together.
+    """What is stored, and how often it was used since the start, for all workers of this machine together.
 
     `hits` are turns that needed reasoning and got their own back, each a replay; `misses` those that did not. A turn
     whose client kept its reasoning is neither. `replayRate` is `replays` of both.
@@ -97,16 +97,17 @@ class CacheStats(AdminAnswer, frozen=True):
 
 
 class Place(AdminAnswer, frozen=True):
-    """A finding about a request: which rule, and a JSON pointer to where."""
+    """A finding about a request: its rule, and a JSON pointer to the place."""
 
     rule: str
     place: str
 
 
 class Done(AdminAnswer, frozen=True):
-    """What was done about the request that a turn answers, and the milliseconds spent here and upstream.
+    """What was done for the request of a turn, and the milliseconds spent here and upstream.
 
-    `handoff` is the target that made the turn before, if it was another one; `addedChars` those of the checkpoints.
+    `handoff` is the target that made the previous turn, if it was another one; `addedChars` is the length of the
+    checkpoints.
     """
 
     request: str
@@ -129,7 +130,7 @@ class Done(AdminAnswer, frozen=True):
 
 
 class SessionTurn(AdminAnswer, frozen=True):
-    """A turn that is remembered. `kinds` are those of its reasoning, in order; `toolCallId` is its first call's."""
+    """A stored turn. `kinds` are those of its reasoning, in order; `toolCallId` is that of its first call."""
 
     id: str
     tool_call_id: str | None
@@ -150,13 +151,13 @@ class SessionTurn(AdminAnswer, frozen=True):
 
 
 class CacheEntry(SessionTurn, frozen=True):
-    """A turn with what can be read of its reasoning; what is encrypted is counted and not shown."""
+    """A turn with its readable reasoning; encrypted reasoning is counted and not shown."""
 
     reasoning: str
 
 
 class CachePage(AdminAnswer, frozen=True):
-    """Entries, newest first. `cursor` asks for the next page; it is null after the last."""
+    """Entries, newest first. `cursor` requests the next page; it is null on the last."""
 
     stats: CacheStats
     entries: list[CacheEntry]
@@ -164,7 +165,7 @@ class CachePage(AdminAnswer, frozen=True):
 
 
 class SessionRow(AdminAnswer, frozen=True):
-    """A session and how much of it is remembered. A name that begins with `~` is one that no client told."""
+    """A session and how much of it is stored. A name that begins with `~` does not come from a client."""
 
     id: str
     tenant: str
@@ -180,7 +181,7 @@ class SessionPage(AdminAnswer, frozen=True):
 
 
 class SessionView(AdminAnswer, frozen=True):
-    """The turns of a session in their order. `cursor` asks for those before the first; it is null if there are none."""
+    """The turns of a session in their order. `cursor` requests those before the first; it is null if there are none."""
 
     id: str
     tenant: str
@@ -191,9 +192,9 @@ class SessionView(AdminAnswer, frozen=True):
 class HandoffRow(AdminAnswer, frozen=True):
     """The handoffs of a route, with checkpoints or without.
 
-    `addedTokens` is estimated from the characters. `finishes` are how the turns ended at which it changed hands. In the
-    `followed` turns after them, three each at most: results of tools that were errors, calls whose arguments can't be
-    read, turns that were asked for again.
+    `addedTokens` is estimated from the characters. `finishes` are the finish reasons of the turns before a handoff. For
+    the `followed` turns after them, at most three each: tool results that were errors, calls with unreadable arguments,
+    repeated turns.
     """
 
     route: str
@@ -209,7 +210,7 @@ class HandoffRow(AdminAnswer, frozen=True):
 
 
 class HandoffReport(AdminAnswer, frozen=True):
-    """By the newest `turns` that are remembered; `isWhole` says whether these are all."""
+    """From the newest `turns` that are stored; `isWhole` says whether these are all."""
 
     handoffs: list[HandoffRow]
     turns: int
@@ -217,7 +218,7 @@ class HandoffReport(AdminAnswer, frozen=True):
 
 
 class ProviderView(AdminAnswer, frozen=True):
-    """`[providers.NAME]`. Of its keys, how many; of its headers, their names."""
+    """`[providers.NAME]`. Keys are counted; of headers, only the names are shown."""
 
     base_url: str
     formats: list[FormatName]
@@ -233,19 +234,20 @@ class ProviderView(AdminAnswer, frozen=True):
 
 
 class ContinuityView(ContinuitySettings, frozen=True, kw_only=True):
-    """`[continuity]`. `available`: whether this version does anything with it."""
+    """`[continuity]`. `available`: this version supports it; always true."""
 
     available: bool = True
 
 
 class TagsView(TagsTable, frozen=True, kw_only=True):
-    """`[tags]`. `available`: whether this version does anything with it."""
+    """`[tags]`. `available`: this version supports it; always true."""
 
     available: bool = True
 
 
 class SettingsView(AdminAnswer, frozen=True):
-    """What is in force. Secrets are `***`. `shared` names what was set here and stands over file and environment."""
+    """The settings in effect. Secrets are `***`. `shared` names those that were set here and override file and
+    environment."""
 
     server: ServerSettings
     store: StoreTable
@@ -283,7 +285,7 @@ class ContractView(AdminAnswer, frozen=True):
 
 
 class EvidenceView(AdminAnswer, frozen=True):
-    """Why a correction is believed: nothing of a request or an answer is in it, `fingerprint` is a digest."""
+    """Why a correction is believed, without any content of a request or an answer: `fingerprint` is a digest."""
 
     status: int
     code: str
@@ -308,7 +310,7 @@ class CorrectionView(AdminAnswer, frozen=True):
 
 
 class ContractsView(AdminAnswer, frozen=True):
-    """Every contract as settings have it, and what was learned."""
+    """Every contract with the changes from settings, and learned corrections."""
 
     contracts: list[ContractView]
     learned: list[CorrectionView]
@@ -322,5 +324,5 @@ class Audit(AdminAnswer, frozen=True):
 
 
 def moment(seconds: float) -> datetime:
-    """Seconds since the epoch as a date in UTC."""
+    """Return seconds since the epoch as a date in UTC."""
     return datetime.fromtimestamp(seconds, UTC)

@@ -1,4 +1,4 @@
-"""What is remembered: a page of it with statistics, and forgetting it."""
+"""Stored turns: pages of them with statistics, and deleting them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Turn = TypeVar("Turn", bound=SessionTurn)
 
 
 class CacheFilter(Struct, frozen=True, rename="camel"):
-    """Which turns: those that agree with all that is given."""
+    """Selects the turns that match every given value."""
 
     provider: str | None = None
     model: str | None = None
@@ -48,7 +48,7 @@ class CacheFilter(Struct, frozen=True, rename="camel"):
 
 
 class CacheQuery(CacheFilter, frozen=True, rename="camel"):
-    """Which page of them. `limit` is brought into 1 to 200."""
+    """Selects a page of them. `limit` is clamped to 1 to 200."""
 
     limit: int = 50
     cursor: str | None = None
@@ -68,7 +68,7 @@ async def forget_entries(request: AdminRequest) -> Whole:
 
 
 async def forget(state: State, where: Filter) -> int:
-    """How many turns went. When all go, what was counted begins anew."""
+    """Delete turns, and return how many there were. If all are deleted, the counts are reset."""
     gone = await state.store.delete(await as_kept(state.store, where))
     state.replayer.forget_conversations()
     if where == Filter():
@@ -77,7 +77,7 @@ async def forget(state: State, where: Filter) -> int:
 
 
 async def as_kept(store: Store, where: Filter) -> Filter:
-    """The filter with the names that are in the store: whoever asks may write them in any case, or an alias."""
+    """Return the filter with the names in the store: callers may write them in any case, or use an alias."""
     if where.provider is None and where.model is None:
         return where
     stats = await store.stats()

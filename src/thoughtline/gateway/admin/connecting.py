@@ -1,4 +1,4 @@
-"""What to set in a client, as `thoughtline connect` says it, and when each client was last seen."""
+"""The settings for a client, as `thoughtline connect` prints them, and when each client was last seen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from thoughtline.values.errors import Declined
 
 
 class ConnectQuery(Struct, frozen=True):
-    """Which client, for whose model. `url` is the gateway as that client reaches it; as it was asked, if not given."""
+    """A client, provider and model. `url` is the gateway's address for that client; by default the one of this
+    request."""
 
     client: str | None = None
     provider: str | None = None
@@ -26,7 +27,7 @@ class ConnectQuery(Struct, frozen=True):
 
 
 async def connect_view(request: AdminRequest) -> Whole:
-    """Raises for a client that nobody knows, and for what can't be written into a settings file."""
+    """Raises for an unknown client, and for values that can't be written into a settings file."""
     seen: dict[str, float] = {}
     for agent, at in (await recent.seen(request.state)).agents.items():
         name = clients.client_of(agent)

@@ -1,4 +1,4 @@
-"""Contracts, built in and overridden, and what refusals taught beyond them; audits of requests that somebody sends."""
+"""Contracts, built in and overridden, with learned corrections; audits of requests."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import asyncio
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.auditing import audit
-from thoughtline.engine.lessons import key_of
+from thoughtline.engine.audit import audit
+from thoughtline.engine.learned import key_of
 from thoughtline.gateway.admin.answers import (
     Audit,
     ContractsView,
@@ -28,13 +28,13 @@ from thoughtline.values.turns import FormatName
 
 
 class ContractsFilter(Struct, frozen=True):
-    """Which correction; all of them without it."""
+    """Selects a correction; without it, all."""
 
     key: str | None = None
 
 
 async def contracts_view(request: AdminRequest) -> Whole:
-    """With what other replicas have learned by now."""
+    """Includes what other replicas have learned by now."""
     state = request.state
     await state.lessons.refresh()
     now, overrides = state.clock(), state.settings.contracts
@@ -71,11 +71,11 @@ def _correction(one: Correction) -> CorrectionView:
     )
 
 
-# --- auditing a request: wrapped with what to audit it as, or as it is ------------------------------------------------
+# --- auditing a request: wrapped with its audit options, or bare ------------------------------------------------------
 
 
 class AuditQuery(Struct, frozen=True):
-    """Who would get the body: given here, the body is the request itself."""
+    """The destination of the body: if given here, the body is the request itself."""
 
     provider: str | None = None
     model: str | None = None
@@ -83,7 +83,7 @@ class AuditQuery(Struct, frozen=True):
 
 
 class AuditBody(Struct, frozen=True):
-    """A request, as JSON or as the text of it, and who would get it."""
+    """A request, as JSON or as its text, and its destination."""
 
     request: Raw
     provider: str = ""
@@ -92,7 +92,7 @@ class AuditBody(Struct, frozen=True):
 
 
 async def audited(request: AdminRequest) -> Whole:
-    """What a provider would refuse. In a thread: a long conversation takes a while, and others are being served."""
+    """Audit a request in a thread, because a long conversation takes a while."""
     body = _audit_body(request.body, decode_query(request.query, AuditQuery))
     provider = canonical_name(body.provider)
     try:
@@ -120,7 +120,7 @@ def _is_wrapped(body: bytes) -> bool:
 
 
 def _unquoted(request: Raw) -> Raw:
-    """A request that was given as text."""
+    """Return a request that was given as text."""
     text = bytes(request)
     if not text.startswith(b'"'):
         return request

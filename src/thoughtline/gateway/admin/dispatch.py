@@ -1,4 +1,4 @@
-"""From an address to its row and back: who may, what was sent, what is answered."""
+"""Dispatches requests by address: checks access, decodes the request, sends the answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from thoughtline.encodings import unpacked
+from thoughtline.formats.encodings import unpacked
 from thoughtline.gateway.access import peer_of
 from thoughtline.gateway.admin.access import require_admin, require_metrics_reader
 from thoughtline.gateway.admin.answers import Failure, Problem
@@ -47,12 +47,12 @@ PREFIXES = (
     "/api/events/",
     "/assets/",
 )
-"""An address is managed if it is one of ours, or stands where only ours can be."""
+"""Prefixes of managed addresses. An address is managed if it is one of ours, or has a prefix that only ours have."""
 _LAST_WORD_SECONDS = 1.0
 
 
 class _Found(NamedTuple):
-    """The rows of a path, by method, and what stands in its open parts."""
+    """The rows of a path, by method, and the values of its open parts."""
 
     rows: dict[str, Row]
     names: dict[str, str]
@@ -78,7 +78,7 @@ async def serve(state: State, scope: Scope, receive: Receive, send: Send) -> Non
 
 
 async def _answered(request: AdminRequest, scope: Scope, receive: Receive) -> Whole | Stream:
-    visitor_at(request.state, scope)  # raises if its head may not be taken
+    visitor_at(request.state, scope)  # raises if its headers are not acceptable
     found = find((scope.get("raw_path") or scope["path"].encode()).decode("latin-1"))
     if found is None:
         await require_admin(request)
@@ -94,13 +94,13 @@ async def _answered(request: AdminRequest, scope: Scope, receive: Receive) -> Wh
 
 
 def _is_open(path: str) -> bool:
-    """Whether an address is not the admin's alone."""
+    """Whether an address is not for the admin only."""
     found = find(path)
     return found is not None and all(row.access != "admin" for row in found.rows.values())
 
 
 def find(path: str) -> _Found | None:
-    """The rows of a path as it was sent, escapes and all."""
+    """Return the rows of a path as it was sent, including escapes."""
     segments = path.split("/")
     for row in TABLE:
         names = _names(row.path.split("/"), segments)
@@ -110,7 +110,7 @@ def find(path: str) -> _Found | None:
 
 
 def refusal(error: ThoughtlineError) -> Whole:
-    """An error as the admin API says it."""
+    """Return an error in the form of the admin API."""
     match error:
         case Declined():
             problem = Problem(error.code, str(error), error.remedy)
@@ -162,7 +162,7 @@ async def _require_access(row: Row, request: AdminRequest) -> None:
 
 
 def _method_refused(method: str, found: _Found) -> Whole:
-    """An address that is there, asked in a way that it isn't."""
+    """Refuse a method that an address does not support."""
     allowed = sorted(found.rows)
     if any(row.method == "GET" and row.content_type != "text/event-stream" for row in found.rows.values()):
         allowed.append("HEAD")
@@ -188,7 +188,7 @@ async def _send_answer(method: str, answer: Whole, send: Send) -> None:
 
 
 async def _send_stream(state: State, answer: Stream, receive: Receive, send: Send) -> None:
-    """Until the client goes, or we do: then the stream ends as it should, if its client still reads."""
+    """Send until the client or the server stops: then the stream ends properly, if its client still reads."""
     kind = (b"content-type", answer.content_type.encode())
     await send({"type": "http.response.start", "status": 200, "headers": [kind, *_ALWAYS]})
     tasks = (

@@ -1,4 +1,4 @@
-"""What happens, as it happens: requests that begin, stream and end, as server-sent events."""
+"""Live events: requests that begin, stream and end, as server-sent events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_LISTENERS = 64
 
 
 def require_room(journal: Journal) -> None:
-    """Raises where so many listen that each line costs too much."""
+    """Raise if there are so many listeners that each line costs too much."""
     if journal.listeners >= MAX_LISTENERS:
         raise Declined(
             429, "too_many_listeners", f"There are already {MAX_LISTENERS} listeners.", "Close another page."
@@ -29,7 +29,7 @@ async def listened(request: AdminRequest) -> Stream:
 
 
 async def events(journal: Journal, keep_alive_seconds: float = KEEP_ALIVE_SECONDS) -> AsyncGenerator[bytes, None]:
-    """Each named by its phase, `lost` with how many a slow listener missed, a comment where nothing happens."""
+    """Yield events named by their phase, `lost` with the number that a slow listener missed, and comments when idle."""
     listener = journal.listen()
     try:
         yield b": listening\n\n"

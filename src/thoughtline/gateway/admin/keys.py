@@ -1,4 +1,5 @@
-"""Client keys over the admin API: what `thoughtline keys` can do, but for opening the gateway to everybody."""
+"""Client keys over the admin API: everything that `thoughtline keys` can do, except opening the gateway to all
+callers."""
 
 from __future__ import annotations
 
@@ -25,13 +26,13 @@ _UNKEPT = "This store keeps no keys."
 
 
 class KeyFilter(Struct, frozen=True):
-    """The id of a key, or a name, which is all keys of that name."""
+    """The id of a key, or a name, which selects all keys of that name."""
 
     id: str
 
 
 class KeyBody(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """A key to make. `expires` is how long it is good, as in `30d`; without it, until it is revoked."""
+    """A key to make. `expires` is how long it is valid, as in `30d`; without it, until it is revoked."""
 
     name: Annotated[str, Meta(min_length=1, max_length=100)]
     requests_per_minute: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None

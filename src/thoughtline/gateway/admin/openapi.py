@@ -1,4 +1,4 @@
-"""The table of addresses as an OpenAPI 3.1 document, with the schemas of what they take and answer."""
+"""Writes the table of addresses as an OpenAPI 3.1 document, with the schemas of requests and answers."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _SECURITY: dict[str, list[Json]] = {
     "metrics": [{}, {_TOKEN: []}, {_COOKIE: []}],
     "open": [],
 }
-# What every row of a kind may refuse with: an unknown parameter, a wrong token, a key of a client, another host, too
-# many wrong tokens, a store that fails.
+# Possible errors of every row of a kind: an unknown parameter, a wrong token, a client key, another host, too many
+# wrong tokens, a failing store.
 _REFUSALS = {"admin": (400, 401, 403, 421, 429, 503), "metrics": (400, 401, 403, 421, 429), "open": (400, 421)}
 _BODY_REFUSALS = (413, 415)
 
 
 def document(rows: Iterable[Row]) -> bytes:
-    """The whole document as JSON."""
+    """Return the whole document as JSON."""
     rows = tuple(rows)
     kinds = [Failure, *(kind for row in rows for kind in (row.answer, row.body) if kind is not None)]
     _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
@@ -91,7 +91,7 @@ def _parameter(field: FieldInfo) -> Json:
 
 
 def _parameter_schema(field: FieldInfo) -> Json:
-    """What can stand in a query: null can't, a parameter is left out instead."""
+    """Return the schema of a query parameter: null is not possible, the parameter is omitted instead."""
     if words := choices_of(field):
         return {"type": "string", "enum": list(words)}
     if field.type is int:

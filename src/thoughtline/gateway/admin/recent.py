@@ -1,8 +1,9 @@
-"""The last requests: a page of them, one explained, and figures over time; of all workers, of replicas by the store.
+"""The latest requests: a page of them, one explained, and figures over time; of all workers, and of replicas through
+the store.
 
-own requests ─┐
-neighbours  ──┼─▶ rows, newest first ─▶ a page;   one by its id ─▶ a view
-replicas    ──┘
+    own requests ─┐
+    neighbours  ──┼─▶ rows, newest first ─▶ a page;   one by its id ─▶ a view
+    replicas    ──┘
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from thoughtline.values.records import Key
 
 
 class RequestsQuery(Struct, frozen=True):
-    """Which requests: those that agree with all that is given, and which page of them; `limit` is 1 to 200.
+    """Selects the requests that match every given value, and a page of them; `limit` is 1 to 200.
 
-    In any case; `provider` by an alias too, `session` and `tenant` by their beginning. `caller` is the name of a client
-    key. `status` is one (`400`) or a class (`4xx`). A value with `!` before it means all others. `text` is looked for
-    in ids, models, callers, sessions, paths, errors and summaries.
+    Case does not matter; `provider` may be an alias, `session` and `tenant` match by their beginning. `caller` is the
+    name of a client key. `status` is one (`400`) or a class (`4xx`). A value with `!` before it means all others.
+    `text` is searched for in ids, models, callers, sessions, paths, errors and summaries.
     """
 
     session: str | None = None
@@ -48,25 +49,25 @@ class RequestsQuery(Struct, frozen=True):
 
 
 class AskRows(Struct, frozen=True, tag=True):
-    """Which requests another worker has served."""
+    """Ask another worker for its requests."""
 
     query: RequestsQuery
 
 
 class AskView(Struct, frozen=True, tag=True):
-    """One of them."""
+    """Ask for one of them."""
 
     id: str
 
 
 class AskSteps(Struct, frozen=True, tag=True):
-    """Its figures since then."""
+    """Ask for its figures since this time."""
 
     since: float
 
 
 class AskSeen(Struct, frozen=True, tag=True):
-    """Whom it has seen."""
+    """Ask which agents and keys it has seen."""
 
 
 class Seen(Struct, frozen=True):
@@ -82,7 +83,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 async def answer(state: State, body: bytes) -> bytes:
-    """What this worker says to another one."""
+    """Answer another worker."""
     question: Question = _questions.decode(body)
     match question:
         case AskRows(query):
@@ -116,7 +117,7 @@ async def requests_page(request: AdminRequest) -> Whole:
 
 
 async def request_view(request: AdminRequest) -> Whole:
-    """By its id, or the beginning of it. Raises where nobody remembers it."""
+    """Explain a request, by its id or the beginning of it. Raises if it is unknown."""
     state, name = request.state, request.names["id"]
     found = state.recent.find(name)
     if found is not None:
@@ -133,7 +134,7 @@ async def request_view(request: AdminRequest) -> Whole:
 
 
 async def share(state: State) -> None:
-    """Write what was served since the last time where other replicas read it, if there can be others."""
+    """Write the requests since the last call for other replicas to read, if there can be any."""
     replicas, ended = state.recent.replicas, state.recent.ended
     if replicas.are_there and ended > replicas.written:
         served = state.recent.newest(min(ended - replicas.written, PER_NOTE))
@@ -143,7 +144,7 @@ async def share(state: State) -> None:
 
 
 async def series_view(request: AdminRequest) -> Whole:
-    """All workers together, a number for each step of the day."""
+    """Sum up all workers, with a number for each step of the day."""
     state = request.state
     last = int(state.clock()) // STEP_SECONDS * STEP_SECONDS
     first = last - (STEPS - 1) * STEP_SECONDS
@@ -168,14 +169,14 @@ async def series_view(request: AdminRequest) -> Whole:
 
 
 async def seen(state: State) -> Seen:
-    """By all workers."""
+    """Return what all workers have seen."""
     others = await state.recent.asking.ask(_encode(AskSeen()))
     every = [_own_seen(state), *(msgspec.json.decode(body, type=Seen) for body in others.bodies)]
     return Seen(_latest(one.agents for one in every), _latest(one.keys for one in every))
 
 
 def fitting(rows: Iterable[RequestRow], query: RequestsQuery) -> list[RequestRow]:
-    """The rows that a query means, as many as it asks for, newest first."""
+    """Return the rows that match a query, up to its limit, newest first."""
     before = _place_of(query.cursor) if query.cursor is not None else None
     found = [row for row in rows if _fits(row, query) and (before is None or _place(row) < before)]
     return sorted(found, key=_place, reverse=True)[: query.limit]
@@ -200,7 +201,7 @@ async def _own_view(state: State, served: Served) -> RequestView:
 
 
 async def _expired(state: State, served: Served) -> frozenset[str]:
-    """The turns without a record that had one, and whose time is over: asked only when somebody wants to know."""
+    """Return the turns without a record that had one which has expired. Only looked up on demand."""
     last = served.attempts[-1] if served.attempts else None
     unknown = [Key(note.record) for note in last.notes or () if note.why == "no_record" and note.record] if last else []
     try:
@@ -240,7 +241,7 @@ def _text(row: RequestRow) -> str:
 
 
 def _place(row: RequestRow) -> tuple[int, str]:
-    """By when it began, in microseconds."""
+    """Return the sort key: its start in microseconds, and its id."""
     return round(row.at.timestamp() * 1_000_000), row.id
 
 

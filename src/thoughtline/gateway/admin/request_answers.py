@@ -1,4 +1,4 @@
-"""What the admin API answers about requests: the last ones, and one of them explained."""
+"""The admin API's answers about requests: the latest ones, and one of them explained."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from thoughtline.values.turns import FormatName
 Phase = Literal["begun", "streaming", "done"]
 RequestOutcome = Literal[
     "pending",  # it is not over
-    "ok",  # answered, and nothing had to be done for it
-    "restored",  # answered, and turns were restored, filled or stripped before it went up
-    "blank",  # answered, and a turn went up with the least that is accepted: its reasoning was not found
-    "healed",  # refused for its reasoning, corrected, answered
+    "ok",  # answered, and nothing had to be done
+    "restored",  # answered; turns were restored, filled or stripped before it was sent
+    "blank",  # answered; a turn was sent with the smallest accepted filler because its reasoning was not found
+    "healed",  # refused because of its reasoning, then corrected and answered
     "refused",  # the provider's 4xx went to the client
-    "failed",  # the provider's 5xx, a broken connection, or nobody answered
+    "failed",  # the provider's 5xx, a broken connection, or no answer
     "declined",  # the gateway's own error
-    "gone",  # the client left before the end
+    "gone",  # the client disconnected before the end
 ]
 
 
 class Tokens(AdminAnswer, frozen=True):
-    """As the provider counts them. `output` includes `reasoning`, `input` includes `cached`."""
+    """Counts by the provider. `output` includes `reasoning`, `input` includes `cached`."""
 
     input: int
     output: int
@@ -36,14 +36,14 @@ class Tokens(AdminAnswer, frozen=True):
 class RequestRow(AdminAnswer, frozen=True):
     """A request, as far as it is known. `id` is that of the header `x-thoughtline-request`, of the log and of sessions.
 
-    `outcome` is what became of it in a word, `summary` in a sentence, `message` the first words of an error. `verdict`
-    says of a failure whose it is (`client`, `provider`, `gateway`, `network`), why, and what helps; it is also in the
-    header `x-thoughtline-verdict` and in the log. `mode` is that of replay, and `would` what it would have done where
-    it is only observed. `route` is the name in `[routes]` that led to `provider` and `model`; `action` what was asked
-    for: `generate`, `count_tokens`, `models`, `passthrough`. `caller` is the name of its client key, `client` a
-    name that `/api/connect` lists, or empty. Counts are as in the header `x-thoughtline-replay`, `kept` those turns
-    whose reasoning the client sent itself. `ownMs` was spent here, `upstreamMs` waiting for providers,
-    `firstByteMs` until the first byte of the answer's body went down, `totalMs` all in all.
+    `outcome` is its result in one word, `summary` in a sentence, `message` the first words of an error. `verdict` says
+    whose fault a failure is (`client`, `provider`, `gateway`, `network`), why, and what helps; it is also in the header
+    `x-thoughtline-verdict` and in the log. `mode` is the replay mode, and `would` what it would have done if it only
+    observes. `route` is the name in `[routes]` that led to `provider` and `model`; `action` is `generate`,
+    `count_tokens`, `models` or `passthrough`. `caller` is the name of its client key, `client` a name that
+    `/api/connect` lists, or empty. Counts are those of the header `x-thoughtline-replay`; `kept` counts turns whose
+    reasoning the client sent itself. `ownMs` was spent here, `upstreamMs` waiting for providers, `firstByteMs` until
+    the first byte of the answer's body was sent, `totalMs` in total.
     """
 
     id: str
@@ -92,9 +92,9 @@ class RequestRow(AdminAnswer, frozen=True):
 
 
 class RequestPage(AdminAnswer, frozen=True):
-    """Requests, newest first, those under way among them. `cursor` asks for the next page; it is null after the last.
+    """Requests, newest first, including active ones. `cursor` requests the next page; it is null on the last.
 
-    `isWhole` is false where another worker or replica did not answer in time.
+    `isWhole` is false if another worker or replica did not answer in time.
     """
 
     requests: list[RequestRow]
@@ -103,11 +103,11 @@ class RequestPage(AdminAnswer, frozen=True):
 
 
 class RefusalView(AdminAnswer, frozen=True):
-    """A 4xx or 5xx of a provider. `words` are the first 500 characters of what it said, keys masked.
+    """A provider's 4xx or 5xx. `words` are the first 500 characters of its text, with keys masked.
 
-    `rule` says which rule of `docs/findings.md` it is about and `remedy` what helps; both are empty where it is not
-    about reasoning. `place` is a JSON pointer or the id of an item. `meaning` is the same as a sentence. `wasHealed`:
-    the request was corrected, sent again and answered.
+    `rule` is the rule of `docs/findings.md` and `remedy` what helps; both are empty if it is not about reasoning.
+    `place` is a JSON pointer or the id of an item. `meaning` is the same as a sentence. `wasHealed`: the request was
+    corrected, sent again and answered.
     """
 
     status: int
@@ -122,7 +122,7 @@ class RefusalView(AdminAnswer, frozen=True):
 
 
 class ContractUsed(AdminAnswer, frozen=True):
-    """What the provider was believed to demand, and why: the row's source; `learned` is what refusals changed of it."""
+    """The contract used, and its source; `learned` is what refusals changed."""
 
     name: str
     kind: str
@@ -135,7 +135,7 @@ class ContractUsed(AdminAnswer, frozen=True):
 
 
 class AttemptView(AdminAnswer, frozen=True):
-    """One target asked. `startedMs` counts from the beginning of the request; `error` is why it gave no answer at all.
+    """One attempt at a target. `startedMs` counts from the beginning of the request; `error` is why it gave no answer.
 
     `endpoint` is without secrets. `isTranslated`: the client speaks another format than `format`.
     """
@@ -156,11 +156,11 @@ class AttemptView(AdminAnswer, frozen=True):
 
 
 class TurnView(AdminAnswer, frozen=True):
-    """What was done about one turn of the model, and why. Turns that have no reasoning and need none are left out.
+    """What was done for one turn of the model, and why. Turns without reasoning that need none are omitted.
 
-    `place` is a JSON pointer into the request in the format of the last attempt; `at` its number in there. `why` is, of
-    a restored turn, the evidence its record was found by, of the others the reason; `words` says both to people.
-    `record` is the id of the entry in `/api/cache/reasoning` that was used.
+    `place` is a JSON pointer into the request in the format of the last attempt; `at` its number there. `why` is the
+    evidence for the record of a restored turn, and the reason for any other; `words` says both for people. `record` is
+    the id of the entry in `/api/cache/reasoning` that was used.
     """
 
     place: str
@@ -172,9 +172,9 @@ class TurnView(AdminAnswer, frozen=True):
 
 
 class Bodies(AdminAnswer, frozen=True):
-    """With `[debug] keep_bodies` alone: what the client sent, and what went up last. Keys are masked; null is unknown.
+    """Only with `[debug] keep_bodies`: what the client sent, and what was sent last. Keys are masked; null is unknown.
 
-    `isCut`: longer than is kept.
+    `isCut`: longer than the part that is kept.
     """
 
     client: str | None
@@ -183,7 +183,7 @@ class Bodies(AdminAnswer, frozen=True):
 
 
 class RequestView(RequestRow, frozen=True):
-    """A request explained: what was tried, what was done about each turn, what was found."""
+    """A request explained: its attempts, what was done for each turn, its findings."""
 
     tried: list[AttemptView]
     turns: list[TurnView]

@@ -1,4 +1,4 @@
-"""A management request as handlers see it, what they answer with, and the row of the table that names them."""
+"""An admin request as handlers see it, its answers, and the row of the table that names them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Query = TypeVar("Query", bound=Struct)
 
 
 class AdminRequest(NamedTuple):
-    """What was asked. `names` are the parts of the path that the row leaves open."""
+    """A request. `names` are the values of the path's open parts."""
 
     state: State
     method: str
@@ -38,9 +38,9 @@ class AdminRequest(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """An answer that is one body: a struct as JSON, or bytes of another kind.
+    """An answer with one body: a struct as JSON, or bytes of another kind.
 
-    For the audit trail: `code` is an error's, `done` what was changed.
+    For the audit trail: `code` is that of an error, `done` what was changed.
     """
 
     content: Struct | bytes
@@ -56,20 +56,20 @@ class Whole(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """An answer that goes on until the client or the server leaves."""
+    """An answer that continues until the client or the server disconnects."""
 
     pieces: AsyncGenerator[bytes, None]
     content_type: str
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """What to do about a name that nobody knows: the one that was probably meant, else all there are."""
+    """Return a remedy for an unknown name: a similar one, or else the list of all."""
     remedy = did_you_mean(name, sorted(known))
     return remedy[0].upper() + remedy[1:]
 
 
 def decode_query(text: str, kind: type[Query]) -> Query:
-    """The parameters of a query. Raises `Declined` for a name that is not one of them, or a value that can't be."""
+    """Decode the parameters of a query. Raises `Declined` for an unknown name or an invalid value."""
     fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
     given: dict[str, str | int] = {}
     for part in filter(None, text.split("&")):
@@ -87,7 +87,7 @@ def decode_query(text: str, kind: type[Query]) -> Query:
 
 
 def choices_of(field: FieldInfo) -> tuple[str, ...]:
-    """The words that a parameter may be; empty if it may be any."""
+    """Return the allowed words of a parameter; empty if it may be any."""
     kinds = (field.type, *get_args(field.type))
     return next((words for kind in kinds if (words := _words(kind))), ())
 
@@ -120,7 +120,7 @@ def _value(field: FieldInfo, text: str) -> str | int:
 
 
 def _integer(name: str, text: str) -> int:
-    """A whole number of any length, cut to where nobody can tell: what it is for has narrower bounds."""
+    """Decode an integer of any length, and clamp it to 18 digits: its use has narrower bounds."""
     found = _INTEGER.fullmatch(text)
     if found is None:
         raise Declined(400, "bad_parameter", f"{name} is a whole number, not {text[:60]!r}.", "")
@@ -136,10 +136,9 @@ class Nothing(Struct, frozen=True):
 
 
 class Row(NamedTuple):
-    """An address. `answer` is what its JSON is; `body` what it takes, at most `max_body` bytes of it.
+    """An address. `answer` is the type of its JSON; `body` that of its request, with at most `max_body` bytes.
 
-    `also` are statuses that come with the same answer as `status`.
-    `takes_any_object`: a body of another shape means something too.
+    `also` are statuses with the same answer as `status`. `takes_any_object`: a body of another shape is also valid.
     """
 
     method: str

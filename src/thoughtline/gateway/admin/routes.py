@@ -1,4 +1,4 @@
-"""Routes with the health of their targets, what became of handoffs, and the providers that can be asked."""
+"""Routes with the health of their targets, the results of handoffs, and the available providers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from thoughtline.values.destination import Destination
 from thoughtline.values.records import Record
 
 _CALLERS = " for "
-"""In the name of a target that is asked with its caller's own key: the caller's tenant stands behind it."""
+"""In the name of a target that is asked with its caller's own key, followed by the caller's tenant."""
 
 
 async def routes_view(request: AdminRequest) -> Whole:
-    """As this process knows them: on a shared store, with what the others found."""
+    """The view of this process; on a shared store, it includes what the others found."""
     state = request.state
     named = {target for row in state.settings.routes.values() for target in row.targets}
     others = sorted({_target_name(name) for name in state.health.breakers.known} - named)
@@ -84,11 +84,11 @@ def _provider(state: State, name: str) -> ProviderAbout:
     )
 
 
-# --- what became of handoffs, by the records that are kept: the same on every worker and replica ----------------------
+# --- the results of handoffs, from stored records: the same on every worker and replica -------------------------------
 
 
 MOST_TURNS = 2000
-"""Turns that are looked at, newest first: ten pages of the store."""
+"""Maximum number of turns read, newest first: ten pages of the store."""
 
 
 async def handoff_report(request: AdminRequest) -> Whole:

@@ -1,4 +1,4 @@
-"""Sessions, and the turns of one with what happened to each."""
+"""Sessions, and the turns of one with what was done for each."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from thoughtline.values.errors import Declined
 
 
 class SessionsQuery(Struct, frozen=True, rename="camel"):
-    """Whose, and how many; `limit` is brought into 1 to 200."""
+    """A tenant, and a maximum number; `limit` is clamped to 1 to 200."""
 
     tenant: str | None = None
     limit: int = 50
 
 
 class SessionQuery(Struct, frozen=True, rename="camel"):
-    """Whose, where two tenants have a session of one name, and which page; `limit` is brought into 1 to 200."""
+    """A tenant, if two have a session of one name, and a page; `limit` is clamped to 1 to 200."""
 
     tenant: str | None = None
     limit: int = MAX_PAGE
@@ -36,10 +36,10 @@ async def sessions_page(request: AdminRequest) -> Whole:
 
 
 async def session_view(request: AdminRequest) -> Whole:
-    """Raises where there is no such session, or several."""
+    """Raises if there is no such session, or several."""
     state, session, query = request.state, request.names["id"], decode_query(request.query, SessionQuery)
     if "\0" in session:
-        raise _unknown(session)  # no store can hold such a name, and some stumble over it
+        raise _unknown(session)  # no store can hold such a name, and some fail on it
     tenant = await _only_tenant(state, session) if query.tenant is None else query.tenant
     page = await entries_page(state, Filter(tenant=tenant, session=session), query.limit, query.cursor)
     if not page.entries and query.cursor is None:
@@ -49,7 +49,7 @@ async def session_view(request: AdminRequest) -> Whole:
 
 
 async def _only_tenant(state: State, session: str) -> str:
-    """The one tenant that has a session of this name, by its newest turns and by the sessions used last."""
+    """Return the only tenant with a session of this name, by its newest turns and the latest sessions."""
     page = await state.store.list_entries(Filter(session=session), MAX_PAGE)
     tenants = {entry.record.provenance.tenant for entry in page.entries}
     if page.cursor is not None:

@@ -1,4 +1,4 @@
-"""Settings as they are in force, without their secrets; and changing the few that can change while it runs."""
+"""The settings in effect, without their secrets; and changing those that can change at runtime."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Json: TypeAlias = Any
 
 
 async def settings_view(request: AdminRequest) -> Whole:
-    """By what the store says now, which this process may take a moment to follow."""
+    """Return the settings by the store's current state, which this process may follow with a delay."""
     state = request.state
     shared = await shared_settings.load(state.store)
     return Whole(_view(shared_settings.merged(state.loaded, shared), shared, has_token=bool(state.admin_token)))
 
 
 async def change_settings(request: AdminRequest) -> Whole:
-    """A merge patch (RFC 7396): what it names is set for every worker and replica; null gives the file's value back."""
+    """Apply a merge patch (RFC 7396): it sets values for every worker and replica; null restores the file's value."""
     state, patch = request.state, decode_patch(request.body)
     shared = shared_settings.patched(await shared_settings.load(state.store), patch)
     try:
@@ -41,7 +41,7 @@ async def change_settings(request: AdminRequest) -> Whole:
 
 
 def decode_patch(body: bytes) -> SettingsPatch:
-    """Raises `Declined` for a name that can't be set here, or a value that can't be."""
+    """Decode a patch. Raises `Declined` for a name that can't be set here, or an invalid value."""
     try:
         given: Json = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -57,7 +57,7 @@ def decode_patch(body: bytes) -> SettingsPatch:
 
 
 def _with_whole_numbers(given: Json) -> Json:
-    """3.0 is a whole number in JSON Schema."""
+    """Convert whole floats: 3.0 is an integer in JSON Schema."""
     if not isinstance(given, dict):
         return given
     return {
@@ -71,7 +71,7 @@ def _whole(value: Json) -> Json:
 
 
 def _names(given: Json) -> list[str]:
-    """The settings that a patch names, with their tables: `continuity.count`."""
+    """Return the settings that a patch names, with their tables: `continuity.count`."""
     if not isinstance(given, dict):
         return []
     tables = {name.partition(".")[0] for name in shared_settings.NAMES}

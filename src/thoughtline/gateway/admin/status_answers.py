@@ -1,4 +1,4 @@
-"""What the admin API answers about the gateway itself: figures over time, client keys, routes, providers, clients."""
+"""The admin API's answers about the gateway itself: figures over time, client keys, routes, providers, clients."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from thoughtline.values.turns import FormatName
 
 
 class Series(AdminAnswer, frozen=True):
-    """The last 24 hours in steps of `stepSeconds`, oldest first, all workers of this start together; figures begin with
+    """The last 24 hours in steps of `stepSeconds`, oldest first, all workers of this start together. Figures begin with
     the start, at `startedAt` in seconds since the epoch.
 
-    Each list has one number for each step of `times` (seconds since the epoch, when a step begins). `avoided` are
-    requests that were answered and would have been refused for their reasoning as the client sent them; `restored` are
-    turns; `healed`, `refused` (a provider's 4xx), `errors` (5xx, nobody answered, the gateway's own) are requests.
-    `ownMs` and `upstreamMs` are means, null where there was no request. `store` is 0 ok, 1 slow, 2 degraded.
+    Each list has one number for each step of `times` (the beginning of a step, in seconds since the epoch). `avoided`
+    are requests that were answered and would have been refused for their reasoning as the client sent them; `restored`
+    are turns; `healed`, `refused` (a provider's 4xx) and `errors` (5xx, no answer, the gateway's own) are requests.
+    `ownMs` and `upstreamMs` are means, null without requests. `store` is 0 ok, 1 slow, 2 degraded.
     """
 
     step_seconds: int
@@ -36,7 +36,7 @@ class Series(AdminAnswer, frozen=True):
 
 
 class KeyView(AdminAnswer, frozen=True):
-    """A client key, without the key. `state` is `good`, `expired` or `revoked`; `lastUsed` is since the start."""
+    """A client key, without its secret. `state` is `good`, `expired` or `revoked`; `lastUsed` is since the start."""
 
     id: str
     name: str
@@ -52,8 +52,8 @@ class KeyView(AdminAnswer, frozen=True):
 
 
 class KeysView(AdminAnswer, frozen=True):
-    """All keys, oldest first. `areRequired`: nobody gets in without one. `canChange` is false where the store keeps
-    none; `note` says what a change would mean, for people."""
+    """All keys, oldest first. `areRequired`: every caller needs one. `canChange` is false if the store keeps none;
+    `note` says what a change would mean, for people."""
 
     keys: list[KeyView]
     are_required: bool
@@ -70,7 +70,7 @@ class KeyMade(AdminAnswer, frozen=True):
 
 
 class KeysRevoked(AdminAnswer, frozen=True):
-    """Those that were good until now."""
+    """The keys that were valid until now."""
 
     revoked: list[KeyView]
     note: str
@@ -79,7 +79,7 @@ class KeysRevoked(AdminAnswer, frozen=True):
 class RouteTarget(AdminAnswer, frozen=True):
     """`breaker` is `closed` while it is asked, `open` until `opensAt`, then `half_open`: one request tries it.
 
-    Targets asked with the callers' own keys have a breaker for each caller; told is the worst. `hasKey`: the gateway
+    Targets asked with the callers' own keys have a breaker for each caller; the worst is shown. `hasKey`: the gateway
     has a key for it, or it needs none.
     """
 
@@ -94,7 +94,7 @@ class RouteTarget(AdminAnswer, frozen=True):
 
 
 class RouteView(AdminAnswer, frozen=True):
-    """`[routes.NAME]`, as this worker knows its targets."""
+    """`[routes.NAME]`, with this worker's view of its targets."""
 
     name: str
     targets: list[RouteTarget]
@@ -109,7 +109,7 @@ class RoutesView(AdminAnswer, frozen=True):
 
 
 class ProviderAbout(AdminAnswer, frozen=True):
-    """A provider that can be asked. `hasKey`: with the gateway's own key; else with the caller's, or none is needed."""
+    """An available provider. `hasKey`: with the gateway's own key; otherwise with the caller's, or it needs none."""
 
     name: str
     aliases: list[str]
@@ -132,7 +132,7 @@ class ProvidersView(AdminAnswer, frozen=True):
 
 class ClientAbout(AdminAnswer, frozen=True):
     """A client that `thoughtline connect` knows. `lastSeen` is its last request since the start, by its user agent;
-    `provider` whom it is pointed at if none is named."""
+    `provider` is its default."""
 
     name: str
     title: str
@@ -144,7 +144,7 @@ class ClientAbout(AdminAnswer, frozen=True):
 
 
 class SetupText(AdminAnswer, frozen=True):
-    """Lines, and where they go. `language` is `shell`, `json`, `toml`, `yaml`, `python` or `words`."""
+    """Lines, and where to put them. `language` is `shell`, `json`, `toml`, `yaml`, `python` or `words`."""
 
     where: str
     language: str
@@ -152,7 +152,7 @@ class SetupText(AdminAnswer, frozen=True):
 
 
 class Setup(AdminAnswer, frozen=True):
-    """What to set in one client. `text` is what `thoughtline connect` prints: the steps and notes in one."""
+    """The settings for one client. `text` is what `thoughtline connect` prints: the steps and notes together."""
 
     client: str
     base: str
@@ -163,7 +163,7 @@ class Setup(AdminAnswer, frozen=True):
 
 
 class ConnectView(AdminAnswer, frozen=True):
-    """The clients; with `client` in the query, also what to set in it."""
+    """The clients; with `client` in the query, also its settings."""
 
     clients: list[ClientAbout]
     setup: Setup | None

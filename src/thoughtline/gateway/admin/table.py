@@ -1,4 +1,4 @@
-"""Every fixed address: who may ask, with what, and what answers."""
+"""Every fixed address: its access, parameters, body and answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from thoughtline.values.errors import Declined
 
 
 class LoginQuery(Struct, frozen=True):
-    """What the banner's link holds, or the admin token: each is good once since the start."""
+    """The code in the banner's link, or the admin token: each is valid once since the start."""
 
     token: str
 
@@ -46,11 +46,11 @@ async def _openapi(request: AdminRequest) -> Whole:
 
 
 async def _login(request: AdminRequest) -> Whole:
-    """People get a page to log in at, where there is no link or it is not good."""
+    """Log in by link. People without a valid link get a page to log in."""
     if dashboard.is_for_people(request) and not request.query:
         return await dashboard.page(request)
     token = decode_query(request.query, LoginQuery).token
-    if request.method == "HEAD":  # who only looks uses nothing up
+    if request.method == "HEAD":  # a preview must not use up the link
         return Whole(b"", 303, "text/plain", headers=((b"location", b"/"),))
     try:
         return Whole(b"", 303, "text/plain", headers=await access.follow_link(request, token))

@@ -1,6 +1,6 @@
-"""The audit trail: a line of the log for each request to the admin side. Who, what, from where, and what came of it.
+"""The audit trail: a log line for each admin request with its caller, action, origin and result.
 
-Probes and figures that are answered are not in it; whoever is refused is. It holds no token, cookie or key, nor what
+Successful probes and metrics are left out; refusals are included. It holds no token, cookie or key, and nothing that
 was read.
 """
 
@@ -12,13 +12,13 @@ from thoughtline.gateway.admin.access import who_asks
 from thoughtline.gateway.admin.requests import AdminRequest, Stream, Whole
 
 LONGEST = 500
-"""Of what somebody else wrote: a query, an address that a proxy names, a change."""
+"""Maximum length of text from outside: a query, an address that a proxy names, a change."""
 
 
 class AdminLine(Struct, frozen=True, rename={"address": "from"}, omit_defaults=True):
-    """`who` is `token`, `cookie` and a digest of it, `link`, `form`, a client key's name, or what was wrong.
+    """`who` is `token`, `cookie` with a digest of it, `link`, `form`, a client key's name, or what was wrong.
 
-    `forwarded` is what a proxy says of where it came from, true or not. `done` is what was changed.
+    `forwarded` is the origin that a proxy claims. `done` is what was changed.
     """
 
     event: str
@@ -35,7 +35,7 @@ class AdminLine(Struct, frozen=True, rename={"address": "from"}, omit_defaults=T
 
 
 def record(request: AdminRequest, path: str, answer: Whole | Stream, *, is_open: bool) -> None:
-    """Write a line, unless it was open to that caller and served."""
+    """Write a line, unless the address was open to that caller and the request succeeded."""
     status = answer.status if isinstance(answer, Whole) else 200
     is_login = path == "/login"
     if is_open and not is_login and status < 400:
