@@ -30,7 +30,7 @@ from thoughtline.stores.base import Filter
 from thoughtline.stores.memory import MemoryStore
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.translation import Sealer, TranslatedRequest, translate_reply, translate_request
-from thoughtline.translation.passages import Lane, Made
+from thoughtline.translation.passages import Direction, Made
 from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningText, Seal, Text, ToolCall, ToolResult
@@ -166,14 +166,14 @@ class World:
     def _translated(self, talk: Talk, model: Model, habit: Habit, who: Identity) -> list[Coroutine[Any, Any, Prepared]]:
         own, contract = FORMATS[self.spoken(model)], self.book.contract_for(model.destination)
         body = written(talk.turns, model._replace(format=own.name), habit, replace(contract, dialect=own.dialect))
-        lane = Lane(who.tenant, own.name, model.format, contract, model.name)
+        direction = Direction(who.tenant, own.name, model.format, contract, model.name)
 
         def translate(transcript: Transcript) -> TranslatedRequest:
             sealer = Sealer(b"a key", who.tenant)
             return translate_request(transcript, model.format, contract, model.name, identity=who, sealer=sealer)
 
         async def prepare(one: Replayer) -> Prepared:
-            made = await one.translated(body, lane, translate)
+            made = await one.translated(body, direction, translate)
             self.joined += made.written.is_joined
             self._made.append(made)
             carried = Carried((), made.findings, made.call_ids, opened=made.records)

@@ -120,14 +120,20 @@ USUAL = frozenset(
         "long",
         "session",
         "pauses",
+        "cleared",
+        "clock",
+        "window",
+        "edited",
+        "tools",
         "chunk",
         "first-byte",
         "first-byte-turns",
     )
 )
 """The rows that those take part in who pass chat on in the clear."""
-_QUICK = USUAL - {"session", "pauses"}
+_QUICK = USUAL - {"session", "pauses", "cleared", "clock", "window", "edited"}
 _TRANSLATED = _QUICK - {"one"}
+_BOTH_WAYS = frozenset(("translated", "translated-kept"))
 
 
 class Kind(NamedTuple):
@@ -325,14 +331,14 @@ def _installed(name: str, version: str, extra: str = "") -> Path:
 
 
 KINDS: tuple[Kind, ...] = (
-    Kind("nginx", _nginx, rows=USUAL | {"marks"}),
+    Kind("nginx", _nginx, rows=USUAL | _BOTH_WAYS | {"marks"}),
     Kind("uvicorn + the HTTP client, nothing done", _bare, rows=USUAL | {"marks"}),
     Kind("thoughtline", thoughtline, restores=True),
     Kind("thoughtline, in memory", in_memory, restores=True),
     Kind("nginx, TLS", _nginx_tls, rows=frozenset(("memory-tls",))),
     Kind("thoughtline, TLS", _tls, rows=frozenset(("memory-tls",)), restores=True),
     Kind("thoughtline, Messages", _claude, path=MESSAGES_PATH, rows=frozenset(("marks",)), restores=True),
-    Kind("thoughtline, Messages to chat", _to_chat, translates=True, path=MESSAGES_PATH, rows=_TRANSLATED),
+    Kind("thoughtline, Messages to chat", _to_chat, translates=True, path=MESSAGES_PATH, rows=_TRANSLATED | _BOTH_WAYS),
     Kind("thoughtline, chat to Messages", _to_messages, translates=True, rows=_TRANSLATED),
     Kind(
         f"TensorZero {TENSORZERO}",
@@ -347,7 +353,7 @@ KINDS: tuple[Kind, ...] = (
         f"Portkey {PORTKEY}",
         _portkey,
         share=0.05,
-        rows=_QUICK - {"memory", "chunk", "first-byte", "first-byte-turns"},
+        rows=_QUICK - {"tools", "memory", "chunk", "first-byte", "first-byte-turns"},
         hears=False,
         headers="x-portkey-provider: openai\r\nx-portkey-custom-host: http://127.0.0.1:UPSTREAM/v1\r\n",
     ),
@@ -357,7 +363,7 @@ KINDS: tuple[Kind, ...] = (
         share=0.05,
         translates=True,
         path=MESSAGES_PATH,
-        rows=_TRANSLATED - {"memory"},
+        rows=_TRANSLATED - {"memory", "tools"},
     ),
     Kind(
         f"9router {NINE_ROUTER}",
@@ -368,7 +374,7 @@ KINDS: tuple[Kind, ...] = (
         model=f"upstream/{MODEL}",
         tell=_tell_nine_router,
     ),
-    Kind(f"LiteLLM {LITELLM}", _litellm, share=0.02, rows=_QUICK),
+    Kind(f"LiteLLM {LITELLM}", _litellm, share=0.02, rows=_QUICK - {"tools"}),
 )
 
 

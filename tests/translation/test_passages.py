@@ -15,7 +15,7 @@ from tests.translation.lanes import MORE_UPSTREAMS, TENANT, UPSTREAMS, Upstream
 from thoughtline.formats import FORMATS
 from thoughtline.translation import TranslatedRequest, passages, translate_request
 from thoughtline.translation.envelopes import Opened
-from thoughtline.translation.passages import Lane, Made, Passages
+from thoughtline.translation.passages import Direction, Made, Passages
 from thoughtline.values.errors import ThoughtlineError
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import DEEPSEEK_V1, ReasoningText
@@ -195,16 +195,16 @@ def edit(elements: list[Json], client: FormatName, at: Random) -> list[Json]:
             return [*elements[:place], *json.loads(changed), *elements[place + 1 :]]
 
 
-def made_of(known: Passages, body: bytes, lane: Lane, to: Upstream) -> Made:
+def made_of(known: Passages, body: bytes, direction: Direction, to: Upstream) -> Made:
     """The request, translated with what is known, as the engine does."""
 
     def translate(transcript: Transcript) -> TranslatedRequest:
         return translate_request(
-            transcript, to.format, lane.contract, to.model, WHO, SEALER, asks_to_think=True, is_streaming=False
+            transcript, to.format, direction.contract, to.model, WHO, SEALER, asks_to_think=True, is_streaming=False
         )
 
-    cut = known.cut(body, lane)
-    made = cut.translated(translate) or cut.whole.translated(translate)
+    shortened = known.shortened(body, direction)
+    made = shortened.translated(translate) or shortened.whole.translated(translate)
     assert made is not None
     known.keep(made)
     return made
@@ -217,9 +217,9 @@ def shown(made: Made) -> object:
     return made.written.body, made.written.read(), made.written.user, made.findings, made.call_ids, asked, records
 
 
-def outcome(known: Passages, body: bytes, lane: Lane, to: Upstream) -> object:
+def outcome(known: Passages, body: bytes, direction: Direction, to: Upstream) -> object:
     try:
-        return shown(made_of(known, body, lane, to))
+        return shown(made_of(known, body, direction, to))
     except ThoughtlineError as problem:
         return str(problem)
 
@@ -250,8 +250,13 @@ def test_with_and_without_it_a_request_is_translated_to_the_same(client: FormatN
             to = at.choice(EVERY) if at.random() < 0.02 else to
             if to.format == client:
                 continue
-            lane = Lane(TENANT, client, to.format, to.contract, to.model)
+            direction = Direction(TENANT, client, to.format, to.contract, to.model)
             body = body_of(client, asked, at)
-            joined += bool(known.cut(body, lane).runs)
-            assert outcome(known, body, lane, to) == outcome(none, body, lane, to), (client, to.id, seed, number)
+            joined += bool(known.shortened(body, direction).runs)
+            assert outcome(known, body, direction, to) == outcome(none, body, direction, to), (
+                client,
+                to.id,
+                seed,
+                number,
+            )
     assert joined > EXAMPLES

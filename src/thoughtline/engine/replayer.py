@@ -45,7 +45,7 @@ from thoughtline.replay.plans import Found
 from thoughtline.replay.refusals import Correction, Evidence, Refusal
 from thoughtline.replay.remembering import Conversations, Cut, premises_of, still_holds
 from thoughtline.stores import Clock, Saved, Store
-from thoughtline.translation.passages import Lane, Made, Passages, Translates, Written
+from thoughtline.translation.passages import Direction, Made, Passages, Translates, Written
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError, LimitExceeded, StoreError
 from thoughtline.values.identity import Identity
@@ -130,12 +130,12 @@ class Replayer:
         cut = self.cut_for(cuts, destination, identity) if cuts else None
         return await self._going_on(original, whole, cut)
 
-    async def translated(self, body: bytes, lane: Lane, translate: Translates) -> Made:
+    async def translated(self, body: bytes, direction: Direction, translate: Translates) -> Made:
         """A request in another format. Only what is new of its conversation is translated."""
-        cut = self._passages.cut(body, lane)
-        made = await self.work_for(cut.short)(partial(cut.translated, translate))
+        shortened = self._passages.shortened(body, direction)
+        made = await self.work_for(shortened.short)(partial(shortened.translated, translate))
         if made is None:
-            made = await self.work_for(body)(partial(cut.whole.translated, translate))
+            made = await self.work_for(body)(partial(shortened.whole.translated, translate))
         assert made is not None
         self._passages.keep(made)
         return made

@@ -38,7 +38,7 @@ from thoughtline.replay.remembering import Cut
 from thoughtline.translation import Sealing, StreamTranslator, TranslatedRequest, translate_request
 from thoughtline.translation.compactions import CompactedEvents, compaction_of, may_compact, read_compactions
 from thoughtline.translation.own_format import Adapted, adapt
-from thoughtline.translation.passages import Lane, Written
+from thoughtline.translation.passages import Direction, Written
 from thoughtline.translation.replies import EditsEvents
 from thoughtline.translation.tools import NO_NAMES
 from thoughtline.values.errors import DecodeError, ThoughtlineError
@@ -130,7 +130,7 @@ async def _translated(attempt: Attempt) -> None:
     translation = attempt.state.settings.translation
     asks_to_think = translation.think and attempt.replay == "on"
     rules = (translation.missing_tools, translation.cache_marks, asks_to_think)
-    lane = Lane(identity.tenant, own.name, destination.format, contract, destination.model, rules)
+    direction = Direction(identity.tenant, own.name, destination.format, contract, model=destination.model, rules=rules)
 
     def translate(transcript: Transcript) -> TranslatedRequest:
         return translate_request(
@@ -146,7 +146,7 @@ async def _translated(attempt: Attempt) -> None:
             asks_to_think=asks_to_think,
         )
 
-    request = await replayer.translated(attempt.body, lane, translate)
+    request = await replayer.translated(attempt.body, direction, translate)
     streams = client.is_streaming or request.is_streaming
     carried = Carried((), (*attempt.found, *request.findings), request.call_ids, opened=request.records)
     recall = _recall(attempt) if attempt.terms is not None else None

@@ -66,7 +66,7 @@ def _marker(wire: Wire) -> re.Pattern[bytes]:
 _MARKERS = {name: _marker(wire) for name, wire in FORMATS.items()}
 
 
-class Lane(NamedTuple):
+class Direction(NamedTuple):
     """From whom to whom; `rules` are the settings that a translation depends on."""
 
     tenant: str
@@ -89,7 +89,7 @@ class Passage(Struct, eq=False):
     """A passage as the client sends it, and what goes up for it. `ids` are those of its calls at the upstream. It is
     found by `sample`, which begins at `sample_at`; `following` stood behind it the last time."""
 
-    lane: Lane
+    direction: Direction
     client: bytes
     sent: bytes
     form: Form
@@ -142,22 +142,22 @@ class Made(NamedTuple):
     order: Sequence[Passage | None] = ()
 
 
-class Cut(NamedTuple):
+class Shortened(NamedTuple):
     """A body, and the same without the passages that are known."""
 
-    lane: Lane
+    direction: Direction
     body: bytes
     short: bytes
     runs: tuple[Run, ...] = ()
     are_kept: bool = True
 
     @property
-    def whole(self) -> Cut:
+    def whole(self) -> Shortened:
         return self._replace(short=self.body, runs=())
 
     def translated(self, translate: Translates) -> Made | None:
         """The request translated; None where what is known does not fit."""
-        own = FORMATS[self.lane.client]
+        own = FORMATS[self.direction.client]
         try:
             transcript = decode_bounded(self.short, own.name, own.dialect)
             request = translate(transcript)
@@ -185,26 +185,30 @@ class Passages:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._kept: dict[Passage, None] = {}
-        self._samples: dict[Lane, dict[bytes, Passage]] = {}
+        self._samples: dict[Direction, dict[bytes, Passage]] = {}
         self.size = 0
 
-    def cut(self, body: bytes, lane: Lane) -> Cut:
+    def shortened(self, body: bytes, direction: Direction) -> Shortened:
         """The body without what is known of it."""
-        samples = self._samples.get(lane)
-        listed = LISTS[lane.client].search(body) if samples else None
+        samples = self._samples.get(direction)
+        listed = LISTS[direction.client].search(body) if samples else None
         if not samples or listed is None:
-            return Cut(lane, body, body, are_kept=self._max_bytes > 0)
+            return Shortened(direction, body, body, are_kept=self._max_bytes > 0)
         runs: list[Run] = []
         pieces: list[bytes] = []
         copied = removed = 0
-        for begin, end, passage in self._known(body, listed.end(), samples, _MARKERS[lane.client]):
+        for begin, end, passage in self._known(body, listed.end(), samples, _MARKERS[direction.client]):
             if runs and begin == copied:
                 runs[-1].passages.append(passage)
             else:
                 pieces.append(body[copied:begin])
                 runs.append(Run(begin - removed, [passage]))
             copied, removed = end, removed + end - begin
-        return Cut(lane, body, b"".join([*pieces, body[copied:]]), tuple(runs)) if runs else Cut(lane, body, body)
+        return (
+            Shortened(direction, body, b"".join([*pieces, body[copied:]]), tuple(runs))
+            if runs
+            else Shortened(direction, body, body)
+        )
 
     def _known(
         self, body: bytes, at: int, samples: dict[bytes, Passage], marker: re.Pattern[bytes]
@@ -248,12 +252,12 @@ class Passages:
             self._drop(next(iter(self._kept)))
 
     def _add(self, passage: Passage) -> None:
-        same = self._samples.get(passage.lane, {}).get(passage.sample)
+        same = self._samples.get(passage.direction, {}).get(passage.sample)
         if same is not None and same.client == passage.client:
             self._drop(same)
         self.size += passage.size
         if passage.sample:
-            self._samples.setdefault(passage.lane, {})[passage.sample] = passage
+            self._samples.setdefault(passage.direction, {})[passage.sample] = passage
 
     def _drop(self, passage: Passage) -> None:
         if passage not in self._kept:
@@ -261,11 +265,11 @@ class Passages:
         del self._kept[passage]
         self.size -= passage.size
         passage.following = None
-        samples = self._samples.get(passage.lane, {})
+        samples = self._samples.get(passage.direction, {})
         if samples.get(passage.sample) is passage:
             del samples[passage.sample]
             if not samples:
-                del self._samples[passage.lane]
+                del self._samples[passage.direction]
 
     def clear(self) -> None:
         self._kept.clear()
@@ -287,26 +291,26 @@ class _Divided(NamedTuple):
     passages: list[Passage | None]
 
 
-def _divided(cut: Cut, transcript: Transcript, request: TranslatedRequest) -> _Divided | None:
+def _divided(shortened: Shortened, transcript: Transcript, request: TranslatedRequest) -> _Divided | None:
     """None where the passages of one side are not those of the other."""
-    final, lane = request.transcript, cut.lane
+    final, direction = request.transcript, shortened.direction
     if transcript.around is not None or final.around is not None or transcript.has_lone_surrogates:
         return None
-    if _AGENTS in cut.short:
+    if _AGENTS in shortened.short:
         return None
     firsts, sent_firsts = _firsts(transcript.turns), _firsts(final.turns)
-    if len(firsts) != len(sent_firsts) or not firsts or (not cut.runs and len(firsts) < FEWEST):
+    if len(firsts) != len(sent_firsts) or not firsts or (not shortened.runs and len(firsts) < FEWEST):
         return None
-    listed, sent_at = list_span(cut.short, lane.client), list_span(final.body, lane.to)
+    listed, sent_at = list_span(shortened.short, direction.client), list_span(final.body, direction.to)
     if listed is None or sent_at is None:
         return None
-    came = element_spans(cut.short, listed[0] - 1, listed[1])
+    came = element_spans(shortened.short, listed[0] - 1, listed[1])
     sent = element_spans(final.body, sent_at[0] - 1, sent_at[1])
     starts = [transcript.turns[at].at for at in firsts]
     sent_starts = [final.turns[at].at for at in sent_firsts]
-    marks = FORMATS[lane.to].cache_marks
+    marks = FORMATS[direction.to].cache_marks
     form = Form(request.tools, marks is not None and marks.word in final.body)
-    told = _told_elements(request.findings, lane.client)
+    noted = _noted_elements(request.findings, direction.client)
     named = Counter([unwrapped(call.id or "") for turn in transcript.turns for call in _calls(turn)])
     passages: list[Passage | None] = []
     for number, (first, end) in enumerate(pairwise(firsts)):
@@ -314,21 +318,21 @@ def _divided(cut: Cut, transcript: Transcript, request: TranslatedRequest) -> _D
         turns = transcript.turns[first:end]
         sent_turns = final.turns[sent_firsts[number] : sent_firsts[number + 1]]
         ids = _ids_alone(turns, sent_turns, named)
-        client = cut.short[came[start][0] : came[behind - 1][1]]
+        client = shortened.short[came[start][0] : came[behind - 1][1]]
         there = final.body[sent[sent_starts[number]][0] : sent[sent_starts[number + 1] - 1][1]]
-        is_alone = _is_alone(client, lane.client) and not _is_of_its_place(there, lane.to)
-        if ids is None or not is_alone or not told.isdisjoint(range(start, behind)):
+        is_alone = _is_alone(client, direction.client) and not _is_of_its_place(there, direction.to)
+        if ids is None or not is_alone or not noted.isdisjoint(range(start, behind)):
             passages.append(None)
             continue
-        found = _MARKERS[lane.client].search(client)
+        found = _MARKERS[direction.client].search(client)
         sample = client[found.start() : found.start() + SAMPLE] if found is not None else b""
         passages.append(
             Passage(
-                lane,
+                direction,
                 client,
                 there,
-                form,
-                ids,
+                form=form,
+                ids=ids,
                 elements=behind - start,
                 turns=sum(turn.role == "assistant" for turn in turns),
                 weight=weight_of(client),
@@ -386,7 +390,7 @@ def _is_of_its_place(sent: bytes, format: FormatName) -> bool:
     return HIDDEN.encode() in sent or (marks is not None and marks.word in sent)
 
 
-def _told_elements(findings: Sequence[Finding], format: FormatName) -> set[int]:
+def _noted_elements(findings: Sequence[Finding], format: FormatName) -> set[int]:
     """The elements that findings are about."""
     place = f"{FORMATS[format].list_place}/"
     numbers = [one.place.removeprefix(place).partition("/")[0] for one in findings if one.place.startswith(place)]
@@ -397,21 +401,21 @@ def _told_elements(findings: Sequence[Finding], format: FormatName) -> set[int]:
 
 
 def _joined(
-    cut: Cut, transcript: Transcript, request: TranslatedRequest, parts: _Divided, translate: Translates
+    shortened: Shortened, transcript: Transcript, request: TranslatedRequest, parts: _Divided, translate: Translates
 ) -> Made | None:
     """The request with what is known put back."""
-    lane, final = cut.lane, request.transcript
-    known = [passage for run in cut.runs for passage in run.passages]
+    direction, final = shortened.direction, request.transcript
+    known = [passage for run in shortened.runs for passage in run.passages]
     numbers = {parts.came[start][0]: number for number, start in enumerate(parts.starts)}
-    places = [numbers.get(run.at) for run in cut.runs]
+    places = [numbers.get(run.at) for run in shortened.runs]
     if None in places or any(passage.form != parts.form for passage in known):
         return None
     turns = len(transcript.turns) + sum([passage.elements for passage in known])
-    weight = total([passage.weight for passage in known]).plus(weight_of(cut.short))
-    looks_at_all = b'"defer_loading"' in cut.short
+    weight = total([passage.weight for passage in known]).plus(weight_of(shortened.short))
+    looks_at_all = b'"defer_loading"' in shortened.short
     if looks_at_all or turns > MAX_TURNS or not weight.is_read:
         return None
-    if not _has_own_ids(transcript.turns) or not _is_same_beside(final, parts, lane):
+    if not _has_own_ids(transcript.turns) or not _is_same_beside(final, parts, direction):
         return None
     ids = [name for passage in known for name in passage.ids] + list(request.call_ids.used)
     used = frozenset(ids)
@@ -421,7 +425,7 @@ def _joined(
     pieces: list[bytes] = []
     copied = taken = 0
     added: list[tuple[int, int]] = []
-    for run, number in zip(cut.runs, places, strict=True):
+    for run, number in zip(shortened.runs, places, strict=True):
         assert number is not None
         order += [*parts.passages[taken:number], *run.passages]
         place = parts.sent[parts.sent_starts[number]][0]
@@ -431,17 +435,17 @@ def _joined(
     call_ids = request.call_ids._replace(
         used=used,
         turn=request.call_ids.turn + sum([passage.turns for passage in known]),
-        salt=digest(cut.body).hex(),
+        salt=digest(shortened.body).hex(),
     )
     has_envelopes = bool(request.records) or any(passage.has_envelopes for passage in known)
     body = b"".join([*pieces, final.body[copied:]])
     return Made(
         request,
-        Written(body, lane.to, final.user, partial(_read_back, body, final, lane.contract), is_joined=True),
-        _moved(request.findings, lane.client, added),
+        Written(body, direction.to, final.user, partial(_read_back, body, final, direction.contract), is_joined=True),
+        _moved(request.findings, direction.client, added),
         call_ids,
         transcript.is_streaming,
-        records=partial(_records, cut, translate) if has_envelopes else None,
+        records=partial(_records, shortened, translate) if has_envelopes else None,
         order=[*order, *parts.passages[taken:]],
     )
 
@@ -453,13 +457,13 @@ def _has_own_ids(turns: Sequence[Turn]) -> bool:
     return None not in names and len(names) == len(calls) and set(calls).issuperset(_answered(turns))
 
 
-def _is_same_beside(final: Transcript, parts: _Divided, lane: Lane) -> bool:
+def _is_same_beside(final: Transcript, parts: _Divided, direction: Direction) -> bool:
     """Whether what was translated now is the same beside what is known."""
     if HIDDEN.encode() in final.body:
         return False
-    if "tools_needed" in FORMATS[lane.to].quirks and not _count_calls(final):
+    if "tools_needed" in FORMATS[direction.to].quirks and not _count_calls(final):
         return False
-    marks = FORMATS[lane.to].cache_marks
+    marks = FORMATS[direction.to].cache_marks
     last = parts.sent[parts.sent_starts[-1]][0]
     return not parts.form.is_marked or marks is None or marks.word in final.body[last : parts.sent[-1][1]]
 
@@ -480,8 +484,8 @@ def _moved(findings: tuple[Finding, ...], format: FormatName, added: list[tuple[
     return tuple(moved)
 
 
-def _records(cut: Cut, translate: Translates) -> tuple[Record, ...]:
-    made = cut.whole._replace(are_kept=False).translated(translate)
+def _records(shortened: Shortened, translate: Translates) -> tuple[Record, ...]:
+    made = shortened.whole._replace(are_kept=False).translated(translate)
     return made.short.records if made is not None else ()
 
 
