@@ -260,3 +260,54 @@ def test_with_and_without_it_a_request_is_translated_to_the_same(client: FormatN
                 number,
             )
     assert joined > EXAMPLES
+
+
+# --- what is kept -----------------------------------------------------------------------------------------------------
+
+TO = UPSTREAMS[0]
+DIRECTION = Direction(TENANT, "anthropic_messages", TO.format, TO.contract, TO.model)
+
+
+def grown(turns: int, text: str = "") -> bytes:
+    """A conversation of so many turns, each with a call and its result."""
+    said: list[Json] = [{"role": "user", "content": f"Read all of it. {text}"}]
+    for number in range(turns):
+        call = {"type": "tool_use", "id": f"call_{text}{number}", "name": "read", "input": {"n": number}}
+        result = {"type": "tool_result", "tool_use_id": call["id"], "content": f"{number} " * 100}
+        said += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    return json.dumps({"model": "m", "max_tokens": 9, "messages": said}).encode()
+
+
+def test_only_what_is_new_is_translated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last passage may still grow, so it is new once more in the next request."""
+    monkeypatch.setattr(passages, "SAMPLE", 160)
+    known = Passages(2**20)
+    made_of(known, grown(20), DIRECTION, TO)
+    shortened = known.shortened(grown(21), DIRECTION)
+    assert [len(run.passages) for run in shortened.runs] == [19]
+    assert made_of(known, grown(21), DIRECTION, TO).written.is_joined
+
+
+def test_passages_are_bounded_and_the_least_recently_used_go_first() -> None:
+    known = Passages(30_000)
+    for text in ("one", "two", "three"):
+        made_of(known, grown(20, text), DIRECTION, TO)
+        assert 0 < known.size <= 30_000
+    assert known.shortened(grown(20, "three"), DIRECTION).runs
+    assert not known.shortened(grown(20, "one"), DIRECTION).runs
+
+
+def test_another_tenant_or_model_knows_none() -> None:
+    known = Passages(2**20)
+    made_of(known, grown(20), DIRECTION, TO)
+    assert not known.shortened(grown(20), DIRECTION._replace(tenant="other")).runs
+    assert not known.shortened(grown(20), DIRECTION._replace(model="other")).runs
+    known.clear()
+    assert known.size == 0
+    assert not known.shortened(grown(20), DIRECTION).runs
+
+
+def test_zero_bytes_keep_nothing() -> None:
+    known = Passages(0)
+    made_of(known, grown(20), DIRECTION, TO)
+    assert known.size == 0

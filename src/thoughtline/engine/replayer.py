@@ -454,8 +454,8 @@ def _read(body: bytes, format: FormatName, contract: Contract) -> tuple[Contract
 
 def _knows_all(cut: Cut, needed: Needs, found: Found) -> bool:
     """Whether a store has a record of every step, found by its lineage: then no envelope adds to it."""
-    are_known = all(one.ids and not one.names for one in cut.looked_up)
-    return are_known and all(step.lineage is not None and found.get(step.lineage) for step in needed.steps)
+    unknown = [one for one in cut.looked_up if one.names or not one.ids]
+    return not unknown and all(step.lineage is not None and found.get(step.lineage) for step in needed.steps)
 
 
 def _last_step(transcript: Transcript, identity: Identity) -> Needs:

@@ -408,7 +408,7 @@ def _joined(
     known = [passage for run in shortened.runs for passage in run.passages]
     numbers = {parts.came[start][0]: number for number, start in enumerate(parts.starts)}
     places = [numbers.get(run.at) for run in shortened.runs]
-    if None in places or any(passage.form != parts.form for passage in known):
+    if None in places or [passage.form for passage in known].count(parts.form) < len(known):
         return None
     turns = len(transcript.turns) + sum([passage.elements for passage in known])
     weight = total([passage.weight for passage in known]).plus(weight_of(shortened.short))
@@ -437,7 +437,7 @@ def _joined(
         turn=request.call_ids.turn + sum([passage.turns for passage in known]),
         salt=digest(shortened.body).hex(),
     )
-    has_envelopes = bool(request.records) or any(passage.has_envelopes for passage in known)
+    has_envelopes = bool(request.records) or True in [passage.has_envelopes for passage in known]
     body = b"".join([*pieces, final.body[copied:]])
     return Made(
         request,
