@@ -11,7 +11,7 @@ LOG := $(VENV)/install.log
 # What pip says goes into a file; its end is shown where it fails.
 LOGGED = >>$(LOG) 2>&1 || { tail -n 20 $(LOG) >&2; echo "Installing failed. The whole log: $(LOG)" >&2; exit 1; }
 CLIENTS := .clients/.installed
-SETS := newest before held held-before
+SETS := newest before held held-before httpx-before
 SDKS := $(SETS:%=.venv-sdk/%/.installed)
 
 .PHONY: help run demo test test-clients test-clients-all test-library clients test-browser browser check format docs dist lock bench verify clean
@@ -47,7 +47,7 @@ test-browser: browser ## the dashboard in Chromium
 	$(BIN)/python -m pytest tests/browser -m browser
 
 # The library inside SDKs and frameworks, the newest and a version before: two environments of those that take openai 3,
-# and two of those that are held at openai 2. They take 3 GB of disk.
+# two of those that are held at openai 2, and a small one with an older httpx. They take 3 GB of disk.
 test-library: $(SDKS) ## the library inside SDKs and frameworks, two versions of each
 	for set in $(SETS); do .venv-sdk/$$set/bin/python -m pytest tests/library --confcutdir tests/library || exit 1; done
 

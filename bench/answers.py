@@ -2,7 +2,7 @@
 
 Chunks of one byte, heads of 40,000 lines, lines without an end, packed bombs: each answer once, through a gateway in a
 process of its own. What is told is how long the gateway held its loop at most (`bench.held`), and how much memory it
-had then. Exit status 1 if it held it for longer than `MOST_HELD_MS`.
+had then. Exit status 1 if it held it for longer than `MAX_HELD_MS`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 from bench.held import held_ms
 from bench.load.usage import resident_bytes
 
-MOST_HELD_MS = 100.0
+MAX_HELD_MS = 100.0
 EVENT = b'data: {"id":"1","choices":[{"index":0,"delta":{"content":"a"}}]}\n\n'
 STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
 CHUNKED = b"transfer-encoding: chunked\r\n\r\n"
@@ -133,8 +133,8 @@ def main() -> int:
                     print(f"{what:<34}{status:>7}{size:>13,}{this:>9.1f}{mebibytes:>6.0f}", flush=True)
             finally:
                 gateway.terminate()
-    print("held: others are served meanwhile" if most <= MOST_HELD_MS else "NOT HELD")
-    return 0 if most <= MOST_HELD_MS else 1
+    print("held: others are served meanwhile" if most <= MAX_HELD_MS else "NOT HELD")
+    return 0 if most <= MAX_HELD_MS else 1
 
 
 if __name__ == "__main__":

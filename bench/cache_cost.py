@@ -35,7 +35,7 @@ Json = dict[str, Any]
 PROGRAMS = (CLAUDE_CODE, CODEX, GEMINI_CLI, QWEN_CODE, OPENCODE, COPILOT_CLI, CLINE, CONTINUE, PI)
 UPSTREAMS = (
     ("anthropic", "claude-sonnet-4-5", "classic"),
-    ("openai", "gpt-5.1", None),
+    ("openai", "gpt-5", None),
     ("gemini", "gemini-3-pro-preview", None),
     ("deepseek", "deepseek-v4-pro", None),
     ("openrouter", "anthropic/claude-sonnet-4.5", None),

@@ -10,9 +10,9 @@ takes its place. A replica of Redis has not got what was written last; PostgreSQ
 
 A turn that is missing is asked for again until it is found, for a minute at most after the engine is back. Those that
 are not found by then are looked for once more at the end, a few at a time, when both replicas have recovered: what is
-missing then is lost. A miss is announced if the save was acknowledged as `in memory` only, or if a replica called its
-store failing when it was asked (`x-thoughtline-replay` says `store=degraded` then). Exit status 1 if one is lost or not
-announced.
+missing then is lost, unless it still waits to be written; how many do, and what the store said last, is printed. A miss
+is announced if the save was acknowledged as `in memory` only, or if a replica called its store failing when it was
+asked (`x-thoughtline-replay` says `store=degraded` then). Exit status 1 if one is lost, waits or was not announced.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class Watch:
     """What was saved and asked for so far."""
 
     def __init__(self) -> None:
-        self.saved = self.missed = self.unannounced = self.lost = 0
+        self.saved = self.missed = self.unannounced = self.lost = self.waiting = 0
+        self.last_failure = ""
         self.unfound: list[int] = []
         self.late_seconds: list[float] = []
         self.is_over = False
@@ -113,8 +114,10 @@ async def look_again(here: LayeredStore, there: LayeredStore, watch: Watch) -> N
     while not (here.is_settled and there.is_settled) and time.monotonic() < ends:
         await asyncio.sleep(PAUSE_SECONDS)
     for at in range(0, len(watch.unfound), AT_THE_END):
-        found = await there.find("tenant", [lineage(number) for number in watch.unfound[at : at + AT_THE_END]])
-        watch.lost += sum(not records for records in found.values())
+        keys = [lineage(number) for number in watch.unfound[at : at + AT_THE_END]]
+        found = await there.find("tenant", keys)
+        watch.lost += sum(not found[key] and not here._waiting.find("tenant", key, 0.0) for key in keys)
+    watch.waiting, watch.last_failure = here.health.waiting, here.last_failure or ""
 
 
 async def kill(engine: Engine, kills: int, seed: int) -> Watch:
@@ -162,10 +165,12 @@ def main() -> int:
             watch = asyncio.run(kill(engine, options.kills, seed=options.kills))
         finally:
             engine.remove()
-        is_whole = is_whole and not watch.lost and not watch.unannounced
+        is_whole = is_whole and not watch.lost and not watch.unannounced and not watch.waiting
         figures = (options.kills, watch.saved, watch.missed, max(watch.late_seconds, default=0.0), len(watch.unfound))
         row = (kind, *figures, watch.unannounced, watch.lost, time.monotonic() - began)
         print("{:<10}{:>7,}{:>9,}{:>9,}{:>9.1f}{:>10,}{:>13,}{:>7,}{:>9.0f}".format(*row), flush=True)
+        if watch.waiting:
+            print(f"{watch.waiting:,} still wait to be written: {watch.last_failure}", flush=True)
     print("whole: 0 lost, 0 unannounced" if is_whole else "NOT WHOLE")
     return 0 if is_whole else 1
 

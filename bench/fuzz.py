@@ -38,8 +38,8 @@ from thoughtline.values.events import Event
 
 CODE = str(Path(sys.modules["thoughtline.formats"].__file__ or "").parent)
 FOLDER = Path.home() / ".cache" / "thoughtline-fuzz"
-MOST_BYTES = 64 * 2**10
-MOST_SHOWN = 10
+MAX_BYTES = 64 * 2**10
+MAX_SHOWN = 10
 ODD: tuple[Any, ...] = (
     None, True, 0, -1, 1.5, 1e308, 2**63, "", " ", "\x00", "\ud800", "a" * 1000, [], {}, [[]], [None], {"": None},
     {"type": "text"}, {"type": "thinking", "thinking": None}, [{"type": "tool_use"}],
@@ -77,16 +77,16 @@ class Lines:
 
 def seeds_of(row: Wire) -> list[bytes]:
     """Bodies and streams of this format."""
-    cases = [case for case in (*REQUESTS, *RESPONSES, *STREAMS) if case.format is row]
+    cases = [case for case in (*REQUESTS, *RESPONSES, *STREAMS) if case.format.name == row.name]
     found = [data for case in cases for data in (case.bytes_of("request.json"), case.bytes_of("response.json"))]
     found += [case.stream for case in cases]
     for recording in ALL:
         if recording.entry["family"] in LEFT_OUT:
             continue
         for exchange in recording.exchanges:
-            if exchange.format is row:
+            if exchange.format.name == row.name:
                 found += [exchange.request, exchange.response, exchange.stream]
-    return list(dict.fromkeys(data for data in found if data is not None and len(data) <= MOST_BYTES))
+    return list(dict.fromkeys(data for data in found if data is not None and len(data) <= MAX_BYTES))
 
 
 def mutated(data: bytes, other: bytes, chance: random.Random) -> bytes:
@@ -108,7 +108,7 @@ def mutated(data: bytes, other: bytes, chance: random.Random) -> bytes:
         else:
             cut = chance.randrange(len(other) + 1)
             data = data[:at] + other[cut : cut + 500] + data[end:]
-    return data[:MOST_BYTES]
+    return data[:MAX_BYTES]
 
 
 def _edited(data: bytes, chance: random.Random) -> bytes | None:
@@ -242,7 +242,7 @@ def main() -> int:
         figures = (fuzz.seeds, fuzz.tried, fuzz.kept, fuzz.longest * 1000, fuzz.failures.total())
         print("{:<22}{:>8,}{:>10,}{:>7,}{:>12.0f}{:>10,}".format(name, *figures), flush=True)
         failures.update({f"{name}: {words}": count for words, count in fuzz.failures.items()})
-    for words, count in failures.most_common(MOST_SHOWN):
+    for words, count in failures.most_common(MAX_SHOWN):
         print(f"{count:>8,}  {words}")
     print("no law was broken" if not failures else f"BROKEN: see failures/ in {options.corpus}")
     return 1 if failures else 0

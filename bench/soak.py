@@ -51,7 +51,7 @@ say: Both are sunny.
 """
 WELL_SECONDS = 10.0
 SAMPLE_SECONDS = 5.0
-MOST_GROWTH = 1.1
+MAX_GROWTH = 1.1
 OF_THE_UPSTREAM = ("upstream_", "answer_too_large")
 
 
@@ -221,7 +221,7 @@ def report(soak: Soak, minutes: float) -> int:
     growth = last / middle
     print(f"the last third to the second: {growth:.3f}; {minutes:g} minutes")
     print("not of the upstream's making, or unrestored:", dict(soak.problems) or "none")
-    is_held = not soak.problems and growth <= MOST_GROWTH
+    is_held = not soak.problems and growth <= MAX_GROWTH
     print("held: memory is flat, no error of our own, every turn restored" if is_held else "NOT HELD")
     return 0 if is_held else 1
 

@@ -214,15 +214,15 @@ class Redis(Contender):
         assert isinstance(self.store, redis.RedisStore)
         pipeline: Any = self._client.pipeline(transaction=False)
         now = time.time()
-        pipeline.execute_command("SADD", redis.TENANTS, TENANT)
+        pipeline.execute_command("SADD", redis.NAMES.tenants, TENANT)
         pipeline.execute_command(*self.store._save_command(TENANT, rows, now))
-        pipeline.execute_command("ZRANGEBYSCORE", redis.DELETIONS, f"({now!r}", repr(now))
+        pipeline.execute_command("ZRANGEBYSCORE", redis.NAMES.deletions, f"({now!r}", repr(now))
         return await pipeline.execute()
 
     async def raw_find(self, digests: list[bytes]) -> list[tuple[bytes, bytes]]:
         ttl = SETTINGS.ttl_seconds
         head = (repr(time.time()), repr(ttl), int(ttl * 1000), repr(ttl * (1 - RENEW_AFTER)), MAX_PER_KEY)
-        command = redis._call(redis_scripts.FIND, TENANT, *head, b"".join(digests))
+        command = redis.NAMES.call(redis_scripts.FIND, TENANT, *head, b"".join(digests))
         return [(row[0], row[1]) for row in await self._client.execute_command(*command)]
 
 

@@ -28,8 +28,8 @@ import zstandard
 from websockets.frames import Frame, Opcode
 
 MAX_BODY = 32 * 2**20
-MOST_GROWN_KB = 400 * 2**10
-MOST_LEFT_OPEN = 20
+MAX_GROWN_KB = 400 * 2**10
+MAX_LEFT_OPEN = 20
 HEALTH_SECONDS = 20.0
 """How long `/healthz` may take on a machine that is busy with other things: whether it answers at all is looked at
 here, how soon in `bench/latency.py`."""
@@ -460,9 +460,9 @@ def main() -> int:
         sys.stdout.write(f"{outcome.name:26}{took}  {outcome.problem}\n")
     if given.pid:
         grown = rss_kilobytes(given.pid) - before[0]
-        left = settled(given.pid, before[1] + MOST_LEFT_OPEN, given.patience) - before[1]
+        left = settled(given.pid, before[1] + MAX_LEFT_OPEN, given.patience) - before[1]
         sys.stdout.write(json.dumps({"memory_grown_kb": grown, "descriptors_left": left}) + "\n")
-        failed += grown > MOST_GROWN_KB or left > MOST_LEFT_OPEN
+        failed += grown > MAX_GROWN_KB or left > MAX_LEFT_OPEN
     return 1 if failed else 0
 
 

@@ -5,6 +5,8 @@ Each story is a function of a `Stage`. `CASES` has one row for each story and ea
 
 from __future__ import annotations
 
+import itertools
+import json
 import random
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeAlias
@@ -35,7 +37,7 @@ FOR_ANNA, FOR_BERT, FOR_CARL = (
     "You work for Bert, who sells boats.",
     "You work for Carl.",
 )
-ROUNDS = 6
+ROUNDS = 10
 """Enough for a conversation to be remembered by its bytes."""
 
 
@@ -182,6 +184,58 @@ def other_end_user_with_unique_ids(stage: Stage) -> None:
         reached = anna.ask(Results(((call, "up"),)))
         assert reached.marks == []
         assert reached.names("other-user")
+
+
+_request_numbers = itertools.count()
+NAMING_USERS: dict[str, Callable[[str], str]] = {
+    "x-thoughtline-user": str,
+    "x-openwebui-user-id": str,
+    "x-openwebui-user-email": "{}@example.com".format,
+    "x-litellm-customer-id": str,
+    "x-litellm-end-user-id": str,
+    "helicone-user-id": str,
+    "x-portkey-metadata": lambda name: json.dumps({"_user": name, "request": next(_request_numbers)}),
+}
+"""Headers that name an end user."""
+
+
+def other_end_user_in_headers(stage: Stage) -> None:
+    """Nor where a header names them: not for equal words, and not for an id that is unique."""
+    call = Call("call_9fQ2mZx81LkPq7Rt")
+    for header, named in NAMING_USERS.items():
+        here = stage.again()
+        anna, bert, carl = (here.client(name, frame(FOR_ANNA)) for name in ("Anna", "Bert", "Carl"))
+        for number, turn in enumerate(("Hi", "Go on", "Look")):
+            for one in (anna, bert):
+                one.headers = {header: named(one.own(1)[0])}
+                assert one.ask(turn, Said("", (call,)) if number == 2 else "Fine.").marks == one.own(
+                    *range(1, number + 1)
+                )
+        carl.headers, carl.talk = {header: named("Carl")}, list(anna.talk)
+        reached = carl.ask(Results(((call, "up"),)))
+        assert reached.marks == []
+        assert reached.names("other-user")
+
+
+def other_speaker(stage: Stage) -> None:
+    """The `name` of a message is part of what is said."""
+    anna, bert, carl = (stage.client(name, frame(FOR_ANNA)) for name in ("Anna", "Bert", "Carl"))
+    for one in (anna, bert):
+        one.talk = [Asked("Hi", name=one.own(1)[0])]
+        one.ask("How are you?", "Fine.")
+    for one, marks in ((anna, anna.own(1)), (bert, bert.own(1)), (carl, [])):
+        one.talk = one.talk or [Asked("Hi", name="Carl"), *anna.talk[1:]]
+        assert one.ask("And now?").marks == marks
+
+
+def chat_of_open_webui(stage: Stage) -> None:
+    """Its chat is a session: it tells equal words apart, whatever the prompt says now."""
+    anna = stage.client("Anna", x_openwebui_chat_id="chat-1", x_openwebui_user_id="u-1")
+    bert = stage.client("Bert", x_openwebui_chat_id="chat-2", x_openwebui_user_id="u-1")
+    for count, prompt in enumerate(_prompts()):
+        for one in (anna, bert):
+            one.frame = prompt
+            assert one.ask("Go on", "Done.").marks == one.own(*range(1, count + 1))
 
 
 HASH_OF_ANNA, HASH_OF_BERT = "a" * 64, "b" * 64
@@ -591,6 +645,9 @@ ROWS = (
     _Row(attribution_line_before_other_prompts, (MESSAGES,)),
     _Row(other_end_user),
     _Row(other_end_user_with_unique_ids),
+    _Row(other_end_user_in_headers),
+    _Row(other_speaker, (CHAT,)),
+    _Row(chat_of_open_webui),
     _Row(resumed_session_of_claude_code, (MESSAGES,)),
     _Row(other_person_of_claude_code, (MESSAGES,)),
     _Row(other_tools),
@@ -623,6 +680,7 @@ PROVIDERS = sorted({speaker.provider for row in ROWS for speaker in row.speakers
 TOLD_TRANSLATED: tuple[Story, ...] = (
     other_system_prompt,
     other_end_user,
+    other_end_user_in_headers,
     prompt_that_changes_wholly,
     prompt_with_another_date,
     twins_that_interleave,

@@ -26,7 +26,7 @@ from thoughtline_sim.simulators import SIMULATORS
 METHODS = ("match", "search", "fullmatch", "sub", "findall", "finditer", "split")
 _EVERY_METHOD = ("match", "search", "fullmatch", "sub")
 _OPTIONS = "thoughtline.translation.translated_options"
-_MOST_STARTS, _MOST_PUMPS = 4, 24
+_MAX_STARTS, _MAX_PUMPS = 4, 24
 ELSEWHERE = {"thoughtline.library.litellm", "thoughtline.litellm"}
 """Needs a package that is not installed for the tests, and has no expression."""
 
@@ -195,8 +195,8 @@ def attacks(pattern: re.Pattern[Any]) -> list[Attack]:
     written = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
     tree = sre_parse.parse(written, pattern.flags & ~re.UNICODE)
     letters = sorted(_letters(tree))
-    starts = list(dict.fromkeys(["", *_starts(tree)]))[:_MOST_STARTS]
-    pumps = [*letters[:12], *dict.fromkeys(_pumps(tree))][:_MOST_PUMPS]
+    starts = list(dict.fromkeys(["", *_starts(tree)]))[:_MAX_STARTS]
+    pumps = [*letters[:12], *dict.fromkeys(_pumps(tree))][:_MAX_PUMPS]
     return [Attack(start, pump, end) for start in starts for pump in pumps if pump for end in ("", "\x00")]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -26,7 +26,7 @@ from thoughtline.engine.request import Carried, Prepared
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.translating import ClientFormat, way_back
 from thoughtline.providers import Contract
-from thoughtline.stores.base import Filter
+from thoughtline.stores import Clock, Filter, Store, open_store
 from thoughtline.stores.memory import MemoryStore
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.translation import Sealer, TranslatedRequest, translate_reply, translate_request
@@ -34,10 +34,15 @@ from thoughtline.translation.passages import Direction, Made
 from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningText, Seal, Text, ToolCall, ToolResult
+from thoughtline.values.records import Record
 from thoughtline.values.turns import Candidate, Finish, FormatName, Reply, Transcript, Turn
 
 Json = dict[str, Any]
 
+run = asyncio.Runner().run
+"""All stores of all worlds are on one loop."""
+
+REPLICAS = 2
 TTL_SECONDS = 1000.0
 LONG_IDS = "I see: {x}"
 """A model that thinks so gives its calls ids that other formats know by digests only."""
@@ -63,7 +68,7 @@ MODELS = (
     Model("mine", "http://localhost:9", "nobody-knows-it", "openai_chat"),
     Model("anthropic", "https://api.anthropic.com", "claude-sonnet-4-5", "anthropic_messages"),
     Model("anthropic", "https://api.anthropic.com", "claude-opus-5-5", "anthropic_messages"),
-    Model("openai", "https://api.openai.com", "gpt-5.1", "openai_responses"),
+    Model("openai", "https://api.openai.com", "gpt-5", "openai_responses"),
     Model("gemini", "https://generativelanguage.googleapis.com", "gemini-3-pro", "gemini_generate"),
     Model("bedrock", "https://bedrock-runtime.us-east-1.amazonaws.com", "us.anthropic.claude-x", "bedrock_converse"),
     Model("ollama", "http://localhost:11434", "qwen3", "ollama_chat"),
@@ -96,14 +101,20 @@ class Habit(NamedTuple):
     has_tools: bool = True
     system: str = ""
     noise: int = 0
+    user: str = ""
+
+
+Ids = Literal["random", "counted", "hashed"]
 
 
 class Saying(NamedTuple):
-    """A turn of the model."""
+    """A turn of the model. `ids` of calls: `hashed` ones look random, and are the same for the same call."""
 
     words: str
     thought: str
     calls: int
+    ids: Ids = "random"
+    file: int = -1
 
 
 @dataclass
@@ -114,27 +125,64 @@ class Talk:
     turns: list[Turn] = field(default_factory=list)
 
 
+class Replica(NamedTuple):
+    """A store as one process has it, and two replayers on it: one remembers conversations, the other does not."""
+
+    store: Store
+    lessons: Lessons
+    book: ContractBook
+    remembering: Replayer
+    forgetting: Replayer
+
+
+def replica_of(store: Store, clock: Clock) -> Replica:
+    lessons = Lessons(store, clock)
+    book = ContractBook(lessons)
+    remembering = Replayer(store, lessons, book, clock)
+    return Replica(store, lessons, book, remembering, Replayer(store, lessons, book, clock, remembered_bytes=0))
+
+
 @dataclass
 class World:
-    """A store, and two who prepare requests with it: one remembers conversations, the other does not."""
+    """One replica with a store in memory, or several on one SQLite file at `shared`; `use` says which one is asked."""
 
     now: float = 1_000_000.0
     client: FormatName | None = None
+    shared: str = ""
     made: int = 0
     resumed: int = 0
     restored: int = 0
-    store: MemoryStore = field(init=False)
+    replicas: list[Replica] = field(init=False)
     talks: list[Talk] = field(default_factory=lambda: [Talk("one")])
     joined: int = 0
     _made: list[Made] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.store = MemoryStore(StoreSettings(ttl_seconds=TTL_SECONDS), lambda: self.now)
-        lessons = Lessons(self.store, lambda: self.now)
-        self.lessons, book = lessons, ContractBook(lessons)
-        self.book = book
-        self.remembering = Replayer(self.store, lessons, book, lambda: self.now)
-        self.forgetting = Replayer(self.store, lessons, book, lambda: self.now, remembered_bytes=0)
+        self.replicas = [self._opened() for _ in range(REPLICAS if self.shared else 1)]
+        self.use(0)
+
+    def _opened(self) -> Replica:
+        settings, clock = StoreSettings(ttl_seconds=TTL_SECONDS), lambda: self.now
+        store: Store = MemoryStore(settings, clock)
+        if self.shared:
+            store = run(open_store(self.shared, settings, clock))
+        return replica_of(store, clock)
+
+    def use(self, number: int) -> None:
+        """Requests go to this replica from now on."""
+        self.used = number % len(self.replicas)
+        self.store, self.lessons, self.book, self.remembering, self.forgetting = self.replicas[self.used]
+
+    def restart(self) -> None:
+        """The replica in use forgets all that is not in its store."""
+        if self.shared:
+            run(self.store.close())
+            self.replicas[self.used] = self._opened()
+            self.use(self.used)
+
+    def close(self) -> None:
+        for replica in self.replicas:
+            run(replica.store.close())
 
     def spoken(self, model: Model) -> FormatName:
         """What the client speaks to a model."""
@@ -150,15 +198,16 @@ class World:
             both = [one.prepare(body, model.destination, who) for one in (self.remembering, self.forgetting)]
         else:
             both = self._translated(talk, model, habit, who)
-        one, other = map(asyncio.run, both)
+        other, one = map(run, reversed(both))
         assert other.whole is None
-        assert one.body == other.body
         if self._made:
             made, whole = self._made
             assert made.call_ids == whole.call_ids
             assert made.written.read() == whole.written.read()
             self._made = self._made[:1]
-        assert told(one) == told(other)
+        if one.whole is not None or not self.shared:  # what others have just saved may be found by the second look only
+            assert one.body == other.body
+            assert told(one) == told(other)
         self.resumed += one.whole is not None
         self.restored = one.counts.restored
         return one
@@ -184,23 +233,28 @@ class World:
         self._made = []
         return [prepare(one) for one in (self.remembering, self.forgetting)]
 
-    def answer(self, talk: Talk, model: Model, prepared: Prepared, saying: Saying, is_kept: bool = True) -> None:
-        """The model speaks; without `is_kept` nobody hears it but the client."""
+    def answer(
+        self, talk: Talk, model: Model, prepared: Prepared, saying: Saying, is_kept: bool = True
+    ) -> Sequence[Record]:
+        """The model speaks; without `is_kept` nobody hears it but the client. The records, saved or not."""
         self.made += 1
         contract = self.book.contract_for(model.destination)
         items = items_of(saying, self.made, model, contract)
         reply = Reply(model.format, (Candidate(Turn("assistant", items), 0, Finish("stop", "stop")),))
         assert prepared.needed is not None
-        if is_kept and prepared.needed.end is not None:
+        records: Sequence[Record] = ()
+        if prepared.needed.end is not None:
             plan = prepared.plan
             follows = Follows(plan.parent, plan.enters_session) if plan is not None else None
             made = provenance_of(prepared)
             records = captured_at(prepared.needed.end, reply, made, self.now, follows=follows)
-            asyncio.run(self.store.save(records))
+        if is_kept and records:
+            run(self.remembering.save(records))
         if self.spoken(model) == model.format:
             talk.turns.append(Turn("assistant", items))
         else:
             talk.turns += self._heard(model, prepared, reply)
+        return records
 
     def _heard(self, model: Model, prepared: Prepared, reply: Reply) -> list[Turn]:
         """What the client gets to hear, its envelopes included."""
@@ -213,8 +267,9 @@ class World:
 
     def lose(self, thought: str) -> None:
         """The store loses the records of this thought."""
-        for entry in asyncio.run(self.store.list_entries(Filter())).entries:
+        for entry in run(self.store.list_entries(Filter())).entries:
             if any(isinstance(item, ReasoningText) and item.text == thought for item in entry.record.items):
+                assert isinstance(self.store, MemoryStore)
                 self.store.index.drop((entry.record.provenance.tenant, entry.record.id))
 
     def follow(self, talk: Talk, format: FormatName, text: str) -> None:
@@ -267,10 +322,16 @@ def items_of(saying: Saying, number: int, model: Model, contract: Contract) -> t
         items.append(Text(saying.words or "Well.", id=f"msg_{number}abc4d" if is_named else None))
     for at in range(saying.calls):
         sealed = Seal(seal, made_by) if model.format == "gemini_generate" and saying.thought and not at else None
-        arguments = json.dumps({"path": f"{number % 3}.py", "at": at})
+        file = number % 3 if saying.file < 0 else saying.file
+        arguments = json.dumps({"path": f"{file}.py", "at": at})
         name = f"fc_{number}{at}abc4d" if is_named else None
         long = "." * 70 if saying.thought == LONG_IDS else ""
-        call_id = None if model.provider == "ollama" else f"call_{number}x{at}Ab3dE{long}"
+        ids = {
+            "random": f"call_{number}x{at}Ab3dE{long}",
+            "counted": f"functions.read:{at}",
+            "hashed": f"call_{file}x{at}Ab3dE9qK4m",
+        }
+        call_id = None if model.provider == "ollama" else ids[saying.ids]
         items.append(ToolCall("read", arguments, call_id, name, seal=sealed))
     return tuple(items)
 
@@ -291,6 +352,8 @@ def written(turns: list[Turn], model: Model, habit: Habit, contract: Contract) -
         messages = with_system(messages, beside, model.format, habit.system)
     if wire.name not in ("gemini_generate", "bedrock_converse"):
         beside["model"] = model.name
+    if habit.user:
+        beside |= {"metadata": {"user_id": habit.user}} if wire.name == "anthropic_messages" else {"user": habit.user}
     listed = {wire.list_member: messages}
     behind = {"service_tier": f"noise {habit.noise}"} if habit.list_at == "middle" else {}
     body = {**listed, **beside} if habit.list_at == "first" else {**beside, **listed, **behind}

@@ -147,7 +147,7 @@ def test_every_name_finds_its_client(client: Client) -> None:
 @pytest.mark.parametrize(
     ("provider", "model", "expected"),
     [
-        (None, None, Address("http://h:1/openai", "gpt-5.1")),
+        (None, None, Address("http://h:1/openai", "gpt-5")),
         ("deepseek", None, Address("http://h:1/deepseek", "deepseek-v4-pro", 1_000_000)),
         ("deepseek", "deepseek-flash", Address("http://h:1/deepseek", "deepseek-flash")),
         ("groq", "openai/gpt-oss-120b", Address("http://h:1/groq", "openai/gpt-oss-120b")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import tomllib
 from pathlib import Path
@@ -12,6 +13,7 @@ from thoughtline.clients import CLIENTS
 from thoughtline.destinations.catalogue import PROVIDERS
 from thoughtline.replay.rules import RULES
 from thoughtline_sim.simulators import SIMULATORS
+from tools.docs import STORIES
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -193,3 +195,18 @@ def test_the_answers_are_not_empty() -> None:
     parts = re.split(r"^## .+$", (ROOT / "docs" / "questions.md").read_text(), flags=re.MULTILINE)[1:]
     assert len(parts) >= 15
     assert all(len(part.split()) >= 10 for part in parts)
+
+
+STORY_LINES = 20
+"""A story may move so far before its line is written again: each change of a file would change the page otherwise."""
+
+
+def test_the_stories_of_the_architecture_are_where_it_says() -> None:
+    """Ten of them, each a function at its place."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\| .+ \| `([\w.]+)` \| `([\w/]+\.py):(\d+)` \|$", page, re.MULTILINE)
+    assert len(rows) == len(STORIES) == 10
+    for (name, path, line), (_, told) in zip(rows, STORIES, strict=True):
+        assert name == told.__qualname__
+        assert (inspect.getsourcefile(told) or "").endswith(f"/thoughtline/{path}")
+        assert abs(inspect.getsourcelines(told)[1] - int(line)) <= STORY_LINES

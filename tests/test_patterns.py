@@ -21,7 +21,7 @@ QUICK_SECONDS = 0.002
 SUSPICIOUS_SECONDS = 0.01
 STUCK_SECONDS = 0.3
 """What grew too fast and takes as long is slow, and is not grown further."""
-MOST_GROWTH = 3.0
+MAX_GROWTH = 3.0
 """Twice the text takes twice the time, where it is linear; four times where it is quadratic."""
 
 
@@ -61,7 +61,7 @@ def slowness(pattern: re.Pattern[Any], method: str, attack: Attack) -> float:
         size *= 2
         after = seconds(pattern, method, attack, size)
         growth = after / before if before > 0 and after > QUICK_SECONDS else 0.0
-        grown = grown + 1 if growth > MOST_GROWTH else 0
+        grown = grown + 1 if growth > MAX_GROWTH else 0
         if grown == 2 or (grown and after > STUCK_SECONDS):
             return growth
         before = after

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import thoughtline
+from tests.user_code import USER_CODE
 from thoughtline import core, engine, errors, items
 from thoughtline.library.public import names_moved
 from thoughtline.values import errors as values_errors
@@ -78,48 +79,6 @@ def test_names_that_there_are_not() -> None:
     for name in ("Remember", "_private", "__wrapped__", "public_names"):
         with pytest.raises(AttributeError, match=name):
             getattr(thoughtline, name)
-
-
-USER_CODE = """
-from typing import Any
-
-import thoughtline
-from thoughtline import Line, StoreError, audit, install, last, remember
-from thoughtline.library.codecs import codec_for
-from thoughtline.engine import Replayer
-from thoughtline.line import ExchangeReport
-from thoughtline.library.preserver import preserve_reasoning_content
-
-
-class Client: ...
-
-
-def tell(report: ExchangeReport) -> None:
-    print(report.outcome, report.summary, [turn.words for turn in report.turns])
-
-
-def talk(body: dict[str, Any]) -> Client:
-    client: Client = remember(Client())
-    line = Line("sqlite:///thoughts.db", tenant="ann")
-    line.on_exchange(tell)
-    with thoughtline.install(line, hosts=["api.deepseek.com"]), line.conversation(user="u17", session="42"):
-        report = last()
-        if report is not None:
-            tell(report)
-    kept: dict[str, Any] = preserve_reasoning_content(body)
-    codec = codec_for("deepseek")
-    message: dict[str, Any] = codec.write_assistant({"role": "assistant"}, codec.parse_response(kept))
-    print([finding.rule for finding in audit(message, provider="deepseek")], Replayer)
-    return line.remember(client)
-
-
-async def open_line() -> Line:
-    try:
-        async with Line() as line:
-            return line
-    except StoreError as error:
-        raise SystemExit(str(error)) from error
-"""
 
 
 def test_code_of_users_type_checks(tmp_path: Path) -> None:

@@ -29,9 +29,10 @@ class Call(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What the user said."""
+    """What the user said; `name` is who of them, in formats that have a member for it."""
 
     text: str
+    name: str = ""
 
 
 class Instructed(NamedTuple):
@@ -136,7 +137,7 @@ def _chat_request(talk: Sequence[Turn], frame: Frame) -> Json:
 def _chat_messages(turn: Turn) -> list[Json]:
     match turn:
         case Asked():
-            return [{"role": "user", "content": turn.text}]
+            return [{"role": "user", "content": turn.text} | ({"name": turn.name} if turn.name else {})]
         case Instructed():
             return [{"role": "system", "content": turn.text}]
         case Results():
@@ -488,7 +489,7 @@ SPEAKERS: dict[FormatName, Speaker] = {
     "openai_responses": Speaker(
         "openai_responses",
         "openai",
-        ("gpt-5.1", "gpt-5.2"),
+        ("gpt-5", "gpt-5.2"),
         "/v1/responses",
         request=_responses_request,
         answer=_responses_answer,

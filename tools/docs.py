@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable
 from datetime import date
@@ -20,13 +21,22 @@ from msgspec.structs import fields
 from thoughtline.clients import CLIENTS, DEFAULT_URL, Client, address_of, fill_words, lines_of
 from thoughtline.commands.parser import parser
 from thoughtline.destinations.catalogue import PROVIDERS
+from thoughtline.engine.heal import heal
+from thoughtline.engine.replayer import Replayer
+from thoughtline.engine.request import planned
 from thoughtline.facts.listing import listed
 from thoughtline.facts.sheets import written as sheets_of_facts
 from thoughtline.formats import FORMATS
+from thoughtline.gateway import request_stages as stages
 from thoughtline.gateway.admin.table import TABLE
+from thoughtline.gateway.answer_stages import down
+from thoughtline.gateway.attempt import Attempt
+from thoughtline.gateway.proxy import Exchange
+from thoughtline.gateway.relay import Relay
 from thoughtline.providers import BUILT_IN, CONTRACTS, DIALECTS, Contract, host_named
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.thinking import BUDGETS
+from thoughtline.replay.matching import match_by_evidence
 from thoughtline.replay.rules import RULES
 from thoughtline.settings import FILE_NAME, FILE_VARIABLE
 from thoughtline.settings.example import defaults, example_settings, written
@@ -428,6 +438,30 @@ def _first_line(name: str) -> str:
     return " ".join(text.split())
 
 
+STORIES: tuple[tuple[str, Callable[..., object]], ...] = (
+    ("a request is served: one target after the other, until one answers", Exchange._converse),
+    ("it passes through its stages, for one target", stages.prepare),
+    ("the engine decides what to send", Replayer.prepare),
+    ("only the end is worked through, where the rest is remembered", Replayer._resumed),
+    ("the record of a step is found among those that look like it", match_by_evidence),
+    ("a plan is made, carried out, and written", planned),
+    ("it is sent, corrected if it is refused, and sent again", Attempt.get_answer),
+    ("a refusal is read, and says what to change", heal),
+    ("the stages of an answer are chosen", down),
+    ("an answer is pumped through them to the client, and its turns are saved", Relay._run),
+)
+
+
+def stories() -> str:
+    """The central functions, each with its file and line."""
+    rows = ((text, told, inspect.getsourcefile(told) or "", inspect.getsourcelines(told)[1]) for text, told in STORIES)
+    lines = (
+        f"| {text} | `{told.__qualname__}` | `{path.rpartition('/thoughtline/')[2]}:{line}` |\n"
+        for text, told, path, line in rows
+    )
+    return "| story | function | where |\n|---|---|---|\n" + "".join(lines)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli,
     "clients.md": clients,
@@ -437,6 +471,7 @@ PAGES: dict[str, Callable[[], str]] = {
 }
 PARTS: dict[tuple[str, str], Callable[[], str]] = {
     ("admin.md", "addresses"): addresses,
+    ("architecture.md", "stories"): stories,
     ("findings.md", "rules"): rules,
     ("simulators.md", "tables"): simulators,
     ("translation.md", "formats"): formats,
@@ -470,9 +505,14 @@ def _with_part(page: str, part: str, text: str) -> str:
 
 
 def _is_current(name: str, text: str) -> bool:
-    """Whether it says the same: argparse sets its columns otherwise from Python 3.13 on."""
+    """Whether it says the same: argparse sets its columns otherwise from Python 3.13 on. A line of code may move
+    as far as `tests/test_docs.py` allows."""
     path = DOCS / name
-    return path.exists() and path.read_text().split() == text.split()
+    return path.exists() and _words(path.read_text()) == _words(text)
+
+
+def _words(text: str) -> list[str]:
+    return re.sub(r"(\.py):\d+", r"\1", text).split()
 
 
 if __name__ == "__main__":

@@ -84,9 +84,9 @@ def _run(command: Command, chosen: argparse.Namespace) -> int:
         status: int = command.load().run(chosen)
         sys.stdout.flush()
     except ThoughtlineError as error:
-        from thoughtline.commands.output import tell
+        from thoughtline.commands.output import report
 
-        return tell(command.name, error)
+        return report(command.name, error)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

@@ -21,7 +21,7 @@ from thoughtline_sim.values import HttpRequest, Rejection
 from thoughtline_sim.wires.responses import items_of
 from thoughtline_sim.writing import compact
 
-MOST_STREAMS = 32
+MAX_STREAMS = 32
 _STREAM_ID = re.compile(r"[\w.-]{1,256}", re.ASCII)
 _OVER = ("response.completed", "response.incomplete")
 _FRAME_MEMBERS = ("type", "stream_id", "previous_response_id")
@@ -97,9 +97,9 @@ class SimConnection:
                 "letters, numbers, underscores, hyphens, and periods."
             )
             return self._refused(openai_error(message, param="stream_id", code="invalid_stream_id"))
-        if stream_id not in self._stream_ids and len(self._stream_ids) == MOST_STREAMS:
+        if stream_id not in self._stream_ids and len(self._stream_ids) == MAX_STREAMS:
             message = (
-                f"This WebSocket connection has reached its maximum number of distinct stream IDs ({MOST_STREAMS}). "
+                f"This WebSocket connection has reached its maximum number of distinct stream IDs ({MAX_STREAMS}). "
                 "Reuse an existing stream_id or open a new WebSocket connection."
             )
             refusal = openai_error(message, param="stream_id", code="websocket_stream_limit_reached")

@@ -24,7 +24,7 @@ class SimLog:
 
     def begun(self, entry: JsonObject) -> None:
         if self._options.format == "text" and self._options.level != "quiet":
-            self._say(row_text(_row(entry, 0.0, "streaming", has_begun=True), self._options))
+            self._write(row_text(_row(entry, 0.0, "streaming", has_begun=True), self._options))
 
     def ended(self, entry: JsonObject, seconds: float) -> None:
         self._requests += 1
@@ -34,7 +34,7 @@ class SimLog:
         verdicts: Counter[str] = Counter(entry["verdicts"])
         if self._options.format == "json":
             members = {name: entry[name] for name in _MEMBERS}
-            self._say(json.dumps({**members, "verdicts": verdicts, "seconds": round(seconds, 3)}))
+            self._write(json.dumps({**members, "verdicts": verdicts, "seconds": round(seconds, 3)}))
             return
         came = [f"{number} {verdict}" for verdict, number in verdicts.items() if verdict != "none"]
         words = f"reasoning of turns: {', '.join(came)}" if came else ""
@@ -43,16 +43,16 @@ class SimLog:
         if self._options.level == "verbose":
             details = f"{counted(len(entry['messages']), 'message')} of conversation {entry['conversation'][:8]}"
         every = "; ".join(filter(None, (words, details, refusal)))
-        self._say(row_text(_row(entry, seconds, every), self._options))
+        self._write(row_text(_row(entry, seconds, every), self._options))
 
     def goodbye(self, seconds: float) -> None:
         if self._options.level == "quiet":
             return
         words = f"{counted(self._requests, 'request')}, refused {self._refused}, up {duration(seconds)}"
         is_text = self._options.format == "text"
-        self._say(f"goodbye: {words}" if is_text else json.dumps({"event": "goodbye", "detail": words}))
+        self._write(f"goodbye: {words}" if is_text else json.dumps({"event": "goodbye", "detail": words}))
 
-    def _say(self, text: str) -> None:
+    def _write(self, text: str) -> None:
         print(text, file=self._out, flush=True)
 
 

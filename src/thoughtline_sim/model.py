@@ -14,7 +14,7 @@ from thoughtline_sim.script import read_script
 from thoughtline_sim.values import InputMessage, Tool, last_person
 
 _SAMPLES: dict[str, Json] = {"string": "Paris", "number": 2.5, "integer": 2, "boolean": True, "array": [], "null": None}
-_MOST_SEARCHED = 1_000_000
+_MAX_SEARCHED = 1_000_000
 _OVER = ScriptedTurn((Think("Nothing is left to do."), Say("The script is over.")))
 
 
@@ -53,7 +53,7 @@ def _recalled(piece: Piece, private: str) -> Piece:
     if not isinstance(piece, Say) or not piece.recalls:
         return piece
     try:
-        found = re.search(piece.recalls, private[:_MOST_SEARCHED])
+        found = re.search(piece.recalls, private[:_MAX_SEARCHED])
     except re.error:
         found = None
     return Say(found[0] if found else "I don't know.")

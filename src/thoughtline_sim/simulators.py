@@ -24,6 +24,7 @@ from thoughtline_sim.rules import (
     gemini,
     gemini_settings,
     kimi,
+    openai_models,
     openrouter,
     presence,
     responses,
@@ -318,11 +319,12 @@ _ROWS = (
     Simulator(
         "openai",
         "OpenAI: Responses, stored or not, with pairs and ciphertext; chat, where reasoning has no place",
-        ("gpt-5.1", "gpt-5.6-sol", "gpt-6-astra", "gpt-6.1-sol", "o4-mini"),
+        ("gpt-5", "gpt-5.1", "gpt-5.6-sol", "gpt-6-astra", "gpt-6.1-sol", "o4-mini"),
         apis=(
             _OPENAI_RESPONSES,
             chat_api(chat_styles.OPENAI, tool_schemas.openai_chat_tools, *responses.CHAT_RULES),
         ),
+        is_thinking=openai_models.thinks,
         profiles=("default", "unchecked", "unverified"),
     ),
     Simulator(

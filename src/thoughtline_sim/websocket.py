@@ -13,7 +13,7 @@ from thoughtline_sim.log import SimLog
 from thoughtline_sim.simulation import HttpResponse, Simulation, setting
 from thoughtline_sim.values import HttpRequest
 
-MOST_AT_ONCE = 16
+MAX_AT_ONCE = 16
 """Concurrent responses on one connection; further ones wait."""
 
 LIFE_MS = 3_600_000
@@ -55,7 +55,7 @@ class _OpenConnection:
         self._send = send
         self._log = log
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._at_once = asyncio.Semaphore(MOST_AT_ONCE)
+        self._at_once = asyncio.Semaphore(MAX_AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_over = asyncio.Event()
 
@@ -66,7 +66,7 @@ class _OpenConnection:
             async with asyncio.timeout(life_seconds):
                 await self._is_over.wait()
         except TimeoutError:
-            await self._say(life_over())
+            await self._send_event(life_over())
             await self._send({"type": "websocket.close", "code": 1000, "reason": "connection limit reached"})
         finally:
             for task in self._tasks:
@@ -87,22 +87,22 @@ class _OpenConnection:
     async def _answer(self, text: str) -> None:
         frame = self._connection.read(text)
         if isinstance(frame, SocketAnswer):
-            await self._tell(frame)
+            await self._send_answer(frame)
             return
         async with self._locks[frame.stream_id], self._at_once:
-            await self._tell(self._connection.answer(frame))
+            await self._send_answer(self._connection.answer(frame))
 
-    async def _tell(self, answer: SocketAnswer) -> None:
+    async def _send_answer(self, answer: SocketAnswer) -> None:
         began, entry = time.perf_counter(), self._simulation.take_entry()
         for event in answer.events:
-            await self._say(event)
+            await self._send_event(event)
             await asyncio.sleep(answer.delay_ms / 1000)
         if self._log is not None and entry is not None:
             self._log.ended(entry, time.perf_counter() - began)
         if answer.is_cut:
             self._is_over.set()
 
-    async def _say(self, event: str) -> None:
+    async def _send_event(self, event: str) -> None:
         try:
             await self._send({"type": "websocket.send", "text": event})
         except OSError:  # the client disconnected

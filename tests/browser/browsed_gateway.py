@@ -22,7 +22,7 @@ from tests.gateway.test_healing import STRICT, lost_elsewhere
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.sim.served_simulators import served
 from thoughtline.destinations.catalogue import Provider
-from thoughtline.settings import DebugSettings, Settings
+from thoughtline.settings import DashboardSettings, DebugSettings, RouteSettings, Settings
 
 Json = dict[str, Any]
 
@@ -33,9 +33,11 @@ PROGRAM = "claude-cli/2.0.14 (external, cli)"
 class Chat:
     """A client of Chat Completions that keeps nothing of what models think, whomever it asks."""
 
-    def __init__(self, http: httpx.Client, opening: str, session: str, key: str = "someone") -> None:
+    def __init__(self, http: httpx.Client, opening: str, session: str, key: str = "someone", program: str = "") -> None:
         self._http = http
         self._headers = {"authorization": f"Bearer {key}", "x-thoughtline-session": session}
+        if program:
+            self._headers["user-agent"] = program
         self.history: list[Json] = [{"role": "user", "content": opening}]
 
     def ask(self, provider: str, model: str) -> httpx.Response:
@@ -81,6 +83,11 @@ async def refuse(got: Got, out: Out) -> None:
     await out.whole(400, json.dumps({"error": error}).encode())
 
 
+async def fail(got: Got, out: Out) -> None:
+    """A provider that is overloaded."""
+    await out.whole(503, b'{"error":{"message":"overloaded"}}')
+
+
 class World:
     """The gateway, and who asks it."""
 
@@ -95,8 +102,8 @@ class World:
         page.get_by_role("button", name="Log in").click()
         page.locator(".shell").wait_for()
 
-    def chat(self, opening: str, session: str, key: str = "someone") -> Chat:
-        return Chat(self.gateway.anyone, opening, session, key)
+    def chat(self, opening: str, session: str, key: str = "someone", program: str = "") -> Chat:
+        return Chat(self.gateway.anyone, opening, session, key, program)
 
     @contextlib.contextmanager
     def streaming(self) -> Iterator[None]:
@@ -137,16 +144,29 @@ def lost_turn() -> list[Json]:
 
 
 @contextlib.contextmanager
-def world(takes_keys: bool = False, store_url: str = "memory://") -> Iterator[World]:
+def world(
+    takes_keys: bool = False,
+    store_url: str = "memory://",
+    keep_text: bool = False,
+    keep_bodies: bool = True,
+    has_route: bool = False,
+) -> Iterator[World]:
     """DeepSeek and Kimi, one that nobody has listed and is as strict, one with a key, a slow one, one that refuses."""
     slow = SlowStream()
-    with upstream(slow.answer) as one, upstream(refuse) as wall:
+    with upstream(slow.answer) as one, upstream(refuse) as wall, upstream(fail) as down:
         rows = {
             "acme": Provider("acme", served("deepseek", "reseller").url, ("openai_chat",)),
             "keyed": Provider("keyed", served("deepseek").url, ("openai_chat",), api_keys=("a-key",)),
             "slow": Provider("slow", one.url, ("openai_chat",)),
             "wall": Provider("wall", wall.url, ("openai_chat",)),
+            "down": Provider("down", down.url, ("openai_chat",), api_keys=("a-key",)),
         }
-        settings = replace(Settings(), providers=rows, debug=DebugSettings(keep_bodies=True))
+        settings = replace(
+            Settings(),
+            providers=rows,
+            debug=DebugSettings(keep_bodies),
+            dashboard=DashboardSettings(keep_text),
+            routes={"steady": RouteSettings("steady", ("down/model-1", "keyed/deepseek-v4-pro"))} if has_route else {},
+        )
         with managed(settings, store_url, takes_keys=takes_keys) as gateway:
             yield World(gateway, slow)

@@ -63,3 +63,47 @@ def test_the_tab_of_the_view_is_in_sight_on_a_phone(page: Page, busy: World, vie
     busy.log_in(page)
     page.goto(f"{busy.url}/{view}")
     expect(page.locator("nav [aria-current]")).to_be_in_viewport(ratio=0.95)
+
+
+REACHABLE = """() => [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
+  .filter((one) => one.checkVisibility() && !one.disabled && !one.closest("dialog:not([open])"))
+  .map((one, number) => { one.dataset.reach = number; return one.outerHTML.slice(0, 90); })"""
+"""What can be used in a view, each with a number."""
+
+
+@pytest.mark.parametrize("view", [*VIEWS, "sessions/fix-the-parser"])
+def test_every_control_is_reached_by_tab_alone(page: Page, busy: World, view: str) -> None:
+    """In a ring, without a trap, and it is seen where the focus is."""
+    page.emulate_media(reduced_motion="reduce")
+    busy.log_in(page)
+    page.goto(f"{busy.url}/{view}")
+    expect(page.get_by_role("heading", level=1).first).to_be_visible()
+    expect(page.locator(".waiting")).to_have_count(0)
+    controls: list[str] = page.evaluate(REACHABLE)
+    page.evaluate("document.activeElement.blur()")
+    reached = set()
+    for _ in range(len(controls) + 4):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.dataset.reach"))
+    assert [html for number, html in enumerate(controls) if str(number) not in reached] == []
+
+
+def test_a_session_is_read_by_keyboard_alone(page: Page, busy: World) -> None:
+    """From the list to the thoughts, unfolded, and back."""
+    busy.log_in(page)
+    page.keyboard.press("2")
+    expect(page.get_by_role("heading", name="Sessions")).to_be_visible()
+    expect(page.locator("[data-row]").first).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type("fix-the-parser")
+    expect(page.locator("[data-row]")).to_have_count(1)
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="fix-the-parser")).to_be_visible()
+    summary = page.locator(".put-back summary").first
+    summary.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".put-back li").first).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("heading", name="Sessions")).to_be_visible()

@@ -46,7 +46,7 @@ def test_a_page_asks_and_reads(browser: Browser) -> None:
 OPEN = """async ([url, query]) => await new Promise((resolve) => {
     const socket = new WebSocket(url.replace("http", "ws") + "/openai/v1/responses" + query);
     socket.onopen = () => socket.send(JSON.stringify({
-        type: "response.create", model: "gpt-5.1", input: [{role: "user", content: "hello"}],
+        type: "response.create", model: "gpt-5", input: [{role: "user", content: "hello"}],
     }));
     socket.onmessage = (event) => resolve(JSON.parse(event.data).type);
     socket.onclose = (event) => resolve(event.code);

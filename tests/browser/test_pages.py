@@ -104,7 +104,7 @@ def test_every_view(page: Page, busy: World, scheme: str, size: str) -> None:
         f"/live/{newest}": ".cause",
         f"/requests/{newest}": ".turns",
         f"/requests/{healed}": ".beside",
-        "/sessions/fix-the-parser": ".timeline",
+        "/sessions/fix-the-parser": ".dialogue",
         f"/audit?request={newest}": ".audit",
         "/connect?client=codex": ".setup",
         "/connect?client=claude-code&provider=bedrock": ".setup",

@@ -109,9 +109,8 @@ def test_a_session_shows_what_was_thought(page: Page, gateway: World) -> None:
     chat.ask("kimi", "kimi-k3")
     gateway.log_in(page, "/sessions")
     page.get_by_role("link", name="story").click()
-    expect(page.locator(".timeline")).to_contain_text("deepseek/deepseek-v4-pro → kimi/kimi-k3")
-    page.locator("summary").first.click()
-    expect(page.locator(".thought-text").first).to_contain_text("I should call bash before I answer.")
+    expect(page.locator(".dialogue")).to_contain_text("deepseek/deepseek-v4-pro → kimi/kimi-k3")
+    expect(page.locator(".thought").first).to_contain_text("I should call bash before I answer.")
 
 
 def test_the_keys(page: Page, gateway: World) -> None:

@@ -38,14 +38,14 @@ class Row(NamedTuple):
 
 
 OVER_SOCKETS = (
-    Row(CODEX_SOCKET, "openai", "gpt-5.1"),
+    Row(CODEX_SOCKET, "openai", "gpt-5"),
     Row(CODEX_SOCKET, "deepseek", "deepseek-v4-pro"),
     Row(CODEX_SOCKET, "anthropic", "claude-opus-5-5", "bound"),
     Row(CODEX_SOCKET, "gemini", "gemini-3-pro-preview"),
 )
 ROWS = (
     *OVER_SOCKETS,
-    Row(CODEX_BUILT_IN, "openai", "gpt-5.1"),
+    Row(CODEX_BUILT_IN, "openai", "gpt-5"),
     Row(CODEX_BUILT_IN, "deepseek", "deepseek-v4-pro"),
     *(row._replace(program=CODEX) for row in OVER_SOCKETS),
 )

@@ -21,7 +21,7 @@ def managing(place: Place, task: Task) -> dict[str, str]:
     ("simulator", "profile", "model"),
     [
         ("anthropic", "adaptive", "claude-opus-4-8"),
-        ("openai", None, "gpt-5.1"),
+        ("openai", None, "gpt-5"),
     ],
 )
 def test_claude_code_manages_its_context(simulator: str, profile: str | None, model: str, place: Place) -> None:

@@ -97,7 +97,7 @@ def test_a_task_by_run(program: Further, provider: str, place: Place) -> None:
 def test_goose_in_geminis_format_on_another_provider(place: Place) -> None:
     """goose writes `tools` as one object there, and Google takes that: so does what translates it."""
     upstream = start("openai", None, GOOSE.script(), by_request=True)
-    variables = {"GOOSE_PROVIDER": "google", "GOOSE_MODEL": "gpt-5.1", "GOOGLE_HOST": reach(upstream)}
+    variables = {"GOOSE_PROVIDER": "google", "GOOSE_MODEL": "gpt-5", "GOOGLE_HOST": reach(upstream)}
     environment = environment_of(place) | GOOSE.variables | variables | {"GOOGLE_API_KEY": KEY}
     words = [str(CLIENTS / GOOSE.executable), *GOOSE.begin, "Write a note and look at it."]
     outcome = finished(words, place, environment)

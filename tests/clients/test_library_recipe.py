@@ -29,7 +29,7 @@ const forget = ({{ messages }}) => ({{
   }}),
 }});
 const {{ text }} = await generateText({{
-  model: openai("gpt-5.1"),
+  model: openai("gpt-5"),
   prompt: {opening!r},
   tools: {{ weather }},
   stopWhen: stepCountIs({turns}),

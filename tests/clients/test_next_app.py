@@ -39,7 +39,7 @@ class Row(NamedTuple):
 ROWS = (
     Row("compatible", "deepseek", "deepseek-v4-pro", "/v1", {}),
     Row("compatible", "kimi", "kimi-k2.6", "/v1", {}),
-    Row("openai", "openai", "gpt-5.1", "/v1", STATELESS),
+    Row("openai", "openai", "gpt-5", "/v1", STATELESS),
     Row("anthropic", "anthropic", "claude-sonnet-4-5", "/v1", THINKING, "classic"),
     Row("anthropic", "anthropic", "claude-opus-4-8", "/v1", ADAPTIVE, "adaptive"),
     Row("google", "gemini", "gemini-3-pro-preview", "/v1beta", {}),

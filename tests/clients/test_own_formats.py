@@ -64,8 +64,8 @@ ROWS = (
     Row(QWEN_ONCE, "anthropic", "claude-sonnet-4-5", MESSAGES, "classic"),
     Row(OPENCODE, "openrouter", "anthropic/claude-sonnet-4.5", CHAT),
     Row(GEMINI_ONCE, "openrouter", "anthropic/claude-sonnet-4.5", CHAT),
-    Row(OPENCODE, "openai", "gpt-5.1", RESPONSES),
-    Row(QWEN_ONCE, "openai", "gpt-5.1", CHAT, verdict="none"),
+    Row(OPENCODE, "openai", "gpt-5", RESPONSES),
+    Row(QWEN_ONCE, "openai", "gpt-5", CHAT, verdict="none"),
     Row(OPENCODE, "gemini", "gemini-3-pro-preview", GEMINI),
     Row(CLINE, "gemini", "gemini-3-pro-preview", GEMINI),
 )

@@ -58,7 +58,7 @@ ROWS = (
     Row(CLAUDE_CODE, "deepseek", "deepseek-v4-pro"),
     Row(CLAUDE_CODE, "kimi", "kimi-k2.6"),
     Row(CLAUDE_CODE, "minimax", "MiniMax-M3"),
-    Row(CODEX, "openai", "gpt-5.1"),
+    Row(CODEX, "openai", "gpt-5"),
     Row(CODEX, "azure", "gpt-5-mini"),
     Row(CODEX, "xai", "grok-4.7"),
     Row(CODEX, "deepseek", "deepseek-v4-pro"),
@@ -68,7 +68,7 @@ ROWS = (
     Row(COPILOT_CLI, "deepseek", "deepseek-v4-pro"),
     Row(COPILOT_CLI, "groq", "openai/gpt-oss-120b", refusals=2),
     Row(COPILOT_CLI, "mistral", "magistral-medium-2607", refusals=2),
-    Row(COPILOT_CLI_RESPONSES, "openai", "gpt-5.1"),
+    Row(COPILOT_CLI_RESPONSES, "openai", "gpt-5"),
     Row(CLINE, "deepseek", "deepseek-v4-pro"),
     Row(CLINE_MESSAGES, "anthropic", "claude-opus-5-5", "bound"),
     Row(CONTINUE, "deepseek", "deepseek-v4-pro"),
@@ -76,7 +76,7 @@ ROWS = (
     Row(PI, "deepseek", "deepseek-v4-pro"),
     Row(PI_GEMINI, "gemini", "gemini-3-pro-preview"),
     # of another format than the program's: translated
-    Row(CLAUDE_CODE, "openai", "gpt-5.1"),
+    Row(CLAUDE_CODE, "openai", "gpt-5"),
     Row(CLAUDE_CODE, "gemini", "gemini-3-pro-preview"),
     Row(CODEX, "anthropic", "claude-opus-5-5", "bound"),
     Row(CODEX, "gemini", "gemini-3-pro-preview"),
@@ -86,9 +86,9 @@ ROWS = (
     Row(COPILOT_CLI, "gemini", "gemini-3-pro-preview"),
     Row(COPILOT_CLI_RESPONSES, "anthropic", "claude-opus-4-8", "adaptive"),
     Row(CLINE_MESSAGES, "kimi", "kimi-k2.6"),
-    Row(CLINE_MESSAGES, "openai", "gpt-5.1"),
+    Row(CLINE_MESSAGES, "openai", "gpt-5"),
     Row(CONTINUE, "anthropic", "claude-opus-5-5", "bound"),
-    Row(PI_MESSAGES, "openai", "gpt-5.1"),
+    Row(PI_MESSAGES, "openai", "gpt-5"),
     Row(PI_GEMINI, "kimi", "kimi-k2.6"),
 )
 

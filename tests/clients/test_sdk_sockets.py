@@ -26,7 +26,7 @@ TOOL: Any = {
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
 }
 ROWS = [
-    ("openai", "gpt-5.1", None),
+    ("openai", "gpt-5", None),
     ("kimi", "kimi-k2.6", None),
     ("anthropic", "claude-opus-5-5", "bound"),
     ("gemini", "gemini-3-pro-preview", None),

@@ -41,7 +41,7 @@ ROWS = (
     Row("openai-chat", "mimo", "mimo-v2.5-pro", "400"),
     Row("openai-chat", "glm", "glm-5"),
     Row("openai-chat", "qwen", "qwen3.7-max"),
-    Row("openai-responses", "openai", "gpt-5.1", None, NO_STORE),
+    Row("openai-responses", "openai", "gpt-5", None, NO_STORE),
     Row("openai-responses", "xai", "grok-4.7", None, NO_STORE),
     Row("openai-responses", "deepseek", "deepseek-v4-pro", "must be passed back"),
     Row("anthropic", "anthropic", "claude-sonnet-4-5", "Expected `thinking`", ENABLED, "classic"),

@@ -48,7 +48,7 @@ ROWS = (
     Row("bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", profile="classic"),
     Row("gemini", "gemini-3-pro-preview"),
     Row("gemini-2.5", "gemini-2.5-pro", "gemini"),
-    Row("openai", "gpt-5.1"),
+    Row("openai", "gpt-5"),
     Row("azure", "gpt-5-mini"),
     Row("xai", "grok-4.7"),
     Row("openrouter", "anthropic/claude-sonnet-4.5"),

@@ -16,7 +16,7 @@ from thoughtline.values.turns import FormatName
 from thoughtline_sim.app import Receive, Scope, Send, SimulatorApp, simulator_app
 from thoughtline_sim.values import Verdict
 
-_MOST_TURNS = 40
+_MAX_TURNS = 40
 """More than a program makes of a task."""
 
 
@@ -61,7 +61,7 @@ class Watched:
 
         if self._turns:
             turn = self._turns[min(self._answered, len(self._turns) - 1)]
-            self.script = "|---|".join([turn] * _MOST_TURNS)
+            self.script = "|---|".join([turn] * _MAX_TURNS)
         if self.script and scope["type"] in ("http", "websocket"):
             scope["headers"] = [*scope["headers"], (b"x-sim-script", self.script.encode())]
         await self.app(scope, hear, note)

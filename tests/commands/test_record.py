@@ -27,7 +27,7 @@ THOUGHTLINE = (sys.executable, "-m", "thoughtline.cli")
 CASES = (
     "deepseek-openai_chat-deepseek-v4-pro",
     "anthropic-classic-anthropic_messages-claude-sonnet-4-5",
-    "openai-openai_responses-gpt-5.1",
+    "openai-openai_responses-gpt-5",
     "gemini-gemini_generate-gemini-3-pro-preview",
 )
 

@@ -7,7 +7,7 @@ import pytest
 from tests.continuity.desks import CLAUDE, DEEPSEEK, ChatTurn, Desk, Ticking, at_desk, request, talk, thinks
 from thoughtline.continuity.checkpoints import Checkpoint
 from thoughtline.continuity.handover import NOTHING_QUOTED, HandoverLine
-from thoughtline.continuity.memory import MOST_PLACES, MOST_SESSIONS, SESSIONS, TTL_SECONDS, Memory
+from thoughtline.continuity.memory import MAX_PLACES, MAX_SESSIONS, SESSIONS, TTL_SECONDS, Memory
 from thoughtline.stores import Note, Store, open_store
 from thoughtline.values.errors import StoreUnavailable
 from thoughtline.values.records import Key, RecordId
@@ -24,13 +24,13 @@ def _quotes(count: int) -> list[Checkpoint]:
 async def test_the_sessions_used_longest_ago_go_first() -> None:
     """With 1,001 sessions there are 1,000 left, and the one that was used least recently is the one that went."""
     async with at_desk() as desk:
-        for number in range(MOST_SESSIONS):
+        for number in range(MAX_SESSIONS):
             desk.clock.now += 1
             await desk.memory.keep(_line(f"s{number}", "1"), _quotes(1))
         desk.clock.now += 100
         await desk.memory.keep(_line("s0", "2"), _quotes(1))
         await desk.memory.keep(_line("new", "1"), _quotes(1))
-        assert len(await desk.store.notes(SESSIONS)) == MOST_SESSIONS
+        assert len(await desk.store.notes(SESSIONS)) == MAX_SESSIONS
         assert (await desk.memory.quoted(_line("s0", "2"))).is_known
         assert (await desk.memory.quoted(_line("new", "1"))).is_known
         assert not (await desk.memory.quoted(_line("s1", "1"))).is_known
@@ -54,7 +54,7 @@ async def test_a_session_keeps_its_last_places() -> None:
             desk.clock.now += 1
             await desk.memory.keep(_line("s", str(number)), _quotes(1))
         names = [name for name in range(50) if (await desk.memory.quoted(_line("s", str(name)))).is_known]
-        assert names == list(range(50 - MOST_PLACES, 50))
+        assert names == list(range(50 - MAX_PLACES, 50))
 
 
 async def test_a_hundred_checkpoints_are_kept_of_a_hundred_and_one() -> None:

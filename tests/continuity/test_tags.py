@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thoughtline.continuity.tags import MOST_TAG_CHARS, Scanner, TagMode, Verdict, visible_text
+from thoughtline.continuity.tags import MAX_TAG_CHARS, Scanner, TagMode, Verdict, visible_text
 
 TEXTS: dict[str, tuple[str, str, str]] = {
     # text, visible text without markers, visible text when lifted
@@ -147,6 +147,6 @@ def test_a_tag_that_never_ends_is_let_go() -> None:
     """After a bound, so that an open bracket can't hold up a stream."""
     scanner = Scanner("markers")
     scanner.feed('<think a="')
-    runs = scanner.feed("x" * MOST_TAG_CHARS)
+    runs = scanner.feed("x" * MAX_TAG_CHARS)
     assert not scanner.finish()
-    assert sum(len(run.text) for run in runs) == MOST_TAG_CHARS + len('<think a="')
+    assert sum(len(run.text) for run in runs) == MAX_TAG_CHARS + len('<think a="')

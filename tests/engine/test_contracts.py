@@ -1,4 +1,4 @@
-"""Which contract holds under settings: what they change, and that they change nothing else."""
+"""Which contract applies with settings: they change what they name, and nothing else."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_an_override_changes_what_it_says_and_no_more() -> None:
 
 
 def test_a_contract_that_settings_name_holds_in_its_own_format() -> None:
-    """A chat contract says nothing of a provider's Anthropic face."""
+    """A chat contract says nothing about a provider's Anthropic endpoint."""
     book = ContractBook(LESSONS, fixed={"mine": CONTRACTS["deepseek"]})
     assert book.contract_for(target("mine")) == CONTRACTS["deepseek"]
     messages = target("mine", format="anthropic_messages")
@@ -43,7 +43,7 @@ def test_a_contract_that_settings_name_holds_in_its_own_format() -> None:
 
 
 def test_an_override_holds_for_a_contract_that_settings_name() -> None:
-    """Both are said of the same row."""
+    """Both apply to the same row."""
     changed = replace(CONTRACTS["deepseek"], filler=".")
     book = ContractBook(LESSONS, {"deepseek": changed}, {"mine": CONTRACTS["deepseek"]})
     assert book.contract_for(target("mine")).filler == "."

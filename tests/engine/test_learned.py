@@ -17,9 +17,9 @@ def correction(model: str, now: float) -> Correction:
 
 
 async def test_what_callers_teach_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Made-up seals and models fill the bound and no more; when they have expired, there is room again."""
-    monkeypatch.setattr(learned_module, "MOST_CORRECTIONS", 3)
-    monkeypatch.setattr(learned_module, "MOST_SEALS", 3)
+    """Made-up seals and models fill the limit and no more; when they have expired, there is room again."""
+    monkeypatch.setattr(learned_module, "MAX_CORRECTIONS", 3)
+    monkeypatch.setattr(learned_module, "MAX_SEALS", 3)
     now = 1000.0
     store = MemoryStore(StoreSettings(), lambda: now)
     learned = Lessons(store, lambda: now)

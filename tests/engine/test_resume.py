@@ -1,10 +1,10 @@
-"""A remembered conversation: with and without it, the same goes up, the same is told, the same is captured."""
+"""A cached conversation: with and without the cache, the same is sent, reported and captured."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
-from tests.talks import LONG_IDS, MODELS, RESULTS, TTL_SECONDS, WORDS, Habit, Model, Saying, Talk, World, written
+from tests.talks import LONG_IDS, MODELS, RESULTS, TTL_SECONDS, WORDS, Habit, Model, Saying, Talk, World, run, written
 from thoughtline.engine import resume
 from thoughtline.engine.replayer import Replayer
 from thoughtline.engine.request import Prepared
@@ -45,7 +45,7 @@ CLIENTS: frozenset[FormatName] = frozenset(("openai_chat", "openai_responses", "
 
 
 class Move(NamedTuple):
-    """What happens next: an exchange, and what befell the conversation before it."""
+    """The next step: an exchange, and what happened to the conversation before it."""
 
     saying: Saying
     text: str
@@ -80,7 +80,7 @@ MOVES = st.lists(
 
 
 def change(talk: Talk, move: Move) -> None:
-    """What clients do to a conversation."""
+    """A client's change to a conversation."""
     turns, at = talk.turns, move.at % max(1, len(talk.turns))
     turn = turns[at] if turns else Turn("other", ())
     match move.befalls, turn.role:
@@ -104,14 +104,14 @@ def change(talk: Talk, move: Move) -> None:
 
 
 def befall(world: World, talk: Talk, move: Move) -> Talk:
-    """What happens to what is known of a conversation, and which one is gone on with."""
+    """An event for the cache, and the conversation to continue."""
     match move.befalls:
         case "branch":
             world.talks.append(Talk(talk.session, list(talk.turns)))
         case "forget the session":
-            asyncio.run(world.store.delete(Filter(tenant="t", session=talk.session)))
+            run(world.store.delete(Filter(tenant="t", session=talk.session)))
         case "forget everything":
-            asyncio.run(world.store.delete(Filter()))
+            run(world.store.delete(Filter()))
         case "wait":
             world.now += TTL_SECONDS / 2
         case "expire":
@@ -139,7 +139,7 @@ def _renamed(item: Item) -> Item:
 
 
 def play(moves: list[Move], habit: Habit, model: Model, client: FormatName | None = None) -> World:
-    """Hold a conversation: after each move the request is prepared both ways, answered, and gone on with."""
+    """Play a conversation: after each move the request is prepared both ways, answered, and continued."""
     world = World(client=client)
     for move in moves:
         talk = befall(world, world.talks[0], move)
@@ -165,7 +165,7 @@ def play(moves: list[Move], habit: Habit, model: Model, client: FormatName | Non
 
 @pytest.fixture(autouse=True)
 def short_conversations(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Conversations of a few steps are remembered, and found by a few bytes."""
+    """Make conversations of a few steps cacheable, and identifiable by a few bytes."""
     monkeypatch.setattr(resume, "FEWEST_STEPS", 1)
     monkeypatch.setattr(remembering, "LONG_SAMPLE", 16)
     monkeypatch.setattr(passages, "FEWEST", 1)
@@ -174,14 +174,14 @@ def short_conversations(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(moves=MOVES, habit=HABITS, model=st.sampled_from(MODELS))
-def test_with_and_without_it_the_same_goes_up(moves: list[Move], habit: Habit, model: Model) -> None:
-    """Every body and all that is told of it, whatever happens to the conversation and to what is known of it."""
+def test_with_and_without_it_the_same_is_sent(moves: list[Move], habit: Habit, model: Model) -> None:
+    """Every body and report, whatever happens to the conversation and to the cache."""
     play(moves, habit, model)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(moves=MOVES, habit=HABITS, model=st.sampled_from(MODELS), client=st.sampled_from(sorted(CLIENTS)))
-def test_the_same_goes_up_in_another_format(moves: list[Move], habit: Habit, model: Model, client: FormatName) -> None:
+def test_the_same_is_sent_in_another_format(moves: list[Move], habit: Habit, model: Model, client: FormatName) -> None:
     play(moves, habit, model, client)
 
 
@@ -191,7 +191,7 @@ QUIET = Move(Saying("Let me look.", "hm", 1), "three files", "nothing", 0, None,
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: f"{model.provider}-{model.name}")
 @pytest.mark.parametrize("habit", [Habit(), Habit(strips=False), Habit(strips=False, marks=True)], ids=str)
 def test_a_growing_conversation_is_gone_on_with(model: Model, habit: Habit) -> None:
-    """In every format, whether its client keeps reasoning or not."""
+    """In every format, whether or not its client keeps reasoning."""
     assert play([QUIET] * 10, habit, model).resumed >= 7
 
 
@@ -199,14 +199,14 @@ def test_a_growing_conversation_is_gone_on_with(model: Model, habit: Habit) -> N
 @pytest.mark.parametrize("client", sorted(CLIENTS))
 @pytest.mark.parametrize("habit", [Habit(), Habit(strips=False)], ids=str)
 def test_a_translated_conversation_is_gone_on_with(model: Model, client: FormatName, habit: Habit) -> None:
-    """Whether its client keeps our envelopes or not."""
+    """Whether or not its client keeps our envelopes."""
     world = play([QUIET] * 10, habit, model, client)
     assert world.resumed >= 6
     assert client == model.format or world.joined >= 6
 
 
 def edits(befalls: str) -> list[Move]:
-    """A conversation that grows, and a client that edits it before each request."""
+    """A conversation that grows, with a client that edits it before each request."""
     return [QUIET] * 4 + [QUIET._replace(befalls=befalls, at=at, text=WORDS[at % 3]) for at in range(8)]
 
 
@@ -216,7 +216,7 @@ TEXTUAL = [model for model in MODELS if model.provider in ("deepseek", "openrout
 @pytest.mark.parametrize("model", TEXTUAL, ids=lambda model: f"{model.provider}-{model.name}")
 @pytest.mark.parametrize("befalls", ["rewrite the opening", "drop the first turns", "clear a result"])
 def test_an_edited_conversation_is_gone_on_with(model: Model, befalls: str) -> None:
-    """Steps are known by the ids of their calls, wherever they stand and whatever stands around them."""
+    """Steps are identified by their call ids, at any place and in any context."""
     world = play(edits(befalls), Habit(), model)
     assert world.resumed == 10
     assert world.restored == (3 if befalls == "drop the first turns" else 11)
@@ -226,7 +226,7 @@ def test_an_edited_conversation_is_gone_on_with(model: Model, befalls: str) -> N
 
 
 def held(world: World, exchanges: int, talk: Talk | None = None, model: Model = MODELS[0]) -> Talk:
-    """A conversation of so many exchanges, and the client's next message."""
+    """A conversation of this many exchanges, and the client's next message."""
     talk = talk or world.talks[0]
     for _ in range(exchanges):
         world.follow(talk, model.format, "go on")
@@ -239,8 +239,8 @@ def is_resumed(world: World, talk: Talk, habit: Habit, tenant: str = "t") -> boo
     return world.send(talk, MODELS[0], habit, tenant).whole is not None
 
 
-def test_what_stands_beside_the_list_may_change() -> None:
-    """Members before and behind it, and their order."""
+def test_members_besides_the_list_may_change() -> None:
+    """Members before and after it, and their order."""
     world = World()
     talk = held(world, 4)
     assert is_resumed(world, talk, Habit(noise=2))
@@ -249,7 +249,7 @@ def test_what_stands_beside_the_list_may_change() -> None:
 
 @pytest.mark.parametrize("habit", [Habit(thinks=False), Habit(has_tools=False), Habit(indent=True)], ids=str)
 def test_what_plans_depend_on_takes_the_whole_way(habit: Habit) -> None:
-    """And so do bytes that are others, whatever they say."""
+    """The same for changed bytes, whatever they mean."""
     world = World()
     talk = held(world, 4, model=MODELS[4])
     assert world.send(talk, MODELS[4], Habit()).whole is not None
@@ -267,12 +267,12 @@ def test_another_caller_or_session_takes_the_whole_way() -> None:
 def test_a_deleted_turn_takes_the_whole_way() -> None:
     world = World()
     talk = held(world, 4)
-    asyncio.run(world.store.delete(Filter(tenant="t")))
+    run(world.store.delete(Filter(tenant="t")))
     assert not is_resumed(world, talk, Habit())
 
 
 def test_a_branch_leaves_the_conversation_that_it_left() -> None:
-    """Two that begin alike are both gone on with."""
+    """Two conversations with the same beginning are both continued."""
     world = World()
     talk = held(world, 20)
     branch = Talk(talk.session, talk.turns[:5])
@@ -295,7 +295,7 @@ def test_conversations_are_bounded_and_the_least_recently_used_goes_first() -> N
     assert not is_resumed(world, talks[0], Habit())
 
 
-def test_what_nobody_goes_on_with_goes() -> None:
+def test_abandoned_conversations_are_evicted() -> None:
     world = World()
     held(world, 4)
     size = world.remembering.remembered_size
@@ -305,7 +305,7 @@ def test_what_nobody_goes_on_with_goes() -> None:
 
 
 def exchanged(world: World, talk: Talk, text: str, says: str) -> Prepared:
-    """Words for words: without calls, nothing but its history tells whose a turn is."""
+    """Without calls, only its history identifies a turn."""
     talk.turns.append(Turn("user", (Text(text),)))
     prepared = world.send(talk, MODELS[0], Habit())
     world.answer(talk, MODELS[0], prepared, Saying(says, "hm", 0))
@@ -313,40 +313,79 @@ def exchanged(world: World, talk: Talk, text: str, says: str) -> Prepared:
     return prepared
 
 
-def test_a_turn_after_another_record_takes_the_whole_way() -> None:
-    """Of two conversations that look the same up to a turn, one lost its record of it: the other's is remembered for
-    both, and no turn of the first one stands behind that."""
+@pytest.mark.parametrize(("session", "kept"), [(None, []), ("one", ["hm 1", "hm 2", "hm 3", "hm 5"])])
+def test_a_turn_after_another_record_takes_the_whole_way(session: str | None, kept: list[str]) -> None:
+    """Of two conversations that look the same up to a turn, one lost its record of it: the other's is cached for both,
+    and no turn of the first one comes after it. In one session, what a turn followed says which it was."""
     world = World()
-    one = Talk(None)
+    one = Talk(session)
     for number in range(5):
         exchanged(world, one, f"and {number}?", "It is done.")
     world.lose("hm 4")
-    other = Talk(None, one.turns[:6])
+    other = Talk(session, one.turns[:6])
     exchanged(world, other, "and 3?", "It is done.")
     exchanged(world, other, "and 4?", "Not so.")
     assert exchanged(world, other, "and 5?", "It is done.").whole is not None
     prepared = exchanged(world, one, "and 5?", "It is done.")
     assert prepared.whole is None
-    assert b"hm 5" not in prepared.body
-    assert b"hm 6" not in prepared.body
+    messages = json.loads(prepared.body)["messages"]
+    assert [one["reasoning_content"] for one in messages if "hm" in one.get("reasoning_content", "")] == kept
+
+
+def test_an_unnamed_conversation_is_named_as_it_begins_now() -> None:
+    """Where its opening was rewritten, it is another name, until the opening is rewritten again."""
+    world = World()
+    talk = held(world, 4, Talk(None))
+    talk.turns[0] = Turn("user", (Text("It is noon."),))
+    held(world, 3, talk)
+    assert world.send(talk, MODELS[0], Habit()).whole is not None
 
 
 def test_another_record_of_a_call_is_seen() -> None:
-    """Steps that were found by the ids of their calls are looked for again."""
+    """Steps that were found by their call ids are looked up again."""
     world = play(edits("rewrite the opening"), Habit(), MODELS[0])
     assert world.remembering.remembered_size > 0
-    record = asyncio.run(world.store.list_entries(Filter())).entries[-1].record
-    asyncio.run(world.remembering.save([replace(record, id=RecordId("another"))]))
+    record = run(world.store.list_entries(Filter())).entries[-1].record
+    run(world.remembering.save([replace(record, id=RecordId("another"))]))
     assert world.remembering.remembered_size == 0
     talk = world.talks[0]
     assert world.send(talk, MODELS[0], Habit()).whole is None
+
+
+def test_another_record_of_a_call_at_another_replica_is_seen_within_a_minute(tmp_path: Path) -> None:
+    """An id that looks random may not be: then the steps around it decide."""
+    world = World(shared=f"sqlite:///{tmp_path}/turns.db")
+    talk = world.talks[0]
+    for number in range(6):
+        held(world, 1, talk)
+        talk.turns[0] = Turn("user", (Text(f"It is {number} o'clock."),))
+    world.send(talk, MODELS[0], Habit())
+    record = run(world.store.list_entries(Filter())).entries[-1].record
+    calls = tuple(key for key in record.keys if key.startswith("call-"))
+    world.use(1)
+    run(world.remembering.save([replace(record, id=RecordId("another"), keys=calls)]))
+    world.use(0)
+    world.now += remembering.NAMES_SECONDS
+    assert not is_resumed(world, talk, Habit())
+    world.close()
+
+
+def test_the_ids_of_calls_are_looked_for_again_each_minute() -> None:
+    """And steps that nothing speaks against are gone on with."""
+    world = World()
+    talk = world.talks[0]
+    for number in range(6):
+        held(world, 1, talk)
+        talk.turns[0] = Turn("user", (Text(f"It is {number} o'clock."),))
+        assert is_resumed(world, talk, Habit()) is (number > 1)
+        world.now += remembering.NAMES_SECONDS
 
 
 def test_zero_bytes_remember_nothing() -> None:
     world = World()
     talk = held(world, 4)
     body = written(talk.turns, MODELS[0], Habit(), world.book.contract_for(MODELS[0].destination))
-    prepared = asyncio.run(world.forgetting.prepare(body, MODELS[0].destination, Identity("t", "one")))
+    prepared = run(world.forgetting.prepare(body, MODELS[0].destination, Identity("t", "one")))
     assert prepared.whole is None
     assert world.forgetting.remembered_size == 0
 
@@ -362,7 +401,7 @@ def test_a_list_inside_another_member_is_not_taken_for_the_conversation() -> Non
 
 
 def test_a_refusal_is_healed_the_whole_way() -> None:
-    """The place that a refusal names is one of the whole request."""
+    """A refusal names a place in the whole request."""
     world = World()
     talk, model = held(world, 4, model=MODELS[4]), MODELS[4]
     world.send(talk, model, Habit(strips=False))
@@ -373,7 +412,7 @@ def test_a_refusal_is_healed_the_whole_way() -> None:
         "message": "messages.1.content.0: Invalid `signature` in `thinking` block",
     }
     refused = json.dumps({"type": "error", "error": error}).encode()
-    healed = asyncio.run(world.remembering.heal(prepared, 400, refused))
+    healed = run(world.remembering.heal(prepared, 400, refused))
     assert healed is not None
     assert healed.transcript is not None
     assert len(healed.transcript.turns) == len(talk.turns)

@@ -1,4 +1,4 @@
-"""Which session a request belongs to, by what clients say."""
+"""The session of a request, from clients' headers and members."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ BODIES = [
 
 @pytest.mark.parametrize(("headers", "expected"), HEADERS)
 def test_headers_name_a_session(headers: dict[bytes, bytes], expected: Identity) -> None:
-    """The headers of the clients that were seen, and none that name a person or a single request."""
+    """The headers of observed clients, and none that name a person or a single request."""
     assert who_asks("t", headers, b"{}")[0] == expected
 
 
 @pytest.mark.parametrize(("body", "expected"), BODIES)
 def test_bodies_name_a_session(body: dict[str, object], expected: str | None) -> None:
-    """Members that name a session, in the order that gateways have settled on; of another type they say nothing."""
+    """Members that name a session, in the order that gateways have settled on; values of other types are ignored."""
     assert who_asks("t", {}, json.dumps(body).encode())[0].session == expected
 
 
@@ -67,7 +67,7 @@ def test_a_body_that_can_not_be_read_names_none(body: bytes) -> None:
 
 
 def test_a_long_name_is_replaced_by_its_digest() -> None:
-    """Names are bounded, and two long ones stay apart."""
+    """Long names are hashed, and two of them stay different."""
     one, other = (who_asks("t", {b"x-session-id": (b"x" * 10_000) + end}, b"{}")[0].session for end in (b"1", b"2"))
     assert one is not None
     assert len(one) <= 64
@@ -81,7 +81,7 @@ def _transcript(*messages: tuple[str, str]) -> Transcript:
 
 
 def test_an_unnamed_conversation_is_identified_by_its_beginning() -> None:
-    """The same opening has the same name, whatever was said since and whatever the system prompt is."""
+    """The same opening has the same name, whatever follows and with any system prompt."""
     began = unnamed_session(_transcript(("user", "hello ")))
     went_on = unnamed_session(_transcript(("system", "x"), ("user", "hello"), ("assistant", "hi"), ("user", "more")))
     other = unnamed_session(_transcript(("user", "good bye")))
@@ -91,7 +91,7 @@ def test_an_unnamed_conversation_is_identified_by_its_beginning() -> None:
 
 
 def test_a_name_of_ours_is_never_taken_for_the_clients() -> None:
-    """A record under such a name belongs to no session that anything could be found by."""
+    """A record under such a name belongs to no findable session."""
     made = Provenance("t", "p", "e", "a", "m", "m", "openai_chat", "d", unnamed_session(_transcript(("user", "x"))))
     assert made.named_session is None
     assert Provenance("t", "p", "e", "a", "m", "m", "openai_chat", "d", "told").named_session == "told"
@@ -110,5 +110,5 @@ def test_a_name_of_ours_is_never_taken_for_the_clients() -> None:
     ],
 )
 def test_the_model_is_found_at_any_position(headers: dict[bytes, bytes], body: bytes, expected: str) -> None:
-    """SDKs that sort their members write it behind the conversation."""
+    """SDKs that sort members write it after the conversation."""
     assert who_asks("t", headers, body)[1] == expected

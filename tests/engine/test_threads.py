@@ -1,4 +1,4 @@
-"""Work in threads: who is next."""
+"""Work in threads: the order of jobs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SMALL = 1000
 
 
 class Gate:
-    """Work that goes on when it is let, and says in which order it began."""
+    """Work that waits for the test, and records the order of starts."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
@@ -41,7 +41,7 @@ class Gate:
 
 
 def asked(work: FairThreads, tenant: str, do: Callable[[], str], size: int = SMALL) -> Awaitable[str]:
-    """Work for a request, as the task does that serves it."""
+    """Start work for a request, in a task like the one that serves it."""
 
     async def serve() -> str:
         WORK_SHARE.set(WorkShare(tenant, size))
@@ -51,7 +51,7 @@ def asked(work: FairThreads, tenant: str, do: Callable[[], str], size: int = SMA
 
 
 async def test_a_tenant_has_one_thread_at_a_time() -> None:
-    """However much it has to do: the other thread is for somebody else, who came later."""
+    """However much work it has: the other thread is for a tenant that came later."""
     work, gate = FairThreads(), Gate()
     many = [asked(work, "busy", gate.work(f"busy {number}")) for number in range(3)]
     await gate.until("busy 0")
@@ -66,7 +66,7 @@ async def test_a_tenant_has_one_thread_at_a_time() -> None:
 
 
 async def test_large_requests_leave_a_thread_to_others() -> None:
-    """Those of different tenants, too: one at a time."""
+    """Also those of different tenants: one at a time."""
     work, gate = FairThreads(), Gate()
     large = [asked(work, f"tenant {at}", gate.work(f"large {at}"), LONG_BYTES + 1) for at in range(3)]
     await gate.until("large 0")
@@ -80,7 +80,7 @@ async def test_large_requests_leave_a_thread_to_others() -> None:
 
 
 def spin(seconds: float) -> Callable[[], str]:
-    """Uses the processor for so long."""
+    """Use the processor for this long."""
 
     def do() -> str:
         began = time.thread_time()
@@ -92,7 +92,7 @@ def spin(seconds: float) -> Callable[[], str]:
 
 
 async def test_the_tenant_that_has_used_the_least_time_is_next() -> None:
-    """Not the one that came first; and a newcomer is not preferred to it."""
+    """Not the one that came first; and a new one has no advantage over it."""
     work, gate = FairThreads(), Gate()
     await asked(work, "little", spin(0.01))
     await asked(work, "much", spin(0.05))
@@ -147,8 +147,8 @@ async def test_who_has_rested_is_not_preferred_for_long() -> None:
     work.close()
 
 
-async def test_what_nobody_waits_for_is_not_begun() -> None:
-    """A client that has left while its work waited costs nothing; and its tenant is forgotten."""
+async def test_work_of_a_client_that_left_is_not_begun() -> None:
+    """If a client has disconnected while its work waited, it costs nothing, and its tenant is forgotten."""
     work, gate = FairThreads(), Gate()
     running = asked(work, "one", gate.work("running"))
     left = asyncio.ensure_future(asked(work, "one", gate.work("left")))
@@ -164,7 +164,7 @@ async def test_what_nobody_waits_for_is_not_begun() -> None:
 
 
 async def test_a_failure_is_that_of_its_own_request() -> None:
-    """It is raised where the work was asked for, and the next work is done."""
+    """It is raised for its caller, and the next work is done."""
     work = FairThreads()
 
     def fail() -> str:
@@ -178,7 +178,7 @@ async def test_a_failure_is_that_of_its_own_request() -> None:
 
 async def test_tenants_are_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Made-up ones don't fill the memory."""
-    monkeypatch.setattr("thoughtline.engine.threads.MOST_KNOWN", 10)
+    monkeypatch.setattr("thoughtline.engine.threads.MAX_KNOWN", 10)
     work = FairThreads()
     for number in range(50):
         await asked(work, f"tenant {number}", spin(0.0))

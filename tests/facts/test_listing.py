@@ -32,14 +32,14 @@ def test_every_fact_has_a_source_and_a_day_or_is_unverified() -> None:
     assert variant.source.startswith("https://")
 
 
-MOST_UNVERIFIED = 20
+MAX_UNVERIFIED = 20
 """It may only fall."""
 
 
 def test_few_facts_are_unverified() -> None:
     """And each of those says what is believed."""
     unverified = [one for one in listed(written(BUILT_IN), TODAY) if one.age_days is None]
-    assert len(unverified) <= MOST_UNVERIFIED, [one.name for one in unverified]
+    assert len(unverified) <= MAX_UNVERIFIED, [one.name for one in unverified]
     assert all(" " in one.about for one in unverified)
 
 

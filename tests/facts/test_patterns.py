@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
+from tests.facts.backtracking import Counter, TooManySteps
 from thoughtline.facts.patterns import wrong_with, wrong_with_template, wrong_within
 
 SLOW = [
@@ -35,11 +34,35 @@ def test_plain_patterns_are_taken(pattern: str) -> None:
     assert wrong_with(pattern) is None
 
 
+LENGTH = 64
+
+
+def steps(pattern: str, length: int) -> int:
+    """The most that any of these texts takes, the end of which nothing matches."""
+    letters = ("a", "x", "*", "ab", "opus", "k9-", "kimi")
+    texts = [(letter * length)[:length] + "\x00" for letter in letters]
+    return max(Counter(text, 200_000).search(pattern) for text in texts)
+
+
+def is_slow(pattern: str) -> bool:
+    """Whether twice the text takes more than four times the steps: each place is begun at, and read to the end once."""
+    try:
+        return steps(pattern, 2 * LENGTH) > 4.2 * steps(pattern, LENGTH)
+    except TooManySteps:
+        return True
+
+
 @pytest.mark.parametrize("pattern", FAST)
-def test_what_is_taken_is_linear_or_nearly(pattern: str) -> None:
-    """On a model's name of any allowed length: no test would end otherwise."""
-    for letters in ("a", "x", "*", "opus", "k9-"):
-        re.search(pattern, (letters * 512)[:512] + "\x00")
+def test_what_is_taken_is_never_slow(pattern: str) -> None:
+    """By the steps of a matcher that goes back as `re` does."""
+    assert not is_slow(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*b", "(?:a*)*b", ".*.*.*b", "(a{1,9}){10}b"])
+def test_what_is_refused_is_slow(pattern: str) -> None:
+    """The same count finds them."""
+    assert wrong_with(pattern)
+    assert is_slow(pattern)
 
 
 def test_patterns_are_found_however_deep_they_stand() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from thoughtline.failover.breakers import MOST_TARGETS, Breakers
+from thoughtline.failover.breakers import MAX_TARGETS, Breakers
 from thoughtline.failover.failures import TargetFailure
 
 BROKEN = TargetFailure("broken")
@@ -83,7 +83,7 @@ def test_requests_that_were_under_way_do_not_make_it_longer() -> None:
 def test_targets_are_bounded() -> None:
     """Names come from clients too."""
     breakers = Breakers()
-    for number in range(MOST_TARGETS + 1):
+    for number in range(MAX_TARGETS + 1):
         breakers.failed(str(number), TargetFailure("busy", 60.0), 0.0)
     assert breakers.admits("0", 0.0)
     assert not breakers.admits("1", 0.0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from thoughtline.engine.sessions import who_asks
 from thoughtline.formats import FORMATS, Wire
-from thoughtline.formats.lone_surrogates import MOST_ESCAPES, as_sent, readable
+from thoughtline.formats.lone_surrogates import MAX_ESCAPES, as_sent, readable
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.items import Text
 
@@ -101,8 +101,8 @@ def test_nothing_to_spell(body: bytes) -> None:
 
 def test_lone_surrogates_are_bounded() -> None:
     """As many as a client would leave are accepted; a body made of nothing else is rejected."""
-    assert readable(b'"' + rb"\ud83d " * (MOST_ESCAPES - 1) + b'"') is not None
-    assert readable(b'"' + rb"\ud83d " * MOST_ESCAPES + b'"') is None
+    assert readable(b'"' + rb"\ud83d " * (MAX_ESCAPES - 1) + b'"') is not None
+    assert readable(b'"' + rb"\ud83d " * MAX_ESCAPES + b'"') is None
 
 
 @given(st.text(st.characters(codec=None, exclude_categories=()), max_size=40), st.booleans())

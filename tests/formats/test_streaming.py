@@ -36,7 +36,7 @@ class Words(PayloadStreamDecoder):
         super().__init__(framing or JsonLines())
         self._last = ""
 
-    def _take(self, payload: bytes, events: list[Event]) -> None:
+    def _consume(self, payload: bytes, events: list[Event]) -> None:
         self._last = msgspec.json.decode(payload, type=Word).word
         if self._last == "place":
             json_text.decode(msgspec.json.Decoder(int), b'"no number"', "/inner/3")

@@ -127,7 +127,7 @@ def test_a_new_format_is_translated(morse: Wire) -> None:
     ids = CallIds(rule_of(NEW, morse.dialect), 0, frozenset(), "salt")
     assert ids.rule.pattern.fullmatch(".-.")
     way = ResponseContext("anthropic_messages", contract.dialect, NEW, morse.dialect, ids)
-    assert ResponseTranslator(way).take(Started("msg_1", "m")) == [Started("morse_msg_1", "m", 0)]
+    assert ResponseTranslator(way).feed(Started("msg_1", "m")) == [Started("morse_msg_1", "m", 0)]
 
 
 def test_a_fact_that_is_left_out_does_not_type_check(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""One exchange in process, with a made-up upstream behind it: how many Python functions it calls, and whose.
+"""One exchange in process, with a simulated upstream: how many Python functions it calls, and of which module.
 
-Everything is counted, the standard library's functions too, from the call of the application to its return; only this
-file's own are not. Counts don't depend on how busy the machine is.
+Everything is counted, including the standard library, from the call of the application to its return, except this
+file's own functions. Counts don't depend on the machine's load.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ HEADERS = (
 
 
 class MadeUp:
-    """A provider: every request gets `pieces`, in one body or as a stream. It is a connection to itself, too."""
+    """A provider: every request gets `pieces`, as a body or as a stream. It also acts as a connection to itself."""
 
     def __init__(self, pieces: Sequence[bytes], *, is_stream: bool = False) -> None:
         self.pieces = pieces
@@ -55,7 +55,7 @@ class MadeUp:
         self.target = ""
 
     def answered(self) -> bytes:
-        """The response as it is on the wire."""
+        """The response in its wire form."""
         if not self.is_stream:
             body = b"".join(self.pieces)
             return b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (
@@ -72,7 +72,7 @@ class MadeUp:
 
 
 class _Transport(asyncio.Transport):
-    """What a connection writes to: a request that is whole is answered at once."""
+    """The transport of a connection: a complete request is answered at once."""
 
     def __init__(self, provider: MadeUp, connection: Connection) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ class _Transport(asyncio.Transport):
 
 
 class Client:
-    """Asks an application as a server would."""
+    """Sends requests to an application like a server does."""
 
     def __init__(self, app: Gateway, path: str) -> None:
         self.app = app
@@ -115,7 +115,7 @@ class Client:
         self.sent: list[Any] = []
 
     async def ask(self, body: bytes) -> bytes:
-        """The answer's body."""
+        """Return the answer's body."""
         self.sent = []
         scope = {
             "type": "http",
@@ -149,7 +149,7 @@ class Client:
         return dict(self.sent[0]["headers"])
 
     async def counted(self, body: bytes) -> Calls:
-        """The calls of one exchange."""
+        """Count the calls of one exchange."""
         calls: Calls = Counter()
 
         def note(frame: FrameType, event: str, _: object) -> None:
@@ -173,7 +173,7 @@ def with_gateway(
     replay: ReplaySettings = REPLAY,
     formats: tuple[FormatName, ...] = (),
 ) -> Result:
-    """Do something with a gateway that remembers in memory and asks this provider, which speaks only `formats`."""
+    """Run a function with a gateway that stores in memory and uses this provider, which speaks only `formats`."""
     deepseek = moved("deepseek", "http://127.0.0.1:9/v1")
     deepseek = replace(deepseek, formats=formats) if formats else deepseek
     settings = replace(Settings(), replay=replay, providers={**PROVIDERS, "deepseek": deepseek})

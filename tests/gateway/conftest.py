@@ -1,4 +1,4 @@
-"""Gateways that several tests may share: one for each simulator, for as long as a module's tests run."""
+"""Gateways that several tests share: one for each simulator, for the duration of a module."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.sim.faces import Case
 from tests.sim.served_simulators import served
 
 PROVIDER_OF = {"deepseek-v3.2": "deepseek", "gemini-2.5": "gemini"}
-"""The rows of simulators that are another time, or another line, of a provider."""
+"""The provider rows of simulators for another generation or product line."""
 
 Gateways = Callable[[Case], Running]
 

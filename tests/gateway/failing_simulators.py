@@ -1,4 +1,4 @@
-"""A route whose targets are strict simulators that can be made to fail, and what arrived at each of them.
+"""A route whose targets are strict simulators that can fail on command, and the requests that reached each of them.
 
 with stage(DEEPSEEK, CLAUDE) as one:
     one.talk("openai_chat", schedule, is_streaming=True)
@@ -50,11 +50,11 @@ _BUSY = HttpResponse(503, "application/json", [b'{"error":{"message":"overloaded
 
 
 TEMPLATE_PATHS = ("/api/show", "/apply-template", "/tokenize")
-"""Where servers say what their chat templates read."""
+"""Where servers show what their chat templates read."""
 
 
 class Seen(NamedTuple):
-    """A request that was answered, and the answer."""
+    """An answered request, and its answer."""
 
     body: bytes
     status: int
@@ -62,7 +62,7 @@ class Seen(NamedTuple):
 
 
 class Watched(SimulatorApp):
-    """A simulator that can be made to fail, and keeps what it saw."""
+    """A simulator that fails on command, and keeps its requests."""
 
     def __init__(self, upstream: Upstream) -> None:
         row = SIMULATORS[upstream.simulator]
@@ -83,7 +83,7 @@ class Watched(SimulatorApp):
 
     @property
     def seals(self) -> set[bytes]:
-        """All that this one has issued."""
+        """All seals that it has issued."""
         return {found for one in self.seen for found in _SEAL.findall(one.answer)}
 
     @property
@@ -93,7 +93,7 @@ class Watched(SimulatorApp):
 
 
 class Step(NamedTuple):
-    """One turn of a talk: who answered, what the client's header says, and what arrived there."""
+    """One turn of a conversation: who answered, the client's header, and the request that arrived there."""
 
     target: str
     checkpoints: int
@@ -108,19 +108,19 @@ class Step(NamedTuple):
 
     @property
     def is_readable(self) -> bool:
-        """Whether the provider gave its thought in the clear, or in summary."""
+        """Whether the provider returned readable reasoning, or a summary."""
         return self.thought.encode() in self.answer
 
     def quotes(self, thought: str) -> bool:
         return thought in self.system
 
     def carries(self, thought: str) -> bool:
-        """Natively, that is anywhere but in the system prompt and in the script."""
+        """Natively, which means anywhere but in the system prompt and the script."""
         return self.body.count(thought.encode()) > self.system.count(thought) + 1
 
 
 class Passing:
-    """A client's way to the gateway."""
+    """A client's connection to the gateway."""
 
     def __init__(self, url: str, client: FormatName, headers: Json, model: str = "team") -> None:
         self.client = client
@@ -163,21 +163,21 @@ class Stage:
         script: dict[int, str] | None = None,
         headers: Json | None = None,
     ) -> Talk:
-        """A conversation in which every turn thinks something of its own, or does what a script says for it."""
+        """Begin a conversation in which every turn has its own reasoning, or follows a script."""
         talk = Talk(self, client, turns, f"{next(self._numbers)}", strips, script or {}, headers or {})
         if client == "anthropic_messages" and any(one.upstream is BOUND for one in self.targets.values()):
             talk.client.extra["thinking"] = {"type": "adaptive"}  # the one word for it that this model knows
         return talk
 
     def check_seals(self) -> None:
-        """Nothing that one has sealed ever arrived at another."""
+        """Assert that no seal of one ever arrived at another."""
         for name, one in self.targets.items():
             foreign = set().union(*(other.seals for key, other in self.targets.items() if key != name))
             for seen in one.seen:
                 assert not [seal for seal in foreign if seal in seen.body], name
 
     def check_answers(self) -> None:
-        """No request was ever refused, not even one that was mended after it."""
+        """Assert that no request was ever refused, not even one that was healed afterwards."""
         for name, one in self.targets.items():
             assert {seen.status for seen in one.seen} <= {200}, (
                 name,
@@ -209,13 +209,13 @@ class Talk:
         self.steps: list[Step] = []
 
     def step(self, *failing: str, is_streaming: bool = False) -> Step:
-        """One more turn, while some targets fail."""
+        """Play one more turn, while some targets fail."""
         if self.steps:
             self.client.go_on()
         return self.step_as_it_is(*failing, is_streaming=is_streaming)
 
     def step_as_it_is(self, *failing: str, is_streaming: bool = False) -> Step:
-        """Ask with what stands in the history."""
+        """Send the history unchanged."""
         for name, target in self._stage.targets.items():
             target.is_failing = name in failing
         self.client.ask(is_streaming)
@@ -229,12 +229,12 @@ class Talk:
         return self.steps[-1]
 
     def move(self, stage: Stage) -> None:
-        """Go on at another gateway."""
+        """Continue at another gateway."""
         self._stage = stage
         self.lane.move(stage.gateway.url)
 
     def check(self, count: int = 3) -> None:
-        """Checkpoints stand in the latest request exactly where they should, and those of earlier ones still do."""
+        """Assert that checkpoints are in the latest request exactly where they should be, including earlier ones."""
         now, before = self.steps[-1], self.steps[:-1]
         assert now.quoted == now.checkpoints == sum(now.quotes(one.thought) for one in before)
         assert now.system.count(HEADING) == (1 if now.checkpoints else 0)
@@ -267,7 +267,7 @@ def _system(client: FormatName) -> Json:
 
 
 class Ticking:
-    """A clock that goes on with everybody who looks at it: nothing is open for long."""
+    """A clock that advances with every reading: nothing stays open for long."""
 
     def __init__(self) -> None:
         self._now = time.time()
@@ -289,7 +289,7 @@ def stage(
     store: Store | None = None,
     replay: ReplaySettings | None = None,
 ) -> Iterator[Stage]:
-    """A gateway before simulators of their own, or before some that are there already."""
+    """A gateway with its own simulators, or with existing ones."""
     apps = apps or [Watched(one) for one in upstreams]
     rows = dict(PROVIDERS)
     for app in apps:

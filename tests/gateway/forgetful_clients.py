@@ -11,7 +11,7 @@ from tests.sim.faces import Body, Case, Dialogue
 from thoughtline.values.turns import FormatName
 
 Change = Callable[[Body, FormatName], None]
-"""What a client does to a request before it sends it; the request is its own copy."""
+"""A change that a client makes to a request before it sends it; the request is its own copy."""
 
 TWO_TURNS = """How is the weather? {mark}
 script:
@@ -66,7 +66,7 @@ _TAGS = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
 
 
 def forget_everything(body: Body, format: FormatName) -> None:
-    """Strip every trace of reasoning, in whatever shape the format has it."""
+    """Strip all reasoning, in every shape of the format."""
     match format:
         case "openai_responses":
             body["input"] = [element for element in body["input"] if element.get("type") != "reasoning"]

@@ -1,6 +1,6 @@
-"""A gateway in a process of its own: `python -m tests.gateway.gateway_processes STORE_URL NAME=URL …`.
+"""A gateway in a separate process: `python -m tests.gateway.gateway_processes STORE_URL NAME=URL …`.
 
-It listens on a port that the system chooses, tells its address in the first line of its output, and serves until it is
+It listens on a port that the system chooses, prints its address in the first line of its output, and serves until it is
 killed. `started` does that for a test.
 """
 
@@ -43,14 +43,14 @@ class Process:
         return self._process.pid
 
     def kill(self) -> None:
-        """`kill -9`: nothing is finished, nothing is flushed."""
+        """`kill -9`: nothing is finished or flushed."""
         os.kill(self.pid, signal.SIGKILL)
         self._process.wait()
 
 
 @contextlib.contextmanager
 def started(store_url: str, providers: Mapping[str, str]) -> Iterator[Process]:
-    """A gateway in its own process, listening; killed at the end if it still lives."""
+    """A listening gateway in a separate process; killed at the end if it still runs."""
     rows = [f"{name}={url}" for name, url in providers.items()]
     command = [sys.executable, "-m", "tests.gateway.gateway_processes", store_url, *rows]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:

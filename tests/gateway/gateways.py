@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 
 
 class Running:
-    """A gateway that listens, its state, and what it wrote into its log."""
+    """A listening gateway, its state, and its log."""
 
     def __init__(
         self, url: str, app: Gateway, log: io.BytesIO, loop: asyncio.AbstractEventLoop, server: Server
@@ -56,12 +56,12 @@ class Running:
 
     @property
     def trail(self) -> list[Json]:
-        """Those of the admin side."""
+        """The lines of the admin side."""
         return [line for line in self.log if line.get("event") == "admin"]
 
     @property
     def log(self) -> list[Json]:
-        """All of them."""
+        """All lines."""
         self.loop.call_soon_threadsafe(self.app.state.journal.flush)
         done = threading.Event()
         self.loop.call_soon_threadsafe(done.set)
@@ -69,33 +69,33 @@ class Running:
         return [json.loads(line) for line in self._log.getvalue().splitlines()]
 
     def refresh(self) -> None:
-        """Take what others did, and tell them what was done here, now."""
+        """Load changes of other processes, and share the changes of this one, now."""
         self.wait_for(self.app.refresh())
 
     def wait_for(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Do something in the gateway's own loop."""
+        """Run a coroutine on the gateway's own event loop."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(30)
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[Callable[[], Line]]:
-        """Gives the next line of the journal, when it is written."""
+        """Return a function that waits for the next line of the journal."""
         lines: asyncio.Queue[Line] = asyncio.Queue()
         self.state.journal.follow(lines.put_nowait)
         yield lambda: self.wait_for(lines.get())
 
 
 HEADERS = {"command-code": {"x-command-code-version": "1.69.0"}}
-"""What a provider wants to hear from every client."""
+"""Headers that a provider requires from every client."""
 
 
 def moved(name: str, url: str) -> Provider:
-    """A built-in provider at another address, all its formats there."""
+    """A built-in provider at another address, with all its formats."""
     row = PROVIDERS[name]
     return replace(row, base_url=url, bases={}, headers=HEADERS.get(name, {}))
 
 
 def moved_in(name: str, url: str, format: FormatName) -> Provider:
-    """The same, asked in one format only, at that format's own path."""
+    """The same with one format only, at that format's own path."""
     return replace(moved(name, url), formats=(format,), paths={})
 
 
@@ -109,7 +109,7 @@ def running(
     clock: Clock = time.time,
     mark: KeyMark | None = None,
 ) -> Iterator[Running]:
-    """A gateway whose providers are at these addresses: the name of a row, or a whole row under any name."""
+    """A gateway with providers at these addresses: the name of a row, or a whole row under any name."""
     settings = settings or Settings()
     providers = {**PROVIDERS, **settings.providers, **{name: moved(name, url) for name, url in simulators.items()}}
     settings = replace(settings, providers=providers, store_url=store_url)

@@ -49,16 +49,16 @@ Result = TypeVar("Result")
 ModelTurn = Callable[[int], tuple[Item, ...]]
 
 Kind = Literal["lost", "kept", "unseen", "mixed", "repeated", "rewritten", "cleared", "joined"]
-"""What became of the reasoning: captured, and lost by the client; captured, and kept by it; never seen here; a third
-of each. Lost, with every call of the model under one id; with another opening of the conversation; with results cleared
-but for the last; with five steps of the model written as one turn."""
+"""The fate of the reasoning: captured, and lost by the client; captured, and kept by it; never seen here; a third of
+each. Lost, with every call of the model under one id; with another opening of the conversation; with all results but
+the last cleared; with five steps of the model written as one turn."""
 
 MODELS = {
     "deepseek": "deepseek-v4-pro",
     "kimi": "kimi-k2.6",
     "mistral": "magistral-medium-latest",
     "openrouter": "anthropic/claude-sonnet-4.5",
-    "openai": "gpt-5.1",
+    "openai": "gpt-5",
     "anthropic": "claude-opus-5-5",
     "gemini": "gemini-3-pro-preview",
     "ollama": "qwen3:14b",
@@ -73,7 +73,7 @@ CLIENTS: dict[FormatName, str] = {
     "bedrock_converse": "/model/{model}/converse",
 }
 _NOTHING_REMEMBERED = ReplaySettings(remembered_bytes=0)
-"""Every request is worked through as if its conversation had not been here before."""
+"""Process every request as if its conversation were new."""
 _RESULT = "def load(path):\n    return open(path).read()\n" * 12
 _LONG_ID = "call_" + "0123456789abcdef" * 3
 
@@ -95,7 +95,7 @@ class Cell(NamedTuple):
 
 
 def cells() -> Iterator[Cell]:
-    """All there are. Converse is signed by its clients for its own host, so it is not another provider's."""
+    """All cells. Converse is signed by its clients for its own host, so it is for no other provider."""
     for client in CLIENTS:
         for provider in MODELS:
             if client != "bedrock_converse" or provider == "bedrock":
@@ -103,7 +103,7 @@ def cells() -> Iterator[Cell]:
 
 
 class AnyProvider(MadeUp):
-    """Answers in the format that its address is of."""
+    """Answers in the format of the requested address."""
 
     def __init__(self) -> None:
         super().__init__([])
@@ -120,19 +120,19 @@ class AnyProvider(MadeUp):
 
 
 class Asker(NamedTuple):
-    """A client whose conversation has grown: the same request as often as wanted."""
+    """A client whose conversation has grown: repeats the same request."""
 
     client: Client
     body: bytes
 
     async def ask(self) -> str:
-        """What was done about its reasoning."""
+        """Send it, and return what was done about its reasoning."""
         await self.client.ask(self.body)
         return self.client.headers.get(b"x-thoughtline-replay", b"").decode()
 
 
 def with_cell(cell: Cell, messages: int, use: Callable[[Asker], Awaitable[Result]]) -> Result:
-    """Do something with a conversation of so many messages of a client's."""
+    """Run a function with a conversation of this many messages."""
 
     async def run(client: Client) -> Result:
         history = await _History.of(cell, client, messages)
@@ -144,7 +144,7 @@ def with_cell(cell: Cell, messages: int, use: Callable[[Asker], Awaitable[Result
 
 
 def calls_of(cell: Cell, messages: int) -> int:
-    """How many functions one request of a conversation calls, in all threads, C's own too."""
+    """Count the function calls of one request, in all threads, including C functions."""
     count = 0
 
     def note(_frame: FrameType, event: str, _: object) -> None:
@@ -170,7 +170,7 @@ def calls_of(cell: Cell, messages: int) -> int:
 
 
 class _History:
-    """A conversation, in the client's words and in the provider's."""
+    """A conversation, in the client's format and in the provider's."""
 
     def __init__(self, cell: Cell, state: State, made: Provenance, messages: int) -> None:
         self._cell = cell
@@ -183,7 +183,7 @@ class _History:
 
     @classmethod
     async def of(cls, cell: Cell, client: Client, messages: int) -> _History:
-        """One answer is captured first: it tells who the caller is here, and whom it has asked for what."""
+        """Capture one answer first, which shows the caller and the destination."""
         await client.ask(_body(cell, [WIRES[cell.client].say("hello")]))
         assert client.sent[0]["status"] == 200, client.sent
         page = await client.state.store.list_entries(Filter(), 1)
@@ -192,7 +192,7 @@ class _History:
     # --- the client's -------------------------------------------------------------------------------------------------
 
     def body(self) -> bytes:
-        """What the client sends: nothing that it lost."""
+        """The client's request, without what it lost."""
         wire = FORMATS[self._cell.client]
         opening = "Look again." if self._cell.kind == "rewritten" else "Look at all of it."
         turns = self._turns(self._cell.client, opening, self._client_step)
@@ -216,8 +216,8 @@ class _History:
         return self._enveloped(number, thoughts, call)
 
     def _enveloped(self, number: int, items: tuple[Item, ...], call: ToolCall) -> tuple[Item, ...]:
-        """As the gateway has sealed it, in the client's slot, if there is one."""
-        sealer = Sealer(self._state.envelope_key, self._made.tenant)
+        """The envelope that the gateway sealed, in the client's slot, if it has one."""
+        sealer = Sealer(self._state.services.envelope_key, self._made.tenant)
         shown, places = (0, 0), []
         for item in items:
             places.append(shown)
@@ -259,7 +259,7 @@ class _History:
         await self._state.store.save(records)
 
     def _seen_by_provider(self, who: Identity) -> Transcript:
-        """The request as the provider gets it, whose tools and system prompt stand around all turns."""
+        """The request that the provider gets, with its tools and system prompt."""
         own, to = FORMATS[self._cell.client], FORMATS[self._made.format]
         if own.name == to.name:
             return to.bodies.decode_request(self.body(), self._contract.dialect)
@@ -270,7 +270,7 @@ class _History:
         return (Text(f"Reading {number}."), self._call(number, self._own_id(number)))
 
     def _thought(self, number: int, call: ToolCall, token: str) -> tuple[Item, ...]:
-        """A turn as its maker gave it."""
+        """A turn in its maker's form."""
         made_by, words = self._contract.dialect.reasoning_format, Text(f"Reading {number}.")
         thought = f"The file comes next, for reason {number}. " * 6
         match self._made.format:
@@ -311,7 +311,7 @@ class _History:
 
 
 def _joined(turns: list[Turn]) -> Iterator[Turn]:
-    """Five steps as one turn of the model, their results behind it."""
+    """Five steps as one turn of the model, followed by their results."""
     yield turns[0]
     for start in range(1, len(turns), 10):
         some = turns[start : start + 10]

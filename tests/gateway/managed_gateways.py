@@ -1,4 +1,4 @@
-"""What the tests of the admin API share: a gateway with an admin token, and turns for it to remember."""
+"""Shared by the tests of the admin API: a gateway with an admin token, and turns for it to store."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from tests.gateway.gateways import Running, running
 from tests.sim.served_simulators import served
 from thoughtline.gateway.guard import Guard
+from thoughtline.gateway.state import State
 from thoughtline.settings import Settings
 
 Json = dict[str, Any]
@@ -22,7 +23,7 @@ CACHE = "/api/cache/reasoning"
 
 
 def followed(message: Json) -> list[Json]:
-    """A turn of the model in a history, without what is null, and what comes after it: results, or the user."""
+    """A model turn in a history, without null members, and what follows it: results, or a user message."""
     calls = message.get("tool_calls") or []
     results = [{"role": "tool", "tool_call_id": call["id"], "content": "a"} for call in calls]
     turn = {name: value for name, value in message.items() if value is not None or name == "content"}
@@ -30,7 +31,7 @@ def followed(message: Json) -> list[Json]:
 
 
 class Pauses:
-    """Those that wrong tokens have to make; a test needn't."""
+    """The pauses after wrong tokens; a test need not wait."""
 
     def __init__(self) -> None:
         self.taken: list[float] = []
@@ -40,7 +41,7 @@ class Pauses:
 
 
 class Managed:
-    """A running gateway, asked as its admin."""
+    """A running gateway with its admin."""
 
     def __init__(self, gateway: Running, pauses: Pauses) -> None:
         self.gateway = gateway
@@ -52,11 +53,11 @@ class Managed:
     def link(self) -> str:
         """A login link of a new start."""
         guard = Guard(sleep=self.pauses.take)
-        self.gateway.app.state = self.gateway.state._replace(guard=guard)
+        self.gateway.app.state = _with_guard(self.gateway.state, guard)
         return f"/login?token={guard.code}"
 
     def get(self, path: str, **params: str | int) -> Json:
-        """The JSON at an address, which must be there."""
+        """Return the JSON at an address, which must exist."""
         response = self.admin.get(path, params=params)
         assert response.status_code == 200, response.text
         found: Json = response.json()
@@ -72,7 +73,7 @@ class Managed:
         model: str = "deepseek-v4-pro",
         **members: object,
     ) -> httpx.Response:
-        """One request, as it is."""
+        """Send one request unchanged."""
         headers = {"authorization": f"Bearer {key}", **({"x-thoughtline-session": session} if session else {})}
         body = {"model": model, "messages": history, "tools": TOOLS, **members}
         return self.anyone.post(f"/{provider}/v1/chat/completions", json=body, headers=headers)
@@ -86,7 +87,7 @@ class Managed:
         model: str = "deepseek-v4-pro",
         turns: int = 1,
     ) -> list[Json]:
-        """A conversation of a client that forgets its reasoning; what the model answered, as the client got it."""
+        """Play a conversation of a client that forgets reasoning; return the model's answer as the client got it."""
         history: list[Json] = [{"role": "user", "content": opening}]
         answers = []
         for _ in range(turns):
@@ -96,6 +97,10 @@ class Managed:
             answers.append(dict(message))
             history += followed({**message, "reasoning_content": None})
         return answers
+
+
+def _with_guard(state: State, guard: Guard) -> State:
+    return state._replace(admin=state.admin._replace(guard=guard))
 
 
 @contextlib.contextmanager
@@ -113,7 +118,7 @@ def managed(
     if simulators is None:
         simulators = {"deepseek": served("deepseek").url, "kimi": served("kimi").url}
     with running(simulators, replace(settings, server=server), store_url, takes_keys=takes_keys) as gateway:
-        gateway.app.state = gateway.state._replace(guard=Guard(sleep=pauses.take))
+        gateway.app.state = _with_guard(gateway.state, Guard(sleep=pauses.take))
         one = Managed(gateway, pauses)
         try:
             yield one

@@ -30,17 +30,17 @@ PATIENCE = 30.0
 OVER = ("response.completed", "response.incomplete", "response.failed", "error")
 AUTH = {"authorization": "Bearer a-key"}
 ASKED: Json = {
-    "model": "gpt-5.1",
+    "model": "gpt-5",
     "store": False,
     "stream": True,
     "include": ["reasoning.encrypted_content"],
     "reasoning": {"effort": "high", "summary": "auto"},
 }
-"""As Codex asks."""
+"""The same as Codex sends."""
 
 
 def text_of(body: Json) -> str:
-    """As Codex writes it: without blanks."""
+    """Encode without blanks, like Codex does."""
     return json.dumps(body, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -83,7 +83,7 @@ class Talk:
         self.connection.send(text_of({"type": "response.create", **self._asked, **body}))
 
     def heard(self) -> Told:
-        """Everything up to the end of an answer."""
+        """Return everything up to the end of an answer."""
         events: list[Json] = []
         while not events or events[-1]["type"] not in OVER:
             events.append(json.loads(self.connection.recv(timeout=PATIENCE)))
@@ -94,7 +94,7 @@ class Talk:
         return self.heard()
 
     def closed(self) -> int:
-        """The code with which the server closes it, when it does; what it still says is left unread."""
+        """Return the code of the server's close; the rest is left unread."""
         with contextlib.suppress(Exception):
             while True:
                 self.connection.recv(timeout=PATIENCE)
@@ -137,14 +137,14 @@ async def say_hi(got: Got, out: Out) -> None:
 
 @contextlib.contextmanager
 def answering(answer: Answer = say_hi, settings: Settings | None = None) -> Iterator[tuple[Upstream, Running]]:
-    """An upstream that answers so over HTTP, and a gateway before it."""
+    """An upstream with such answers over HTTP, and a gateway in front of it."""
     with upstream(answer) as up, over_http("openai", up.url, settings) as gateway:
         yield up, gateway
 
 
 @contextlib.contextmanager
 def over_http(name: str, url: str, settings: Settings | None = None, **more: Any) -> Iterator[Running]:
-    """A gateway that asks this provider over HTTP alone."""
+    """A gateway that uses this provider only over HTTP."""
     row = replace(moved(name, url), websocket=False, **more)
     providers = {**(settings or Settings()).providers, name: row}
     with running({}, replace(settings or Settings(), providers=providers), takes_keys="api_keys" in more) as gateway:
@@ -152,7 +152,7 @@ def over_http(name: str, url: str, settings: Settings | None = None, **more: Any
 
 
 class Held:
-    """An upstream that begins, and ends when it is told to."""
+    """An upstream that begins its answer, and ends it on command."""
 
     def __init__(self) -> None:
         self.may_end = threading.Event()
@@ -173,11 +173,11 @@ def begun(talk: Talk) -> None:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Returns when something is so in the gateway, whose loop this is for."""
+    """Wait for a condition in the gateway, whose event loop runs this."""
     while not holds():
         await asyncio.sleep(0.001)
 
 
 async def left(gateway: Running) -> None:
-    """Returns when nobody is connected any more."""
+    """Wait until no client is connected any more."""
     await until(lambda: not gateway.app.connections.held)

@@ -1,4 +1,4 @@
-"""A route `team` whose targets answer well until a test says what they do instead.
+"""A route `team` whose targets answer normally until a test changes that.
 
 with team("one", "two") as (gateway, ups):
     ups.does["one"] = answers(503)
@@ -42,7 +42,7 @@ def said(name: str) -> bytes:
 
 
 def told(name: str) -> list[bytes]:
-    """The events of a streamed one."""
+    """The events of a streamed answer."""
     deltas: list[tuple[Json, str | None]] = [
         ({"role": "assistant", "reasoning_content": f"thought of {name}"}, None),
         ({"content": f"I am {name}."}, None),
@@ -66,7 +66,7 @@ async def answer_well(name: str, got: Got, out: Out) -> None:
 
 
 class Team:
-    """Upstreams of one format under names, each answering well until a test says what it does instead."""
+    """Named upstreams of one format, each answering normally until a test changes that."""
 
     def __init__(self) -> None:
         self.does: dict[str, Answer] = {}
@@ -93,7 +93,7 @@ def team(
     shared: Team | None = None,
     has_keys: bool = True,
 ) -> Iterator[tuple[Running, Team]]:
-    """A gateway with a route `team` to these upstreams, in this order; with a key of its own for each, or none."""
+    """A gateway with a route `team` to these upstreams, in this order; with a key for each, or none."""
     found = shared or Team()
     with contextlib.ExitStack() as stack:
         for name in names:
@@ -153,6 +153,6 @@ async def cuts_after_head(got: Got, out: Out) -> None:
 
 
 def go_on(messages: Messages, response: httpx.Response) -> Messages:
-    """The conversation goes on, without the reasoning."""
+    """Continue the conversation, without the reasoning."""
     message = response.json()["choices"][0]["message"]
     return [*messages, {"role": "assistant", "content": message["content"]}, {"role": "user", "content": "and then?"}]

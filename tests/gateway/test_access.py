@@ -1,4 +1,4 @@
-"""Who is asking, and with which key to ask on."""
+"""Who the caller is, and which key is used for the provider."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Keys(NamedTuple):
         return said
 
     def follow(self, settings: Settings) -> None:
-        """Whatever they say."""
+        """Ignore them."""
 
     def find(self, credential: str) -> ClientKey | None:
         return ANN if credential == "tl-ann" and self.are_known else None
 
     async def look_again(self, credential: str) -> None:
-        """Nothing else is there."""
+        """Nothing else exists."""
 
     async def refresh(self) -> None:
         """Nothing changes."""
@@ -57,7 +57,7 @@ def _headers(credential: str) -> dict[bytes, bytes]:
 
 
 def test_a_credential_is_a_tenant() -> None:
-    """The same one always, another one never, and nothing of it can be read in the name."""
+    """Always the same one, never another, and its name reveals nothing of the credential."""
     one, same, other = (tenant_of(credential, "10.0.0.1") for credential in ("sk-a", "sk-a", "sk-b"))
     assert one == same
     assert one != other
@@ -66,13 +66,13 @@ def test_a_credential_is_a_tenant() -> None:
 
 
 def test_without_a_credential_the_address_tells_callers_apart() -> None:
-    """Callers of this machine are one tenant; others are each their own."""
+    """Callers on this machine are one tenant; each remote caller is its own."""
     assert tenant_of("", "127.0.0.1") == tenant_of("", "::1")
     assert len({tenant_of("", peer) for peer in ("127.0.0.1", "10.0.0.1", "10.0.0.2")}) == 3
 
 
 def test_without_client_keys_everybody_gets_in() -> None:
-    """And goes up with what it has, or with the provider's key if there is one."""
+    """With their own credential, or the provider's key if there is one."""
     caller = admit(_headers("sk-a"), "", "127.0.0.1", NoKeys())
     assert _keys(caller, THEIRS) == [""]
     assert _keys(caller, OURS) == ["provider-key"]
@@ -80,7 +80,7 @@ def test_without_client_keys_everybody_gets_in() -> None:
 
 @pytest.mark.parametrize("credential", ["", "sk-a", "tl-bob", "tl-ann "])
 def test_with_client_keys_only_those_get_in(credential: str) -> None:
-    """The refusal does not tell what was wrong. (A header's own blanks don't count.)"""
+    """The refusal does not reveal what was wrong. (White space around a header's value does not count.)"""
     if credential.strip() == "tl-ann":
         assert admit(_headers(credential), "", "", Keys()).key == ANN
         return
@@ -89,8 +89,8 @@ def test_with_client_keys_only_those_get_in(credential: str) -> None:
     assert (refusal.value.status, refusal.value.code) == (401, "unknown_key")
 
 
-def test_a_client_key_never_goes_up() -> None:
-    """It opens the provider's key, and where there is none it opens nothing."""
+def test_a_client_key_never_reaches_a_provider() -> None:
+    """It gives access to the provider's key, and without one to nothing."""
     caller = admit(_headers("tl-ann"), "", "", Keys())
     assert caller.tenant == "tenant-of-ann"
     assert _keys(caller, OURS) == ["provider-key"]
@@ -99,8 +99,8 @@ def test_a_client_key_never_goes_up() -> None:
     assert refusal.value.code == "no_provider_key"
 
 
-def test_while_nobody_knows_whether_there_are_keys_the_providers_stay_inside() -> None:
-    """A store that was down at the start may hold client keys: callers with credentials of their own go on."""
+def test_while_it_is_unknown_whether_there_are_keys_the_gateways_are_not_sent() -> None:
+    """A store that was down at the start may hold client keys: only callers with their own credentials are served."""
     caller = admit(_headers("sk-a"), "", "127.0.0.1", Keys(are_required=None, are_known=False))
     assert _keys(caller, THEIRS) == [""]
     with pytest.raises(Declined) as refusal:
@@ -119,7 +119,7 @@ def test_while_nobody_knows_whether_there_are_keys_the_providers_stay_inside() -
     ],
 )
 def test_keys_that_are_not_known(keys: Keys, credential: str, expected: tuple[int, str]) -> None:
-    """What may be a good key is asked to wait, and does not go up; what can't be one is refused."""
+    """A possibly valid key is told to wait, and not forwarded; an invalid one is refused."""
     with pytest.raises(Declined) as refusal:
         admit(_headers(credential), "", "127.0.0.1", keys)
     assert (refusal.value.status, refusal.value.code) == expected
@@ -128,8 +128,8 @@ def test_keys_that_are_not_known(keys: Keys, credential: str, expected: tuple[in
 @pytest.mark.parametrize("credential", [make_secret(bytes), make_secret(bytes)[:-1], "tl-anything"])
 @pytest.mark.parametrize("are_required", [False, None])
 def test_what_looks_like_a_client_key_does_not_go_up(credential: str, are_required: bool | None) -> None:
-    """Where nobody needs a key of ours, too: it may be one that is mistyped, revoked, another gateway's, or not known
-    yet. Beside a key of the provider's it is no harm, for that goes up in its place."""
+    """Even if no client key is required: it may be mistyped, revoked, another gateway's, or not known yet. With a
+    provider's key in use it does no harm, because that is sent in its place."""
     for headers in (_headers(credential), {**_headers("sk-a"), b"x-api-key": credential.encode()}):
         caller = admit(headers, "", "127.0.0.1", Keys(are_required=are_required, are_known=True))
         with pytest.raises(Declined) as refusal:
@@ -159,7 +159,7 @@ def test_a_caller_is_not_free_unless_it_is_said() -> None:
     ],
 )
 def test_a_website_does_not_spend_our_keys(origin: bytes, may_ask: bool) -> None:
-    """Whoever visits a page lets it ask this machine: with credentials of its own it may, with ours it may not."""
+    """A page makes its visitors' browsers send requests: with its own credentials it may, with ours it may not."""
     caller = admit({**_headers("sk-a"), b"origin": origin}, "", "127.0.0.1", NoKeys())
     assert _keys(caller, THEIRS) == [""]
     if may_ask:
@@ -171,11 +171,11 @@ def test_a_website_does_not_spend_our_keys(origin: bytes, may_ask: bool) -> None
 
 
 HIDDEN = replace(THEIRS, headers={"authorization": "Bearer inside"})
-"""A provider whose key stands in a header of the settings."""
+"""A provider whose key is in a header of the settings."""
 
 
 def test_a_key_in_a_header_is_a_key_of_ours() -> None:
-    """A website doesn't spend it, nobody does while the client keys are unknown, and a client key opens it."""
+    """A website may not use it, no one may while the client keys are unknown, and a client key gives access."""
     page = admit({b"sec-fetch-site": b"cross-site"}, "", "127.0.0.1", NoKeys())
     unsure = admit({}, "", "127.0.0.1", Keys(are_required=None, are_known=False))
     for caller, code in ((page, "cross_site"), (unsure, "keys_unknown")):
@@ -199,7 +199,7 @@ def test_a_key_in_a_header_is_a_key_of_ours() -> None:
     ],
 )
 def test_strangers_do_not_reach_what_is_near(peer: str, headers: dict[bytes, bytes], may_ask: bool) -> None:
-    """Servers of this machine and its network trust whoever reaches them: that is not whoever reaches the gateway."""
+    """Servers on this machine and its network trust their callers; the gateway's callers are not those."""
     caller = admit({**_headers("sk-a"), **headers}, "", peer, NoKeys())
     assert _keys(caller, THEIRS) == [""]
     if may_ask:
@@ -211,7 +211,7 @@ def test_strangers_do_not_reach_what_is_near(peer: str, headers: dict[bytes, byt
 
 
 def test_strangers_with_a_client_key_do_and_so_does_everybody_where_that_is_wanted() -> None:
-    """`insecure = true` says that whoever reaches the gateway may."""
+    """`insecure = true` gives every caller of the gateway access."""
     known = admit(_headers("tl-ann"), "", "10.0.0.9", Keys())
     assert keys_for(known, OURS, "", TargetHealth(), 0.0, is_near=True) == ["provider-key"]
     anyone = admit(_headers("sk-a"), "", "10.0.0.9", NoKeys(), is_insecure=True)

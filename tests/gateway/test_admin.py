@@ -1,4 +1,4 @@
-"""Who may manage the gateway, and what is said to everybody else."""
+"""Who may use the admin API, and what everyone else gets."""
 
 from __future__ import annotations
 
@@ -50,8 +50,10 @@ def client_key(gateway: Managed) -> str:
     [{}, {"authorization": "Bearer wrong"}, {"cookie": f"{COOKIE}=1.2"}, {"authorization": f"Basic {TOKEN}"}],
     ids=["none", "wrong", "cookie", "scheme"],
 )
-def test_without_the_token_nothing_is_told(gateway: Managed, method: str, path: str, headers: dict[str, str]) -> None:
-    """Missing, wrong or malformed: one and the same 401, at every address and below every prefix of ours."""
+def test_without_the_token_nothing_is_revealed(
+    gateway: Managed, method: str, path: str, headers: dict[str, str]
+) -> None:
+    """Missing, wrong or malformed: the same 401, at every address and below every prefix of ours."""
     response = httpx.request(method, gateway.url + path, headers=headers)
     assert response.status_code == 401
     assert response.json() == {"error": {"code": "unauthorized", "message": "Unauthorized.", "remedy": ""}}
@@ -61,7 +63,7 @@ def test_without_the_token_nothing_is_told(gateway: Managed, method: str, path: 
 @pytest.mark.parametrize(("method", "path"), ADDRESSES)
 @pytest.mark.parametrize("header", ["authorization", "x-api-key"])
 def test_a_client_key_can_not_manage(gateway: Managed, client_key: str, method: str, path: str, header: str) -> None:
-    """A key that is good for requests is told that it isn't for this."""
+    """A key that is valid for requests gets an error that says it is not for this."""
     value = f"Bearer {client_key}" if header == "authorization" else client_key
     response = httpx.request(method, gateway.url + path, headers={header: value})
     assert (response.status_code, response.json()["error"]["code"]) == (403, "not_admin")
@@ -69,7 +71,7 @@ def test_a_client_key_can_not_manage(gateway: Managed, client_key: str, method: 
 
 @pytest.mark.parametrize("token", [None, ""])
 def test_without_a_token_of_its_own_the_gateway_has_no_admin(token: str | None) -> None:
-    """No token is set: nobody gets in, not even with none."""
+    """Without a configured token, no caller gets in, not even without one."""
     with managed(token=token) as gateway:
         for told in ("Bearer None", "Bearer", "None", TOKEN):
             assert httpx.get(gateway.url + CACHE, headers={"authorization": told}).status_code == 401
@@ -94,7 +96,7 @@ def test_a_browser_becomes_the_admins(gateway: Managed, way: str) -> None:
 
 @pytest.mark.parametrize("way", ["code", "token"])
 def test_a_login_link_is_good_once(gateway: Managed, way: str) -> None:
-    """It may stay in a history or in a log of a proxy: whoever finds it there gets nothing. Looking uses nothing up."""
+    """A link in a browser's history or a proxy's log is useless. A preview does not use it up."""
     link = gateway.link()
     link = link if way == "code" else f"/login?token={TOKEN}"
     assert "set-cookie" not in gateway.anyone.head(link).headers
@@ -106,22 +108,22 @@ def test_a_login_link_is_good_once(gateway: Managed, way: str) -> None:
 
 
 def test_the_code_of_a_link_is_no_admin_token(gateway: Managed) -> None:
-    """It sets a cookie and opens nothing else."""
+    """It sets a cookie and gives no other access."""
     code = gateway.link().partition("=")[2]
     assert gateway.anyone.get(CACHE, headers={"authorization": f"Bearer {code}"}).status_code == 401
     assert gateway.anyone.post("/login", data={"token": code}).status_code == 401
 
 
 def test_workers_use_a_link_once_together(tmp_path: Path) -> None:
-    """Whichever of them is asked."""
+    """Whichever worker gets it."""
     workers = [Guard("code", tmp_path) for _ in range(3)]
     assert [worker.use_link("code") for worker in workers] == [True, False, False]
     assert [worker.use_link("other") for worker in workers] == [True, False, False]
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_a_web_page_logs_nobody_in(gateway: Managed, site: str) -> None:
-    """It could use a link up, or have somebody's browser guess."""
+def test_a_web_page_can_not_log_in(gateway: Managed, site: str) -> None:
+    """It could use up a link, or make a visitor's browser guess."""
     headers = {"sec-fetch-site": site}
     link = gateway.link()
     assert gateway.anyone.get(link, headers=headers).status_code == 403
@@ -131,7 +133,7 @@ def test_a_web_page_logs_nobody_in(gateway: Managed, site: str) -> None:
 
 
 def test_a_cookie_is_of_one_gateway(gateway: Managed, tmp_path: Path) -> None:
-    """Another one with the same token does not take it, nor the same one by another name; one on its store does."""
+    """Another one with the same token does not accept it, nor the same one by another name; one on its store does."""
     store_url = f"sqlite:///{tmp_path}/kept.db"
     with managed(store_url=store_url) as first, managed(store_url=store_url) as replica:
         response = first.anyone.post("/login", data={"token": TOKEN}, headers={"host": "localhost:1"})
@@ -152,7 +154,7 @@ def test_a_cookie_is_of_one_gateway(gateway: Managed, tmp_path: Path) -> None:
 
 
 def test_wrong_tokens_are_slowed(gateway: Managed) -> None:
-    """Ten are answered at once, each further one after a pause; the right one is not kept waiting."""
+    """Ten are answered at once, each further one after a pause; the right one is not delayed."""
     gateway.link()
     before = len(gateway.pauses.taken)
     for number in range(13):
@@ -169,14 +171,14 @@ def test_wrong_tokens_are_slowed(gateway: Managed) -> None:
 
 @pytest.mark.parametrize("token", ["wrong", "", TOKEN + "x"])
 def test_a_wrong_login_link_sets_nothing(gateway: Managed, token: str) -> None:
-    """Wrong is wrong, and no cookie comes of it."""
+    """It sets no cookie."""
     response = httpx.get(gateway.url + "/login", params={"token": token})
     assert response.status_code == 401
     assert "set-cookie" not in response.headers
 
 
 def test_a_cookie_ends(gateway: Managed) -> None:
-    """A cookie says when it ends, and saying something else makes it worthless."""
+    """A cookie contains its expiry, and changing that makes it invalid."""
     with httpx.Client(base_url=gateway.url) as browser:
         cookie = browser.post("/login", data={"token": TOKEN}).cookies[COOKIE]
     ends, _, code = cookie.partition(".")
@@ -206,7 +208,8 @@ def test_a_cookie_ends(gateway: Managed) -> None:
 def test_what_is_asked_by_cookie_comes_from_our_own_pages(
     gateway: Managed, headers: dict[str, str], status: int, is_page: bool
 ) -> None:
-    """Another site can make a browser ask, with its cookie: that is refused, a change also where nobody tells."""
+    """Another site can make a browser send a request with its cookie: that is refused, a change even without an
+    origin."""
     headers = {name: gateway.url if value == "self" else value for name, value in headers.items()}
     with httpx.Client(base_url=gateway.url) as browser:
         browser.post("/login", data={"token": TOKEN})
@@ -234,7 +237,7 @@ def test_a_wrong_method_names_the_right_ones(gateway: Managed, method: str, path
 
 @pytest.mark.parametrize("path", ["/api/cache/other", "/api/sessions/a/b", "/api/settings/x", "/api/sessions/"])
 def test_nothing_is_at_other_addresses(gateway: Managed, path: str) -> None:
-    """A path under our prefixes is never somebody else's."""
+    """A path under our prefixes never goes to a provider."""
     response = gateway.admin.get(path)
     assert (response.status_code, response.json()["error"]["code"]) == (404, "unknown_path")
 
@@ -255,7 +258,7 @@ def test_nothing_is_at_other_addresses(gateway: Managed, path: str) -> None:
     ],
 )
 def test_what_is_wrong_with_a_query_is_named(gateway: Managed, path: str, code: str, remedy: str) -> None:
-    """400 with a stable code, and the nearest name where there is one."""
+    """400 with a stable code, and the nearest name if there is one."""
     response = gateway.admin.get(path)
     assert response.status_code == 400
     error = response.json()["error"]
@@ -263,13 +266,13 @@ def test_what_is_wrong_with_a_query_is_named(gateway: Managed, path: str, code: 
 
 
 def test_a_mistyped_filter_forgets_nothing(gateway: Managed) -> None:
-    """`DELETE ?providers=x` must not be a `DELETE` of everything."""
+    """`DELETE ?providers=x` must not delete everything."""
     assert gateway.admin.delete(f"{CACHE}?providers=deepseek").status_code == 400
 
 
 @pytest.mark.parametrize("path", ["/", "/healthz", "/readyz", "/api/hello"])
 def test_probes_are_open(gateway: Managed, path: str) -> None:
-    """Nobody needs a token to see whether it lives; HEAD gives the same without a body."""
+    """Health checks need no token; HEAD returns the same without a body."""
     assert gateway.anyone.get(path).status_code == 200
     head = gateway.anyone.head(path)
     assert (head.status_code, head.content) == (200, b"")
@@ -277,13 +280,13 @@ def test_probes_are_open(gateway: Managed, path: str) -> None:
 
 @pytest.mark.parametrize("path", [CACHE, "/api/settings", "/", "/metrics"])
 def test_answers_are_not_kept(gateway: Managed, path: str) -> None:
-    """No proxy or browser keeps reasoning, nor guesses at its kind."""
+    """No proxy or browser caches reasoning, or guesses its type."""
     headers = gateway.admin.get(path).headers
     assert (headers["cache-control"], headers["x-content-type-options"]) == ("no-store", "nosniff")
 
 
 def test_a_body_has_bounds_and_a_kind(gateway: Managed) -> None:
-    """Too large is 413, of another kind 415, no JSON 400."""
+    """Too large is 413, another type 415, invalid JSON 400."""
     large = gateway.admin.patch("/api/settings", content=b" " * 70_000, headers={"content-type": "application/json"})
     kind = gateway.admin.patch("/api/settings", content=b"a=b", headers={"content-type": "text/plain"})
     broken = gateway.admin.patch("/api/settings", content=b"{", headers={"content-type": "application/json"})

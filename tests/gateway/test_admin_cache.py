@@ -1,4 +1,4 @@
-"""What is remembered, as the admin sees it: entries, statistics, forgetting."""
+"""Stored turns in the admin API: entries, statistics, deletion."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def gateway(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Managed]
 
 
 def test_an_empty_memory(gateway: Managed) -> None:
-    """Nothing remembered: the same members, at nothing."""
+    """An empty store has the same members, all zero."""
     found = gateway.get(CACHE)
     assert set(found) == {"stats", "entries", "cursor"}
     assert set(found["stats"]) == STATS
@@ -51,7 +51,7 @@ def test_an_empty_memory(gateway: Managed) -> None:
 
 
 def test_an_entry_for_each_turn(gateway: Managed) -> None:
-    """Newest first, with its reasoning word for word, its calls, where it came from and what was done about it."""
+    """Newest first, with its reasoning word for word, its calls, its origin and what was done about it."""
     answers = gateway.ask("list the files", turns=2)
     found = gateway.get(CACHE)
     entries = found["entries"]
@@ -82,7 +82,7 @@ def test_statistics_add_up(gateway: Managed) -> None:
 
 
 def test_hits_and_misses_are_turns(gateway: Managed) -> None:
-    """Nine turns restored and two that nobody knows are 82 %; turns whose client kept their reasoning are neither."""
+    """Nine turns restored and two unknown are 82 %; turns whose client kept their reasoning don't count."""
     answers = gateway.ask("list the files", turns=4)  # which restores 0 + 1 + 2 + 3
     opening = {"role": "user", "content": "list the files"}
     kept = [opening, *(message for answer in answers[:3] for message in followed(answer))]
@@ -99,7 +99,7 @@ def test_hits_and_misses_are_turns(gateway: Managed) -> None:
 
 @pytest.mark.parametrize("params", [{"provider": "DeepSeek"}, {"model": "DEEPSEEK-V4-Pro"}])
 def test_filters_take_any_case(gateway: Managed, params: dict[str, str]) -> None:
-    """As people write them; what is not there finds nothing."""
+    """In any case; an unknown value finds nothing."""
     gateway.ask("list the files")
     gateway.ask("and here", provider="kimi", model="kimi-k2-thinking")
     assert [entry["provider"] for entry in gateway.get(CACHE, **params)["entries"]] == ["deepseek"]
@@ -108,14 +108,14 @@ def test_filters_take_any_case(gateway: Managed, params: dict[str, str]) -> None
 
 @pytest.mark.parametrize("name", ["moonshot", "Moonshot", "KIMI"])
 def test_filters_take_aliases(gateway: Managed, name: str) -> None:
-    """A provider by another name of its own."""
+    """A provider by one of its aliases."""
     gateway.ask("list the files")
     gateway.ask("and here", provider="kimi", model="kimi-k2-thinking")
     assert [entry["provider"] for entry in gateway.get(CACHE, provider=name)["entries"]] == ["kimi"]
 
 
 def test_filters_narrow_the_list(gateway: Managed) -> None:
-    """By provider, model, session, tenant and tool call; all that are given must fit."""
+    """By provider, model, session, tenant and tool call; all given values must match."""
     (one,) = gateway.ask("list the files", session="s/1 &?x")
     gateway.ask("list the files", key="other", provider="kimi", model="kimi-k2-thinking")
     first = next(entry for entry in gateway.get(CACHE)["entries"] if entry["provider"] == "deepseek")
@@ -141,7 +141,7 @@ def test_limit_is_brought_into_bounds(gateway: Managed, limit: str, given: int) 
 
 
 def test_pages_hold_each_entry_once(gateway: Managed) -> None:
-    """Cursors lead through all of it, and end."""
+    """Cursors lead through all pages, and end."""
     for number in range(5):
         gateway.ask(f"opening {number}")
     seen: list[str] = []
@@ -157,7 +157,7 @@ def test_pages_hold_each_entry_once(gateway: Managed) -> None:
 
 @pytest.mark.parametrize("cursor", ["", "x", "-1", "nan:00", "9" * 19, "9" * 400])
 def test_a_cursor_that_no_page_gave(gateway: Managed, cursor: str) -> None:
-    """400, and the store is none the worse for it."""
+    """400, and the store is not affected."""
     gateway.ask("list the files")
     response = gateway.admin.get(CACHE, params={"cursor": cursor})
     assert (response.status_code, response.json()["error"]["code"]) == (400, "bad_cursor")
@@ -165,7 +165,7 @@ def test_a_cursor_that_no_page_gave(gateway: Managed, cursor: str) -> None:
 
 
 def test_forgetting_by_filter(gateway: Managed) -> None:
-    """One call, one provider, one session, one tenant: how many went, and nothing else goes."""
+    """One call, one provider, one session, one tenant: exactly those are deleted and counted."""
     (one,) = gateway.ask("first", session="s1")
     gateway.ask("second", session="s2")
     gateway.ask("third", provider="kimi", model="kimi-k2-thinking")
@@ -186,8 +186,8 @@ def test_forgetting_by_filter(gateway: Managed) -> None:
     assert gateway.get(CACHE)["stats"]["misses"] == hits
 
 
-def test_forgetting_everything_counts_anew(gateway: Managed) -> None:
-    """All entries go, and hits, misses and replays begin at nothing; the next request is not restored."""
+def test_forgetting_everything_resets_the_counts(gateway: Managed) -> None:
+    """All entries are deleted, and hits, misses and replays are reset; the next request is not restored."""
     gateway.ask("list the files", turns=3)
     assert gateway.admin.delete(CACHE).json() == {"deleted": 3}
     found = gateway.get(CACHE)
@@ -198,7 +198,7 @@ def test_forgetting_everything_counts_anew(gateway: Managed) -> None:
 
 
 def test_no_reasoning_in_the_log(gateway: Managed) -> None:
-    """The listing shows reasoning, to the admin alone: the log has neither it nor a key nor a token."""
+    """Only the admin sees reasoning in the listing: the log has neither reasoning nor a key nor a token."""
     answers = gateway.ask("list the files", key="a-secret-key", turns=2)
     gateway.get(CACHE)
     gateway.anyone.get("/login", params={"token": "a-wrong-token"})
@@ -207,8 +207,8 @@ def test_no_reasoning_in_the_log(gateway: Managed) -> None:
         assert secret not in text
 
 
-def test_a_store_that_fails_is_told() -> None:
-    """A deletion that did not happen is a 503 with a remedy, not a success."""
+def test_a_failing_store_is_reported() -> None:
+    """A deletion that failed is a 503 with a remedy, not a success."""
     with managed(store_url="sqlite:////dev/null/nowhere.db") as gateway:
         gateway.ask("list the files")
         assert len(gateway.get(CACHE)["entries"]) == 1
@@ -218,7 +218,7 @@ def test_a_store_that_fails_is_told() -> None:
 
 
 def test_encrypted_reasoning_is_counted_and_not_shown() -> None:
-    """What only its maker can read is no text: its size is told, its bytes are not."""
+    """Reasoning that only its maker can read has a size, but no text."""
     where = Provenance("t", "openai", "https://x", "a", "gpt", "gpt", "openai_responses", "native")
     items = (ReasoningSummary("it looked"), ReasoningEncrypted("c2VhbGVk"), ReasoningSummary("it saw"))
     answer = entry_answer(Entry(Record(RecordId("r"), where, items, (), 1.0), 2.0))

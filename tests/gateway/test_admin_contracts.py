@@ -1,4 +1,4 @@
-"""Contracts, what was learned beyond them, and auditing over the admin API."""
+"""Contracts, learned corrections, and audits in the admin API."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def teach(gateway: Managed, *corrections: Correction, refused: frozenset[Key] = 
 
 
 def test_every_contract_is_shown(gateway: Managed) -> None:
-    """Each built-in row, and which of them the settings change."""
+    """Each built-in row, and which of them settings change."""
     rows = gateway.get(CONTRACTS)["contracts"]
     assert {row["name"] for row in rows} == set(providers.CONTRACTS)
     assert [row["name"] for row in rows if row["isOverridden"]] == ["kimi"]
@@ -64,7 +64,7 @@ def test_every_contract_is_shown(gateway: Managed) -> None:
 
 
 def test_what_was_learned_is_shown_and_reset(gateway: Managed) -> None:
-    """With its evidence, its end and a key; one can be reset by it, and without a key all of it."""
+    """With evidence, expiry and a key; one can be reset by its key, and all without one."""
     now = gateway.gateway.state.clock()
     first, second, ended = (correction(at, name) for at, name in ((now, "a"), (now, "b"), (now - 100, "c")))
     teach(gateway, first, second, ended, refused=frozenset({Key("seal:1")}))
@@ -85,7 +85,7 @@ def test_what_was_learned_is_shown_and_reset(gateway: Managed) -> None:
 
 
 def bodies() -> dict[str, tuple[dict[str, str], Any]]:
-    """One request, given in each way that there is."""
+    """One request, in every form of input."""
     text = msgspec.json.encode(STRIPPED).decode()
     return {
         "wrapped": ({}, {"request": STRIPPED, "provider": "deepseek"}),
@@ -98,7 +98,7 @@ def bodies() -> dict[str, tuple[dict[str, str], Any]]:
 
 @pytest.mark.parametrize("way", bodies())
 def test_an_audit_finds_what_the_command_finds(gateway: Managed, way: str) -> None:
-    """The same findings as `thoughtline audit --json`, however the request is given."""
+    """The same findings as `thoughtline audit --json`, for every form of input."""
     params, body = bodies()[way]
     response = gateway.admin.post("/api/audit", params=params, json=body)
     expected = msgspec.to_builtins({"findings": audit(msgspec.json.encode(STRIPPED), "deepseek")})
@@ -129,12 +129,12 @@ def test_an_alias_is_its_provider(gateway: Managed) -> None:
     ],
 )
 def test_what_can_not_be_audited(gateway: Managed, params: dict[str, str], body: bytes, code: str) -> None:
-    """400 with a code, and nothing of the request in the words."""
+    """400 with a code, and no content of the request."""
     response = gateway.admin.post("/api/audit", params=params, content=body)
     assert (response.status_code, response.json()["error"]["code"]) == (400, code)
 
 
 def test_a_format_that_is_misspelt_is_named(gateway: Managed) -> None:
-    """The nearest one."""
+    """The nearest name."""
     response = gateway.admin.post("/api/audit", params={"format": "openai_chatt"}, content=b"{}")
     assert response.json()["error"]["remedy"] == "Did you mean openai_chat?"

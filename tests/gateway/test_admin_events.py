@@ -1,4 +1,4 @@
-"""Live events: what happens, as it happens, also in the other workers of a machine."""
+"""Live events, including those of the other workers of a machine."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def row(number: int = 0) -> RequestRow:
 
 
 def test_a_request_is_told_as_it_goes() -> None:
-    """It begins, its answer begins, it is over, under one id: the counts of the log, and nothing that was said."""
+    """Begin, first byte and end, under one id: with the counts of the log, and without content."""
     with managed() as gateway, listening(gateway) as one, listening(gateway) as other:
         answers = gateway.ask("list the files", key="a-secret-key", turns=2)
         heard = [one.next() for _ in range(6)]
@@ -93,7 +93,7 @@ def test_a_request_is_told_as_it_goes() -> None:
 
 
 def test_who_leaves_is_forgotten() -> None:
-    """A listener that hangs up costs nothing from then on."""
+    """A listener that disconnects costs nothing from then on."""
     with managed() as gateway:
         journal = gateway.gateway.state.journal
         with listening(gateway) as heard:
@@ -103,7 +103,7 @@ def test_who_leaves_is_forgotten() -> None:
 
 
 def test_a_stop_does_not_wait_for_listeners() -> None:
-    """The server ends while somebody listens: the stream ends as a whole one, well within the time that others get."""
+    """The server ends during a subscription: the stream ends properly, well within the grace period."""
     ended: list[list[str]] = []
     headers = {"authorization": f"Bearer {TOKEN}"}
     with httpx.Client(headers=headers) as client, contextlib.ExitStack() as connection:
@@ -115,8 +115,8 @@ def test_a_stop_does_not_wait_for_listeners() -> None:
         assert ended == [[]]
 
 
-async def test_slow_listeners_lose_the_oldest_and_are_told() -> None:
-    """Lines beyond the bound push out the oldest; how many comes before the next line."""
+async def test_slow_listeners_lose_the_oldest_and_are_notified() -> None:
+    """Lines beyond the limit push out the oldest; their number comes before the next line."""
     journal = Journal()
     stream = events(journal)
     assert await anext(stream) == b": listening\n\n"
@@ -129,7 +129,7 @@ async def test_slow_listeners_lose_the_oldest_and_are_told() -> None:
 
 
 async def test_silence_is_kept_alive() -> None:
-    """Where nothing happens a comment says so."""
+    """A comment is sent when nothing happens."""
     stream = events(Journal(), keep_alive_seconds=0.0)
     assert await anext(stream) == b": listening\n\n"
     assert await anext(stream) == b": nothing\n\n"
@@ -137,7 +137,7 @@ async def test_silence_is_kept_alive() -> None:
 
 
 def test_listeners_are_bounded() -> None:
-    """Beyond a number the next one is refused."""
+    """Beyond the limit the next one is refused."""
     journal = Journal()
     for _ in range(MAX_LISTENERS):
         require_room(journal)
@@ -152,7 +152,7 @@ def worker(directory: str | None) -> Settings:
 
 
 def test_workers_of_one_machine_hear_each_other(tmp_path: Path) -> None:
-    """Two workers with one directory: a request at one is told at the other, and both count together."""
+    """Two workers with one directory: a request at one is reported at the other, and both count together."""
     directory = tempfile.mkdtemp()
     url = f"sqlite:///{tmp_path}/kept.db"
     with managed(worker(directory), url) as one, managed(worker(directory), url) as other, listening(other) as heard:
@@ -171,7 +171,7 @@ def test_workers_of_one_machine_hear_each_other(tmp_path: Path) -> None:
 
 @contextlib.contextmanager
 def served_by_workers(folder: Path) -> Iterator[str]:
-    """`thoughtline serve` with three workers, stopped as a person would stop it."""
+    """`thoughtline serve` with three workers, stopped by a signal."""
     settings = folder / "thoughtline.toml"
     settings.write_text(
         f'[server]\nadmin_token = "{TOKEN}"\nworkers = 3\n[store]\nurl = "sqlite:///{folder}/kept.db"\n'
@@ -191,8 +191,8 @@ def served_by_workers(folder: Path) -> Iterator[str]:
 
 
 def test_whichever_worker_serves_it_is_heard_and_counted(tmp_path: Path) -> None:
-    """A start with three workers: any of them lists the requests of all, and one page counts them all; whoever listens
-    at one of them hears all."""
+    """A start with three workers: any of them lists the requests of all, and one page counts them all; a listener at
+    one of them receives all."""
     body = {"model": "deepseek-v4-pro", "messages": [{"role": "user", "content": "hi"}]}
     headers = {"authorization": f"Bearer {TOKEN}"}
     with served_by_workers(tmp_path) as url, httpx.stream("GET", url + EVENTS, headers=headers, timeout=60) as stream:
@@ -243,11 +243,11 @@ async def directory() -> str:
 
 
 async def test_a_reset_reaches_everybody(directory: str) -> None:
-    """All count anew, whoever was told to."""
+    """All reset their counts, whichever got the request."""
     some = Neighbours(directory, 3)
     some.counters[0].hits, some.counters[1].misses, some.counters[2].replays = 5, 6, 7
     for bus in some.buses:
-        bus.say()
+        bus.report_counts()
     await _until(lambda: all(bus.counts == StoreCounts(5, 6, 7) for bus in some.buses))
     some.buses[1].reset_counts()
     await _until(lambda: all(bus.counts == StoreCounts() for bus in some.buses))
@@ -256,7 +256,7 @@ async def test_a_reset_reaches_everybody(directory: str) -> None:
 
 
 async def test_a_worker_that_died_is_cleared_away(directory: str) -> None:
-    """The socket of one that is gone without a word does not stay, and hinders nobody."""
+    """The socket of a killed worker is removed, and does no harm."""
     some = Neighbours(directory, 3)
     dead = some.buses[0]
     assert dead._socket is not None
@@ -272,8 +272,8 @@ async def test_a_worker_that_died_is_cleared_away(directory: str) -> None:
     await some.close()
 
 
-async def test_a_neighbour_that_does_not_read_loses_lines_and_is_told(directory: str) -> None:
-    """Nobody waits for it: what doesn't fit is counted, and the count comes with the next message that fits."""
+async def test_a_neighbour_that_does_not_read_loses_lines_and_is_notified(directory: str) -> None:
+    """No worker waits for it: messages that don't fit are counted, and the count comes with the next one that fits."""
     some = Neighbours(directory, 2)
     listener = some.journals[1].listen()
     await _until(lambda: some.journals[0].is_watched)
@@ -290,7 +290,7 @@ async def test_a_neighbour_that_does_not_read_loses_lines_and_is_told(directory:
                 while True:
                     await listener.next()
                     received += 1
-        some.buses[0].say()
+        some.buses[0].report_counts()
     assert received + listener.lost == total
     assert listener.lost > 0
     await some.close()
@@ -298,7 +298,7 @@ async def test_a_neighbour_that_does_not_read_loses_lines_and_is_told(directory:
 
 @pytest.mark.parametrize("mode", [0o755, 0o770, 0o701])
 async def test_a_directory_that_is_open_to_others_is_not_used(directory: str, mode: int) -> None:
-    """Nobody else may read lines or make them up: such a worker knows itself alone."""
+    """Other users must not read or forge messages: such a worker knows only itself."""
     os.chmod(directory, mode)
     some = Neighbours(directory, 1)
     assert not some.buses[0].is_open
@@ -306,7 +306,7 @@ async def test_a_directory_that_is_open_to_others_is_not_used(directory: str, mo
 
 
 async def test_no_directory_no_bus(tmp_path: Path) -> None:
-    """None, one that is missing, one whose name is too long: the worker's own lines are told, and that is all."""
+    """None, one that is missing, one whose name is too long: only the worker's own lines are reported."""
     for directory in (None, str(tmp_path / "missing"), str(tmp_path / ("x" * 200))):
         journal = Journal()
         bus = Bus(directory, journal, Counters())
@@ -320,10 +320,10 @@ async def test_no_directory_no_bus(tmp_path: Path) -> None:
 
 
 async def test_what_is_no_message_is_ignored(directory: str) -> None:
-    """Another version's words, or half a message."""
+    """From another version, or truncated."""
     some = Neighbours(directory, 2)
     for message in (b"", b"{", b"[]", b'{"worker": 1}', b"\xff"):
-        some.buses[0]._hear(message)
+        some.buses[0]._receive(message)
     assert some.buses[0].counts == StoreCounts()
     await some.close()
 

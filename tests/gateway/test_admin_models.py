@@ -1,4 +1,4 @@
-"""`GET /v1/models`: at the root what can be asked, under a provider's name what it has, in the client's own shape."""
+"""`GET /v1/models`: everything at the root, one provider's models under its name, in the client's own shape."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LISTS: dict[str, Any] = {
 
 
 class Lists(http.server.ThreadingHTTPServer):
-    """Providers that list their models, and remember who asked."""
+    """Providers that list their models, and record their callers."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -93,7 +93,7 @@ NAMES = [
 
 
 def test_every_shape() -> None:
-    """Routes first, then every provider that says its models, each behind its name, in the client's own shape."""
+    """Routes first, then all listed models prefixed with their provider, in the client's own shape."""
     with listing() as lists, managed(settings(lists), simulators={}) as gateway:
         openai = gateway.anyone.get("/v1/models")
         anthropic = gateway.anyone.get("/v1/models", headers={"anthropic-version": "2023-06-01"}).json()
@@ -107,7 +107,7 @@ def test_every_shape() -> None:
 
 
 def test_each_provider_is_asked_with_its_own_key_and_once() -> None:
-    """The key goes to its provider alone, in the header that it reads; for a minute nobody is asked again."""
+    """The key goes only to its provider, in the header that it reads; for a minute no provider is asked again."""
     with listing() as lists, managed(settings(lists), simulators={}) as gateway:
         for _ in range(2):
             gateway.anyone.get("/v1/models", headers={"authorization": "Bearer the-caller"})
@@ -127,13 +127,13 @@ def test_each_provider_is_asked_with_its_own_key_and_once() -> None:
 
 
 def test_without_keys_there_are_routes_alone() -> None:
-    """Nothing is asked of anybody."""
+    """No provider is asked."""
     with managed(Settings(routes={"best": RouteSettings("best", ("deepseek/x",))})) as gateway:
         assert [one["id"] for one in gateway.anyone.get("/v1/models").json()["data"]] == ["best"]
 
 
 def test_a_default_providers_own_answer() -> None:
-    """With a default provider its list passes through as it came."""
+    """With a default provider its list is passed on unchanged."""
     with listing() as lists:
         row = lists.row("openai", "/openai/v1", "openai")
         chosen = Settings(providers={"openai": row}, default_provider="openai")
@@ -141,8 +141,8 @@ def test_a_default_providers_own_answer() -> None:
             assert gateway.anyone.get("/v1/models").json() == LISTS["/openai/v1/models"]
 
 
-def test_a_default_provider_beside_routes_and_others() -> None:
-    """Its models have their own names, those of others their provider's before them."""
+def test_a_default_provider_with_routes_and_others() -> None:
+    """Its models have their own names, those of others have their provider's prefix."""
     with listing() as lists:
         rows = {name: lists.row(name, path, name) for name, path in (("openai", "/openai/v1"), ("gemini", "/gemini"))}
         routes = {"best": RouteSettings("best", ("openai/o4",))}
@@ -152,7 +152,7 @@ def test_a_default_provider_beside_routes_and_others() -> None:
 
 
 def test_servers_that_need_no_key() -> None:
-    """One that is set up is asked without any."""
+    """A configured one is asked without a key."""
     with listing() as lists:
         row = replace(lists.row("ollama", "/openai/v1", "ollama"), api_keys=())
         with managed(Settings(providers={"ollama": row}, configured=frozenset({"ollama"})), simulators={}) as gateway:
@@ -162,7 +162,7 @@ def test_servers_that_need_no_key() -> None:
 
 
 def test_where_nothing_is_set_up() -> None:
-    """Whoever asks with a key of its own gets names to begin with, and its key goes nowhere."""
+    """A caller with its own key gets example names, and its key is not sent anywhere."""
     with managed(Settings(), simulators={}) as gateway:
         told = gateway.anyone.get("/v1/models", headers={"authorization": "Bearer mine"}).json()["data"]
     assert "deepseek/deepseek-v4-pro" in [one["id"] for one in told]
@@ -191,7 +191,7 @@ OWN = {
 @pytest.mark.parametrize("client", MINE)
 @pytest.mark.parametrize("name", OWN)
 def test_a_providers_models_for_every_client(name: str, client: str, key: str) -> None:
-    """The provider sees the key where it looks for one; the client gets a list that it can read."""
+    """The provider gets the key where it expects one; the client gets a list that it can read."""
     path = {"openai": "/openai/v1", "together": "/together/v1"}.get(name, f"/{name}")
     with listing() as lists:
         row = lists.row(name, path, name)
@@ -213,7 +213,7 @@ def test_a_providers_models_for_every_client(name: str, client: str, key: str) -
 
 
 def test_a_providers_error_in_the_clients_words() -> None:
-    """No list: its status, in an envelope that the client's SDK reads."""
+    """The provider's status, in an envelope that the client's SDK reads."""
     with listing() as lists:
         row = replace(lists.row("openai", "/silent/v1", "openai"), api_keys=())
         with managed(Settings(providers={"openai": row}), simulators={}) as gateway:
@@ -222,7 +222,7 @@ def test_a_providers_error_in_the_clients_words() -> None:
 
 
 def test_an_admin_token_is_no_providers_key() -> None:
-    """Neither passed on nor shown in another header."""
+    """Neither passed on nor moved to another header."""
     with listing() as lists:
         row = replace(lists.row("anthropic", "/anthropic", "anthropic"), api_keys=())
         with managed(Settings(providers={"anthropic": row}), simulators={}) as gateway:
@@ -232,5 +232,5 @@ def test_an_admin_token_is_no_providers_key() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"[", b"5", b'{"data": 5}', b"{}", b"\xff", b"[" * 10_000])
 def test_what_is_no_list(body: bytes) -> None:
-    """It names nothing, and breaks nothing."""
+    """It contains no names, and breaks nothing."""
     assert names_in(body) is None

@@ -1,4 +1,4 @@
-"""The OpenAPI document: made from the table of addresses, and kept by every answer."""
+"""The OpenAPI document: generated from the table of addresses, and true of every answer."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ CHOOSY = {
     ("DELETE", "/api/keys"),
     ("GET", "/api/connect"),
 }
-"""Addresses that may refuse what their schema allows: a cursor is what a page gave, a request is one of a format, a key
-is made where keys are kept, a client is one of a list."""
+"""Addresses that may refuse values which their schema allows: a cursor must come from a page, a request must have a
+format, keys need a durable store, a client must be on the list."""
 
 schema = schemathesis.openapi.from_dict(DOCUMENT).exclude(path="/api/events")  # which never ends: test_admin_events.py
 
@@ -49,7 +49,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Managed]:
 @schema.parametrize()
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_every_answer_is_as_described(gateway: Managed, case: Case[Any]) -> None:
-    """Made-up requests, right and wrong: no 5xx, no status, kind or member that is not described, none without auth."""
+    """Generated requests, valid and invalid: no 5xx, no undocumented status, type or member, and none without auth."""
     excluded = [positive_data_acceptance] if (case.method, case.path) in CHOOSY else []
     case.call_and_validate(
         base_url=gateway.url, headers=ADMIN, excluded_checks=excluded, allow_redirects=False, timeout=30
@@ -58,7 +58,7 @@ def test_every_answer_is_as_described(gateway: Managed, case: Case[Any]) -> None
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")
 def test_what_is_said_of_access_holds(gateway: Managed, row: Row) -> None:
-    """Without a token: 401 where the document asks for one, and nowhere else."""
+    """Without a token: 401 exactly where the document requires one."""
     described = DOCUMENT["paths"][row.path][row.method.lower()]
     needs_token = bool(described["security"]) and {} not in described["security"]
     response = httpx.request(row.method, gateway.url + row.path.replace("{id}", "x"))
@@ -68,16 +68,16 @@ def test_what_is_said_of_access_holds(gateway: Managed, row: Row) -> None:
 
 
 def test_the_document_is_served(gateway: Managed) -> None:
-    """The same one, with the version of the package."""
+    """The same one, with the package's version."""
     found = gateway.get("/api/openapi.json")
     assert found == DOCUMENT
     assert (found["openapi"], found["info"]["version"]) == ("3.1.0", version("thoughtline"))
 
 
 def test_every_address_is_described() -> None:
-    """Each row with a summary, a name of its own, what it answers, and its refusals as the one shape of errors.
+    """Each row has a summary, a unique name, its answer, and errors of the common shape.
 
-    That it is not ready, a gateway tells in the words in which it tells that it is.
+    A gateway that is not ready answers in the same shape as one that is.
     """
     operations = {(method, path): row for path, item in DOCUMENT["paths"].items() for method, row in item.items()}
     assert {(row.method.lower(), row.path) for row in TABLE} == set(operations)
@@ -91,7 +91,7 @@ def test_every_address_is_described() -> None:
 
 
 def test_the_members_of_the_cache_are_described() -> None:
-    """The members that dashboards rely on are required, and no others may come without being described."""
+    """The members that dashboards use are required, and no others may be added without documentation."""
     schemas = DOCUMENT["components"]["schemas"]
     assert {"toolCallId", "reasoning", "charCount", "createdAt", "expiresAt"} <= set(schemas["CacheEntry"]["required"])
     assert set(schemas["CacheStats"]["required"]) == set(schemas["CacheStats"]["properties"])

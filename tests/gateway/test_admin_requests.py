@@ -1,4 +1,4 @@
-"""The last requests, explained: what became of each, who was asked, what was refused, what was done about each turn."""
+"""The latest requests, explained: outcome, attempts, refusals, and what was done for each turn."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def gateway() -> Iterator[Managed]:
 
 
 def explained(gateway: Managed, response: httpx.Response) -> Json:
-    """What is said of the request that an answer belongs to."""
+    """Return the explanation of the request with this answer."""
     return gateway.get(f"{REQUESTS}/{response.headers['x-thoughtline-request']}")
 
 
@@ -44,7 +44,7 @@ def treatments(view: Json) -> list[tuple[str, str]]:
 
 
 def acme(**replay: bool) -> Settings:
-    """A provider that nobody has listed, which is as strict as DeepSeek."""
+    """An unlisted provider, as strict as DeepSeek."""
     url = served("deepseek", "reseller").url
     return Settings(
         providers={"acme": Provider("acme", url, ("openai_chat",))}, replay=replace(ReplaySettings(), **replay)
@@ -52,7 +52,7 @@ def acme(**replay: bool) -> Settings:
 
 
 def unseen() -> list[Json]:
-    """A history whose turn went past the gateway."""
+    """A history whose turn did not go through the gateway."""
     body = {"model": NOVEL, "messages": [USER], "tools": TOOLS}
     url = f"{served('deepseek', 'reseller').url}/v1/chat/completions"
     message = httpx.post(url, json=body, headers={"authorization": "Bearer x"}).json()["choices"][0]["message"]
@@ -61,7 +61,7 @@ def unseen() -> list[Json]:
 
 @contextlib.contextmanager
 def scripted(messages: Sequence[Json], status: int = 200, body: bytes = b"") -> Iterator[Upstream]:
-    """A chat server that gives these messages in turn; or refuses all."""
+    """A chat server with these answers in order; or one that refuses everything."""
     left = list(messages)
 
     async def answer(got: Got, out: Out) -> None:
@@ -78,7 +78,7 @@ def scripted(messages: Sequence[Json], status: int = 200, body: bytes = b"") -> 
 
 
 def test_a_restored_request(gateway: Managed) -> None:
-    """The row says what became of it; the view who was asked, by which contract, and what was done about each turn."""
+    """The row has the outcome; the view the provider, the contract, and what was done for each turn."""
     answers = gateway.ask("list the files", session="s", turns=2)
     rows = gateway.get(REQUESTS)["requests"]
     assert [row["outcome"] for row in rows] == ["restored", "ok"]
@@ -107,7 +107,7 @@ def test_a_client_that_keeps_its_reasoning(gateway: Managed) -> None:
 
 
 def test_a_refused_request() -> None:
-    """The provider's words, the rule and the remedy; what the client got is in the row."""
+    """The provider's words, the rule and the remedy; the row has what the client got."""
     with managed(acme(heal=False)) as gateway:
         response = gateway.send(unseen(), provider="acme", model=NOVEL)
         assert response.status_code == 400
@@ -122,7 +122,7 @@ def test_a_refused_request() -> None:
 
 
 def test_a_healed_request() -> None:
-    """The refusal that the client did not see, and what was learned from it."""
+    """The hidden refusal, and the learned correction."""
     with managed(acme()) as gateway:
         response = gateway.send(unseen(), provider="acme", model=NOVEL)
         assert response.status_code == 200
@@ -137,7 +137,7 @@ def test_a_healed_request() -> None:
 
 
 def test_an_error_that_is_not_about_reasoning() -> None:
-    """No rule and no remedy; its words without the keys that it quotes, and no more than 500 characters of them."""
+    """No rule and no remedy; its words without quoted keys, and at most 500 characters."""
     quoted = f"Incorrect API key provided: sk-proj-1234567890abcdef, plain-key-of-mine. {'x' * 900}"
     said = {"error": {"message": quoted, "code": "bad"}}
     with scripted((), 400, json.dumps(said).encode()) as up, managed(simulators={"deepseek": up.url}) as gateway:
@@ -169,7 +169,7 @@ def test_an_error_that_is_not_about_reasoning() -> None:
     ids=["no_record", "text_differs", "ambiguous", "unproven"],
 )
 def test_why_a_turn_is_missing(said: list[Json], history: list[Json], session: str | None, reason: str) -> None:
-    """Nobody has it; it was said otherwise; several fit; one looks like it, and nothing says that it is the one."""
+    """No record; different text; several matches; one match without proof."""
     thought = [{**message, "reasoning_content": f"thought {number}"} for number, message in enumerate(said)]
     with scripted([*thought, {"content": "end"}]) as up, managed(simulators={"deepseek": up.url}) as gateway:
         for number in range(len(said)):
@@ -183,7 +183,7 @@ def test_why_a_turn_is_missing(said: list[Json], history: list[Json], session: s
 
 
 def test_the_only_record_that_looks_like_a_turn() -> None:
-    """After another opening nothing proves that it is the turn's own, and the reason does not speak of several."""
+    """With another opening nothing proves that the turn is the same, and the reason does not mention several."""
     said: list[Json] = [{"role": "assistant", "content": words} for words in ("One.", "Two.", "Three.", "Four.")]
     history: list[Json] = [USER]
     with (
@@ -198,7 +198,7 @@ def test_the_only_record_that_looks_like_a_turn() -> None:
 
 
 def test_a_turn_that_had_no_reasoning() -> None:
-    """It is no miss: its model gave none."""
+    """It is not a miss: its model gave none."""
     said = [{"content": "hi"}, {"content": "end"}]
     with scripted(said) as up, managed(simulators={"deepseek": up.url}) as gateway:
         gateway.send([USER])
@@ -209,7 +209,7 @@ def test_a_turn_that_had_no_reasoning() -> None:
 
 
 def test_a_turn_of_another_account(tmp_path: Path) -> None:
-    """Its signature is good for the account that it was made for alone: it is missing, and the reason says why."""
+    """Its signature is valid only for its own account: it is missing, and the reason says why."""
     use = {"type": "tool_use", "id": "toolu_01AbCdEfGhIjKlMnOpQrStUv", "name": "bash", "input": {}}
     content = [{"type": "thinking", "thinking": "let me", "signature": "c2lnbmF0dXJl" * 20}, use]
 
@@ -238,7 +238,7 @@ def test_a_turn_of_another_account(tmp_path: Path) -> None:
 
 
 def test_a_turn_whose_time_is_over(tmp_path: Path) -> None:
-    """It was remembered, and is no more: the reason tells it from one that was never seen."""
+    """It was stored and has expired: the reason distinguishes it from one that was never seen."""
     now = [1_000_000_000.0]
     settings = replace(Settings(), server=replace(Settings().server, admin_token=TOKEN))
     simulators = {"deepseek": served("deepseek").url}
@@ -252,14 +252,14 @@ def test_a_turn_whose_time_is_over(tmp_path: Path) -> None:
 
 
 def test_tokens_of_the_usage() -> None:
-    """As the provider counts them, the cached ones too."""
+    """Counted by the provider, including cached ones."""
     with scripted([{"content": "hi"}]) as up, managed(simulators={"deepseek": up.url}) as gateway:
         view = explained(gateway, gateway.send([USER]))
     assert view["tokens"] == {"input": 100, "output": 20, "reasoning": 0, "cached": 64}
 
 
 def test_a_stream_has_tokens_and_a_first_byte(gateway: Managed) -> None:
-    """A stream is known by the same members."""
+    """A stream has the same members."""
     response = gateway.send([USER], stream=True, stream_options={"include_usage": True})
     view = explained(gateway, response)
     assert (view["isStreaming"], view["phase"], view["tokens"]["output"] > 0) == (True, "done", True)
@@ -267,7 +267,7 @@ def test_a_stream_has_tokens_and_a_first_byte(gateway: Managed) -> None:
 
 
 def test_what_the_gateway_declines(gateway: Managed) -> None:
-    """Its own errors are remembered too, with their words."""
+    """The gateway's own errors are kept, too, with their text."""
     response = gateway.anyone.post("/v1/chat/completions", json={"model": "nobody", "messages": []})
     view = explained(gateway, response)
     assert (view["outcome"], view["code"], view["tried"]) == ("declined", "unknown_model", [])
@@ -281,7 +281,7 @@ def test_a_provider_that_can_not_be_reached() -> None:
 
 
 def test_one_name_for_a_session(gateway: Managed) -> None:
-    """A conversation that its client does not name is called the same in log, API and sessions; refused ones too."""
+    """A conversation without a client's name has the same one in log, API and sessions, even if it was refused."""
     gateway.ask("list the files")
     (session,) = gateway.get("/api/sessions")["sessions"]
     (row,) = gateway.get(REQUESTS)["requests"]
@@ -306,7 +306,7 @@ def test_a_caller_is_known_by_the_name_of_its_key(tmp_path: Path) -> None:
 
 
 def test_a_blank_is_not_called_restored(gateway: Managed) -> None:
-    """It is the case that somebody opens: a turn whose reasoning was not found."""
+    """This is the case that people look up: a turn whose reasoning was not found."""
     answer = gateway.send([*unseen()])
     assert answer.status_code == 200
     row = gateway.get(REQUESTS, limit=1)["requests"][0]
@@ -345,7 +345,7 @@ def test_filters(gateway: Managed) -> None:
 
 
 def test_pages(gateway: Managed) -> None:
-    """Newest first, each once, whatever comes in between."""
+    """Newest first, each once, even with new requests in between."""
     gateway.ask("list the files", turns=5)
     seen: list[str] = []
     cursor: dict[str, str] = {}
@@ -368,7 +368,7 @@ def test_what_is_not_there(gateway: Managed) -> None:
 
 
 def test_memory_is_bounded(gateway: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The oldest go, by their number and by what they take."""
+    """The oldest are dropped, by number and by size."""
     monkeypatch.setattr(recent, "MAX_REQUESTS", 3)
     gateway.ask("list the files", turns=5)
     assert len(gateway.get(REQUESTS)["requests"]) == 3
@@ -378,7 +378,7 @@ def test_memory_is_bounded(gateway: Managed, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_bodies_only_if_they_are_switched_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the client sent and what went up, the last of them, without keys; nothing of them without the token."""
+    """What the client sent and what was last sent to the provider, without keys; nothing without the token."""
     monkeypatch.setattr(recent, "MAX_BODIES", 2)
     with managed(Settings(debug=DebugSettings(keep_bodies=True))) as gateway:
         secret = "sk-a-key-of-the-caller-0123456789"
@@ -394,8 +394,8 @@ def test_bodies_only_if_they_are_switched_on(monkeypatch: pytest.MonkeyPatch) ->
         assert (refused.status_code, thought in refused.text) == (401, False)
 
 
-def test_nobody_sees_them_without_the_token(gateway: Managed) -> None:
-    """Neither a client, nor somebody with a key of a provider."""
+def test_they_are_hidden_without_the_token(gateway: Managed) -> None:
+    """Neither a client, nor a caller with a provider's key."""
     gateway.ask("list the files", key="someone")
     for path in (REQUESTS, f"{REQUESTS}/{gateway.gateway.lines[0]['request']}", "/api/series", "/api/keys"):
         for headers in ({}, {"authorization": "Bearer someone"}, {"authorization": f"Bearer {TOKEN}x"}):
@@ -403,7 +403,7 @@ def test_nobody_sees_them_without_the_token(gateway: Managed) -> None:
 
 
 def test_requests_under_way_are_listed() -> None:
-    """What has begun and is not over: a person can see what hangs."""
+    """Active requests, so that people can see what hangs."""
     held: list[Json] = []
 
     async def answer(got: Got, out: Out) -> None:
@@ -427,7 +427,7 @@ def test_requests_under_way_are_listed() -> None:
 
 @pytest.mark.parametrize("shared_url", ["redis", "postgres"], indirect=True)
 def test_replicas_on_one_store_know_each_others_requests(shared_url: str) -> None:
-    """What one has served is listed and explained by the other, once it has been written; no bodies go that way."""
+    """A request served by one is listed and explained by the other, once it has been written; without bodies."""
     settings = Settings(debug=DebugSettings(keep_bodies=True))
     with managed(settings, shared_url) as one, managed(settings, shared_url) as other:
         one.ask("list the files", turns=2)

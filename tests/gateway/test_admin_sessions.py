@@ -1,4 +1,4 @@
-"""Sessions, and what happened to each of their turns."""
+"""Sessions, and what was done for each of their turns."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.gateway.managed_gateways import Json, Managed, managed
+from thoughtline.gateway.admin.sessions import reads_as_a_name
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -22,7 +23,7 @@ def view(gateway: Managed, session: str, **params: str | int) -> Json:
 
 
 def test_sessions_newest_first(gateway: Managed) -> None:
-    """Each with how much of it is remembered, and whose it is."""
+    """Each with its stored size, and its tenant."""
     gateway.ask("first", session="one", turns=2)
     gateway.ask("second", session="two")
     found = gateway.get("/api/sessions")["sessions"]
@@ -33,7 +34,7 @@ def test_sessions_newest_first(gateway: Managed) -> None:
 
 
 def test_turns_in_order_with_what_happened(gateway: Managed) -> None:
-    """The oldest first; what was restored for each request, how long it took, and no reasoning."""
+    """Oldest first; what was restored for each request, its durations, and what the model thought."""
     answers = gateway.ask("list the files", session="mine", turns=3)
     found = view(gateway, "mine")
     turns = found["turns"]
@@ -43,17 +44,55 @@ def test_turns_in_order_with_what_happened(gateway: Managed) -> None:
         outcome = turn["outcome"]
         assert {"blank", "missing", "healed", "findings"} <= set(outcome)
         assert min(outcome["ownMs"], outcome["upstreamMs"]) > 0
-    assert all(one["reasoning_content"] not in str(found) for one in answers)
+    thoughts = [[one["text"] for one in turn["says"] if one["kind"] == "thought"] for turn in turns]
+    assert thoughts == [[one["reasoning_content"]] for one in answers]
+    assert [turn["before"] for turn in turns] == [None] * 3
+
+
+def test_a_session_says_who_began_it_and_with_what(gateway: Managed) -> None:
+    """The client, the model of the first turn, all models, when it began: in the list and on its page."""
+    agent = {"user-agent": "claude-cli/2.0.14 (external, cli)"}
+    gateway.anyone.headers.update(agent)
+    gateway.ask("list the files", session="0199a1f2-aaaa-7bbb-8ccc-1234567890ab", turns=2)
+    gateway.ask("list the files", session="0199a1f2-aaaa-7bbb-8ccc-1234567890ab", provider="kimi", model="kimi-k3")
+    (row,) = gateway.get("/api/sessions")["sessions"]
+    assert (row["title"], row["titledBy"]) == (None, "")
+    assert (row["client"], row["clientTitle"], row["model"]) == ("claude-code", "Claude Code", "deepseek-v4-pro")
+    assert row["models"] == ["deepseek/deepseek-v4-pro", "kimi/kimi-k3"]
+    assert row["startedAt"] < row["newestEntry"]
+    found = view(gateway, row["id"])
+    assert {name: found[name] for name in row} == row
+    assert found["startedAt"] == found["turns"][0]["createdAt"]
+
+
+@pytest.mark.parametrize(
+    ("session", "is_name"),
+    [
+        ("fix-the-parser", True),
+        ("Refactor billing 2", True),
+        ("release/2026-11", True),
+        ("main", True),
+        ("0199a1f2-aaaa-7bbb-8ccc-1234567890ab", False),
+        ("deadbeefdeadbeef", False),
+        ("ses_4kJd92LmQx8", False),
+        ("cgIQwRtyPlkMn", False),
+        ("~fd210ecc98af4be4c8df5914", False),
+        ("12", False),
+        ("thread_abc123xyz", False),
+    ],
+)
+def test_only_a_name_is_a_title(session: str, is_name: bool) -> None:
+    assert reads_as_a_name(session) is is_name
 
 
 @pytest.mark.parametrize("name", ["a/b", "with space", "?&=#", "100%", "a%2Fb"])
 def test_any_name_can_be_asked_for(gateway: Managed, name: str) -> None:
-    """Ids are percent-encoded, whatever they hold."""
+    """Ids are percent-encoded, with any content."""
     gateway.ask("list the files", session=name)
     assert view(gateway, name)["id"] == name
 
 
-def test_a_session_that_nobody_named(gateway: Managed) -> None:
+def test_a_session_without_a_name(gateway: Managed) -> None:
     """It has a name for people, which begins with `~` and can be asked for."""
     gateway.ask("list the files")
     (one,) = gateway.get("/api/sessions")["sessions"]
@@ -62,7 +101,7 @@ def test_a_session_that_nobody_named(gateway: Managed) -> None:
 
 
 def test_two_tenants_with_one_name(gateway: Managed) -> None:
-    """Without a tenant it is not told whose: 400 that names them; with one, that one's alone."""
+    """Without a tenant it is a 400 that names both; with one, only that one's is shown."""
     gateway.ask("list the files", key="a", session="main")
     gateway.ask("list the files", key="b", session="main")
     tenants = {one["tenant"] for one in gateway.get("/api/sessions")["sessions"]}
@@ -75,7 +114,7 @@ def test_two_tenants_with_one_name(gateway: Managed) -> None:
 
 
 def test_pages_of_a_long_session(gateway: Managed) -> None:
-    """The newest turns first, each page in order; a cursor leads to those before."""
+    """The newest turns first, each page in order; a cursor leads to earlier ones."""
     gateway.ask("list the files", session="long", turns=5)
     every = [turn["id"] for turn in view(gateway, "long")["turns"]]
     last = view(gateway, "long", limit=2)
@@ -85,6 +124,6 @@ def test_pages_of_a_long_session(gateway: Managed) -> None:
 
 @pytest.mark.parametrize("path", ["/api/sessions/nobody", "/api/sessions/a%00b", "/api/sessions/%ff"])
 def test_an_unknown_session(gateway: Managed, path: str) -> None:
-    """404 with what to do."""
+    """404 with a remedy."""
     response = gateway.admin.get(path)
     assert (response.status_code, response.json()["error"]["code"]) == (404, "unknown_session")

@@ -1,4 +1,4 @@
-"""Settings as they are in force, and those that change while the gateway runs."""
+"""The settings in effect, and those that can change at runtime."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def gateway() -> Iterator[Managed]:
 
 
 def refresh(gateway: Managed) -> None:
-    """What the gateway does by itself every few seconds."""
+    """The gateway's periodic refresh."""
     running = gateway.gateway
     asyncio.run_coroutine_threadsafe(running.app.refresh(), running.loop).result(10)
 
 
 def test_secrets_are_masked() -> None:
-    """Keys, tokens, passwords in addresses and values of headers: that they are there is told, nothing else."""
+    """Keys, tokens, passwords in addresses and values of headers: only their presence is shown."""
     row = replace(
         PROVIDERS["openai"],
         base_url="https://user:hunter2@proxy.example/v1?key=hunter2",
@@ -57,7 +57,7 @@ def test_secrets_are_masked() -> None:
 
 
 def test_what_a_start_would_refuse_is_refused_here() -> None:
-    """Settings are checked whole, whoever changes which: those in force stay, and the answer says what is wrong."""
+    """Settings are checked as a whole, whichever change: those in effect stay, and the answer says what is wrong."""
     row = replace(PROVIDERS["openai"], api_keys=("k",))
     with managed(Settings(server=ServerSettings(host="0.0.0.0"), providers={"openai": row})) as gateway:
         response = gateway.admin.patch("/api/settings", json={"continuity": {"enabled": True}})
@@ -72,7 +72,7 @@ def test_what_a_start_would_refuse_is_refused_here() -> None:
 
 
 def test_continuity_answers_and_says_that_it_is_there(gateway: Managed) -> None:
-    """The fields are those of the settings; `available` tells the truth."""
+    """The members are those of the settings; `available` is correct."""
     found = gateway.get("/api/settings")
     expected = {
         "enabled": False,
@@ -91,7 +91,7 @@ def test_continuity_answers_and_says_that_it_is_there(gateway: Managed) -> None:
 
 
 def test_a_change_is_answered_and_taken(gateway: Managed) -> None:
-    """What is set shows at once, is in force after a refresh, and leaves the rest as it was."""
+    """A change shows at once, is in effect after a refresh, and leaves the rest unchanged."""
     patch = {"continuity": {"enabled": True, "mode": "always"}, "tags": {"mode": "lift"}}
     answer = gateway.admin.patch("/api/settings", json=patch).json()
     assert (answer["continuity"]["enabled"], answer["continuity"]["mode"], answer["continuity"]["count"]) == (
@@ -108,7 +108,7 @@ def test_a_change_is_answered_and_taken(gateway: Managed) -> None:
 
 
 def test_null_gives_the_files_value_back(gateway: Managed) -> None:
-    """A merge patch: null takes back what was set."""
+    """A merge patch: null removes a shared setting."""
     gateway.admin.patch("/api/settings", json={"continuity": {"count": 50}})
     refresh(gateway)
     assert gateway.gateway.state.settings.continuity.count == 50
@@ -119,7 +119,7 @@ def test_null_gives_the_files_value_back(gateway: Managed) -> None:
 
 
 def test_every_replica_takes_it(shared_url: str) -> None:
-    """Two gateways on one store: what is set at one is in force at the other, also after a restart."""
+    """Two gateways on one store: a change at one is in effect at the other, also after a restart."""
     with managed(store_url=shared_url) as one, managed(store_url=shared_url) as other:
         one.admin.patch("/api/settings", json={"continuity": {"count": 11}})
         assert other.get("/api/settings")["continuity"]["count"] == 11
@@ -130,7 +130,7 @@ def test_every_replica_takes_it(shared_url: str) -> None:
 
 
 def test_a_reload_keeps_what_was_set_for_all(gateway: Managed) -> None:
-    """A file that is read anew stands under it, and shows again when it is taken back."""
+    """Shared settings override a reloaded file, whose value returns when they are removed."""
     gateway.admin.patch("/api/settings", json={"continuity": {"count": 50}})
     refresh(gateway)
     app = gateway.gateway.app
@@ -157,7 +157,7 @@ def test_a_reload_keeps_what_was_set_for_all(gateway: Managed) -> None:
     ],
 )
 def test_what_can_not_be_set_is_named(gateway: Managed, patch: Json, code: str, words: str) -> None:
-    """400 with the nearest name; and nothing of the patch is taken."""
+    """400 with the nearest name; no part of the patch is applied."""
     if isinstance(patch, dict):
         patch = {**patch, "tags": patch.get("tags", {"mode": "lift"})}
     response = gateway.admin.patch("/api/settings", json=patch)
@@ -175,5 +175,5 @@ def test_a_whole_number_may_have_a_point(gateway: Managed) -> None:
 
 @pytest.mark.parametrize("patch", [{}, {"continuity": {}}])
 def test_a_patch_that_sets_nothing(gateway: Managed, patch: Json) -> None:
-    """It answers what is in force."""
+    """The answer has the settings in effect."""
     assert gateway.admin.patch("/api/settings", json=patch).json() == gateway.get("/api/settings")

@@ -1,4 +1,4 @@
-"""Client keys, routes, providers and clients, as the admin sees them."""
+"""Client keys, routes, providers and clients in the admin API."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def with_key() -> Settings:
 
 
 def test_a_key_is_made_used_and_revoked(tmp_path: Path) -> None:
-    """Its secret is shown once; the list says when it was used last; revoked, it lets nobody in, and that stays so."""
+    """Its secret is shown once; the list shows its last use; once revoked, it is never accepted again."""
     with managed(store_url=f"sqlite:///{tmp_path}/kept.db", takes_keys=True) as gateway:
         before = gateway.get(KEYS)
         assert (before["keys"], before["areRequired"], before["canChange"]) == ([], False, True)
@@ -59,7 +59,7 @@ def test_what_is_no_key(tmp_path: Path, body: dict[str, str]) -> None:
 
 
 def test_memory_keeps_no_keys() -> None:
-    """As with the command: what would be gone at the next start is not made."""
+    """Like the command: a key that would be gone at the next start is not made."""
     with managed(takes_keys=True) as gateway:
         assert gateway.get(KEYS)["canChange"] is False
         assert gateway.admin.post(KEYS, json={"name": "ann"}).status_code == 409
@@ -67,7 +67,7 @@ def test_memory_keeps_no_keys() -> None:
 
 
 def test_routes_and_their_breakers() -> None:
-    """A target that failed three times is not asked for a while; who has no key is told."""
+    """A target that failed three times is not used for a while; a missing key is shown."""
 
     async def fail(got: Got, out: Out) -> None:
         await out.whole(500, b"{}")
@@ -93,7 +93,7 @@ def test_routes_and_their_breakers() -> None:
 
 
 def test_providers() -> None:
-    """Every one that can be asked: its names, its formats, whether there is a key, and what it demands."""
+    """Every available one: its names, its formats, whether there is a key, and its demands."""
     with managed(with_key()) as gateway:
         text = gateway.admin.get("/api/providers").text
         rows = {row["name"]: row for row in json.loads(text)["providers"]}
@@ -105,7 +105,7 @@ def test_providers() -> None:
 
 
 def test_connecting_a_client() -> None:
-    """What the command prints for it; the light is on when a request of it has come."""
+    """The same text that the command prints, and whether the client has sent a request."""
     with managed() as gateway:
         asked = {"client": "Claude Code", "provider": "deepseek", "model": "deepseek-v4-pro"}
         before = gateway.get(CONNECT, **asked)
@@ -129,7 +129,7 @@ def test_connecting_a_client() -> None:
 
 
 def test_user_agents_name_clients() -> None:
-    """Each client's own, and nobody else's."""
+    """Each client's own, and no other client's."""
     for client in clients.CLIENTS:
         assert all(clients.client_of(f"{agent}1.2.3") == client.name for agent in client.agents)
     assert clients.client_of("python-httpx/0.28") == ""

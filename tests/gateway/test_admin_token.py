@@ -1,4 +1,4 @@
-"""The admin token: made once, for its owner alone, the same for all who come at once."""
+"""The admin token: generated once, for its owner only, the same for concurrent starts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from thoughtline.values.errors import SettingsError
 
 
 def test_a_token_that_is_set_is_the_token(tmp_path: Path) -> None:
-    """Nothing is written then."""
+    """No file is written then."""
     settings = Settings(server=ServerSettings(admin_token="0123456789abcdef"))
     assert admin_token(settings, tmp_path / "data") == "0123456789abcdef"
     assert not (tmp_path / "data").exists()
 
 
 def test_a_token_is_made_once(tmp_path: Path) -> None:
-    """And kept in a file, in a folder, that only its owner can read."""
+    """In a file and folder that only its owner can read."""
     folder = tmp_path / "data" / "thoughtline"
     token = admin_token(Settings(), folder)
     assert len(token) >= 43
@@ -42,15 +42,15 @@ def test_a_file_that_others_can_read_is_closed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "short", "naïve-but-long-enough"])
-def test_a_file_that_holds_no_token_is_told(tmp_path: Path, text: str) -> None:
-    """Nobody is let in with an empty or a guessable token."""
+def test_a_file_without_a_token_is_reported(tmp_path: Path, text: str) -> None:
+    """An empty or guessable token is not accepted."""
     (tmp_path / FILE_NAME).write_text(text, "utf-8")
     with pytest.raises(SettingsError, match="delete the file"):
         admin_token(Settings(), tmp_path)
 
 
 def test_workers_that_start_at_once_agree(tmp_path: Path) -> None:
-    """Whoever comes first makes it, and all the others get the same one."""
+    """The first one makes it, and all others get the same one."""
     for turn in range(50):
         folder, gate = tmp_path / str(turn), Barrier(8)
 
@@ -64,7 +64,7 @@ def test_workers_that_start_at_once_agree(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_can_not_be_written(tmp_path: Path) -> None:
-    """The folder, the reason and two ways out are named; a gateway that keeps nothing on disk starts all the same."""
+    """The folder, the reason and two remedies are named; a gateway that stores nothing on disk starts anyway."""
     (tmp_path / "file").write_text("")
     folder = tmp_path / "file" / "thoughtline"
     with pytest.raises(SettingsError, match=r"file/thoughtline.*XDG_DATA_HOME.*--store memory://"):

@@ -18,7 +18,7 @@ def gateway() -> Iterator[Managed]:
 
 
 def test_what_the_admin_does(gateway: Managed) -> None:
-    """Reading and changing, with what was asked for and what was changed."""
+    """Reads and changes, with the parameters and the change."""
     gateway.admin.get(f"{CACHE}?provider=deepseek", headers={"x-forwarded-for": "203.0.113.7"})
     gateway.admin.delete(f"{CACHE}?session=s")
     gateway.admin.patch("/api/settings", json={"continuity": {"enabled": True}})
@@ -49,7 +49,7 @@ def test_one_is_counted_as_one(tmp_path: Path) -> None:
 
 
 def test_who_is_refused(gateway: Managed) -> None:
-    """By what was wrong with them, never with what they showed."""
+    """With what was wrong, never with the credential."""
     keys = gateway.gateway.state.keys
     assert isinstance(keys, ClientKeys)
     secret = gateway.gateway.wait_for(keys.add("ann")).secret
@@ -75,7 +75,7 @@ def test_who_is_refused(gateway: Managed) -> None:
 
 
 def test_who_logs_in(gateway: Managed) -> None:
-    """By link or by form; afterwards each browser is told from others."""
+    """By link or by form; afterwards each browser is distinguished."""
     link = gateway.link()
     gateway.anyone.get(link)
     gateway.anyone.get(link)
@@ -91,6 +91,6 @@ def test_who_logs_in(gateway: Managed) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/healthz", "/readyz", "/api/hello", "/metrics"])
 def test_probes_are_not_in_it(gateway: Managed, path: str) -> None:
-    """They come every few seconds, and everybody may."""
+    """They come every few seconds, and anyone may send them."""
     gateway.anyone.get(path)
     assert gateway.gateway.trail == []

@@ -1,4 +1,4 @@
-"""Members and blocks of Anthropic's that stand for state of its own: they pass as they came, with their bytes."""
+"""Anthropic's members and blocks that refer to its own state: they are passed on with their bytes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def request_with(blocks: list[bytes]) -> bytes:
 
 @pytest.mark.parametrize("dropped", [None, THOUGHT])
 def test_they_pass_as_they_came(dropped: bytes | None) -> None:
-    """Also where a lost thought is put back beside them. What Anthropic clears is no loss: nothing is found."""
+    """Even if lost reasoning is restored next to them. What Anthropic clears is no loss: there are no findings."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.whole(200, answer_with(BLOCKS))

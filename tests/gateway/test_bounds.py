@@ -1,4 +1,4 @@
-"""Few bytes never cause much work, and what nobody waits for is not kept for long."""
+"""Few bytes never cause a lot of work, and abandoned work is not kept for long."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LONG = json.dumps({"model": "m", "messages": [{"role": "user", "content": "a"}] 
 
 @pytest.mark.parametrize("body", [MANY, LONG], ids=["values", "turns"])
 def test_what_is_too_much_to_read_is_passed_on(body: bytes) -> None:
-    """Byte for byte; the header and the log say that nobody has read it."""
+    """Byte for byte; the header and the log say that it was not read."""
     with upstream(say_hi) as up, running(behind(up)) as gateway:
         response = HTTP.post(gateway.url + CHAT, content=body)
         assert response.status_code == 200
@@ -48,7 +48,7 @@ def test_what_is_too_much_to_read_is_passed_on(body: bytes) -> None:
     [("/kimi/v1/responses", b'"input"'), ("/kimi/v1beta/models/m:generateContent", b'"contents"')],
 )
 def test_what_is_too_much_to_read_is_not_translated(path: str, member: bytes) -> None:
-    """Nothing can be passed on of it: a 413 says so, and nothing goes up."""
+    """It can't be passed on: the answer is a 413, and nothing is sent."""
     with upstream(say_hi) as up, running(behind(up, "kimi")) as gateway:
         response = HTTP.post(gateway.url + path, content=MANY.replace(b'"messages"', member))
         assert response.status_code == 413
@@ -56,7 +56,7 @@ def test_what_is_too_much_to_read_is_not_translated(path: str, member: bytes) ->
 
 
 def test_a_model_that_would_have_to_be_renamed() -> None:
-    """What is not read can't be changed either."""
+    """A body that is not read can't be changed either."""
     with upstream(say_hi) as up, running(behind(up)) as gateway:
         body = MANY.replace(b'"m"', b'"deepseek/m"', 1)
         assert HTTP.post(f"{gateway.url}/v1/chat/completions", content=body).status_code == 413
@@ -74,11 +74,11 @@ def test_few_bytes_do_not_become_very_many(size: int, status: int) -> None:
 
 
 def test_large_work_is_done_aside() -> None:
-    """A long conversation is read and planned in another thread than the loop's, for its tenant; a short one is not."""
+    """A long conversation is decoded and planned in a thread, for its tenant; a short one is not."""
     threads: set[str] = set()
     shares: set[WorkShare] = set()
     with upstream(say_hi) as up, running(behind(up)) as gateway:
-        work = gateway.state.work
+        work = gateway.state.background.work
 
         async def noted(do: Callable[[], Result]) -> Result:
             shares.add(WORK_SHARE.get())
@@ -113,8 +113,8 @@ def asking(gateway: Running, body: bytes = b'{"model":"m","messages":[],"stream"
 
 
 def test_the_newest_abandoned_answer_is_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One bound for all clients together."""
-    monkeypatch.setattr(saving, "MOST_ABANDONED_BYTES", 100)
+    """One limit for all clients together."""
+    monkeypatch.setattr(saving, "MAX_ABANDONED_BYTES", 100)
     kept = Abandoned()
     first, second, third = (Disconnect(1.0, kept, InFlight()) for _ in range(3))
     for one in (first, second, third):
@@ -130,8 +130,8 @@ def test_the_newest_abandoned_answer_is_dropped_first(monkeypatch: pytest.Monkey
 
 
 def test_abandoned_streams_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of streams without end none is read on for longer than the bound on all of them allows."""
-    monkeypatch.setattr(saving, "MOST_ABANDONED_BYTES", 2**20)
+    """Endless streams are read on only within the common limit."""
+    monkeypatch.setattr(saving, "MAX_ABANDONED_BYTES", 2**20)
     monkeypatch.setattr(relay, "DRAIN_BYTES", 2**40)
     with upstream(without_end) as up, running(behind(up)) as gateway, gateway.listening() as next_line:
         clients = [asking(gateway) for _ in range(4)]
@@ -144,7 +144,7 @@ def test_abandoned_streams_are_bounded_together(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_long_event_is_read_aside_and_remembered() -> None:
-    """An event of a megabyte goes down as it came, and the turn is kept."""
+    """An event of a megabyte is passed on unchanged, and the turn is stored."""
     text = "x" * 2**20
 
     async def answer(got: Got, out: Out) -> None:
@@ -160,7 +160,7 @@ def test_a_long_event_is_read_aside_and_remembered() -> None:
 
 
 def test_workers_stop_listening_at_once(tmp_path: Path) -> None:
-    """While one of them is busy with a stream, nobody else gets in after SIGTERM."""
+    """While one of them is busy with a stream, no client is accepted after SIGTERM."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.stream(EVENTS)

@@ -1,4 +1,4 @@
-"""What is not ours to change is not changed: bodies, pieces, headers and paths, both ways."""
+"""What we must not change is not changed: bodies, pieces, headers and paths, in both directions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def behind(up: Upstream, *names: str) -> dict[str, str]:
 
 
 def kept(case: Case) -> Dialogue:
-    """Four turns with a client that keeps everything, at the simulator itself."""
+    """Four turns with a client that keeps everything, directly at the simulator."""
     dialogue = Dialogue(case, TEN_TURNS.format(mark=f"kept {case.id}"))
     for _ in range(4):
         dialogue.go_on(dialogue.ask())
@@ -52,13 +52,13 @@ def kept(case: Case) -> Dialogue:
 
 
 def oddly_written(body: Any) -> bytes:
-    """The same JSON as nobody else writes it."""
+    """The same JSON in an unusual form."""
     return b" \r\n" + json.dumps(body, indent=3, ensure_ascii=False, separators=(" ,", "\t: ")).encode() + b"\n\n"
 
 
 @pytest.mark.parametrize("case", SPOKEN, ids=lambda case: case.id)
-def test_a_request_that_needs_nothing_goes_up_as_it_came(case: Case) -> None:
-    """Byte for byte, however oddly it is written, with all the reasoning that its client kept."""
+def test_a_request_that_needs_nothing_is_sent_unchanged(case: Case) -> None:
+    """Byte for byte, in any JSON form, with all reasoning that its client kept."""
     name = provider_of(case)
     dialogue = kept(case)
     sent = oddly_written(dialogue.outgoing())
@@ -72,7 +72,7 @@ def test_a_request_that_needs_nothing_goes_up_as_it_came(case: Case) -> None:
 
 
 class InStep:
-    """Sends the next piece only when the client has told that it has the one before."""
+    """Sends the next piece only when the client has acknowledged the one before."""
 
     def __init__(self, pieces: list[bytes], *headers: tuple[str, str]) -> None:
         self._pieces = pieces
@@ -91,7 +91,7 @@ class InStep:
 
 
 def read_in_step(response: httpx.Response, pieces: list[bytes], server: InStep) -> bytes:
-    """All bytes, each piece acknowledged once it is there."""
+    """All bytes, each piece acknowledged on arrival."""
     heard = b""
     ends = [sum(map(len, pieces[: count + 1])) for count in range(len(pieces))]
     told = 0
@@ -104,7 +104,7 @@ def read_in_step(response: httpx.Response, pieces: list[bytes], server: InStep) 
 
 
 def cut_up(data: bytes, seed: int) -> list[bytes]:
-    """Pieces of all sizes, wherever that cuts an event or a letter."""
+    """Pieces of all sizes, even if that cuts an event or a character."""
     chance = random.Random(seed)
     pieces, at = [], 0
     while at < len(data):
@@ -123,7 +123,7 @@ def recorded(case: Case, *, is_streaming: bool) -> tuple[bytes, str]:
 
 @pytest.mark.parametrize("case", SPOKEN, ids=lambda case: case.id)
 def test_a_stream_comes_down_piece_by_piece(case: Case) -> None:
-    """Each piece is at the client before the next one exists, and all of them are what the upstream sent."""
+    """Each piece reaches the client before the next one exists, and all of them are the upstream's."""
     data, kind = recorded(case, is_streaming=True)
     pieces = cut_up(data, seed=len(data))
     server = InStep(pieces, ("content-type", kind))
@@ -152,7 +152,7 @@ def test_a_whole_response_comes_down_as_it_was_sent(case: Case) -> None:
 
 
 def test_blanks_that_keep_a_connection_alive() -> None:
-    """DeepSeek sends empty lines while a whole answer is on its way: they reach the client before the answer does."""
+    """DeepSeek sends empty lines before a whole answer: they reach the client before the answer does."""
     pieces = [b"\n", b"\n\n", b"\n", ANSWER]
     server = InStep(pieces, JSON)
 
@@ -182,7 +182,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("encoding", PACKERS)
 def test_a_compressed_response(encoding: str, is_streaming: bool) -> None:
-    """It passes as it is, and is read beside that."""
+    """It is passed on compressed, and a copy is read."""
     data, kind = recorded(DEEPSEEK, is_streaming=is_streaming)
     packed = PACKERS[encoding](data)
 
@@ -204,7 +204,7 @@ def test_a_compressed_response(encoding: str, is_streaming: bool) -> None:
 
 @pytest.mark.parametrize("encoding", ["lzma", "gzip"], ids=["unknown", "broken"])
 def test_a_response_that_cannot_be_unpacked(encoding: str) -> None:
-    """It passes unread."""
+    """It is passed on unread."""
     data = b"\x00\x01 this is neither " * 9
 
     async def answer(got: Got, out: Out) -> None:
@@ -219,7 +219,7 @@ def test_a_response_that_cannot_be_unpacked(encoding: str) -> None:
 
 @pytest.mark.parametrize("encoding", PACKERS)
 def test_a_compressed_request(encoding: str) -> None:
-    """The provider gets it unpacked: not every one of them could."""
+    """The provider gets it decompressed: not every one supports compression."""
     plain = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}]}).encode()
     with upstream(say_hi) as up, running(behind(up)) as gateway:
         headers = {"content-encoding": encoding, "content-type": "application/json"}
@@ -247,7 +247,8 @@ def test_a_large_request_is_unpacked_in_a_thread_and_counts_as_large() -> None:
     packed = gzip.compress(json.dumps({"model": "m", "messages": [{"role": "user", "content": words}]}).encode())
     work = NotedWork()
     with upstream(say_hi) as up, running(behind(up)) as gateway:
-        gateway.app.state = gateway.state._replace(work=work)
+        state = gateway.state
+        gateway.app.state = state._replace(background=state.background._replace(work=work))
         headers = {"content-encoding": "gzip", "content-type": "application/json"}
         assert HTTP.post(gateway.url + CHAT, content=packed, headers=headers).status_code == 200
     work.close()
@@ -257,7 +258,7 @@ def test_a_large_request_is_unpacked_in_a_thread_and_counts_as_large() -> None:
 
 @pytest.mark.parametrize("encoding", PACKERS)
 def test_a_bomb(encoding: str) -> None:
-    """A small body that unpacks to a huge one is refused before it does."""
+    """A small body that decompresses to a huge one is refused first."""
     bomb = PACKERS[encoding](b" " * (8 * 2**20))
     settings = Settings(server=ServerSettings(max_body_bytes=2**20))
     with upstream(say_hi) as up, running(behind(up), settings) as gateway:
@@ -268,7 +269,7 @@ def test_a_bomb(encoding: str) -> None:
 
 @pytest.mark.parametrize("encoding", ["lzma", "gzip"], ids=["unknown", "broken"])
 def test_a_request_that_cannot_be_unpacked(encoding: str) -> None:
-    """It is refused, in the words of its format."""
+    """It is refused, in its own format."""
     with upstream(say_hi) as up, running(behind(up)) as gateway:
         response = HTTP.post(gateway.url + CHAT, content=b"{}", headers={"content-encoding": encoding})
         assert response.status_code == 400
@@ -280,7 +281,7 @@ HOP_BY_HOP = ("connection", "keep-alive", "proxy-connection", "te", "trailer", "
 
 
 def test_headers_that_go_up() -> None:
-    """The client's own in their order, repeated ones too; none of its connection's, none of ours."""
+    """The client's own in their order, including repeated ones; none of its connection's, none of ours."""
     headers = [
         ("authorization", "Bearer k"),
         ("anthropic-beta", "one"),
@@ -312,7 +313,7 @@ def test_headers_that_go_up() -> None:
 
 
 def test_headers_that_come_down() -> None:
-    """The provider's own, repeated ones too; none of its connection's."""
+    """The provider's own, including repeated ones; none of its connection's."""
 
     async def answer(got: Got, out: Out) -> None:
         cookies = (("set-cookie", "a=1; Path=/"), ("set-cookie", "b=2"))
@@ -339,7 +340,7 @@ def test_headers_that_come_down() -> None:
     ],
 )
 def test_counting_tokens(start: str, count_path: str) -> None:
-    """The request that is counted is planned as the one it stands for: a stripped one is refused by the provider."""
+    """The request to be counted is planned like a real one: the provider refuses a stripped one."""
     case = next(case for case in CASES if case.id.startswith(start))
     simulator = served(case.simulator, case.profile)
     name = provider_of(case)
@@ -356,7 +357,7 @@ def test_counting_tokens(start: str, count_path: str) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"not json", b"[1]", b'{"model": "m", "messages": 3}', b"\xff\xfe", b'{"a":'])
 def test_a_body_that_is_no_request(body: bytes) -> None:
-    """It goes on unread: the provider will say what is wrong with it."""
+    """It is passed on unread: the provider reports what is wrong with it."""
     with upstream(say_hi) as up, running(behind(up)) as gateway, gateway.listening() as next_line:
         response = HTTP.post(gateway.url + CHAT, content=body)
         assert (response.status_code, response.content) == (200, ANSWER)
@@ -365,7 +366,7 @@ def test_a_body_that_is_no_request(body: bytes) -> None:
 
 
 def test_small_pieces_are_not_delayed() -> None:
-    """Every connection of a client has Nagle's delay switched off."""
+    """Nagle's algorithm is disabled for every client connection."""
     with running({}) as gateway:
         client = httpx.Client()
         client.get(f"{gateway.url}/healthz")
@@ -376,7 +377,7 @@ def test_small_pieces_are_not_delayed() -> None:
 
 
 def test_a_providers_own_key_takes_the_callers_place() -> None:
-    """Where the gateway has a key, the client's does not go up."""
+    """If the gateway has a key, the client's is not sent."""
     row = replace(moved("deepseek", ""), api_keys=("inner",))
     with (
         upstream(say_hi) as up,
@@ -388,7 +389,7 @@ def test_a_providers_own_key_takes_the_callers_place() -> None:
 
 
 def test_a_redirect_is_not_followed() -> None:
-    """It is the provider's answer as any other."""
+    """It is passed on like any other answer."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.whole(307, b"elsewhere", ("location", "http://127.0.0.1:1/secret"))
@@ -430,7 +431,7 @@ TRANSLATED = {
 @pytest.mark.parametrize("case", [*ODD_NAMES, *TRANSLATED])
 @pytest.mark.parametrize("place", ["outside", "inside"])
 def test_a_name_that_is_no_utf8_is_the_providers_to_judge(case: str, place: str) -> None:
-    """Within a format the body goes up as it came; to another format the rest of it does."""
+    """Within a format the body is passed on unchanged; to another format the rest of it is."""
     path, text = {**ODD_NAMES, **TRANSLATED}[case]
     body = text % ((NO_UTF8, b"") if place == "outside" else (b"", NO_UTF8))
     names = ("deepseek", "anthropic", "openai", "gemini", "code-assist", "bedrock", "ollama")
@@ -453,8 +454,8 @@ PACKED: dict[str, Callable[[], bytes]] = {
 
 @pytest.mark.parametrize("encoding", PACKED)
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
-def test_an_answer_that_is_a_compression_bomb_passes_on_as_it_came(encoding: str, kind: str) -> None:
-    """It is not read to its end, and the client gets every byte of it."""
+def test_an_answer_that_is_a_compression_bomb_is_passed_on_unchanged(encoding: str, kind: str) -> None:
+    """It is not read completely, and the client gets every byte of it."""
     packed = PACKED[encoding]()
 
     async def answer(got: Got, out: Out) -> None:

@@ -1,5 +1,5 @@
-"""An exchange is short: so many Python functions are called for it, and no more. `bench/calls.py` tells which; 17 are
-the HTTP client's own. A body that comes in a second packet costs up to six more."""
+"""An exchange is short: limits on the Python function calls for it. `bench/calls.py` lists them; 17 are the HTTP
+client's own. A body in a second packet costs up to six more."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def test_a_request_with_nothing_to_restore() -> None:
 
 
 def test_restored_turns() -> None:
-    """Each of twenty that were restored in the request before, too, costs a few more; the first ones most."""
+    """Each of twenty that the previous request had restored, too, costs a few more; the first ones most."""
     assert counted(turns=20).total() <= 300 + 20 * 10
     assert counted(turns=40).total() - counted(turns=20).total() <= 20 * 5
 
 
 def test_a_piece_of_a_stream() -> None:
-    """From the upstream to the client, read beside that."""
+    """From the upstream to the client, with a copy read."""
     assert counted(turns=0, chunks=200).total() - counted(turns=0, chunks=100).total() <= 9 * 100
 
 
@@ -29,7 +29,7 @@ def test_a_piece_of_a_stream() -> None:
     [("chat", 750), ("cleared", 4200), ("clock", 1800), ("window", 1700), ("edited", 800), ("bare", 1200)],
 )
 def test_a_conversation_that_grew(kind: str, most: int) -> None:
-    """Of two hundred turns, of which one is new, whatever its client did to the others."""
+    """With two hundred turns, one of them new, whatever its client did to the others."""
     assert counted_grown(kind, 200).total() <= most
 
 

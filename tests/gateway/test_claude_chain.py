@@ -1,4 +1,4 @@
-"""Claude's chain of thinking blocks, through the gateway, against accounts that check it and accounts that don't."""
+"""Claude's chain of thinking blocks through the gateway, with accounts that check it and accounts that don't."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BINDING = {"anthropic-beta": "thinking-binding-controls-2026-08-01"}
 
 
 class Client:
-    """Sends its whole conversation each time. `forgets` are the turns of the model whose thinking it does not keep."""
+    """Sends its whole conversation each time. `forgets` are the model turns whose thinking it does not keep."""
 
     def __init__(self, url: str, key: str = "a-key", model: str = MODEL) -> None:
         self.url = url
@@ -59,7 +59,7 @@ class Client:
 
 @contextmanager
 def chain(profile: str = "bound", store: str = "memory://") -> Iterator[tuple[Upstream, Running, Client]]:
-    """A simulated account, a gateway before it, and a client of that."""
+    """A simulated account, a gateway in front of it, and a client."""
     simulator = start("anthropic", profile)
     with running({"anthropic": simulator.url}, store_url=store) as gateway:
         yield simulator, gateway, Client(f"{gateway.url}/anthropic/v1/messages")
@@ -72,7 +72,7 @@ def refusals(simulator: Upstream) -> int:
 @pytest.mark.parametrize("model", ["claude-opus-5-5", "claude-fable-5-3", "claude-opus-6"])
 @pytest.mark.parametrize("forgotten", [{1}, {2}, {1, 2}, {1, 3}])
 def test_lost_blocks_come_back_as_one_chain(forgotten: set[int], model: str) -> None:
-    """Whichever blocks a client loses, those of its answers are put back in the order that they were made in."""
+    """Whichever blocks a client loses, those of its answers are restored in their original order."""
     with chain() as (simulator, _, client):
         client.body["model"] = model
         client.forgets = forgotten
@@ -83,7 +83,8 @@ def test_lost_blocks_come_back_as_one_chain(forgotten: set[int], model: str) -> 
 
 
 def test_a_block_is_not_put_before_one_that_was_made_without_it() -> None:
-    """The second answer was made past the gateway, without the first one's block: putting that back would break it."""
+    """The second answer was made without the gateway, and without the first one's block: restoring that would break
+    it."""
     with chain() as (simulator, gateway, client):
         client.ask("One")
         client.forgets = {1}
@@ -98,7 +99,7 @@ def test_a_block_is_not_put_before_one_that_was_made_without_it() -> None:
 @pytest.mark.parametrize("is_restarted", [False, True])
 def test_one_retry_heals_a_broken_chain_for_good(is_restarted: bool, tmp_path: Path) -> None:
     """A changed system prompt breaks the blocks of a client that keeps them. Its request is refused once, healed
-    without them, and no later one is refused: not after a restart either."""
+    without them, and no later one is refused, even after a restart."""
     store = f"sqlite:///{tmp_path}/kept.db"
     simulator = start("anthropic", "bound")
     with running({"anthropic": simulator.url}, store_url=store) as gateway:
@@ -118,7 +119,7 @@ def test_one_retry_heals_a_broken_chain_for_good(is_restarted: bool, tmp_path: P
 
 
 def test_an_account_that_does_not_check_gets_what_the_client_sent() -> None:
-    """Behind a changed prompt an older account reads the blocks that a client kept: they go up as they came."""
+    """After a changed prompt an older account still reads the blocks that a client kept: they are sent unchanged."""
     with chain("older") as (simulator, _, client):
         client.ask("One")
         client.body["system"] = "Be verbose."
@@ -141,7 +142,7 @@ def test_a_clients_own_block_binding_is_its_own_business() -> None:
 
 
 def test_a_side_request_costs_the_main_thread_nothing() -> None:
-    """The same turns under another system prompt are refused and healed; the thread they are of keeps its blocks, and
+    """The same turns under another system prompt are refused and healed; their own conversation keeps its blocks, and
     so does another key."""
     with chain() as (simulator, gateway, client):
         other = Client(client.url, "another-key")
@@ -161,7 +162,7 @@ def test_a_side_request_costs_the_main_thread_nothing() -> None:
 
 
 def test_what_is_no_part_of_the_prefix_costs_nothing() -> None:
-    """Claude Code's attribution line, a deferred tool and cache marks change, and lost blocks still come back."""
+    """Claude Code's attribution line, a deferred tool and cache markers change, and lost blocks are still restored."""
     with chain() as (simulator, _, client):
         words = {"type": "text", "text": "Be brief."}
         client.body["system"] = [{"type": "text", "text": "x-anthropic-billing-header: cc_version=2; cch=1;"}, words]

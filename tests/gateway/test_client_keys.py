@@ -1,4 +1,4 @@
-"""Client keys: what they look like, who gets in with them, and that nobody comes back in."""
+"""Client keys: their form, their validity, and that revoked keys stay revoked."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def store(tmp_path: Path, clock: Clock) -> AsyncIterator[Store]:
 
 
 def test_what_a_key_looks_like() -> None:
-    """A prefix that tells whose it is, 256 random bits, a checksum; no two are the same."""
+    """A prefix that identifies it, 256 random bits, a checksum; all are different."""
     made = {make_secret() for _ in range(100)}
     assert len(made) == 100
     assert all(re.fullmatch(r"tl-[\w-]{43}[\w-]{6}", secret, re.ASCII) for secret in made)
@@ -59,7 +59,7 @@ def test_what_a_key_looks_like() -> None:
 
 
 @given(st.binary(min_size=32, max_size=32), st.integers(0, 51), st.sampled_from(ALPHABET))
-def test_a_mistyped_key_is_told_by_its_checksum(random: bytes, position: int, letter: str) -> None:
+def test_a_mistyped_key_is_detected_by_its_checksum(random: bytes, position: int, letter: str) -> None:
     """One wrong character anywhere is enough."""
     secret = make_secret(lambda _: random)
     mistyped = secret[:position] + letter + secret[position + 1 :]
@@ -68,14 +68,14 @@ def test_a_mistyped_key_is_told_by_its_checksum(random: bytes, position: int, le
 
 @given(st.text(max_size=60))
 def test_anything_else_is_no_key(credential: str) -> None:
-    """Whatever a caller shows, asking is safe."""
+    """Any input is safe to check."""
     keys = ClientKeys(MemoryStore(StoreSettings(), Clock()), Clock())
     assert keys.find(credential) is None
     assert keys.find(f"tl-{credential}") is None
 
 
 async def test_a_key_gets_in_until_it_is_revoked(store: Store, clock: Clock) -> None:
-    """Added, found by what was shown once, revoked by its id or name; revoked twice is nothing to do."""
+    """Added, found by its secret, revoked by its id or name; a second revocation does nothing."""
     keys = await ClientKeys.load(store, clock)
     assert keys.is_empty
     secret, key = await keys.add("ann", requests_per_minute=60, concurrent_streams=2)
@@ -91,7 +91,7 @@ async def test_a_key_gets_in_until_it_is_revoked(store: Store, clock: Clock) -> 
 
 
 async def test_a_gateway_whose_last_key_was_revoked_is_closed(store: Store, clock: Clock) -> None:
-    """It does not fall back to letting everybody in, nor does one that starts later."""
+    """It does not become open, and neither does one that starts later."""
     keys = await ClientKeys.load(store, clock)
     await keys.add("ann", expires_at=clock() + 1)
     await keys.revoke("ann")
@@ -122,7 +122,7 @@ async def test_whether_a_key_is_needed(
     is_exposed: bool,
     expected: tuple[bool, bool],
 ) -> None:
-    """The setting says it; else a key, or the mark of one. With the mark and no key, what the keys are is not known."""
+    """The setting decides; otherwise a key, or the marker of one. With the marker and no key, the keys are unknown."""
     mark = KeyMark(tmp_path / "data")
     if has_key:
         await (await ClientKeys.load(store, clock)).add("ann")
@@ -134,7 +134,7 @@ async def test_whether_a_key_is_needed(
 
 
 async def test_keys_make_the_mark_and_the_open_door_takes_it(store: Store, clock: Clock, tmp_path: Path) -> None:
-    """Each gateway makes its own, wherever the key was made; and forgets the keys that it knew when there are none."""
+    """Each gateway makes its own, wherever the key was made; and forgets its keys when there are none."""
     here, there = KeyMark(tmp_path / "here"), KeyMark(tmp_path / "there")
     gateway = await ClientKeys.load(store, clock, there)
     command = await ClientKeys.load(store, clock, here)
@@ -156,7 +156,7 @@ async def test_keys_make_the_mark_and_the_open_door_takes_it(store: Store, clock
 async def test_a_mark_that_can_not_be_made(
     store: Store, clock: Clock, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Where nothing can be written, keys work all the same; the log says once what to set."""
+    """If nothing can be written, keys still work; the log says once what to set."""
     (tmp_path / "file").touch()
     keys = await ClientKeys.load(store, clock, KeyMark(tmp_path / "file"))
     secret, _ = await keys.add("ann")
@@ -166,14 +166,14 @@ async def test_a_mark_that_can_not_be_made(
 
 
 async def test_a_mark_that_can_not_be_looked_at(store: Store, clock: Clock, tmp_path: Path) -> None:
-    """It may be there: the door stays shut."""
+    """It may exist: the gateway stays closed."""
     (tmp_path / "data").symlink_to(tmp_path / "data")  # a path without an end
     keys = await ClientKeys.load(store, clock, KeyMark(tmp_path / "data"))
     assert (keys.is_empty, keys.are_required, keys.are_known) == (True, True, False)
 
 
 async def test_a_door_that_was_opened_before_takes_no_later_mark(store: Store, clock: Clock, tmp_path: Path) -> None:
-    """The keys that were made since are lost with the store that had them, and needed all the same."""
+    """Keys made since then are lost with the store that had them, but still required."""
     mark = KeyMark(tmp_path / "data")
     await (await ClientKeys.load(store, clock)).open_door()
     mark.set()  # the mark's own time is that of its file, which is later
@@ -192,7 +192,7 @@ async def test_a_key_expires(store: Store, clock: Clock) -> None:
 
 
 async def test_replicas_share_keys(shared_url: str, clock: Clock) -> None:
-    """What one process adds or revokes another knows at its next refresh."""
+    """A key added or revoked by one process is known to another at its next refresh."""
     here, there = await open_store(shared_url, clock=clock), await open_store(shared_url, clock=clock)
     ours, theirs = await ClientKeys.load(here, clock), await ClientKeys.load(there, clock)
     secret, key = await ours.add("ann")
@@ -207,7 +207,7 @@ async def test_replicas_share_keys(shared_url: str, clock: Clock) -> None:
 
 
 async def test_a_late_writer_brings_no_revoked_key_back(store: Store, clock: Clock) -> None:
-    """An older copy of a key, written after it was revoked, changes nothing."""
+    """An older copy of a key, written after its revocation, changes nothing."""
     keys = await ClientKeys.load(store, clock)
     secret, _ = await keys.add("ann")
     [before] = await store.notes(NAMESPACE)
@@ -219,7 +219,7 @@ async def test_a_late_writer_brings_no_revoked_key_back(store: Store, clock: Clo
 
 
 async def test_only_digests_are_kept(store: Store, clock: Clock) -> None:
-    """The store has no key, nor enough of one to guess the rest; what is listed has none either."""
+    """Neither the store nor the list has a key, or enough of one to guess the rest."""
     keys = await ClientKeys.load(store, clock)
     secret, _ = await keys.add("ann")
     kept = b"".join(note.key.encode() + note.value for note in await store.notes(NAMESPACE))
@@ -229,7 +229,7 @@ async def test_only_digests_are_kept(store: Store, clock: Clock) -> None:
 
 
 async def test_each_key_is_a_tenant_and_a_changed_key_stays_one(store: Store, clock: Clock) -> None:
-    """Callers are apart; a second key beside a good one of the same name is the same caller's, and only then."""
+    """Callers are separate; a second key with the name of a valid one belongs to the same caller, and only then."""
     keys = await ClientKeys.load(store, clock)
     ann, bob = (await keys.add("ann")).key, (await keys.add("bob")).key
     assert ann.tenant != bob.tenant
@@ -240,7 +240,7 @@ async def test_each_key_is_a_tenant_and_a_changed_key_stays_one(store: Store, cl
 
 
 async def test_a_failing_store_forgets_no_key(clock: Clock) -> None:
-    """While it is down memory answers, which knows of no keys: those that are known stay, and the door stays shut."""
+    """While it is down, memory answers without keys: known ones stay, and the gateway stays closed."""
     durable = Breakable(StoreSettings(), clock)
     first, second = (LayeredStore(durable, StoreSettings(), clock) for _ in range(2))
     secret, _ = await (await ClientKeys.load(first, clock)).add("ann")
@@ -267,8 +267,8 @@ async def test_a_store_that_was_never_asked_is_not_certain(tmp_path: Path, clock
     await sound.close()
 
 
-async def test_a_note_that_can_t_be_read_lets_nobody_in(store: Store, clock: Clock) -> None:
-    """Of a newer version, perhaps: there is a key, so a key is needed, and this is none."""
+async def test_an_unreadable_note_admits_no_one(store: Store, clock: Clock) -> None:
+    """Perhaps from a newer version: there is a key, so a key is required, and this is not it."""
     await store.put_note(Note(NAMESPACE, "0" * 64, b'{"v":2}', clock() + 1000))
     keys = await ClientKeys.load(store, clock)
     assert not keys.is_empty

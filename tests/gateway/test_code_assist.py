@@ -1,4 +1,4 @@
-"""Gemini in Code Assist's envelope: read and restored as Gemini, answered in the envelope, all around it untouched."""
+"""Gemini in Code Assist's envelope: read and restored like Gemini, answered in the envelope, the rest unchanged."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def result() -> dict[str, Any]:
 
 
 def body(*contents: Any, **inner: Any) -> bytes:
-    """Written as no encoder of ours would, with members that nobody knows, before and behind."""
+    """In an unusual JSON form, with unknown members before and after."""
     written = json.dumps({"contents": list(contents), **inner}, indent=2)
     head = '{ "project" :"p-1",\n"user_prompt_id":"s-1########0", "request" : '
     return f'{head}{written} ,"model": "gemini-3-pro-preview","enabled_credit_types":[1.50] }}\n'.encode()
@@ -46,7 +46,7 @@ async def answer(got: Got, out: Out) -> None:
 
 
 def test_only_the_signature_changes_in_the_envelope() -> None:
-    """What the client lost is put back; every other byte, around the request and in it, goes up as it came."""
+    """Lost reasoning is restored; every other byte, around the request and in it, is sent unchanged."""
     with upstream(answer) as up, running({"code-assist": up.url}) as gateway:
         first = HTTP.post(gateway.url + WHOLE, content=body(user("Look.")))
         lost = body(user("Look."), {"role": "model", "parts": [CALL]}, result())
@@ -63,7 +63,7 @@ def test_only_the_signature_changes_in_the_envelope() -> None:
 
 
 def test_the_session_is_the_envelope_s() -> None:
-    """Gemini CLI's, Antigravity's, and where neither is said that of the prompt."""
+    """Gemini CLI's, Antigravity's, and without either the one of the prompt."""
     with upstream(answer) as up, running({"code-assist": up.url}) as gateway, gateway.listening() as next_line:
         told = []
         for inner in ({"session_id": "cli-1"}, {"sessionId": "-375"}, {}):
@@ -73,7 +73,7 @@ def test_the_session_is_the_envelope_s() -> None:
 
 
 def test_a_thought_sent_back_as_words_is_known_again() -> None:
-    """Gemini CLI's `[Thought: true]`: the turn is found, its signature put back, and the words stay as they came."""
+    """Gemini CLI's `[Thought: true]`: the turn is found, its signature restored, and the text is unchanged."""
     thought = {"text": "I look.", "thought": True}
     parts = [thought, {**CALL, "thoughtSignature": SIGNATURE}]
     whole = {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]}
@@ -91,7 +91,7 @@ def test_a_thought_sent_back_as_words_is_known_again() -> None:
 
 @pytest.mark.parametrize("path", ["loadCodeAssist", "onboardUser", "retrieveUserQuota", "recordCodeAssistMetrics"])
 def test_other_calls_pass_through(path: str) -> None:
-    """What is asked beside the model goes to the same host, as it came."""
+    """Other requests go to the same host unchanged."""
     with upstream(answer) as up, running({"code-assist": up.url}) as gateway:
         asked = b'{"metadata":{"ideType":"IDE_UNSPECIFIED"}}'
         response = HTTP.post(f"{gateway.url}/code-assist/v1internal:{path}", content=asked)
@@ -110,7 +110,7 @@ def test_tokens_are_counted_without_an_envelope_on_the_answer() -> None:
 
 @pytest.mark.parametrize("is_streaming", [False, True])
 def test_another_provider_answers_in_the_envelope(is_streaming: bool) -> None:
-    """A client of Code Assist's on the way to DeepSeek gets envelopes, and its reasoning goes back."""
+    """A Code Assist client at DeepSeek gets envelopes, and its reasoning is restored."""
     simulator = served("deepseek")
     opening = "script:\nthink: Look.\ncall: look {}\n---\nthink: Done.\nsay: Seen.\n"
     tools = [{"functionDeclarations": [{"name": "look", "parameters": {"type": "object"}}]}]
@@ -132,7 +132,7 @@ def test_another_provider_answers_in_the_envelope(is_streaming: bool) -> None:
 
 
 def answers(response: httpx.Response, is_streaming: bool) -> list[dict[str, Any]]:
-    """Every answer, taken out of its envelope."""
+    """All answers without their envelopes."""
     if not is_streaming:
         return [response.json()["response"]]
     return [json.loads(line.removeprefix("data: "))["response"] for line in response.text.splitlines() if line]
@@ -150,7 +150,7 @@ def result_of(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_what_fails_here_is_told_as_google_tells_it() -> None:
-    """In no envelope: Code Assist's errors have none."""
+    """Without an envelope: Code Assist's errors have none."""
     with running({}) as gateway:
         response = HTTP.post(f"{gateway.url}/v1internal:generateContent", content=body(user("Look.")))
     assert response.status_code == 404
@@ -158,7 +158,8 @@ def test_what_fails_here_is_told_as_google_tells_it() -> None:
 
 
 def test_claude_at_antigravity_gets_no_sentinel() -> None:
-    """Nobody has the thinking of its loop: thinking is switched off for this request, and unsigned thoughts go."""
+    """The thinking of its loop is lost: thinking is switched off for this request, and unsigned thoughts are
+    removed."""
     simulator = served("code-assist")
     loop = {"role": "model", "parts": [{"text": "Unsigned.", "thought": True}, CALL]}
     config = {"thinkingConfig": {"thinkingBudget": 2048, "includeThoughts": True}}
@@ -173,7 +174,7 @@ def test_claude_at_antigravity_gets_no_sentinel() -> None:
 
 
 def test_a_stream_is_remembered_by_its_beginning() -> None:
-    """Ten turns of a client that forgets: later requests go on from what is remembered of earlier ones."""
+    """Ten turns of a client that forgets: later requests resume from cached earlier ones."""
     simulator = served("code-assist")
     with running({"antigravity": simulator.url}) as gateway:
         dialogue = Forgetful(f"{gateway.url}/antigravity", GEMINI, TEN_TURNS.format(mark="remembered"))

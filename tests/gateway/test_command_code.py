@@ -1,4 +1,4 @@
-"""Command Code's own wire over sockets: read, captured, restored, and spoken for clients of other formats."""
+"""Command Code's own wire over sockets: read, captured, restored, and translated for clients of other formats."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PATHS: dict[FormatName, str] = {
 
 
 def provider() -> Provider:
-    """Command Code at its simulator, asked in its own wire, with the version that it wants to hear."""
+    """Command Code's simulator, used in its own wire, with the required version."""
     return moved_in("command-code", served("command-code").url, "command_code_generate")
 
 
@@ -54,7 +54,8 @@ def said(format: FormatName, body: bytes) -> Reply:
 
 @pytest.mark.parametrize("model", ["deepseek/deepseek-v4-pro", "claude-sonnet-5"])
 def test_a_lost_thought_goes_back_to_its_call(model: str) -> None:
-    """In its own format: the client gets the provider's bytes, and what it strips is restored, signature included."""
+    """In its own format: the client gets the provider's bytes, and what it strips is restored, including the
+    signature."""
     simulator = served("command-code")
     opening = {"role": "user", "content": [{"type": "text", "text": f"{model}\n{OPENING}"}]}
     with running({}, gateway_settings()) as gateway:
@@ -84,7 +85,7 @@ def test_a_lost_thought_goes_back_to_its_call(model: str) -> None:
     ],
 )
 def test_where_requests_go_unless_settings_say_otherwise(path: str, model: str, goes: str) -> None:
-    """The CLI's own to its address, all others to the provider API: Messages for Claude, chat for the rest."""
+    """The CLI's own go to its address, all others to the provider API: Messages for Claude, chat for the rest."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.whole(400, b"{}")
@@ -115,7 +116,7 @@ def test_what_a_client_keeps_goes_up_as_it_came() -> None:
 @pytest.mark.parametrize("is_streaming", [False, True])
 @pytest.mark.parametrize("client", PATHS)
 def test_a_client_of_another_format(client: FormatName, is_streaming: bool) -> None:
-    """Translated, whole and streamed, though Command Code only streams; what the client strips comes back."""
+    """Translated, whole and streamed, though Command Code only streams; what the client strips is restored."""
     simulator, wire = served("command-code"), WIRES[client]
     history = [wire.say(f"{client} {is_streaming}\n{OPENING}")]
     with running({}, gateway_settings()) as gateway:
@@ -167,7 +168,8 @@ def calls_of(items: tuple[Item, ...]) -> list[Call]:
 
 @pytest.mark.parametrize("provider", ["deepseek", "anthropic", "gemini", "ollama"])
 def test_its_client_at_another_provider(provider: str) -> None:
-    """A client of this format, answered by others in its own stream parts; what it strips comes back up there."""
+    """A client of this format, answered by others in its own stream parts; what it strips is restored for the
+    provider."""
     model = {"anthropic": "claude-sonnet-4-5", "gemini": "gemini-3-pro-preview", "ollama": "qwen3:14b"}
     simulator = served(provider)
     with running({provider: simulator.url}) as gateway:

@@ -1,4 +1,4 @@
-"""Conversations that a Responses client has compacted, at providers that compact none."""
+"""Conversations that a Responses client has compacted, at providers without compaction."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def ask(sdk: openai.OpenAI, model: str, items: list[Any], *, streams: bool) -> l
 
 
 def worked(sdk: openai.OpenAI, model: str, *, streams: bool) -> list[Any]:
-    """A conversation with a step of the model's in it."""
+    """A conversation with one step of the model."""
     answer = ask(sdk, model, [user(SCRIPT)], streams=streams)
     call = next(one for one in answer if one["type"] == "function_call")
     return [user(SCRIPT), *answer, {"type": "function_call_output", "call_id": call["call_id"], "output": "42"}]
@@ -67,7 +67,7 @@ def worked(sdk: openai.OpenAI, model: str, *, streams: bool) -> list[Any]:
 def test_an_order_to_compact_gives_one_compaction(
     provider: str, profile: str | None, model: str, streams: bool
 ) -> None:
-    """As Codex waits for it: exactly one item, whoever is asked; the model's summary goes on in its place."""
+    """Codex expects exactly one item from any provider; the model's summary continues in its place."""
     simulator = start(provider, profile)
     with running({provider: simulator.url}) as gateway:
         sdk = client_of(gateway, provider)
@@ -92,7 +92,7 @@ async def refuse_nothing(got: Got, out: Out) -> None:
 
 
 def chat_answer(words: str) -> Any:
-    """A chat server that says the same to everybody."""
+    """A chat server that always gives the same answer."""
     body = {"id": "c1", "model": "m", "choices": [{"index": 0, "finish_reason": "stop", "message": {"content": words}}]}
 
     async def answer(got: Got, out: Out) -> None:
@@ -109,7 +109,7 @@ def post(
 
 
 def test_how_the_model_is_asked() -> None:
-    """The whole conversation with its tools, none of which is to be called, and a wish in place of the order."""
+    """The whole conversation with its tools, none of which may be called, and a request in place of the order."""
     with upstream(chat_answer("A summary.")) as up, running({"kimi": up.url}) as gateway:
         response = post(gateway, "kimi", {"input": [user("Hi"), ORDER], "tools": TOOLS})
     sent = json.loads(up.got[0].body)
@@ -119,8 +119,8 @@ def test_how_the_model_is_asked() -> None:
     assert response.headers["x-thoughtline-findings"] == "untranslatable=1"
 
 
-def test_what_the_user_said_stays_beside_the_summary() -> None:
-    """By who said it: a word of the model's that is "user" is no word of the user's."""
+def test_the_users_messages_stay_with_the_summary() -> None:
+    """By role: the word "user" in the model's text does not count."""
     said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "user"}]}
     with upstream(chat_answer("A summary.")) as up, running({"kimi": up.url}) as gateway:
         items = post(gateway, "kimi", {"input": [user("Hi"), said]}, "/v1/responses/compact").json()["output"]
@@ -128,7 +128,7 @@ def test_what_the_user_said_stays_beside_the_summary() -> None:
 
 
 def test_no_summary_is_an_error() -> None:
-    """A compaction of nothing would lose the conversation."""
+    """A compaction without content would lose the conversation."""
     with upstream(chat_answer("")) as up, running({"kimi": up.url}) as gateway:
         for streams in (False, True):
             response = post(gateway, "kimi", {"input": [user("Hi"), ORDER], "stream": streams})
@@ -138,7 +138,7 @@ def test_no_summary_is_an_error() -> None:
 
 @pytest.mark.parametrize("provider", ["kimi", "deepseek", "groq"])
 def test_a_compaction_of_another_maker(provider: str) -> None:
-    """It is not sent, a finding says so, and the model is told that something is missing; no 400."""
+    """It is not sent, with a finding, and the model is informed that something is missing; no 400."""
     said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "It rains."}]}
     with upstream(refuse_nothing) as up, running({provider: up.url}) as gateway:
         for kind in ("compaction", "compaction_summary", "context_compaction"):
@@ -151,7 +151,7 @@ def test_a_compaction_of_another_maker(provider: str) -> None:
 
 
 def test_openai_reads_its_own() -> None:
-    """There an order, a compaction and a threshold go up as they came."""
+    """There an order, a compaction and a threshold are sent unchanged."""
     managed = {"context_management": [{"type": "compaction", "compact_threshold": 1000}]}
     body = {"input": [user("Hi"), FOREIGN, user("And?"), ORDER], **managed}
     with upstream(refuse_nothing) as up, running({"openai": up.url}) as gateway:
@@ -162,7 +162,7 @@ def test_openai_reads_its_own() -> None:
 
 
 def test_ours_is_opened_for_everybody_of_its_tenant_alone() -> None:
-    """OpenAI gets the words of a compaction that another model made; a caller with another key gets nothing of it."""
+    """OpenAI gets the text of a compaction that another model made; a caller with another key gets nothing of it."""
     with (
         upstream(chat_answer("They looked.")) as up,
         upstream(refuse_nothing) as other,
@@ -177,8 +177,8 @@ def test_ours_is_opened_for_everybody_of_its_tenant_alone() -> None:
 
 
 @pytest.mark.parametrize("provider", ["kimi", "deepseek", "anthropic"])
-def test_a_threshold_where_nobody_compacts(provider: str) -> None:
-    """It is left out with a finding."""
+def test_a_threshold_without_compaction(provider: str) -> None:
+    """It is removed with a finding."""
     managed = [{"type": "compaction", "compact_threshold": 1000}]
     with upstream(refuse_nothing) as up, running({provider: up.url}) as gateway:
         response = post(gateway, provider, {"input": "Hi", "context_management": managed})
@@ -200,7 +200,7 @@ def test_a_threshold_where_nobody_compacts(provider: str) -> None:
 @pytest.mark.parametrize("provider", ["deepseek", "kimi", "openai"])
 @pytest.mark.parametrize("path", ["/v1/responses", "/v1/responses/compact"])
 def test_what_looks_like_one(provider: str, path: str, body: bytes) -> None:
-    """Nonsense is the provider's to judge, or a mistake of the client's: nothing here fails at it."""
+    """Nonsense is left to the provider, or is the client's mistake: nothing fails here."""
     with upstream(refuse_nothing) as up, running({provider: up.url}) as gateway:
         response = httpx.post(f"{gateway.url}/{provider}{path}", content=body)
     assert response.status_code in (200, 400, 413, 502)
@@ -217,7 +217,7 @@ def test_passing_on() -> None:
 
 @pytest.mark.parametrize(("provider", "profile", "model"), TARGETS[:4])
 def test_over_a_websocket(provider: str, profile: str | None, model: str) -> None:
-    """The order comes as what is new of a conversation; what follows begins with the compaction."""
+    """The order comes as new content of a conversation; what follows begins with the compaction."""
     simulator = start(provider, profile)
     with running({provider: simulator.url}) as gateway:
         url = f"{gateway.url}/{provider}/v1/responses"
@@ -237,7 +237,7 @@ def test_over_a_websocket(provider: str, profile: str | None, model: str) -> Non
 
 @pytest.mark.parametrize(("provider", "profile", "model"), [row for row in TARGETS if row[0] != "xai"])
 def test_the_address_that_compacts(provider: str, profile: str | None, model: str) -> None:
-    """By the SDK: what the user said, then one compaction, which goes on in the next request."""
+    """With the SDK: the user's messages, then one compaction, which continues in the next request."""
     simulator = start(provider, profile)
     with running({provider: simulator.url}) as gateway:
         sdk = client_of(gateway, provider)
@@ -251,7 +251,7 @@ def test_the_address_that_compacts(provider: str, profile: str | None, model: st
 
 
 def test_the_address_at_openai() -> None:
-    """It compacts itself: the request goes to its own address, and the answer comes back untouched."""
+    """It compacts itself: the request goes to its own address, and the answer is passed on unchanged."""
     answer = b'{"id": "resp_2", "object": "response.compaction", "output": []}'
 
     async def compact(got: Got, out: Out) -> None:
@@ -265,7 +265,7 @@ def test_the_address_at_openai() -> None:
 
 
 def test_an_error_of_the_address() -> None:
-    """In the client's words, as it came."""
+    """In the client's format."""
 
     async def fail(got: Got, out: Out) -> None:
         await out.whole(404, b'{"error": {"message": "no such model"}}')

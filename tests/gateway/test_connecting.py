@@ -1,4 +1,4 @@
-"""How connections are made: which address, which proxy, which certificate; and what is said where none is made."""
+"""How connections are made: address, proxy, certificate; and the errors if none is made."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def listening(serve: Serve, context: ssl.SSLContext | None = None) -> Asyn
 
 
 async def fails(place: Endpoint, seconds: float = 20.0) -> tuple[str, str]:
-    """Why no connection is made, and which proxy is to blame."""
+    """Return why no connection is made, and which proxy failed."""
     with pytest.raises(ConnectFailed) as caught:
         await connected(place, asyncio.Protocol, seconds)
     return caught.value.cause, caught.value.proxy
@@ -86,7 +86,7 @@ async def test_a_handshake_that_takes_too_long() -> None:
 
 
 def certificate(folder: Path, *, name: str = "127.0.0.1", since: int = -1, until: int = 1) -> None:
-    """`server.pem`: a certificate that is signed by its own key."""
+    """`server.pem`: a self-signed certificate."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
     names = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "server")])
     made = (
@@ -139,7 +139,7 @@ async def test_certificates(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What SSL_CERT_FILE names is trusted, for its name and its time."""
+    """Certificates of SSL_CERT_FILE are trusted, for their name and validity."""
     make(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "server.pem")
@@ -155,7 +155,7 @@ async def test_certificates(
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 async def test_a_folder_of_authorities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As OpenSSL has it: a file is named by the hash of whose certificate it has."""
+    """In OpenSSL's form: a file is named by the hash of its certificate's subject."""
     certificate(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "server.pem")
@@ -170,7 +170,7 @@ async def test_a_folder_of_authorities(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_python_that_finds_no_authorities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes those of the system, where systems have them."""
+    """It uses the system's, in their usual places."""
     certificate(tmp_path)
     monkeypatch.setattr(ssl.SSLContext, "load_default_certs", lambda *_: None)
     monkeypatch.setattr(connecting, "_has_files", lambda _: False)
@@ -195,7 +195,7 @@ def resolved(monkeypatch: pytest.MonkeyPatch, *places: tuple[str, int]) -> None:
 
 
 async def test_the_next_address_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When one refuses, and when one does not answer."""
+    """If one refuses, and if one does not answer."""
     async with listening(be_silent) as port:
         resolved(monkeypatch, ("127.0.0.1", closed_port()), ("127.0.0.1", port))
         await connected(Endpoint("name", 1), asyncio.Protocol, 20.0)
@@ -215,7 +215,7 @@ async def test_the_next_address_is_tried(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.fixture
 def environment(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Sets these variables, and none of the other names."""
+    """Set these variables, and unset the others."""
 
     def set_all(**values: str) -> None:
         for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
@@ -228,12 +228,13 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def test_the_proxy_of_an_address(environment: Callable[..., None]) -> None:
-    """That of its scheme, else of all; none for this machine, nor for what NO_PROXY names."""
+    """That of its scheme, or of all schemes; none for this machine, nor for hosts in NO_PROXY."""
     environment(https_proxy="http://me:secret@proxy:3128/", no_proxy="inside.example, 10.0.0.0/8 ,.corp")
     assert proxy_name(proxy_for("https://api.example/v1")) == "proxy:3128"
     for url in ("http://api.example", "https://inside.example/v1", "https://a.inside.example", "https://x.corp"):
         assert proxy_for(url) == ""
-    for host in ("127.0.0.1:8000", "localhost", "[::1]:1", "a.localhost", "10.2.3.4"):
+    spelled = ("0.0.0.0:8000", "[::]:8000", "[::ffff:127.0.0.1]", "127.1", "127.0.1:80", "LOCALHOST.", "0177.0.0.1")
+    for host in ("127.0.0.1:8000", "localhost", "[::1]:1", "a.localhost", "10.2.3.4", *spelled):
         assert proxy_for(f"https://{host}/v1") == ""
     assert proxy_for("https://11.2.3.4/v1") != ""
     environment(all_proxy="proxy:1")
@@ -245,7 +246,7 @@ def test_the_proxy_of_an_address(environment: Callable[..., None]) -> None:
 
 
 class Proxy:
-    """Connects whoever asks to one server, and notes what was asked."""
+    """Connects every caller to one server, and records the requests."""
 
     def __init__(self, port: int, answer: bytes = b"HTTP/1.1 200 Connection established\r\n\r\n") -> None:
         self._port = port
@@ -282,7 +283,7 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 @pytest.fixture
 def far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
-    """What a server needs that is called far.example; its authority is trusted."""
+    """A server's TLS context with the name far.example; its authority is trusted."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
     names = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "far.example")])
     made = (
@@ -303,7 +304,7 @@ def far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
 
 
 async def test_tls_goes_through_a_proxy(environment: Callable[..., None], far: ssl.SSLContext) -> None:
-    """In a tunnel: the proxy gets its own login and the name of the host, and nothing else."""
+    """In a tunnel: the proxy gets only its own login and the name of the host."""
     server = Server(HI)
     async with serving(server, far) as client:
         proxy = Proxy(int(server.url.rpartition(":")[2]))
@@ -383,7 +384,7 @@ async def test_a_proxy_that_is_not_there() -> None:
 
 
 async def test_a_connection_that_is_not_waited_for_is_closed() -> None:
-    """In the middle of a handshake, too."""
+    """Even in the middle of a handshake."""
     left = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

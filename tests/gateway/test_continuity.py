@@ -1,6 +1,6 @@
-"""Conversations that change hands in mid-session, through the gateway, whatever the formats and wherever it fails.
+"""Conversations that change models in mid-session, through the gateway, in all formats and at all points of failure.
 
-What arrived at the strict simulators is compared with what they had said.
+The requests at the strict simulators are compared with their answers.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def _pair(upstreams: tuple[Upstream, ...]) -> str:
 
 @pytest.mark.parametrize("pair", PAIRS, ids=_pair)
 def test_two_providers(pair: tuple[Upstream, Upstream]) -> None:
-    """It fails at each point in turn, in every client's format, whole and streamed: no 4xx, no foreign seal, every
-    thought told once and at the same place from then on."""
+    """A failure at each point in turn, in every client's format, whole and streamed: no 4xx, no foreign seal, all
+    reasoning quoted once and at the same place from then on."""
     first, second = (one.provider for one in pair)
     with stage(*pair) as one:
         for client, point, is_streaming in itertools.product(BODY_TYPES, range(4), (False, True)):
@@ -62,7 +62,7 @@ SCHEDULES = [
 @pytest.mark.parametrize("triple", TRIPLES, ids=_pair)
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=["from the first", "from the second", "from the third"])
 def test_three_providers(triple: tuple[Upstream, ...], schedule: tuple[tuple[int, ...], ...]) -> None:
-    """Handed on and on and back again, in every client's format: as with two."""
+    """Passed on twice and back again, in every client's format: the same as with two."""
     names = [one.provider for one in triple]
     with stage(*triple) as one:
         for client, is_streaming in itertools.product(BODY_TYPES, (False, True)):
@@ -78,8 +78,8 @@ def test_three_providers(triple: tuple[Upstream, ...], schedule: tuple[tuple[int
 @pytest.mark.parametrize("client", BODY_TYPES)
 @pytest.mark.parametrize("pair", [(CHAT, BOUND), (GEMINI, BOUND), (BOUND, RESPONSES)], ids=_pair)
 def test_models_that_are_bound_to_their_prefix(pair: tuple[Upstream, Upstream], client: FormatName) -> None:
-    """They are quoted to in the first request they get; from then on their system prompt keeps its bytes, and nothing
-    is ever refused."""
+    """They get quotations in their first request; from then on their system prompt keeps its bytes, and nothing is ever
+    refused."""
     first, second = (one.provider for one in pair)
     with stage(*pair) as one:
         for point, is_streaming in itertools.product(range(3), (False, True)):
@@ -97,7 +97,7 @@ def test_models_that_are_bound_to_their_prefix(pair: tuple[Upstream, Upstream], 
 
 
 class Hanging(MemoryStore):
-    """A store that takes no note of what was quoted, as long as the test says so."""
+    """A store that does not save quotations, as long as the test says so."""
 
     def __init__(self) -> None:
         super().__init__(StoreSettings(), time.time)
@@ -110,8 +110,8 @@ class Hanging(MemoryStore):
 
 
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "stream"])
-def test_notes_of_what_was_quoted_hold_nobody_up(is_streaming: bool) -> None:
-    """A store that never takes them costs the client `hold_ms`, and the note; not the answer."""
+def test_notes_of_quotations_delay_no_request(is_streaming: bool) -> None:
+    """A store that never saves them costs the client `hold_ms`, and the note; not the answer."""
     store = Hanging()
     with stage(CHAT, MESSAGES, store=store, replay=ReplaySettings(hold_ms=20)) as one:
         talk = one.begin("openai_chat", 3)
@@ -126,7 +126,7 @@ def _bodies(one: Stage) -> dict[str, list[bytes]]:
 
 
 def _played(one: Stage, headers: dict[str, str] | None = None) -> dict[str, list[bytes]]:
-    """What arrived in talks of every client, with a handoff in each."""
+    """The requests of conversations of every client, with a handoff in each."""
     for client, is_streaming in itertools.product(BODY_TYPES, (False, True)):
         talk = one.begin(client, 4, headers=headers)
         for turn in range(4):
@@ -151,7 +151,7 @@ def test_nothing_is_injected_when_off() -> None:
 
 
 def test_it_can_be_on_for_one_request_route_or_provider_alone() -> None:
-    """A narrower setting stands over a wider one, and the header over all."""
+    """A narrower setting overrides a wider one, and the header overrides all."""
     pair, off = (CHAT, MESSAGES), ContinuitySettings()
     with stage(*pair, continuity=off) as one:
         assert _handed(one, {"x-thoughtline-continuity": "handoff"}) == 2
@@ -169,21 +169,21 @@ SAID = ContinuitySettings(models={"deepseek/*": "off", "deepseek/*-flash": "alwa
 
 
 def test_two_models_of_one_provider() -> None:
-    """One is told what was thought and the other isn't, whatever is set for their provider and for all; also after the
-    settings were read anew. A request's header and a route stand over it."""
+    """One gets quotations and the other does not, whatever is set for their provider and for all, also after a reload.
+    A request's header and a route override it."""
     with stage(CHAT, continuity=SAID, of_provider={"deepseek": "always"}) as one:
         assert [_told(one, model) for model in (PRO, FLASH)] == [0, 1]
         assert [_told(one, FLASH, OFF), _told(one, PRO, {"x-thoughtline-continuity": "always"})] == [0, 1]
         app = one.gateway.app
         turned = ContinuitySettings(True, mode="always", models={FLASH: "off"})
-        app.state = with_settings(app.state, replace(app.state.loaded, continuity=turned))
+        app.state = with_settings(app.state, replace(app.state.admin.loaded, continuity=turned))
         assert [_told(one, model) for model in (PRO, FLASH)] == [1, 0]
     with stage(CHAT, continuity=SAID, of_route="always") as one:
         assert [_told(one, model) for model in ("team", PRO, FLASH)] == [1, 0, 1]
 
 
 def _told(one: Stage, model: str, headers: dict[str, str] | None = None) -> int:
-    """How many checkpoints a model is told in the second turn of a talk with it."""
+    """The number of checkpoints that a model gets in the second turn of a conversation."""
     talk = one.begin("openai_chat", 2, headers=headers)
     talk.lane.ask_for(model)
     talk.step()
@@ -193,7 +193,7 @@ def _told(one: Stage, model: str, headers: dict[str, str] | None = None) -> int:
 
 
 def _handed(one: Stage, headers: dict[str, str] | None = None) -> int:
-    """How many checkpoints the second target gets after two turns of the first."""
+    """The number of checkpoints that the second target gets after two turns of the first."""
     talk = one.begin("openai_chat", 3, headers=headers)
     for failing in ("", "", "deepseek"):
         step = talk.step(failing)
@@ -201,7 +201,7 @@ def _handed(one: Stage, headers: dict[str, str] | None = None) -> int:
 
 
 def test_always() -> None:
-    """In this mode a model is told its own thoughts too, the last `count`, and what was told stays."""
+    """In this mode a model's own reasoning is quoted, too, the last `count`, and earlier quotations stay."""
     with stage(CHAT, MESSAGES, continuity=ContinuitySettings(True, 2, "always")) as one:
         talk = one.begin("openai_chat", 5)
         counts = [talk.step().checkpoints for _ in range(5)]
@@ -215,7 +215,7 @@ def test_always() -> None:
 
 
 def test_a_thought_that_is_too_long() -> None:
-    """It is left out whole, with a finding; those beside it are told."""
+    """It is omitted completely, with a finding; those next to it are quoted."""
     with stage(CHAT, MESSAGES, continuity=ContinuitySettings(True, max_chars=200)) as one:
         talk = one.begin("openai_chat", 4, script={1: "long 201"})
         for failing in ("", "", "", "deepseek"):
@@ -226,7 +226,7 @@ def test_a_thought_that_is_too_long() -> None:
 
 
 def test_a_thought_of_a_million_characters() -> None:
-    """It is told whole where that was asked for, and not at all where it wasn't."""
+    """It is quoted in full if requested, and not at all otherwise."""
     for chars, count in ((2_000_000, 1), (64_000, 0)):
         with stage(CHAT, MESSAGES, continuity=ContinuitySettings(True, max_chars=chars)) as one:
             talk = one.begin("openai_chat", 2, script={0: "long 1000000"})
@@ -237,7 +237,7 @@ def test_a_thought_of_a_million_characters() -> None:
 
 
 def test_a_hundred_and_one_checkpoints() -> None:
-    """A hundred are told at once, and it never grows beyond."""
+    """A hundred are quoted at once, and never more."""
     with stage(CHAT, MESSAGES, continuity=ContinuitySettings(True, 100)) as one:
         talk = one.begin("openai_chat", 104)
         for _ in range(101):
@@ -249,7 +249,7 @@ def test_a_hundred_and_one_checkpoints() -> None:
 
 
 def test_a_thousand_and_one_sessions() -> None:
-    """The one that was used longest ago is forgotten; it loses no thought, only the memory of what was told."""
+    """The least recently used one is dropped; only the memory of its quotations is lost."""
     with stage(CHAT, MESSAGES) as one:
         talks = []
         for number in range(1001):
@@ -264,7 +264,7 @@ def test_a_thousand_and_one_sessions() -> None:
 
 
 def test_two_replicas_and_a_restart(shared_url: str) -> None:
-    """What one told, the other and the next one tell again, byte for byte, and new ones behind it."""
+    """One's quotations are repeated by the other and by the next one, byte for byte, followed by new ones."""
     with stage(CHAT, MESSAGES, store_url=shared_url) as one:
         talk = one.begin("openai_chat", 9)
         for failing in ("", "", "", "deepseek"):
@@ -302,7 +302,7 @@ HOSTILE = {
 @pytest.mark.parametrize("target", [MESSAGES, RESPONSES, GEMINI, CONVERSE], ids=lambda one: one.format)
 @pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
 def test_what_a_thought_says_stays_inside_its_frame(hostile: str, target: Upstream) -> None:
-    """Whatever it holds, it arrives verbatim, as one fenced block that nothing in it closes, and the model answers."""
+    """Any content arrives verbatim, as one fenced block that nothing in it closes, and the model answers."""
     with stage(CHAT, target) as one:
         talk = one.begin("openai_chat", 3, script={0: f"think: {hostile}"})
         talk.step(is_streaming=True)
@@ -339,7 +339,7 @@ TOLD = {"x-claude-code-session-id": "one", "x-claude-code-agent-id": "main"}
     ],
 )
 def test_after_a_summary(headers: dict[str, str], quoted: int) -> None:
-    """The session's last thought goes on where the client tells session and agent, though no turn of it is left."""
+    """The session's last reasoning is quoted if the client names session and agent, although no turn of it is left."""
     apps = [Watched(CHAT), Watched(MESSAGES)]
     rows = {app.upstream.provider: app.url for app in apps}
     with running(rows, Settings(continuity=ContinuitySettings(enabled=True))) as gateway:
@@ -370,7 +370,8 @@ def test_after_a_summary(headers: dict[str, str], quoted: int) -> None:
 def test_after_a_summary_a_session_is_enough_where_settings_say_so(
     headers: dict[str, str], system: str, quoted: int
 ) -> None:
-    """`after_compaction_by = "session"`: for Claude Code's main line, and for nobody who shares its session."""
+    """`after_compaction_by = "session"`: for Claude Code's main conversation, and for no other that shares its
+    session."""
     apps = [Watched(CHAT), Watched(MESSAGES)]
     rows = {app.upstream.provider: app.url for app in apps}
     continuity = ContinuitySettings(enabled=True, after_compaction_by="session")

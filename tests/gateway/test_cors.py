@@ -19,7 +19,7 @@ PREFLIGHT = {"access-control-request-method": "POST", "access-control-request-he
 
 
 async def well(got: Got, out: Out) -> None:
-    """As a provider that lets every page in."""
+    """Answer like a provider that allows every page."""
     await out.whole(200, b'{"choices":[]}', ("access-control-allow-origin", "*"), ("vary", "accept-encoding"))
 
 
@@ -38,7 +38,7 @@ def told(response: httpx.Response) -> dict[str, str]:
 
 @pytest.mark.parametrize("origin", [APP, "app://notes"])
 def test_a_listed_page_may_ask_and_read(origin: str) -> None:
-    """A preflight is answered without a key, and nobody else is asked; the answer can be read, with all its headers."""
+    """A preflight is answered without a key, and no provider is asked; the answer can be read, with all its headers."""
     with upstream(well) as up, running({"deepseek": up.url}, LISTED) as gateway:
         before = preflight(gateway, origin)
         assert (before.status_code, before.content, len(up.got)) == (204, b"", 0)
@@ -70,7 +70,7 @@ def test_any_other_page_may_not(origin: str) -> None:
 
 
 def test_off_unless_something_is_listed() -> None:
-    """No page may read, whatever the provider says; answers to everybody else are as they were."""
+    """No page may read, whatever the provider allows; other answers are unchanged."""
     with upstream(well) as up, running({"deepseek": up.url}) as gateway:
         assert preflight(gateway, APP).status_code == 403
         for origin in (APP, None):
@@ -79,7 +79,7 @@ def test_off_unless_something_is_listed() -> None:
 
 
 def test_errors_can_be_read_too() -> None:
-    """Else a page could tell its user nothing but that something failed."""
+    """Otherwise a page could only report that something failed."""
     with running({}, LISTED) as gateway:
         answer = ask(gateway, APP, "/nobody/v1/chat/completions")
         assert answer.status_code >= 400
@@ -97,21 +97,21 @@ def test_management_is_no_pages_business(path: str) -> None:
 
 
 def test_a_view_of_the_dashboard_is_no_pages_business() -> None:
-    """Views have names that could be a provider's: who asks for a page gets one that no other page can read."""
+    """Views have names that could be a provider's: a browser gets a page that no other page can read."""
     with running({}, LISTED) as gateway:
         answer = httpx.get(f"{gateway.url}/live", headers={"origin": APP, "accept": "text/html"})
         assert (answer.headers["content-type"].partition(";")[0], told(answer)) == ("text/html", {})
 
 
-def test_an_options_request_that_is_no_preflight_goes_up() -> None:
-    """As any other."""
+def test_an_options_request_that_is_no_preflight_is_passed_on() -> None:
+    """Like any other request."""
     with upstream(well) as up, running({"deepseek": up.url}, LISTED) as gateway:
         assert httpx.options(f"{gateway.url}/deepseek/v1/files", headers={"origin": APP}).status_code == 200
         assert [got.method for got in up.got] == ["OPTIONS"]
 
 
 def test_a_stream_can_be_read() -> None:
-    """Piece by piece, as everybody's."""
+    """Piece by piece, like any other."""
 
     async def streamed(got: Got, out: Out) -> None:
         await out.stream()
@@ -129,7 +129,7 @@ def test_a_stream_can_be_read() -> None:
 
 
 def test_names_that_are_none_are_not_allowed() -> None:
-    """What is asked for is said back only if it can be a list of headers."""
+    """The requested names are returned only if they can be a list of headers."""
     with running({}, LISTED) as gateway:
         headers = {"origin": APP, "access-control-request-method": "POST", "access-control-request-headers": "a;b"}
         before = httpx.options(gateway.url + CHAT, headers=headers)

@@ -1,4 +1,4 @@
-"""The dashboard's page and files: what is served, to whom, under which policy, and where it keeps out of the way."""
+"""The dashboard's page and files: what is served, to whom, under which policy, and where it does not interfere."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def gateway() -> Iterator[Managed]:
 
 @pytest.mark.parametrize("path", ["/", "/login", *(f"/{view}" for view in sorted(dashboard.VIEWS)), "/sessions/a%2Fb"])
 def test_every_view_is_an_address(gateway: Managed, path: str) -> None:
-    """A browser gets the one page at each, with a policy that lets nothing in from elsewhere."""
+    """A browser gets the page at each, with a policy that allows no external content."""
     response = gateway.anyone.get(path, headers=HTML)
     assert (response.status_code, response.headers["content-type"]) == (200, "text/html; charset=utf-8")
     policy = response.headers["content-security-policy"]
@@ -40,7 +40,7 @@ def test_every_view_is_an_address(gateway: Managed, path: str) -> None:
 
 
 def test_the_page_and_all_it_names_are_there(gateway: Managed) -> None:
-    """And so are the modules that those import."""
+    """Including the modules that those import."""
     ahead, seen = re.findall(r'(?:src|href)="(/assets/[^"]+)"', gateway.anyone.get("/").text), set[str]()
     assert ahead
     while ahead:
@@ -61,14 +61,14 @@ def test_no_other_file_is_served(gateway: Managed, path: str) -> None:
 
 
 def test_the_tab_has_a_picture(gateway: Managed) -> None:
-    """Also beside addresses of the API, where no page names it; it is no request of a client."""
+    """Also next to API addresses, where no page refers to it; it is not counted as a client's request."""
     response = gateway.anyone.get("/favicon.ico")
     assert (response.status_code, response.headers["content-type"]) == (200, "image/svg+xml")
     assert gateway.gateway.lines == []
 
 
 def test_a_used_link_leads_people_to_the_login_page(gateway: Managed) -> None:
-    """With the status that it has for programs, which get JSON."""
+    """With the same status as for programs, which get JSON."""
     link = gateway.link()
     assert gateway.anyone.get(link, headers=HTML).status_code == 303
     again = gateway.anyone.get(link, headers=HTML)
@@ -77,7 +77,7 @@ def test_a_used_link_leads_people_to_the_login_page(gateway: Managed) -> None:
 
 
 def test_what_programs_ask_of_a_default_provider_is_passed_on() -> None:
-    """Only browsers are shown a view where its address could be the provider's."""
+    """Only browsers get a view if its address could be the provider's."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.whole(200, b'{"from": "upstream"}')
@@ -90,7 +90,7 @@ def test_what_programs_ask_of_a_default_provider_is_passed_on() -> None:
 
 
 def test_a_provider_comes_before_a_view_of_its_name() -> None:
-    """Whoever called one `memory` can still reach it."""
+    """A provider called `memory` is still reachable."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.whole(200, b"{}")
@@ -102,7 +102,7 @@ def test_a_provider_comes_before_a_view_of_its_name() -> None:
 
 
 def test_a_view_is_for_known_hosts_alone(gateway: Managed) -> None:
-    """As every other address."""
+    """Like every other address."""
     assert gateway.anyone.get("/live", headers={**HTML, "host": "evil.example"}).status_code == 421
 
 
@@ -119,7 +119,7 @@ def test_vendored_files_are_those_of_the_lock() -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_nothing_is_inline_and_nothing_comes_from_elsewhere(name: str) -> None:
-    """The policy would refuse it."""
+    """The policy would block it."""
     text = (FILES / name).read_text()
     assert re.findall(r"\bstyle=|\bon\w+=\"|javascript:|\beval\(|innerHTML|<script>|@import|\burl\(", text) == []
     assert re.findall(r"https?://(?!\S*\\)", text) == []

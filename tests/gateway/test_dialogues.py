@@ -1,6 +1,6 @@
-"""Ten turns with tools, parallel calls and plain turns, for a client that strips everything, at every provider's face.
+"""Ten turns with tools, parallel calls and plain turns, for a client that strips everything, at every provider.
 
-What came back is the simulator's own judgement: `whole` is byte for byte what it had said.
+The simulator itself judges the result: `whole` means byte for byte what it had sent.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def through(gateways: Gateways, case: Case, mark: str) -> Forgetful:
 
 
 def latest(case: Case) -> dict[str, Any]:
-    """What the simulator says of the latest request it got."""
+    """The simulator's verdict on its latest request."""
     return dict(served(case.simulator, case.profile).app.simulation.log[-1])
 
 
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("case", SPOKEN, ids=lambda case: case.id)
 def test_a_client_that_strips_everything(gateways: Gateways, case: Case, is_streaming: bool) -> None:
-    """It is never refused, and every turn's reasoning comes back as it was said."""
+    """It is never refused, and every turn's reasoning is restored exactly."""
     dialogue = through(gateways, case, f"stripped {is_streaming}")
     for turn in range(TURNS):
         answer = dialogue.ask(is_streaming=is_streaming)
@@ -64,7 +64,7 @@ def test_a_client_that_strips_everything(gateways: Gateways, case: Case, is_stre
 
 
 def _made_up(seen: dict[str, Any]) -> list[str]:
-    """The words of reasoning that nobody said, whether they came as text or in a block."""
+    """Text of reasoning that no model wrote, as text or in a block."""
     thoughts = [one for message in seen["messages"] if message["verdict"] == "invented" for one in message["thoughts"]]
     blocks = [json.loads(one) if one.startswith("{") else {"text": one} for one in thoughts]
     return [str(block.get("thinking", block.get("text"))) for block in blocks]
@@ -72,7 +72,8 @@ def _made_up(seen: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("case", SPOKEN, ids=lambda case: case.id)
 def test_the_same_conversation_gives_the_same_bytes(gateways: Gateways, case: Case) -> None:
-    """What was restored in one request is restored alike in the next: the provider's prompt cache keeps hitting."""
+    """What was restored in one request is restored the same way in the next: the provider's prompt cache keeps
+    hitting."""
     dialogue = through(gateways, case, "stable")
     shown: list[Any] = []
     for turn in range(6):

@@ -1,4 +1,4 @@
-"""Which hosts a gateway answers for, and whose requests it takes for those of this machine."""
+"""The hosts that a gateway answers for, and the requests that count as local."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def gateway() -> Iterator[Managed]:
 
 
 def raw(gateway: Managed, method: str, target: str, *headers: str, version: str = "1.1", body: bytes = b"") -> int:
-    """The status of a request that is written by hand."""
+    """The status of a hand-written request."""
     host, port = gateway.url.removeprefix("http://").split(":")
     head = "\r\n".join([f"{method} {target} HTTP/{version}", *headers, f"content-length: {len(body)}", "", ""])
     with socket.create_connection((host, int(port)), 30) as connection:
@@ -56,7 +56,7 @@ def raw(gateway: Managed, method: str, target: str, *headers: str, version: str 
 @pytest.mark.parametrize(("method", "path"), PATHS)
 @pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:8642", "0.0.0.0"])
 def test_no_other_name_is_answered_to(gateway: Managed, method: str, path: str, host: str) -> None:
-    """A page whose name was made to mean this machine gets 421 everywhere, also with the admin's token."""
+    """A page whose name was pointed at this machine gets 421 everywhere, even with the admin's token."""
     assert raw(gateway, method, path, f"host: {host}", f"authorization: Bearer {TOKEN}", body=CHAT) == 421
 
 
@@ -75,7 +75,7 @@ def test_no_other_name_is_answered_to(gateway: Managed, method: str, path: str, 
     ],
 )
 def test_names_of_this_machine_and_of_the_settings_are(gateway: Managed, host: str) -> None:
-    """In any case and spelling, with any port: a proxy or a container may have another."""
+    """In any case and spelling, with any port, which a proxy or a container may change."""
     assert raw(gateway, "GET", "/api/hello", f"host: {host}") == 200
 
 
@@ -104,12 +104,12 @@ def test_what_only_looks_like_it_is_not(gateway: Managed, host: str) -> None:
     ids=["none", "twice", "two", "empty", "list", "user", "bracket", "ports"],
 )
 def test_a_request_names_one_host(gateway: Managed, method: str, path: str, hosts: tuple[str, ...]) -> None:
-    """400: whoever stands in front may have read the other one."""
+    """400: a server in front may have read the other one."""
     assert raw(gateway, method, path, *hosts, body=CHAT) == 400
 
 
 def test_a_host_is_needed_in_old_http_too(gateway: Managed) -> None:
-    """HTTP/1.0 did not demand it, every client sends it."""
+    """HTTP/1.0 did not require it, but every client sends it."""
     assert raw(gateway, "GET", "/api/hello", version="1.0") == 400
     assert raw(gateway, "GET", "/api/hello", "host: localhost", version="1.0") == 200
 
@@ -124,13 +124,13 @@ def test_a_host_is_needed_in_old_http_too(gateway: Managed) -> None:
     ],
 )
 def test_a_target_that_names_a_host_means_it(gateway: Managed, target: str, status: int) -> None:
-    """RFC 9112, 3.2.2: it goes over the header."""
+    """RFC 9112, 3.2.2: it takes precedence over the header."""
     assert raw(gateway, "GET", target, "host: localhost") == status
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 def test_probes_are_answered_by_any_name(gateway: Managed, path: str) -> None:
-    """Orchestrators ask by an address that nobody knows beforehand, some of them in HTTP/1.0 without a host."""
+    """Orchestrators use unpredictable addresses, some in HTTP/1.0 without a host."""
     assert raw(gateway, "GET", path, "host: 10.1.2.3:8642") == 200
     assert raw(gateway, "GET", path, version="1.0") == 200
     assert raw(gateway, "GET", path) == 400
@@ -139,7 +139,7 @@ def test_probes_are_answered_by_any_name(gateway: Managed, path: str) -> None:
 
 @pytest.mark.parametrize(("hosts", "status"), [((), 200), (("gateway.example",), 421)], ids=["unset", "set"])
 def test_on_the_network_names_are_checked_where_they_are_listed(hosts: tuple[str, ...], status: int) -> None:
-    """Nobody knows by which name a container is called, unless somebody says so."""
+    """The name of a container is only known if it is configured."""
     server = ServerSettings(host="0.0.0.0", hosts=hosts)
     with managed(Settings(server=server), simulators={}) as one:
         assert raw(one, "GET", "/api/hello", "host: other.example") == status
@@ -152,19 +152,19 @@ def test_on_the_network_names_are_checked_where_they_are_listed(hosts: tuple[str
 )
 @pytest.mark.parametrize(("method", "path"), PATHS)
 def test_a_credential_is_shown_once(gateway: Managed, method: str, path: str, name: str) -> None:
-    """Of two, the gateway would take one for the caller and the provider perhaps the other."""
+    """The gateway might use one for the caller and the provider the other."""
     twice = (f"{name}: Bearer one", f"{name.title()}: Bearer two")
     assert raw(gateway, method, path, "host: localhost", *twice, body=CHAT) == 400
 
 
 @pytest.mark.parametrize("query", ["key=a&key=b", "key=a&k%65y=b", "key=a&key=a"])
 def test_a_key_in_the_query_stands_there_once(gateway: Managed, query: str) -> None:
-    """However its name is written."""
+    """In any spelling of its name."""
     assert raw(gateway, "POST", f"/plain/v1/chat/completions?{query}", "host: localhost", body=CHAT) == 400
 
 
 def test_a_refusal_is_in_the_clients_words_and_in_the_log(gateway: Managed) -> None:
-    """Whoever gave the gateway another name finds out why it does not answer."""
+    """So that people find out why the gateway does not answer under their name for it."""
     response = gateway.anyone.post("/plain/v1/messages", content=CHAT, headers={"host": "my-machine"})
     assert response.json()["type"] == "error"
     assert "my-machine" in response.json()["error"]["message"]
@@ -190,13 +190,13 @@ SITES = [
 
 @pytest.mark.parametrize(("headers", "expected"), SITES)
 def test_web_pages_are_told_by_what_browsers_say(headers: dict[bytes, bytes], expected: bool) -> None:
-    """`Sec-Fetch-Site` where there is no origin, as in a form or a picture; editors name schemes of their own."""
+    """`Sec-Fetch-Site` if there is no origin, as for a form or an image; editors have their own schemes."""
     assert is_website(headers) is expected
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_web_pages_get_no_figures_without_the_token(gateway: Managed, site: str) -> None:
-    """What programs of this machine may read, a page that its user visits may not."""
+    """Programs on this machine may read them, a page in a browser may not."""
     assert gateway.anyone.get("/metrics", headers={"sec-fetch-site": site}).status_code == 401
     assert gateway.admin.get("/metrics", headers={"sec-fetch-site": site}).status_code == 200
 
@@ -207,14 +207,14 @@ PROXIED += ["x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip", "x
 
 @pytest.mark.parametrize("name", PROXIED)
 def test_figures_behind_a_reverse_proxy_need_the_token(gateway: Managed, name: str) -> None:
-    """A proxy on this machine asks for somebody else; whoever wants that says so in the settings."""
+    """A proxy on this machine forwards for others; settings can allow that."""
     headers = {name: "10.0.0.1"}
     assert gateway.anyone.get("/metrics", headers=headers).status_code == 401
     assert gateway.admin.get("/metrics", headers=headers).status_code == 200
 
 
 def test_nginx_is_told_by_its_old_http(gateway: Managed) -> None:
-    """It adds no header by itself."""
+    """It adds no header by default."""
     assert raw(gateway, "GET", "/metrics", "host: localhost", version="1.0") == 401
     assert raw(gateway, "GET", "/metrics", "host: localhost") == 200
 
@@ -247,5 +247,5 @@ def test_figures_may_be_open(gateway: Managed) -> None:
     ],
 )
 def test_whose_address_is_of_this_machine(peer: str, expected: bool) -> None:
-    """Also where IPv4 comes in through an IPv6 socket."""
+    """Also if IPv4 comes in through an IPv6 socket."""
     assert is_direct({}, peer) is expected

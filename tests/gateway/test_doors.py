@@ -1,4 +1,4 @@
-"""The endpoint of a provider that a request goes to: one that can carry its reasoning, by row, refusal or setting."""
+"""The endpoint that a request goes to: one that can carry its reasoning, by row, refusal or setting."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NOT_ACCESSIBLE = 'model "novel-9" is not accessible via the /chat/completions en
 
 
 async def both(got: Got, out: Out) -> None:
-    """A server of both endpoints."""
+    """A server with both endpoints."""
     await out.whole(200, json.dumps(RESPONSE if got.target.endswith("/responses") else CHAT).encode())
 
 
@@ -68,7 +68,7 @@ NEWEST = {
 
 @pytest.mark.parametrize(("provider", "model"), [(one, model) for one in NEWEST for model in NEWEST[one]])
 def test_tools_of_new_models_go_where_reasoning_can(provider: str, model: str) -> None:
-    """A chat client with tools is asked in Responses, and told so; names that don't exist yet are taken for newest."""
+    """A chat client with tools is served by Responses, with a finding; unknown names count as the newest generation."""
     with asked(provider) as (gateway, up):
         answer = post(gateway, provider, model, tools=TOOLS)
     assert answer.status_code == 200, answer.text
@@ -84,7 +84,7 @@ OLDER = {
         "gpt-4.1",
         "gpt-5",
         "gpt-5-mini",
-        "gpt-5.1",
+        "gpt-5",
         "gpt-5.3",
         "o3",
         "o4-mini",
@@ -97,7 +97,7 @@ OLDER = {
 
 @pytest.mark.parametrize(("provider", "model"), [(one, model) for one in OLDER for model in OLDER[one]])
 def test_other_models_are_asked_as_the_client_asks(provider: str, model: str) -> None:
-    """Older models, and those that nobody knows, get the client's own bytes."""
+    """For older and unknown models, the client's own bytes are sent."""
     with asked(provider) as (gateway, up):
         answer = post(gateway, provider, model, tools=TOOLS)
     assert paths(up) == ["chat/completions"]
@@ -105,7 +105,7 @@ def test_other_models_are_asked_as_the_client_asks(provider: str, model: str) ->
 
 
 def test_without_tools_nothing_changes() -> None:
-    """A request without tools is served in chat: it goes up as it came."""
+    """A request without tools works in chat: it is sent unchanged."""
     with asked("openai") as (gateway, up):
         post(gateway, "openai", "gpt-6-sol")
         post(gateway, "openai", "gpt-6-sol", tools=[])
@@ -113,7 +113,7 @@ def test_without_tools_nothing_changes() -> None:
 
 
 def test_encrypted_reasoning_is_kept_behind_the_door() -> None:
-    """The client knows nothing of it, and the next request has the item before its call."""
+    """The client does not see it, and the next request has the item before its call."""
     with asked("openai") as (gateway, up):
         message = post(gateway, "openai", "gpt-6-sol", tools=TOOLS).json()["choices"][0]["message"]
         result = {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "content": "a"}
@@ -135,7 +135,7 @@ def test_a_setting_holds_a_provider_to_one_door() -> None:
 
 
 def refusing(sentence: str, status: int) -> Any:
-    """A server that refuses chat in these words."""
+    """A server that refuses chat with this text."""
 
     async def answer(got: Got, out: Out) -> None:
         if got.target.endswith("/responses"):
@@ -151,7 +151,7 @@ BOTH: tuple[FormatName, ...] = ("openai_chat", "openai_responses")
 
 @pytest.mark.parametrize(("sentence", "status"), [(O1, 400), (ONLY_RESPONSES, 404), (NOT_ACCESSIBLE, 400)])
 def test_a_refusal_that_names_another_endpoint(sentence: str, status: int) -> None:
-    """It is asked there, the client gets that answer, and the next request goes there at once."""
+    """It is sent there, the client gets that answer, and the next request goes there at once."""
     with asked("acme", refusing(sentence, status), formats=BOTH) as (gateway, up):
         answers = [post(gateway, "acme", "novel-9", tools=TOOLS) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [200, 200], answers[0].text
@@ -162,7 +162,7 @@ def test_a_refusal_that_names_another_endpoint(sentence: str, status: int) -> No
 
 @pytest.mark.parametrize(("formats", "door"), [(BOTH[:1], None), (BOTH, "openai_chat")])
 def test_where_no_other_door_may_be_taken(formats: tuple[FormatName, ...], door: FormatName | None) -> None:
-    """A provider without the other endpoint, or held to this one: the client gets the refusal as it came."""
+    """A provider without the other endpoint, or limited to this one: the client gets the refusal unchanged."""
     with asked("acme", refusing(O1, 400), formats=formats, door=door) as (gateway, up):
         answer = post(gateway, "acme", "novel-9", tools=TOOLS)
     assert (answer.status_code, answer.json()["error"]["message"]) == (400, O1)
@@ -170,7 +170,7 @@ def test_where_no_other_door_may_be_taken(formats: tuple[FormatName, ...], door:
 
 
 def test_the_first_refusal_is_passed_on_if_the_other_endpoint_refuses_too() -> None:
-    """What the client's own request got is what it hears."""
+    """The client gets the refusal of its own request."""
 
     async def answer(got: Got, out: Out) -> None:
         words = "No access." if got.target.endswith("/responses") else O1
@@ -184,7 +184,8 @@ def test_the_first_refusal_is_passed_on_if_the_other_endpoint_refuses_too() -> N
 
 @pytest.mark.parametrize("model", ["MiniMax-M3", "MiniMax-M3.1", "MiniMax-M4", "MiniMax-M12"])
 def test_minimax_is_asked_where_it_thinks(model: str) -> None:
-    """Messages that say nothing of thinking go up as chat; those that do go up as they came, and so do older models."""
+    """Messages without a thinking setting are sent as chat; those with one are sent unchanged, and so are older
+    models."""
     body = {"max_tokens": 999, "messages": [{"role": "user", "content": "hi"}]}
     with asked("minimax") as (gateway, up):
         url = f"{gateway.url}/minimax/v1/messages"
@@ -195,7 +196,7 @@ def test_minimax_is_asked_where_it_thinks(model: str) -> None:
 
 
 def test_every_door_leads_to_a_format_of_its_provider() -> None:
-    """A row's door names two formats that the provider speaks."""
+    """A row's door names two formats of the provider."""
     for name in PROVIDERS:
         row = host_named(name)
         assert row is not None
@@ -206,7 +207,7 @@ def test_every_door_leads_to_a_format_of_its_provider() -> None:
 @pytest.mark.parametrize("model", ["gpt-5.3-codex", "gpt-5.6-luna"])
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/chat/completions"])
 def test_copilots_models_are_asked_where_they_are_served(path: str, model: str) -> None:
-    """Its refusal closes one endpoint and names no other: the next one that it has is tried."""
+    """Its refusal rules out one endpoint and names no other: its next one is tried."""
     simulator = served("copilot", "default")
     body = {"model": model, "max_tokens": 999, "messages": [{"role": "user", "content": "hi"}]}
     with running({"copilot": simulator.url}) as gateway:

@@ -1,4 +1,4 @@
-"""A stream that begins before its provider has answered at all: signs of life, then the answer, or its error."""
+"""A stream that starts before its provider has answered: keep-alive signs, then the answer, or its error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REFUSAL = b'{"error": {"message": "Too many requests.", "type": "rate_limit_erro
 
 
 class Dark:
-    """A chat provider that says nothing, not even a status, until the test lets it; then that, and this body."""
+    """A chat provider that sends nothing, not even a status, until the test releases it; then that, and this body."""
 
     def __init__(self, status: int, body: bytes) -> None:
         self.go_on = threading.Event()
@@ -42,7 +42,7 @@ class Dark:
 
 @contextmanager
 def asked(dark: Dark, client: FormatName, seconds: float = 0.02, **extra: Any) -> Iterator[httpx.Response]:
-    """A client's request to a provider that is silent, through a gateway that gives a sign of life so often."""
+    """A client's request to a silent provider, through a gateway with this interval."""
     path, body = ASKED[client]
     said = body | ({} if client == "gemini_generate" else {"model": "deepseek-v4-pro", "stream": True}) | extra
     with (
@@ -62,7 +62,7 @@ def first_sign(client: FormatName) -> bytes:
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_stream_begins_before_the_provider_answers(client: FormatName) -> None:
-    """With a head of its own, and signs in the client's form; the answer that follows is whole."""
+    """With its own headers, and signs in the client's format; the answer that follows is complete."""
     dark = Dark(200, BEGUN + ENDED)
     with asked(dark, client) as got:
         assert got.status_code == 200
@@ -76,8 +76,8 @@ def test_a_stream_begins_before_the_provider_answers(client: FormatName) -> None
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_an_error_that_comes_late_is_told_in_the_stream(client: FormatName) -> None:
-    """In the client's own form, with the provider's words; the status has gone."""
+def test_a_late_error_is_reported_in_the_stream(client: FormatName) -> None:
+    """In the client's format, with the provider's text; the status is already sent."""
     dark = Dark(429, REFUSAL)
     with asked(dark, client) as got:
         pieces = got.iter_bytes()
@@ -93,7 +93,7 @@ def test_an_error_that_comes_late_is_told_in_the_stream(client: FormatName) -> N
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_an_error_that_comes_in_time_keeps_its_status(client: FormatName) -> None:
-    """Nothing is begun that need not be."""
+    """Nothing starts early without need."""
     dark = Dark(429, REFUSAL)
     dark.go_on.set()
     with asked(dark, client, seconds=10) as got:
@@ -118,7 +118,7 @@ def test_an_array_that_begins_early_is_one() -> None:
 
 @pytest.mark.parametrize("client", ["openai_chat", "anthropic_messages"])
 def test_what_is_whole_or_not_translated_waits(client: FormatName) -> None:
-    """Nothing goes out before the provider's own head: its status counts."""
+    """Nothing is sent before the provider's own headers, whose status counts."""
     dark = Dark(429, REFUSAL)
     threading.Timer(0.3, dark.go_on.set).start()
     with asked(dark, client, stream=client == "openai_chat") as got:

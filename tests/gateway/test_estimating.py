@@ -1,4 +1,4 @@
-"""Counts of tokens that no provider gives: estimated, and said to be."""
+"""Token counts that no provider gives: estimated, and marked as such."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ CONTENTS: dict[str, Any] = {"contents": [{"role": "user", "parts": [{"text": WOR
 
 @pytest.mark.parametrize(("provider", "asked"), [("openai", 2), ("gemini", 2), ("mistral", 0), ("bedrock", 0)])
 def test_messages_counted_for_a_provider_of_another_format(provider: str, asked: int) -> None:
-    """Claude Code's `/context`: a number that is marked as an estimate. Whoever counts itself is asked first; where
-    that fails, and where nobody counts, it is an estimate all the same."""
+    """Claude Code's `/context`: a number that is marked as an estimate. A provider with a counter is asked first; if
+    that fails, or there is none, it is an estimate."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.whole(500, b"{}")
@@ -54,7 +54,7 @@ def test_messages_counted_for_a_provider_of_another_format(provider: str, asked:
 def test_the_providers_own_counter_counts_what_would_be_sent(
     provider: str, answer: Any, target: str, counted: str
 ) -> None:
-    """In its own format, with system prompt and tools and without what says how to answer; no estimate, no capture."""
+    """In its own format, with system prompt and tools and without settings for the answer; no estimate, no capture."""
 
     async def count(got: Got, out: Out) -> None:
         await out.whole(200, json.dumps(answer).encode())
@@ -73,7 +73,7 @@ def test_the_providers_own_counter_counts_what_would_be_sent(
 
 
 def test_a_simulator_counts_what_a_gemini_client_asks() -> None:
-    """Anthropic's counter refuses members that say how to answer: none is sent."""
+    """Anthropic's counter refuses members about the answer: none is sent."""
     with running({"anthropic": served("anthropic", "classic").url}) as gateway:
         path = "/anthropic/v1beta/models/claude-sonnet-4-5:countTokens"
         asked = CONTENTS | {"generationConfig": {"maxOutputTokens": 5}}
@@ -107,7 +107,7 @@ def test_gemini_counted_for_a_provider_of_another_format(provider: str, body: An
 
 
 def test_what_can_not_be_carried_is_counted_all_the_same() -> None:
-    """A count is never refused for what it asks of the other format; nor for what can't be read."""
+    """A count is never refused because of the other format's limits, or an unreadable body."""
     part = {"type": "document", "source": {"type": "file", "file_id": "file_1"}}
     bodies = [
         json.dumps({"model": "m", "messages": [{"role": "user", "content": [part]}]}),
@@ -129,7 +129,7 @@ def test_what_can_not_be_carried_is_counted_all_the_same() -> None:
     ],
 )
 def test_a_provider_without_the_address(provider: str, path: str, name: str, status: int) -> None:
-    """It speaks the format, and counts no tokens."""
+    """It speaks the format, but has no counter."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.whole(status, b"Not Found")
@@ -144,7 +144,7 @@ def test_a_provider_without_the_address(provider: str, path: str, name: str, sta
 
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500])
 def test_a_providers_own_error_is_no_estimate(status: int) -> None:
-    """What is wrong with the request, the key or the model is told as it came."""
+    """Problems with the request, the key or the model are passed on unchanged."""
     said = b'{"type":"error","error":{"type":"not_found_error","message":"model: some-model"}}'
 
     async def answer(got: Got, out: Out) -> None:
@@ -168,15 +168,15 @@ def test_a_providers_own_count_is_its_own() -> None:
 def test_a_routes_first_target_counts() -> None:
     """In its own way: here by an estimate."""
     rows = {"openai": moved("openai", "http://127.0.0.1:9")}
-    routes = {"best": RouteSettings("best", ("openai/gpt-5.1", "anthropic/claude-opus-5-5"))}
+    routes = {"best": RouteSettings("best", ("openai/gpt-5", "anthropic/claude-opus-5-5"))}
     with running({}, Settings(providers=rows, routes=routes)) as gateway:
         got = HTTP.post(f"{gateway.url}/v1/messages/count_tokens", json={"model": "best", **ASKED})
     assert (got.status_code, got.headers["x-thoughtline-estimate"]) == (200, "true")
-    assert got.headers["x-thoughtline-target"] == "openai/gpt-5.1"
+    assert got.headers["x-thoughtline-target"] == "openai/gpt-5"
 
 
 def test_what_a_model_counts_is_learned() -> None:
-    """Once tokens were asked for, its answers say how it counts: the next estimate is near that, and not below it."""
+    """After a count was requested, its answers show its ratio: the next estimate is close, and not too low."""
     counted = 1500
 
     async def answer(got: Got, out: Out) -> None:
@@ -207,13 +207,13 @@ TEXTS = [
 
 @pytest.mark.parametrize(("text", "least", "most"), [row[1:] for row in TEXTS], ids=[row[0] for row in TEXTS])
 def test_how_much_a_text_is(text: str, least: int, most: int) -> None:
-    """Whatever the script: a number of the right size."""
+    """In any script: a number of the right size."""
     found = estimate_tokens(json.dumps([text]).encode())
     assert least <= found <= most + 1
 
 
 def test_what_is_no_words() -> None:
-    """A signature counts for the thought it stands for; numbers, nulls and unreadable bodies count for something."""
+    """A signature counts for the reasoning it stands for; numbers, nulls and unreadable bodies count, too."""
     assert estimate_tokens(json.dumps({"signature": "x" * 6000}).encode()) < 1100
     assert estimate_tokens(b"[1, null, true]") == 3
     assert estimate_tokens(b"{") == 1
@@ -230,7 +230,7 @@ JSON = st.recursive(
 
 @given(JSON, JSON)
 def test_more_is_more(one: Any, other: Any) -> None:
-    """Two requests in one are never fewer tokens than each, nor more than both."""
+    """Two requests in one never have fewer tokens than each, nor more than both."""
     each = [estimate_tokens(json.dumps([value]).encode()) for value in (one, other)]
     both = estimate_tokens(json.dumps([one, other]).encode())
     assert max(each) <= both <= sum(each) + 1

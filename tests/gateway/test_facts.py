@@ -1,4 +1,4 @@
-"""A running gateway whose table of facts is changed."""
+"""A running gateway whose table of facts changes."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ models = "coyote"
 contracts = ["acme-mild"]
 unverified = true
 """
-"""A model that takes no reasoning, as far as is known: only its refusal says otherwise."""
+"""A model without reasoning, as far as known: only its refusal shows otherwise."""
 
 
 class Acme(BaseHTTPRequestHandler):
-    """Thinks, calls a tool, and refuses a turn whose reasoning is missing. `seen` has the bodies."""
+    """Thinks, calls a tool, and refuses a turn without its reasoning. `seen` has the bodies."""
 
     seen: ClassVar[list[Json]] = []
 
@@ -77,7 +77,7 @@ def acme() -> Iterator[str]:
 
 
 def forgetful(gateway: Serving, model: str) -> httpx.Response:
-    """Two requests of a client that drops what the model thought; the second answer."""
+    """Two requests of a client that drops reasoning; return the second answer."""
     url, tools = f"{gateway.url}/acme/v1/chat/completions", [{"type": "function", "function": {"name": "f"}}]
     headers = {"authorization": "Bearer key"}
     history: list[Json] = [{"role": "user", "content": "hello"}]
@@ -93,7 +93,7 @@ def forgetful(gateway: Serving, model: str) -> httpx.Response:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_an_overlay_alone_adds_a_provider_a_generation_and_a_refusal(tmp_path: Path, acme: str, workers: str) -> None:
-    """Taken at a reload: the address, the contract of its models, and the sentence in which it refuses."""
+    """Applied at a reload: the address, the contract of its models, and the wording of its refusal."""
     settings, overlay = tmp_path / "thoughtline.toml", tmp_path / "acme.toml"
     overlay.write_text(MILD + ACME.replace("https://api.acme.example/v1", acme))
     settings.write_text("")
@@ -115,7 +115,7 @@ def test_an_overlay_alone_adds_a_provider_a_generation_and_a_refusal(tmp_path: P
 
 
 def test_a_mistake_in_an_overlay_changes_nothing(tmp_path: Path, acme: str) -> None:
-    """The reload is refused with the overlay's line; the table that was in use stays."""
+    """The reload is refused with the overlay's line; the current table stays."""
     settings, overlay = tmp_path / "thoughtline.toml", tmp_path / "acme.toml"
     overlay.write_text(ACME.replace("https://api.acme.example/v1", acme))
     settings.write_text(f"[facts]\nfiles = ['{overlay}']\n")
@@ -129,8 +129,8 @@ def test_a_mistake_in_an_overlay_changes_nothing(tmp_path: Path, acme: str) -> N
         assert forgetful(gateway, "roadrunner-1").status_code == 200
 
 
-def test_a_fetched_overlay_is_taken_and_taken_back(tmp_path: Path) -> None:
-    """What a provider is believed to demand, before, with it, and after `undo`: at a reload each time."""
+def test_a_fetched_overlay_is_applied_and_removed(tmp_path: Path) -> None:
+    """A provider's contract before, with it, and after `undo`: at a reload each time."""
     folder = overlays_folder(tmp_path / "data" / "thoughtline")
     overlay = b"[contracts.kimi]\nscope = 'all_with_tools'\nsource = 'https://docs.example'\nread = 2026-11-18\n"
     with serving(tmp_path) as gateway:

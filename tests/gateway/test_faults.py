@@ -1,4 +1,4 @@
-"""Stores that fail, upstreams that misbehave: the client gets what a direct connection gives, and memory is bounded."""
+"""Failing stores and misbehaving upstreams: the client gets what a direct connection returns, and memory is limited."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ say: Both are sunny.
 
 
 class Ailing(MemoryStore):
-    """A durable store that is down, hangs or is full, as long as the test says so."""
+    """A durable store that is down, hangs or is full, while the test says so."""
 
     def __init__(self) -> None:
         super().__init__(StoreSettings(), time.time)
@@ -71,7 +71,7 @@ class Ailing(MemoryStore):
 
 @pytest.mark.parametrize("ail", ["down", "hangs", "full"])
 def test_a_durable_store_that_fails(ail: str) -> None:
-    """Requests go on from memory; header and journal say so; when it is well again, they no longer do."""
+    """Requests continue from memory; header and journal show it; after recovery they no longer do."""
     inner = Ailing()
     store = LayeredStore(inner, StoreSettings(timeout_seconds=0.1), time.time)
     with running({"deepseek": served("deepseek").url}, store=store) as gateway:
@@ -95,7 +95,7 @@ def test_a_durable_store_that_fails(ail: str) -> None:
 
 @pytest.mark.parametrize("ail", ["down", "full"])
 def test_a_store_with_nothing_in_front(ail: str) -> None:
-    """Where not even memory remembers, the client's request and its answer pass all the same."""
+    """Even without memory, the client's request and its answer are passed on."""
     store = Ailing()
     settings = Settings(replay=ReplaySettings(hold_ms=50))
     with running({"glm": served("glm").url}, settings, store=store) as gateway:
@@ -124,8 +124,8 @@ def test_the_hold_is_bounded() -> None:
 
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "stream"])
 def test_a_store_that_is_slow(is_streaming: bool) -> None:
-    """Turns that are still being saved are restored here, and each hold that ran out is told: in the header where that
-    has not gone yet, in the log, in the figures, to whoever asks whether all is well."""
+    """Turns that are still being saved are restored here, and each hold that ran out is reported: in the header if it
+    is not sent yet, in the log, in the metrics, by the readiness check."""
     inner = Ailing()
     store = LayeredStore(inner, StoreSettings(timeout_seconds=60), time.time)
     settings = Settings(replay=ReplaySettings(hold_ms=20))
@@ -149,7 +149,7 @@ def test_a_store_that_is_slow(is_streaming: bool) -> None:
 
 
 def test_a_store_that_fails_for_the_first_time() -> None:
-    """The answer whose turn was not taken says so itself, where its head waits for that."""
+    """The answer whose turn was not saved shows it, if its headers wait for that."""
     inner = Ailing()
     store = LayeredStore(inner, StoreSettings(), time.time)
     with running({"deepseek": served("deepseek").url}, store=store) as gateway:
@@ -159,7 +159,7 @@ def test_a_store_that_fails_for_the_first_time() -> None:
 
 
 def test_an_answer_that_may_be_named_is_held_no_longer() -> None:
-    """What is kept for `previous_response_id` costs the client `hold_ms` too, and can be named at once."""
+    """Data for `previous_response_id` also costs the client at most `hold_ms`, and can be referred to at once."""
     inner = Ailing()
     store = LayeredStore(inner, StoreSettings(timeout_seconds=60), time.time)
     settings = Settings(replay=ReplaySettings(hold_ms=20))
@@ -175,7 +175,7 @@ def test_an_answer_that_may_be_named_is_held_no_longer() -> None:
 
 
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "stream"])
-def test_a_turn_is_restored_though_nobody_waits_for_its_save(tmp_path: Path, is_streaming: bool) -> None:
+def test_a_turn_is_restored_without_waiting_for_its_save(tmp_path: Path, is_streaming: bool) -> None:
     """With `hold_ms = 0` on a healthy SQLite, one conversation after the other: none loses a turn."""
     settings = Settings(replay=ReplaySettings(hold_ms=0))
     url = f"sqlite:///{tmp_path / 'thoughts.db'}"
@@ -236,7 +236,7 @@ def sending(*pieces: bytes, kind: tuple[str, str] = EVENTS, is_cut: bool = False
 
 
 def raw(*pieces: bytes) -> Answer:
-    """A response written by hand, and the connection closed behind it."""
+    """A hand-written response, followed by a close."""
 
     async def answer(got: Got, out: Out) -> None:
         for piece in pieces:
@@ -284,7 +284,7 @@ MISBEHAVIOURS: dict[str, Answer] = {
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("name", MISBEHAVIOURS)
 def test_what_a_direct_connection_gives(name: str, is_streaming: bool) -> None:
-    """Status, bytes and manner of ending are the upstream's own."""
+    """Status, bytes and the kind of ending are the upstream's own."""
     with upstream(MISBEHAVIOURS[name]) as up, running({"deepseek": up.url}) as gateway:
         direct = seen(f"{up.url}/chat/completions", is_streaming=is_streaming)
         through = seen(gateway.url + CHAT, is_streaming=is_streaming)
@@ -295,7 +295,7 @@ def test_what_a_direct_connection_gives(name: str, is_streaming: bool) -> None:
 
 
 RESTING_TASKS = 6
-"""The test's, the server's, the lifespan's, the refresher's, the store's, and the one that counts."""
+"""The test's, the server's, the lifespan's, the refresher's, the store's, and the counting one."""
 
 
 def _tasks(gateway: Running) -> int:
@@ -310,7 +310,7 @@ def _tasks(gateway: Running) -> int:
 
 
 def test_an_upstream_that_says_nothing_at_all() -> None:
-    """A connection closed before the first byte is a 502 in the client's own words, and names no address."""
+    """A connection closed before the first byte is a 502 in the client's own format, without an address."""
     with upstream(raw()) as up, running({"deepseek": up.url}) as gateway:
         response = HTTP.post(gateway.url + CHAT, json={"model": "m", "messages": []})
         assert (response.status_code, response.json()["error"]["code"]) == (502, "upstream_failed")
@@ -325,7 +325,7 @@ def test_an_upstream_that_is_not_there() -> None:
 
 
 def test_an_upstream_that_takes_no_connection() -> None:
-    """One whose queue is full lets a connection hang: after `connect` seconds it is a 502, as if it weren't there."""
+    """A full queue lets a connection hang: after `connect` seconds it is a 502, as if there were no server."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as listening, ExitStack() as waiting:
         address = listening.getsockname()
         for _ in range(4):
@@ -345,7 +345,8 @@ def hurried(url: str, **timeouts: float) -> Settings:
 
 @pytest.mark.parametrize("timeouts", [{"first_byte": 0.2, "read": 0.2}, {"total": 0.2}], ids=str)
 def test_an_upstream_that_never_begins(timeouts: dict[str, float]) -> None:
-    """After `first_byte` seconds it is a 504, and after `total` too, whichever of us and the HTTP client is first."""
+    """After `first_byte` seconds it is a 504, and after `total` too, in either order of our timer and the HTTP
+    client's."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.gone()
@@ -358,7 +359,7 @@ def test_an_upstream_that_never_begins(timeouts: dict[str, float]) -> None:
 
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
 def test_an_upstream_that_stalls(is_streaming: bool) -> None:
-    """After `read` seconds without a byte the client's connection ends as if the upstream's had."""
+    """After `read` seconds without a byte the client's connection ends like the upstream's."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.stream(EVENTS if is_streaming else JSON)
@@ -372,7 +373,7 @@ def test_an_upstream_that_stalls(is_streaming: bool) -> None:
 
 
 def test_connections_that_close_between_requests() -> None:
-    """An upstream that promises to keep a connection and doesn't: no request is lost to that."""
+    """An upstream that promises keep-alive and closes anyway: no request is lost."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.whole(200, WHOLE)
@@ -420,7 +421,7 @@ LEAVING: list[tuple[str, str, Answer]] = [
 
 @pytest.mark.parametrize(("path", "answer"), [row[1:] for row in LEAVING], ids=[row[0] for row in LEAVING])
 def test_a_client_that_leaves(path: str, answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The upstream is read on for a while, for the record's sake; then its connection is closed and nothing is left."""
+    """The upstream is read on for a while, for the record; then its connection is closed and nothing is left."""
     monkeypatch.setattr(proxy, "DRAIN_SECONDS", 0.3)
     monkeypatch.setattr(relay, "DRAIN_BYTES", 2**20)
     with (
@@ -445,7 +446,7 @@ def test_a_client_that_leaves(path: str, answer: Answer, monkeypatch: pytest.Mon
 
 
 def test_a_store_that_failed_when_it_was_asked() -> None:
-    """The answer says so, although the store works again by the time that its head goes out."""
+    """The answer says so, even if the store works again when its headers are sent."""
     inner = Ailing()
     store = LayeredStore(inner, StoreSettings(timeout_seconds=0.1), time.time)
     reply = b'{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"hi"}}]}'

@@ -1,4 +1,4 @@
-"""What a translated exchange lost is told: in the header, in the log, and to the admin of the gateway."""
+"""What a translated exchange lost is reported: in the header, in the log, and in the admin API."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ IDS = ["whole", "stream"]
 
 
 async def cite(got: Got, out: Out) -> None:
-    """An answer with notes, as it was asked for."""
+    """An answer with citations, in the requested form."""
     if json.loads(got.body).get("stream"):
         await out.stream()
         for piece in (*STREAM, b"data: [DONE]\n\n"):
@@ -49,7 +49,7 @@ async def cite(got: Got, out: Out) -> None:
 
 @contextlib.contextmanager
 def citing() -> Iterator[Managed]:
-    """A gateway whose one provider speaks chat alone, and cites."""
+    """A gateway whose only provider speaks chat, and cites."""
     with upstream(cite) as up:
         row = replace(moved("vllm", up.url), formats=("openai_chat",))
         with managed(Settings(providers={"vllm": row}), simulators={}) as gateway:
@@ -66,8 +66,8 @@ SAYS_HI: dict[str, Any] = {"max_tokens": 9, "messages": [{"role": "user", "conte
 
 @pytest.mark.parametrize("is_streaming", WAYS, ids=IDS)
 def test_what_an_answer_lost(is_streaming: bool) -> None:
-    """A Messages client gets the page; that its place in the block is lost is in the log, with the
-    turn in the admin API, and in the header of an answer that was not on its way when it was known."""
+    """A Messages client gets the page; the loss of its place in the block is in the log, with the turn in the admin
+    API, and in the header of an answer that was not sent yet."""
     with citing() as gateway:
         response = ask(gateway, "/v1/messages", SAYS_HI | {"stream": is_streaming})
         assert response.status_code == 200, response.text
@@ -95,8 +95,8 @@ def test_what_a_request_lost(is_streaming: bool) -> None:
 
 
 @pytest.mark.parametrize("is_streaming", WAYS, ids=IDS)
-def test_nothing_lost_nothing_told(is_streaming: bool) -> None:
-    """No header, no findings, where both sides have a place for all that was said."""
+def test_nothing_lost_nothing_reported(is_streaming: bool) -> None:
+    """No header and no findings if both sides can express everything."""
     with citing() as gateway:
         for path, body in (("/v1/chat/completions", SAYS_HI), ("/v1/responses", {"input": "hi"})):
             response = ask(gateway, path, body | {"stream": is_streaming})
@@ -107,7 +107,7 @@ def test_nothing_lost_nothing_told(is_streaming: bool) -> None:
 
 @pytest.mark.parametrize("is_streaming", WAYS, ids=IDS)
 def test_a_compacted_conversation_of_another_provider(is_streaming: bool) -> None:
-    """It is left out with a finding; nothing of it goes up or into a log."""
+    """It is removed with a finding; nothing of it is sent or logged."""
     body = {"input": [{"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAASEALED"}], "stream": is_streaming}
     with citing() as gateway:
         response = ask(gateway, "/v1/responses", body)

@@ -1,9 +1,10 @@
-"""Two gateways on one Redis, Valkey cluster or PostgreSQL: what one counts and finds out, the other knows."""
+"""Two gateways on one Redis, Valkey cluster or PostgreSQL: what one counts and learns, the other knows."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import threading
 from collections.abc import Callable, Iterator
 
@@ -33,7 +34,7 @@ KEYS = ("key-1", "key-2", "key-3")
 
 @pytest.fixture(params=("redis", "cluster", "postgres"))
 def fleet_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Every store that is shared by machines, empty."""
+    """Every store that machines can share, empty."""
     url = request.getfixturevalue(f"{request.param}_url")
     if request.param == "cluster":
         asyncio.run(wipe(url))
@@ -77,7 +78,7 @@ def replicas(url: str) -> Iterator[Replicas]:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """Returns when something is so that another process brings about."""
+    """Wait for an effect of another process."""
 
     async def wait() -> None:
         async with asyncio.timeout(30):
@@ -101,7 +102,7 @@ def send(
 
 
 def target(gateway: Running, name: str) -> dict[str, object]:
-    """What `/api/routes` says of a target."""
+    """A target in `/api/routes`."""
     answer = httpx.get(f"{gateway.url}/api/routes", headers={"authorization": f"Bearer {TOKEN}"})
     return next(one for one in answer.json()["routes"][0]["targets"] if one["name"] == name)
 
@@ -115,7 +116,7 @@ def new_key(gateway: Running, requests_per_minute: int | None = None, concurrent
 
 
 def test_a_limit_is_one_for_all(fleet_url: str) -> None:
-    """What a key asked for at one counts at the other, and at one that comes later."""
+    """Requests of a key at one count at the other, and at one that joins later."""
     with replicas(fleet_url) as some:
         one, other = some.start(takes_keys=True), some.start(takes_keys=True)
         key = new_key(one, requests_per_minute=3)
@@ -132,7 +133,7 @@ def test_a_limit_is_one_for_all(fleet_url: str) -> None:
 
 
 def _heard(gateway: Running) -> int:
-    """How many requests of others a gateway knows of."""
+    """The number of others' requests that a gateway knows."""
 
     async def count() -> int:
         others = bus_of(gateway).key_counts._others.values()
@@ -142,7 +143,7 @@ def _heard(gateway: Running) -> int:
 
 
 def _held_elsewhere(gateway: Running) -> int:
-    """How many streams of others it knows of."""
+    """The number of others' streams that it knows."""
 
     async def count() -> int:
         return sum(sum(workers.values()) for workers in bus_of(gateway).key_counts._held.values())
@@ -151,7 +152,7 @@ def _held_elsewhere(gateway: Running) -> int:
 
 
 def test_streams_are_counted_by_all(fleet_url: str) -> None:
-    """A stream that is open at one leaves no room at the other; there is room when it ends, and when one goes."""
+    """An open stream at one leaves no room at the other; there is room when it ends, and when one leaves."""
     with replicas(fleet_url) as some, contextlib.ExitStack() as leaving:
         one, other = some.start(takes_keys=True), some.start(takes_keys=True)
         key = new_key(one, concurrent_streams=1)
@@ -180,8 +181,8 @@ def test_streams_are_counted_by_all(fleet_url: str) -> None:
 
 
 def test_an_open_breaker_is_open_for_all(fleet_url: str) -> None:
-    """A target that asks one gateway to wait is left alone by the other, and by one that comes later; when a probe of
-    one is answered, it is good for all."""
+    """A target that asks one gateway to wait is not used by the other, nor by one that joins later; when one's probe is
+    answered, it is closed for all."""
     with replicas(fleet_url) as some:
         one, other = some.start(), some.start()
         some.team.does["one"] = answers(503, b"{}", ("retry-after", "30"))
@@ -200,7 +201,7 @@ def test_an_open_breaker_is_open_for_all(fleet_url: str) -> None:
 
 
 def test_a_probe_is_one_for_all(fleet_url: str) -> None:
-    """While one gateway tries a target whose pause is over, the other doesn't."""
+    """While one gateway tries a target whose pause is over, the other does not."""
     with replicas(fleet_url) as some:
         one, other = some.start(), some.start()
         some.team.does["one"] = answers(503, b"{}", ("retry-after", "30"))
@@ -216,7 +217,7 @@ def test_a_probe_is_one_for_all(fleet_url: str) -> None:
 
 
 def test_a_key_that_was_put_aside_is_for_all(fleet_url: str) -> None:
-    """A provider's key that was rejected at one is not asked with at the other; one that is good again is for all."""
+    """A provider's key that was rejected at one is not used at the other; one that works again is used by all."""
     with replicas(fleet_url) as some:
         one, other = some.start(), some.start()
         rejected: list[str | None] = []
@@ -237,8 +238,8 @@ def test_a_key_that_was_put_aside_is_for_all(fleet_url: str) -> None:
         until(lambda: not other.state.health.keys.aside)
 
 
-def test_much_is_told_in_parts(fleet_url: str) -> None:
-    """More than one message holds: who comes later hears all of it."""
+def test_much_is_sent_in_parts(fleet_url: str) -> None:
+    """More than fits into one message: a process that joins later receives all of it."""
     with replicas(fleet_url) as some:
         one = some.start()
         for number in range(500):
@@ -248,7 +249,7 @@ def test_much_is_told_in_parts(fleet_url: str) -> None:
 
 
 def test_an_event_is_heard_at_all(fleet_url: str) -> None:
-    """Who listens at one hears the requests of the other as they go; when nobody listens, nobody tells."""
+    """A listener at one receives the requests of the other live; without listeners nothing is sent."""
     with replicas(fleet_url) as some:
         one, other = some.start(), some.start()
         headers = {"authorization": f"Bearer {TOKEN}"}
@@ -264,11 +265,11 @@ def test_an_event_is_heard_at_all(fleet_url: str) -> None:
 
 
 def test_what_was_counted_is_of_all(fleet_url: str) -> None:
-    """What the stores were asked is summed up, and begins anew for all."""
+    """The stores' counts are summed up, and reset for all."""
     with replicas(fleet_url) as some:
         one, other = some.start(), some.start()
-        one.state.store.counters.tell(3, 1)
-        one.loop.call_soon_threadsafe(bus_of(one).say)
+        one.state.store.counters.add(3, 1)
+        one.loop.call_soon_threadsafe(bus_of(one).report_counts)
         until(lambda: bus_of(other).counts.hits == 3)
         headers = {"authorization": f"Bearer {TOKEN}"}
         assert httpx.delete(f"{other.url}/api/cache/reasoning", headers=headers).status_code == 200
@@ -277,7 +278,7 @@ def test_what_was_counted_is_of_all(fleet_url: str) -> None:
 
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_who_goes_takes_its_streams_along(fleet_url: str, is_killed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A gateway that is stopped says so; one that was killed says nothing, and is forgotten after a while."""
+    """A gateway that stops announces it; one that was killed is forgotten after a while."""
     monkeypatch.setattr(fleet, "HEARTBEAT_SECONDS", 0.2)
     monkeypatch.setattr(fleet, "SILENT_SECONDS", 1.0 if is_killed else 600.0)
     with replicas(fleet_url) as some:
@@ -298,8 +299,8 @@ async def _fall_silent(bus: Fleet) -> None:
 
 
 def test_without_the_store_each_takes_its_share(caplog: pytest.LogCaptureFixture) -> None:
-    """The store goes: requests are served, and of a limit each gateway has its part. It comes back: they count together
-    again, also what was let in meanwhile."""
+    """The store fails: requests are served, and each gateway has its share of a limit. It recovers: they count together
+    again, including requests admitted in between."""
     server = Valkey()
     with replicas(server.url) as some:
         one, other = some.start(takes_keys=True), some.start(takes_keys=True)
@@ -319,14 +320,14 @@ def test_without_the_store_each_takes_its_share(caplog: pytest.LogCaptureFixture
 
 
 def test_encrypted_as_the_store_is(redis_url: str) -> None:
-    """What is said is sealed with the store's key: nobody else can read it or say it."""
+    """Messages are sealed with the store's key: no one else can read or forge them."""
     with own_database(redis_url) as url, replicas(url) as some:
         sealed = StoreSettings(encryption_key="a" * 64)
         one, other = some.start(store=sealed), some.start(store=sealed)
         stranger = Packer("b" * 64)
         news = msgspec.json.encode(News("x", StoreCounts(), some.clock(), (AsideFact("two:k", 60.0),)))
         for message in (stranger.seal(news, b"news"), Packer().seal(news, b"news")[:5], b"", b"\xff"):
-            one.loop.call_soon_threadsafe(bus_of(other)._hear, "news", message)
+            one.loop.call_soon_threadsafe(bus_of(other)._receive, "news", message)
         one.loop.call_soon_threadsafe(one.state.health.keys.failed, "two", "key-1", TargetFailure("busy"), some.clock())
         until(lambda: bool(other.state.health.keys.aside))
         assert "two:k" not in other.state.health.keys.aside
@@ -343,23 +344,29 @@ SENSELESS: dict[str, list[object]] = {
 }
 
 
-@pytest.mark.parametrize("case", [*SENSELESS, "an old message", "a message without a time"])
+ODD_MESSAGES = ("an old message", "a message without a time", "a total beyond all", "lists within lists")
+
+
+@pytest.mark.parametrize("case", [*SENSELESS, *ODD_MESSAGES])
 def test_what_makes_no_sense_is_not_believed(redis_url: str, case: str) -> None:
-    """No message lifts a limit, or keeps a target or a key from being asked for longer than a process itself would; nor
-    does one that was kept and is said again."""
+    """No message raises a limit, or blocks a target or a key for longer than a process itself would; nor does a
+    replayed one."""
     with own_database(redis_url) as url, replicas(url) as some:
         one = some.start()
         at = {"an old message": some.clock() - 3600, "a message without a time": 0.0}.get(case, some.clock())
         fact = SENSELESS.get(case, ["breaker", "one", 3, 3, 60.0, 0.0])
-        news = {"worker": "x", "counts": {}, "at": at, "facts": [fact, ["aside", "two:k", 60.0]]}
-        message = Packer().seal(msgspec.json.encode(news), b"news")
+        counts = f'{{"hits":{10**400}}}' if case == "a total beyond all" else "{}"
+        more = f',"x":{"[" * 100_000}{"]" * 100_000}' if case == "lists within lists" else ""
+        facts = json.dumps([fact, ["aside", "two:k", 60.0]])
+        news = f'{{"worker":"x","counts":{counts},"at":{at},"facts":{facts}{more}}}'
+        message = Packer().seal(news.encode(), b"news")
         heard = threading.Event()
 
         def hear() -> None:
-            bus_of(one)._hear("news", message)
+            bus_of(one)._receive("news", message)
             heard.set()
 
         one.loop.call_soon_threadsafe(hear)
         assert heard.wait(10)
-        counts, health = bus_of(one).key_counts, one.state.health
-        assert (counts._others, counts._held, health.breakers.known, health.keys.aside) == ({}, {}, {}, {})
+        key_counts, health = bus_of(one).key_counts, one.state.health
+        assert (key_counts._others, key_counts._held, health.breakers.known, health.keys.aside) == ({}, {}, {}, {})

@@ -1,4 +1,4 @@
-"""A request that says "don't think" in another provider's words: its model thinks, so its reasoning goes back."""
+"""A request that says "don't think" in another provider's terms: its model thinks, so its reasoning is restored."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_switch_of_another_provider_is_not_believed(provider: str, switch: str
 
 
 def test_a_switch_of_its_own_is_believed() -> None:
-    """Thinking that its provider was told to switch off is not restored."""
+    """If its provider's switch is off, nothing is restored."""
     with running({"deepseek": served("deepseek").url}) as gateway:
         body = asked("deepseek-v4-pro", "own switch", {})
         on = gone_on(body, post(gateway, "deepseek", body))
@@ -75,7 +75,7 @@ def test_a_switch_of_its_own_is_believed() -> None:
 
 @pytest.mark.parametrize("switch", SWITCHES)
 def test_a_refusal_starts_the_ladder_whatever_was_believed(switch: str) -> None:
-    """At a host that nobody lists a switch is believed, until the provider asks for reasoning: healed and learned."""
+    """At an unlisted host a switch is believed, until the provider asks for reasoning: healed and learned."""
     with acme(served("deepseek", "reseller").url, "openai_chat") as gateway:
         for number, healed in enumerate((1, 0)):
             body = asked("novel-9", f"ladder {switch} {number}", SWITCHES[switch])
@@ -87,7 +87,7 @@ def test_a_refusal_starts_the_ladder_whatever_was_believed(switch: str) -> None:
 
 
 def test_one_refusal_teaches_one_thing() -> None:
-    """Where it is known already which turns must have reasoning, the switch is all that was wrong."""
+    """If it is already known which turns must have reasoning, only the switch was wrong."""
     with acme(served("deepseek", "reseller").url, "openai_chat") as gateway:
         body = asked("deepseek-v4-pro", "one lesson", SWITCHES["qwen"])
         first = post(gateway, "acme", body)

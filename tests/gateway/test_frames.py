@@ -1,4 +1,4 @@
-"""Frames of Responses: what is asked for goes up as a POST would, what is answered comes down with a status."""
+"""Frames of Responses: requests become those of a POST, answers get a status."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ WRONG = (
 
 
 def test_frames_that_are_not_served() -> None:
-    """Each is told, with a status, and the connection stays."""
+    """Each gets an error with a status, and the connection stays."""
     with answering() as (up, gateway), talking(gateway.url + RESPONSES) as talk:
         for text, code in WRONG:
             talk.connection.send(text)
@@ -86,16 +86,16 @@ def test_frames_that_are_not_served() -> None:
 
 
 def test_frames_go_up_as_they_came() -> None:
-    """But for what makes them frames: oddly written, with unknown members, and with half of an emoji."""
-    odd = '{ "type": "response.create",\n"model":"gpt-5.1", "stream" : 1, "x":[1 ,2.0], "input":"\\ud83d", "n":1 }'
+    """Except for the members of a frame: in any JSON form, with unknown members, and with half of an emoji."""
+    odd = '{ "type": "response.create",\n"model":"gpt-5", "stream" : 1, "x":[1 ,2.0], "input":"\\ud83d", "n":1 }'
     with answering() as (up, gateway), talking(gateway.url + RESPONSES) as talk:
         talk.connection.send(odd)
         assert talk.heard().said == "hi"
-    assert up.got[0].body == b'{ "model":"gpt-5.1", "stream" : true, "x":[1 ,2.0], "input":"\\ud83d", "n":1 }'
+    assert up.got[0].body == b'{ "model":"gpt-5", "stream" : true, "x":[1 ,2.0], "input":"\\ud83d", "n":1 }'
 
 
 def test_a_conversation_that_has_become_too_large() -> None:
-    """What was said before counts, as in a POST."""
+    """Earlier content counts, as in a POST."""
     limited = Settings(server=ServerSettings(max_body_bytes=1000))
     with answering(say_hi, limited) as (_up, gateway), talking(gateway.url + RESPONSES) as talk:
         first = talk.ask(input=[{"role": "user", "content": "x" * 400}])
@@ -149,7 +149,7 @@ async def _says_no_json(got: Got, out: Out) -> None:
     ],
 )
 def test_errors_have_a_status(answer: Any, error: tuple[int, str]) -> None:
-    """Codex leaves an error without one alone, and waits. The connection stays."""
+    """Codex ignores an error without one, and waits. The connection stays."""
     answers: Iterator[Any] = iter((answer, say_hi))
 
     async def next_answer(got: Got, out: Out) -> None:
@@ -166,7 +166,7 @@ def test_errors_have_a_status(answer: Any, error: tuple[int, str]) -> None:
 
 
 def test_events_are_passed_on_as_they_are() -> None:
-    """Unknown ones too, each in a frame of its own, however the stream was cut."""
+    """Including unknown ones, each in a separate frame, however the stream was cut."""
     odd = b'data: {"type":"response.metadata", "headers" : {"a":"\xc3\xa9"}}\n\n'
 
     async def in_pieces(got: Got, out: Out) -> None:

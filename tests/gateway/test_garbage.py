@@ -1,4 +1,4 @@
-"""What an exchange held is gone when it is over: requests must not pile up until the collector of garbage comes by."""
+"""Everything that an exchange held is freed at its end: requests must not pile up until a garbage collection."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tests.gateway.upstreams import Got, Out, upstream
 from tests.sim.faces import HTTP
 from tests.sim.served_simulators import served
 from thoughtline.engine.capture import StreamWatch, Watch
+from thoughtline.gateway.answer_stages import Down
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.incoming import Incoming
-from thoughtline.gateway.pipeline import Down
 from thoughtline.gateway.proxy import Exchange
 from thoughtline.gateway.relay import Relay
 from thoughtline.gateway.translating import Translate
@@ -43,7 +43,7 @@ def gemini(gateway: Running, action: str) -> int:
 
 
 def leave(gateway: Running) -> int:
-    """A client that hangs up in the middle of a stream."""
+    """A client that disconnects in the middle of a stream."""
     body = {"model": "deepseek-v4-pro", "messages": [{"role": "user", "content": "slowly"}], "stream": True}
     with httpx.Client() as client, client.stream("POST", gateway.url + CHAT, json=body) as response:
         next(response.iter_raw())
@@ -68,7 +68,7 @@ WAYS: dict[str, tuple[Ask, int]] = {
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[set[int]]:
-    """No collection for a while. Gives what other tests of this process have left."""
+    """No collection for a while. Returns what other tests of this process have left."""
     gc.collect()
     gc.disable()
     try:
@@ -78,7 +78,7 @@ def uncollected() -> Iterator[set[int]]:
 
 
 def left(gateway: Running, before: set[int]) -> list[str]:
-    """What of exchanges is still there when the gateway has nothing more to do."""
+    """Objects of exchanges that still exist when the gateway is idle."""
     names: list[str] = []
     for _ in range(200):
         gateway.wait_for(asyncio.sleep(0))
@@ -90,7 +90,7 @@ def left(gateway: Running, before: set[int]) -> list[str]:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_nothing_is_left_of_an_exchange(way: str) -> None:
-    """However it went."""
+    """However it ended."""
     ask, status = WAYS[way]
     here = {"deepseek": served("deepseek").url, "kimi": f"http://127.0.0.1:{closed_port()}"}
     with running(here) as gateway:
@@ -102,7 +102,7 @@ def test_nothing_is_left_of_an_exchange(way: str) -> None:
 
 
 def test_nothing_is_left_of_one_whose_client_left() -> None:
-    """Neither is what listened for that."""
+    """Including its listener."""
     may_end = threading.Event()
 
     async def slowly(got: Got, out: Out) -> None:

@@ -1,4 +1,4 @@
-"""Ten times the messages cost about ten times as much: counted in calls, which don't depend on how busy a machine is.
+"""Ten times the messages cost about ten times as much: counted in calls, which don't depend on the machine's load.
 
 `python -m bench.growth` measures all pairs of clients and providers.
 """
@@ -26,5 +26,5 @@ CELLS = (
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.id)
 def test_ten_times_the_messages_cost_at_most_twelve_times_the_calls(cell: Cell) -> None:
-    """Whoever asks whom, whatever is known of the history."""
+    """For every client and provider, and every kind of history."""
     assert calls_of(cell, MANY) <= 12 * calls_of(cell, FEW)

@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from thoughtline.gateway.guard import FORGET_SECONDS, FREE_TRIES, MOST_ADDRESSES, MOST_WAITING, PAUSE_SECONDS, Guard
+from thoughtline.gateway.guard import FORGET_SECONDS, FREE_TRIES, MAX_ADDRESSES, MAX_WAITING, PAUSE_SECONDS, Guard
 from thoughtline.values.errors import Declined
 
 
 class World:
-    """A clock that a test sets, and pauses that last until it says so."""
+    """A clock that a test sets, and pauses that last until it ends them."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -27,7 +27,7 @@ class World:
 
 
 async def test_the_first_ten_are_free() -> None:
-    """Then each takes a pause, for this address alone."""
+    """After that each has a pause, for this address only."""
     world = World()
     world.over.set()
     guard = world.guard()
@@ -41,11 +41,11 @@ async def test_the_first_ten_are_free() -> None:
 
 
 async def test_wrong_tokens_dont_lock_out_the_right_one() -> None:
-    """While many of an address wait, further wrong ones are refused at once; the right one passes, from there too."""
+    """While many of an address wait, further wrong ones are refused at once; the right one passes, even from there."""
     world = World()
     guard = world.guard()
-    guesses = [asyncio.ensure_future(guard.judge("a", is_right=False)) for _ in range(FREE_TRIES + MOST_WAITING)]
-    while len(world.pauses) < MOST_WAITING:
+    guesses = [asyncio.ensure_future(guard.judge("a", is_right=False)) for _ in range(FREE_TRIES + MAX_WAITING)]
+    while len(world.pauses) < MAX_WAITING:
         await asyncio.sleep(0)
     with pytest.raises(Declined) as refusal:
         await guard.judge("a", is_right=False)
@@ -58,7 +58,7 @@ async def test_wrong_tokens_dont_lock_out_the_right_one() -> None:
 
 
 async def test_it_is_forgotten_after_a_while() -> None:
-    """Who was wrong long ago begins anew."""
+    """After a long time the count starts again."""
     world = World()
     world.over.set()
     guard = world.guard()
@@ -70,10 +70,10 @@ async def test_it_is_forgotten_after_a_while() -> None:
 
 
 async def test_it_stays_small() -> None:
-    """However many addresses there are, the latest are known."""
+    """However many addresses there are, only the latest are kept."""
     world = World()
     world.over.set()
     guard = world.guard()
-    for number in range(MOST_ADDRESSES + 100):
+    for number in range(MAX_ADDRESSES + 100):
         await guard.judge(f"{number}", is_right=False)
-    assert len(guard._tries) == MOST_ADDRESSES
+    assert len(guard._tries) == MAX_ADDRESSES

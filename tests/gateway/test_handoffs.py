@@ -1,4 +1,4 @@
-"""Continuity that is switched while it runs, and what is told of handoffs: header, log, session, figures, report."""
+"""Continuity that is switched at runtime, and reports on handoffs: header, log, session, metrics, report."""
 
 from __future__ import annotations
 
@@ -30,20 +30,21 @@ QUIET = ContinuitySettings()
 @contextlib.contextmanager
 def managed(one: Stage) -> Iterator[httpx.Client]:
     """The admin of a stage."""
-    one.gateway.app.state = one.gateway.state._replace(admin_token=TOKEN)
+    state = one.gateway.state
+    one.gateway.app.state = state._replace(admin=state.admin._replace(token=TOKEN))
     with httpx.Client(base_url=one.gateway.url, headers={"authorization": f"Bearer {TOKEN}"}) as admin:
         yield admin
 
 
 def handed(one: Stage) -> int:
-    """How many checkpoints a new conversation brings to the second target."""
+    """The number of checkpoints that a new conversation brings to the second target."""
     talk = one.begin("openai_chat", 2)
     talk.step()
     return talk.step("deepseek").checkpoints
 
 
 def test_switched_without_a_restart_on_all_that_share_a_store(shared_url: str) -> None:
-    """`PATCH /api/settings` at one gateway: both quote from then on, as it says, and stop when it says so."""
+    """`PATCH /api/settings` at one gateway: both quote from then on, and stop when it is switched off."""
     with stage(*PAIR, continuity=QUIET, store_url=shared_url) as one:
         apps = list(one.targets.values())
         with stage(apps=apps, continuity=QUIET, store_url=shared_url) as other, managed(one) as admin:
@@ -57,7 +58,7 @@ def test_switched_without_a_restart_on_all_that_share_a_store(shared_url: str) -
 
 
 @pytest.mark.parametrize(("continuity", "quoted"), [(QUIET, 0), (ContinuitySettings(True), 2)], ids=["without", "with"])
-def test_a_handoff_is_told_everywhere(continuity: ContinuitySettings, quoted: int) -> None:
+def test_a_handoff_is_reported_everywhere(continuity: ContinuitySettings, quoted: int) -> None:
     """Which target answered, which route led there, who was asked before, and what was added."""
     with stage(*PAIR, continuity=continuity) as one, managed(one) as admin:
         talk = one.begin("openai_chat", 5, headers={"x-thoughtline-session": "s-1"})
@@ -83,7 +84,7 @@ def test_a_handoff_is_told_everywhere(continuity: ContinuitySettings, quoted: in
 
 
 def test_who_picks_another_model_is_no_handoff_of_a_route() -> None:
-    """The report is about routes; the other model is told what was thought all the same."""
+    """The report is about routes; the other model still gets the quotations."""
     with stage(*PAIR) as one, managed(one) as admin:
         talk = one.begin("openai_chat", 2)
         talk.step()
@@ -93,7 +94,7 @@ def test_who_picks_another_model_is_no_handoff_of_a_route() -> None:
 
 
 def test_results_that_were_errors_are_counted() -> None:
-    """What a client says of its tools after a handoff is in the report."""
+    """Tool errors that a client reports after a handoff are in the report."""
     with stage(*PAIR) as one, managed(one) as admin:
         talk = one.begin("anthropic_messages", 4)
         talk.step()
@@ -112,7 +113,7 @@ def _turn(at: float, place: str, told: Outcome, arguments: str = "{}") -> Record
 
 
 def test_what_is_looked_at() -> None:
-    """The three turns after a handoff, up to the next one: errors, calls that can't be read, turns asked for again."""
+    """The three turns after a handoff, up to the next one: errors, unreadable calls, repeated turns."""
     plain = Outcome(tool_errors=1)
     records = [
         _turn(1, "a", Outcome(finish="tool_calls")),
@@ -132,7 +133,7 @@ def test_what_is_looked_at() -> None:
 
 
 def test_the_evaluation_at_a_gateway_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`thoughtline eval handoff --gateway` switches by header: nothing is quoted, then something, then again."""
+    """`thoughtline eval handoff --gateway` switches by header: without quotations, then with, then again."""
     monkeypatch.setenv("EVAL_KEY", "a-key")
     first, second = (f"{target.provider}/{target.model}" for target in PAIR)
     out = tmp_path / "report.json"

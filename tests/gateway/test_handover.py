@@ -1,4 +1,4 @@
-"""A conversation that changes hands, through the gateway: what the next model is told, and that it stays the same."""
+"""A conversation that changes models, through the gateway: what the next model gets, and that it stays the same."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def test_who_takes_over_knows_what_was_thought(source: str, target: str) -
 
 @contextlib.asynccontextmanager
 async def _two() -> AsyncIterator[tuple[str, SimulatorApp]]:
-    """A gateway before DeepSeek and OpenAI; its address, and the second of them."""
+    """A gateway with DeepSeek and OpenAI; its address, and the second of them."""
     second = simulator_app("openai", seed=1)
     async with (
         listening(simulator_app("deepseek", seed=1)) as deepseek,
@@ -58,7 +58,7 @@ async def _ask(client: httpx.AsyncClient, url: str, model: str, history: list[Js
 
 @pytest.mark.parametrize(("mode", "quoted"), [("off", 0), ("handoff", 1)])
 async def test_the_system_prompt_stays_the_same_turn_after_turn(mode: str, quoted: int) -> None:
-    """Quoted once at the handover, then again and again the same; with `off` never."""
+    """Quoted once at the handover, then always the same; with `off` never."""
     history: list[Json] = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello."}]
     async with _two() as (url, second), httpx.AsyncClient() as client:
         await _ask(client, url, "deepseek/deepseek-v4-pro", history, mode)

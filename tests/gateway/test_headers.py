@@ -1,4 +1,4 @@
-"""Which headers go on, in which direction."""
+"""Which headers are forwarded, in each direction."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ UP = [
 
 @pytest.mark.parametrize(("headers", "query", "expected"), CREDENTIALS)
 def test_credentials_wherever_they_stand(headers: dict[bytes, bytes], query: str, expected: str) -> None:
-    """Four headers and a parameter, by what the SDKs send."""
+    """Four headers and a parameter, as the SDKs send them."""
     assert credential_of(headers, query) == expected
 
 
@@ -63,7 +63,7 @@ def test_what_goes_up() -> None:
     [("bearer", ("authorization", "Bearer ours")), ("x-api-key", ("x-api-key", "ours")), ("query", None)],
 )
 def test_a_configured_key_replaces_the_callers(auth: str, expected: tuple[str, str] | None) -> None:
-    """The caller's credential stays here, in whichever header it came."""
+    """The caller's credential is not sent, in whichever header it came."""
     provider = replace(DEEPSEEK, auth=auth)
     theirs = [(b"authorization", b"Bearer theirs"), (b"x-api-key", b"theirs"), (b"x-goog-api-key", b"theirs")]
     sent = request_headers(theirs, provider, "ours")
@@ -72,7 +72,7 @@ def test_a_configured_key_replaces_the_callers(auth: str, expected: tuple[str, s
 
 
 def test_headers_of_the_settings_win() -> None:
-    """A provider's own headers stand in for the client's."""
+    """A provider's own headers replace the client's."""
     provider = replace(DEEPSEEK, headers={"User-Agent": "mine"})
     sent = request_headers([(b"user-agent", b"theirs")], provider, "")
     assert [value for name, value in sent if name.lower() == "user-agent"] == ["mine"]
@@ -87,12 +87,12 @@ def test_headers_of_the_settings_win() -> None:
     ],
 )
 def test_only_encodings_that_can_be_read_are_asked_for(asked: bytes, sent: str) -> None:
-    """A response in an encoding we can't undo could not be remembered."""
+    """A response in an unsupported encoding could not be read."""
     assert dict(request_headers([(b"accept-encoding", asked)], DEEPSEEK, ""))["accept-encoding"] == sent
 
 
 def test_what_comes_down() -> None:
-    """Everything but the headers of the connection; what comes twice comes twice."""
+    """Everything except the headers of the connection; repeated ones stay repeated."""
     got = response_headers(
         [("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"), ("Transfer-Encoding", "chunked"), ("Content-Type", "text/plain")]
     )
@@ -116,8 +116,8 @@ def test_what_comes_down() -> None:
     ],
 )
 def test_a_provider_does_not_speak_for_us(name: str, value: str) -> None:
-    """Neither by a header of ours, nor by a cookie that a browser would show us as ours, nor by what a browser would
-    take for a word about our whole origin."""
+    """Neither by a header of ours, nor by a cookie like ours, nor by a header that a browser would apply to our whole
+    origin."""
     assert response_headers([(name, value), ("set-cookie", "theirs=1"), ("content-type", "text/plain")]) == [
         (b"set-cookie", b"theirs=1"),
         (b"content-type", b"text/plain"),
@@ -125,7 +125,7 @@ def test_a_provider_does_not_speak_for_us(name: str, value: str) -> None:
 
 
 def test_a_key_of_ours_is_nobody_elses_business() -> None:
-    """Callers with a client key of the gateway: it never goes up."""
+    """A gateway's client key is never sent."""
     headers = [(b"authorization", b"Bearer tl-1"), (b"x-api-key", b"tl-1"), (b"accept", b"*/*")]
     assert without_credentials(headers) == [(b"accept", b"*/*")]
     odd = [(b"x-odd", b"Key tl-1"), (b"accept", b"*/*")]
@@ -133,7 +133,7 @@ def test_a_key_of_ours_is_nobody_elses_business() -> None:
 
 
 def test_a_header_that_stands_once_is_sent_once() -> None:
-    """Of several the last, by which the caller was known; lists keep all their lines."""
+    """Of several the last, by which the caller was identified; lists keep all their lines."""
     received = [
         (b"user-agent", b"a"),
         (b"authorization", b"Bearer one"),

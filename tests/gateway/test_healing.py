@@ -1,4 +1,4 @@
-"""Providers that nobody has listed, and refuse: the client sees a 200, and the next request is right at once."""
+"""Unlisted providers that refuse: the client gets a 200, and the next request is right at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from thoughtline.values.turns import FormatName
 
 
 def _unheard_of(start: str, model: str = "novel-9") -> Case:
-    """A face whose model is called as no other."""
+    """A simulator whose model has an unknown name."""
     case = next(case for case in CASES if case.id.startswith(start))
     return case._replace(model=model, profile="reseller" if case.simulator == "deepseek" else case.profile)
 
@@ -40,7 +40,7 @@ STRICT = [
     _unheard_of("mimo-anthropic_messages"),
     _unheard_of("anthropic-classic"),
     _unheard_of("gemini-openai_chat"),
-    _unheard_of("openai-openai_responses-gpt-5.1-stored"),
+    _unheard_of("openai-openai_responses-gpt-5-stored"),
     _unheard_of("openrouter-openai_chat-anthropic", "anthropic/novel-9"),
 ]
 
@@ -49,21 +49,21 @@ STRICT = [
 def acme(
     url: str, format: FormatName, replay: ReplaySettings | None = None, store: str = "memory://"
 ) -> Iterator[Running]:
-    """A gateway that knows nothing of the provider it has behind it."""
+    """A gateway that knows nothing about its provider."""
     settings = Settings(providers={"acme": Provider("acme", url, (format,))}, replay=replay or ReplaySettings())
     with running({}, settings, store_url=store) as gateway:
         yield gateway
 
 
 def lost_elsewhere(case: Case, mark: str) -> Forgetful:
-    """A conversation whose first turn went past the gateway, so that nobody has its reasoning."""
+    """A conversation whose first turn did not go through the gateway, so that its reasoning is lost."""
     dialogue = Forgetful(served(case.simulator, case.profile).url, case, TWO_TURNS.format(mark=mark))
     dialogue.go_on(dialogue.ask())
     return dialogue
 
 
 def told(response: httpx.Response, name: str) -> int:
-    """A number of the header that says what was done."""
+    """A number of the replay header."""
     parts = dict(part.strip().split("=") for part in response.headers["x-thoughtline-replay"].split(","))
     return int(parts[name])
 
@@ -83,7 +83,7 @@ def test_an_unlisted_strict_provider(case: Case, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shared_url", ["redis", "postgres"], indirect=True)
 def test_an_unlisted_strict_provider_before_replicas(shared_url: str) -> None:
-    """The same with a server as the store."""
+    """The same with a database server as the store."""
     _check_learning(STRICT[0], shared_url)
 
 
@@ -109,7 +109,7 @@ def _refusals(case: Case) -> int:
 
 @pytest.mark.parametrize("case", STRICT, ids=lambda case: case.id)
 def test_what_went_through_the_gateway_needs_no_healing_twice(case: Case) -> None:
-    """A conversation that the gateway has seen from its start is restored, whoever the provider is."""
+    """A conversation seen from its start is restored, for any provider."""
     with acme(served(case.simulator, case.profile).url, case.format) as gateway:
         for mark in ("one", "two"):
             dialogue = Forgetful(f"{gateway.url}/acme", case, TWO_TURNS.format(mark=f"through {mark} {case.id}"))
@@ -124,7 +124,7 @@ FORBIDDING = [_unheard_of(start) for start in ("mistral", "groq", "cerebras")]
 
 @pytest.mark.parametrize("case", FORBIDDING, ids=lambda case: case.id)
 def test_an_unlisted_provider_that_refuses_other_fields(case: Case) -> None:
-    """Its own answer says which one it takes: nothing is refused."""
+    """Its own answer shows which one it accepts: nothing is refused."""
     with acme(served(case.simulator, case.profile).url, case.format) as gateway:
         dialogue = Forgetful(f"{gateway.url}/acme", case, TWO_TURNS.format(mark=f"forbidden {case.id}"))
         dialogue.go_on(dialogue.ask())
@@ -133,7 +133,7 @@ def test_an_unlisted_provider_that_refuses_other_fields(case: Case) -> None:
 
 
 def with_its_own_field(body: Body, format: FormatName) -> None:
-    """A client that writes reasoning into `reasoning_content`, whoever reads it."""
+    """A client that writes reasoning into `reasoning_content` for every provider."""
     forget_everything(body, format)
     for message in body["messages"]:
         if message["role"] == "assistant":
@@ -142,7 +142,7 @@ def with_its_own_field(body: Body, format: FormatName) -> None:
 
 @pytest.mark.parametrize("case", FORBIDDING, ids=lambda case: case.id)
 def test_an_unlisted_provider_that_refuses_the_clients_field(case: Case) -> None:
-    """Reasoning goes into another field, or nowhere: at most two tries, and none for the next request."""
+    """Reasoning goes into another field, or nowhere: at most two attempts, and none for the next request."""
     dialogue = lost_elsewhere(case, f"own field {case.id}")
     dialogue = Forgetful(dialogue.base, case, TWO_TURNS.format(mark=f"own {case.id}"), change=with_its_own_field)
     dialogue.go_on(dialogue.ask())
@@ -163,7 +163,7 @@ def test_healing_without_learning() -> None:
 
 
 def test_no_healing() -> None:
-    """`heal = false`: the provider's refusal, as it came."""
+    """`heal = false`: the provider's refusal, unchanged."""
     with acme(served("kimi").url, KIMI.format, ReplaySettings(heal=False)) as gateway:
         dialogue = lost_elsewhere(KIMI, "unhealed")
         direct = dialogue.post()
@@ -174,7 +174,7 @@ def test_no_healing() -> None:
 
 
 def test_a_lesson_expires(tmp_path: Path) -> None:
-    """After its time the provider is asked again, and what it says then counts."""
+    """After its expiry the provider is tried again, and its new answer counts."""
     with acme(served("kimi").url, KIMI.format) as gateway:
         ask_through(gateway, lost_elsewhere(KIMI, "learned"))
         lessons = gateway.state.lessons
@@ -213,7 +213,7 @@ OTHERS = (
 
 @pytest.mark.parametrize(("status", "body"), OTHERS, ids=[f"{status}-{len(body)}" for status, body in OTHERS])
 def test_a_refusal_that_is_not_about_reasoning(status: int, body: bytes) -> None:
-    """It passes with its status, its headers and its bytes, after one try."""
+    """It is passed on with its status, its headers and its bytes, after one attempt."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.whole(status, body, ("content-type", "text/odd"), ("retry-after", "7"), ("x-request-id", "abc"))
@@ -228,7 +228,7 @@ def test_a_refusal_that_is_not_about_reasoning(status: int, body: bytes) -> None
 
 
 def test_a_refusal_that_nothing_heals() -> None:
-    """After two more tries the client gets what its own request got: the first refusal."""
+    """After two more attempts the client gets the first refusal, which is for its own request."""
     bodies = []
 
     async def answer(got: Got, out: Out) -> None:
@@ -246,7 +246,7 @@ def test_a_refusal_that_nothing_heals() -> None:
 
 
 def test_another_trouble_on_the_second_try() -> None:
-    """A 429 after a refusal is news: the client gets it, and may come again."""
+    """A 429 after a refusal is new: the client gets it, and may retry."""
 
     async def answer(got: Got, out: Out) -> None:
         if b"reasoning_content" in got.body:
@@ -279,7 +279,7 @@ NONBLANK = Upstream("deepseek", "nonblank", "deepseek", "openai_chat", "deepseek
 
 @pytest.mark.parametrize("client", BODY_TYPES)
 def test_a_turn_without_reasoning_where_an_empty_text_does_not_pass(client: FormatName) -> None:
-    """One request is healed, whatever the client's format, and it is known from then on."""
+    """One request is healed, in any client format, and the correction is kept."""
     with lane(NONBLANK, client) as one:
         for strips in (False, True):
             talk = Client(one, SILENT.format(mark=strips), strips)  # type: ignore[arg-type]  # by what it does
@@ -299,7 +299,7 @@ def _says(got: Got) -> list[str]:
 )
 @pytest.mark.parametrize("miss", ["blank", "inherit"])
 def test_a_turn_without_reasoning_where_no_blank_passes(kept: Body, miss: Literal["blank", "inherit"]) -> None:
-    """The next filler up, twice; it takes no other turn's words, and the next request is right at once."""
+    """The next longer filler, twice; no other turn's text is used, and the next request is right at once."""
     ask, called, result = HISTORY["messages"]
     opening = [ask, {**called, "reasoning_content": "Two."}, result]
     silent = {**called, "tool_calls": [{**called["tool_calls"][0], "id": "call_2"}], **kept}
@@ -330,7 +330,7 @@ MODIFIED = (
 
 
 def test_blocks_that_cannot_be_modified_are_not_stripped() -> None:
-    """Leaving more out can't mend it: the refusal passes, and nothing else was tried."""
+    """Removing more can't help: the refusal is passed on, and nothing else was tried."""
     blocks = [
         {"type": "thinking", "thinking": "mine", "signature": "c2lnbmVk"},
         {"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {}},
@@ -349,7 +349,7 @@ def test_blocks_that_cannot_be_modified_are_not_stripped() -> None:
 
 
 def _signed(number: int) -> list[Body]:
-    """An assistant turn with a signed thought, and the result of its call."""
+    """An assistant turn with signed reasoning, and the result of its call."""
     blocks = [
         {"type": "thinking", "thinking": f"thought {number}", "signature": f"c2VhbC1{number}"},
         {"type": "tool_use", "id": f"toolu_{number}", "name": "bash", "input": {"n": number}},
@@ -359,7 +359,7 @@ def _signed(number: int) -> list[Body]:
 
 
 def test_a_seal_that_was_refused() -> None:
-    """It is left out of the second try and of every request after it; the seals beside it stay."""
+    """It is removed for the second attempt and all later requests; the other seals stay."""
     messages = [{"role": "user", "content": "hi"}, *_signed(1), *_signed(2), *_signed(3)]
     body = {"model": "claude-opus-4-8", "max_tokens": 3000, "messages": messages, "thinking": {"type": "adaptive"}}
     refusal = {

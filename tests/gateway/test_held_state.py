@@ -1,4 +1,4 @@
-"""Clients that leave their conversation at the provider, at providers that hold none."""
+"""Clients that leave their conversation at the provider, with providers that store none."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def run_tools(gateway: Running, provider: str, model: str, way: str) -> str:
         ("deepseek", "deepseek-v4-pro"),
         ("kimi", "kimi-k2.6"),
         ("mistral", "magistral-medium-latest"),
-        ("openai", "gpt-5.1"),
+        ("openai", "gpt-5"),
         ("gemini", "gemini-3-pro-preview"),
         ("anthropic", "claude-opus-5"),
     ],
 )
 def test_the_sdks_tool_runner_sends_all_of_its_conversation(provider: str, model: str, way: str) -> None:
-    """It begins a thread, and goes on with what is new: every step reaches the model with all that led to it."""
+    """It begins a thread, and continues with new messages: every step reaches the model with the whole history."""
     simulator = start(provider)
     with running({provider: simulator.url}) as gateway:
         assert run_tools(gateway, provider, model, way) == "It is cold."
@@ -74,8 +74,8 @@ def test_the_sdks_tool_runner_sends_all_of_its_conversation(provider: str, model
 
 @pytest.mark.parametrize("thread", [{"type": "create"}, CONTINUED])
 @pytest.mark.parametrize("provider", ["deepseek", "kimi", "glm", "openrouter", "mistral", "openai"])
-def test_a_thread_where_nobody_keeps_one(provider: str, thread: Any) -> None:
-    """Refused before the provider sees it, in the words that Anthropic's clients act on."""
+def test_a_thread_where_none_is_stored(provider: str, thread: Any) -> None:
+    """Refused before the provider sees it, with the error that Anthropic's clients handle."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.whole(200, b"{}")
@@ -90,7 +90,7 @@ def test_a_thread_where_nobody_keeps_one(provider: str, thread: Any) -> None:
 
 
 def test_a_thread_where_it_is_kept() -> None:
-    """Anthropic gets it as it came; so does a server of one's own that is said to keep them."""
+    """Anthropic gets it unchanged; so does a self-hosted server that is configured to store them."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.whole(200, b"{}")
@@ -109,8 +109,8 @@ def test_a_thread_where_it_is_kept() -> None:
 
 @pytest.mark.parametrize("told", ["conv_1", {"id": "conv_1"}])
 @pytest.mark.parametrize("provider", ["kimi", "anthropic", "gemini", "deepseek", "ollama"])
-def test_a_conversation_where_nobody_keeps_one(provider: str, told: Any) -> None:
-    """Translated or not: an error as for a response that nobody kept, no answer without the history."""
+def test_a_conversation_where_none_is_stored(provider: str, told: Any) -> None:
+    """Translated or not: the same error as for an unknown response, and no answer without the history."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.whole(200, b"{}")
@@ -124,18 +124,18 @@ def test_a_conversation_where_nobody_keeps_one(provider: str, told: Any) -> None
 
 
 def test_a_conversation_where_it_is_kept() -> None:
-    """OpenAI looks for it itself; a server that nobody knows answers for itself."""
+    """OpenAI looks it up itself; an unknown server decides itself."""
     simulator = start("openai")
     mine = type(moved("openai", ""))("mine", simulator.url, ("openai_responses",))
     with running({"openai": simulator.url}, Settings(providers={"mine": mine})) as gateway:
         for name in ("openai", "mine"):
             sdk = openai.OpenAI(base_url=f"{gateway.url}/{name}/v1", api_key="a-key", max_retries=0)
             with pytest.raises(openai.NotFoundError, match="Conversation with id 'conv_1' not found"):
-                sdk.responses.create(model="gpt-5.1", input="And?", conversation="conv_1")
+                sdk.responses.create(model="gpt-5", input="And?", conversation="conv_1")
 
 
 def test_words_that_look_like_one() -> None:
-    """A text, a null or a tool's argument of that name is nothing to refuse."""
+    """A text, a null or a tool's argument of that name is not refused."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.whole(200, b"{}")

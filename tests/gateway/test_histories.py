@@ -1,6 +1,6 @@
 """What clients do over several requests: compaction, forks, toggles, title calls, agents, retries, other accounts.
 
-Groups C3, D, and E of the catalogue of client behaviours, as far as they are more than one request's shape.
+Groups C3, D, and E of the catalogue of client behaviours, as far as they concern more than one request.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STARTS = (
     "anthropic-bound",
     "gemini-gemini_generate-gemini-3-pro",
     "gemini-openai_chat",
-    "openai-openai_responses-gpt-5.1",
+    "openai-openai_responses-gpt-5",
     "openrouter-openai_chat-anthropic",
 )
 STRICT = [next(case for case in CASES if case.id.startswith(start)) for start in STARTS]
@@ -38,7 +38,7 @@ PRESENCE = STRICT[:4]
 
 
 def begun(gateways: Gateways, case: Case, mark: str, turns: int = 1) -> Forgetful:
-    """A conversation with so many turns behind it, the next request ready."""
+    """A conversation with this many turns, and its next request."""
     opening = TEN_TURNS.format(mark=f"{mark} {case.id}")
     dialogue = Forgetful(f"{gateways(case).url}/{provider_of(case)}", case, opening)
     for _ in range(turns):
@@ -62,7 +62,7 @@ def restored(response: httpx.Response) -> int:
 
 @pytest.mark.parametrize("case", PRESENCE[::2], ids=lambda case: case.id)
 def test_c3_a_call_of_a_parallel_set_is_dropped(gateways: Gateways, case: Case) -> None:
-    """The turn is still known by the call that is left."""
+    """The turn is still identified by the remaining call."""
     dialogue = begun(gateways, case, "C3")
     message = next(message for message in dialogue.history if message.get("tool_calls"))
     gone = message["tool_calls"].pop()["id"]
@@ -72,7 +72,7 @@ def test_c3_a_call_of_a_parallel_set_is_dropped(gateways: Gateways, case: Case) 
 
 @pytest.mark.parametrize("case", STRICT, ids=lambda case: case.id)
 def test_d1_compaction(gateways: Gateways, case: Case) -> None:
-    """A summary for all but the last loop: the request passes, whatever of the loop can still be given back."""
+    """A summary of all but the last loop: the request passes, with whatever of the loop can be restored."""
     dialogue = begun(gateways, case, "D1", turns=4)
     wire = dialogue.wire
     start = max(at for at, one in enumerate(dialogue.history) if one == wire.say("And then?"))
@@ -82,7 +82,7 @@ def test_d1_compaction(gateways: Gateways, case: Case) -> None:
 
 @pytest.mark.parametrize("case", STRICT, ids=lambda case: case.id)
 def test_d3_d4_a_fork(gateways: Gateways, case: Case) -> None:
-    """One prefix, two questions: each branch goes on with its own turns, and both share those before."""
+    """One prefix, two questions: each branch continues with its own turns, and both share the earlier ones."""
     dialogue = begun(gateways, case, "D4", turns=3)
     fork = copy.deepcopy(dialogue.body)
     dialogue.go_on(dialogue.ask())
@@ -97,7 +97,7 @@ def test_d3_d4_a_fork(gateways: Gateways, case: Case) -> None:
 
 @pytest.mark.parametrize("case", [*PRESENCE, STRICT[4]], ids=lambda case: case.id)
 def test_d8_thinking_is_switched_off_and_on(gateways: Gateways, case: Case) -> None:
-    """In the middle of a loop, and at its start: no request is refused for it."""
+    """In the middle of a loop, and at its start: no request is refused."""
     dialogue = begun(gateways, case, "D8", turns=0)
     on = dialogue.body.get("thinking", {"type": "enabled"})
     for turn in range(8):
@@ -107,7 +107,7 @@ def test_d8_thinking_is_switched_off_and_on(gateways: Gateways, case: Case) -> N
 
 @pytest.mark.parametrize("case", STRICT, ids=lambda case: case.id)
 def test_e1_e3_side_calls_at_the_same_moment(gateways: Gateways, case: Case) -> None:
-    """Title calls of the same session, over the same history, while the turn is on its way: each has its own."""
+    """Title calls of the same session, over the same history, during the turn: each has its own reasoning."""
     dialogue = begun(gateways, case, "E1", turns=2)
     title = begun(gateways, case, "E1", turns=0)
     title.body = {**copy.deepcopy(dialogue.body)}
@@ -124,7 +124,7 @@ def test_e1_e3_side_calls_at_the_same_moment(gateways: Gateways, case: Case) -> 
 
 @pytest.mark.parametrize("case", STRICT, ids=lambda case: case.id)
 def test_e2_agents_of_one_session(gateways: Gateways, case: Case) -> None:
-    """Sub-agents share the session's id: their turns stay their own."""
+    """Sub-agents share the session's id: their turns stay separate."""
     agents = [begun(gateways, case, f"E2 {number}", turns=0) for number in range(4)]
     for number, agent in enumerate(agents):
         agent.headers = {"x-claude-code-session-id": "one", "x-claude-code-agent-id": str(number)}
@@ -144,7 +144,7 @@ def test_e2_agents_of_one_session(gateways: Gateways, case: Case) -> None:
 @pytest.mark.parametrize("is_first", [True, False], ids=["first", "second"])
 @pytest.mark.parametrize("case", STRICT, ids=lambda case: case.id)
 def test_e4_the_same_request_twice(gateways: Gateways, case: Case, is_first: bool) -> None:
-    """Both answers are remembered: the one that the client goes on from finds its own."""
+    """Both answers are stored: the one that the client continues from is found."""
     dialogue = begun(gateways, case, f"E4 {is_first}", turns=1)
     answers = [asked(dialogue), asked(dialogue)]
     dialogue.go_on(dialogue.hear(answers[0 if is_first else 1].content, is_streaming=False))
@@ -153,10 +153,10 @@ def test_e4_the_same_request_twice(gateways: Gateways, case: Case, is_first: boo
 
 
 @pytest.mark.parametrize(
-    "start", ["anthropic-classic", "gemini-gemini_generate-gemini-3-pro", "openai-openai_responses-gpt-5.1"]
+    "start", ["anthropic-classic", "gemini-gemini_generate-gemini-3-pro", "openai-openai_responses-gpt-5"]
 )
 def test_e7_another_account(start: str) -> None:
-    """The gateway's own key for the provider changes between two turns: no seal of the one goes to the other."""
+    """The gateway's own key for the provider changes between two turns: no seal goes to the other account."""
     case = next(case for case in STRICT if case.id.startswith(start))
     simulator, name = served(case.simulator, case.profile), provider_of(case)
     row = replace(moved(name, simulator.url), api_keys=("first-account",))

@@ -1,4 +1,4 @@
-"""Callers and upstreams that mean harm, or are merely odd: each is answered, and nobody else pays for it."""
+"""Hostile or merely unusual callers and upstreams: each is answered, and no other client is affected."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
 
 
 def raw(gateway: Running, data: bytes) -> bytes:
-    """What a connection answers to these bytes, to its end."""
+    """What a connection answers to these bytes, until it closes."""
     host, port = gateway.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=30) as connection:
         connection.sendall(data)
@@ -40,7 +40,7 @@ def raw(gateway: Running, data: bytes) -> bytes:
 
 
 def posted(path: str, body: dict[str, Any]) -> bytes:
-    """A request, byte by byte, on a connection that is closed behind it."""
+    """A hand-written request, on a connection that closes afterwards."""
     text = json.dumps(body).encode()
     return b"POST %b HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b" % (
         path.encode(),
@@ -51,7 +51,7 @@ def posted(path: str, body: dict[str, Any]) -> bytes:
 
 @pytest.mark.parametrize("model", ["a\r\nset-cookie: evil=1", "a\nb", "a\0b", "a\x7f\x1bb"])
 def test_a_models_name_is_no_header(model: str) -> None:
-    """Control characters in a model's name end no header, and the client gets its answer."""
+    """Control characters in a model's name don't end a header, and the client gets its answer."""
     with upstream(say_hi) as up, running(behind(up)) as gateway:
         response = HTTP.post(gateway.url + CHAT, json={**HELLO, "model": model})
         assert response.status_code == 200
@@ -60,7 +60,7 @@ def test_a_models_name_is_no_header(model: str) -> None:
 
 
 def test_a_models_name_is_bounded() -> None:
-    """It is kept in several places: a megabyte of it is refused before that."""
+    """It is stored in several places: a name of a megabyte is refused first."""
     with upstream(say_hi) as up, running(behind(up)) as gateway:
         response = HTTP.post(gateway.url + CHAT, json={**HELLO, "model": "m" * 2**20})
         assert (response.status_code, response.json()["error"]["code"]) == (400, "model_too_long")
@@ -81,7 +81,7 @@ LONG = "/deepseek" + "/models/a" * 7_000
     ],
 )
 def test_what_is_not_even_looked_at(method: str, path: str, status: int, code: str) -> None:
-    """A path that no client has a use for, and methods that lead around the gateway: nothing goes up."""
+    """A useless path, and methods that would bypass the gateway: nothing is sent."""
     with upstream(say_hi) as up, running(behind(up)) as gateway:
         response = HTTP.request(method, gateway.url + path)
         assert (response.status_code, response.json()["error"]["code"]) == (status, code)
@@ -90,7 +90,7 @@ def test_what_is_not_even_looked_at(method: str, path: str, status: int, code: s
 
 @pytest.mark.parametrize("target", ["example.com:443", "/deepseek/v1/models"])
 def test_connect_is_refused(target: str) -> None:
-    """Nobody is connected through the gateway to anybody else."""
+    """The gateway opens no tunnel for callers."""
     with upstream(say_hi) as up, running(behind(up)) as gateway:
         answer = raw(gateway, f"CONNECT {target} HTTP/1.1\r\nhost: a\r\n\r\n".encode())
         assert answer.split()[1] in (b"400", b"405")
@@ -98,7 +98,7 @@ def test_connect_is_refused(target: str) -> None:
 
 
 def test_headers_that_are_not_ascii() -> None:
-    """UTF-8 goes up as it came; an answer is passed on whatever its headers hold."""
+    """UTF-8 is forwarded unchanged; an answer is passed on with any headers."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.write(b"HTTP/1.1 200 OK\r\nx-odd: caf\xe9\r\nx-plain: 1\r\nset-cookie: a=1\r\nset-cookie: b=2\r\n")
@@ -121,7 +121,7 @@ def test_an_offer_of_http2_is_left_alone() -> None:
 
 
 def test_a_bomb_of_empty_members() -> None:
-    """A hundred thousand gzip members with nothing in them are refused; others are served meanwhile."""
+    """A hundred thousand empty gzip members are refused; others are served in the meantime."""
     bomb = gzip.compress(b"") * 100_000
     with upstream(say_hi) as up, running(behind(up)) as gateway:
         response = HTTP.post(gateway.url + CHAT, content=bomb, headers={"content-encoding": "gzip"})
@@ -136,7 +136,7 @@ TAGGED = Settings(tags="markers")
 
 @pytest.mark.parametrize("headers", [(), (("content-encoding", "compress"),)], ids=["too large", "packed oddly"])
 def test_tags_of_an_answer_that_cannot_be_read(headers: tuple[tuple[str, str], ...]) -> None:
-    """What is too large, or packed in a way that nobody here knows, loses its tags' removal and not a byte."""
+    """An answer that is too large, or in an unknown encoding, keeps its tags and loses no byte."""
     size = 100 if headers else pieces.MAX_WHOLE_BYTES + 2**20
     body = ANSWER.replace(b"hi", b"<think>a</think>" + b"x" * size)
 
@@ -154,7 +154,7 @@ def test_tags_of_an_answer_that_cannot_be_read(headers: tuple[tuple[str, str], .
 
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
 def test_a_translated_stream_that_never_ends(is_streaming: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All that is translated is gathered: beyond its bound the client hears of an error, and the upstream is left."""
+    """Translated text is collected: beyond the limit the client gets an error, and the upstream is closed."""
     monkeypatch.setattr(translating, "MAX_WHOLE_BYTES", 2**20)
     piece = event("x" * 2**14)
 
@@ -176,7 +176,7 @@ def test_a_translated_stream_that_never_ends(is_streaming: bool, monkeypatch: py
 
 
 def test_a_fault_of_our_own(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What nobody thought of is an error in the client's words and a line in the journal; the log has no content."""
+    """An unexpected error becomes an error in the client's format and a line in the journal; the log has no content."""
 
     content = "a secret of the conversation"
 
@@ -193,7 +193,7 @@ def test_a_fault_of_our_own(caplog: pytest.LogCaptureFixture, monkeypatch: pytes
 
 
 def test_a_fault_in_the_middle_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer that has begun is cut short where it stands: nothing of another one follows it."""
+    """An answer that has begun is cut off: no other answer follows it."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.stream()
@@ -210,7 +210,7 @@ def test_a_fault_in_the_middle_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_refresh_that_fails_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever goes wrong while others' keys and lessons are read: they are read again."""
+    """Whatever fails while others' keys and lessons are loaded: they are loaded again."""
     with running({}) as gateway:
         app, asked = gateway.app, threading.Event()
 
@@ -222,10 +222,10 @@ def test_a_refresh_that_fails_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -
             asked.set()
 
         monkeypatch.setattr(app, "refresh", fail)
-        gateway.loop.call_soon_threadsafe(gateway.state.signals.wake.set)
+        gateway.loop.call_soon_threadsafe(gateway.state.admin.signals.wake.set)
         while app.refresh is not again and not asked.wait(0):
             gateway.wait_for(asyncio.sleep(0))
-        gateway.loop.call_soon_threadsafe(gateway.state.signals.wake.set)
+        gateway.loop.call_soon_threadsafe(gateway.state.admin.signals.wake.set)
         assert asked.wait(4)  # before the next one would come by itself
 
 
@@ -233,14 +233,14 @@ def test_a_refresh_that_fails_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -
 
 
 def responses(gateway: Running, text: str, previous: str | None = None, **headers: str) -> httpx.Response:
-    """A request of Responses, which this upstream is asked for as a chat."""
+    """A request of Responses, which this upstream gets as a chat."""
     body = {"model": "m", "input": text, "previous_response_id": previous}
     return HTTP.post(f"{gateway.url}/chatty/v1/responses", json=body, headers=headers)
 
 
 @contextlib.contextmanager
 def chatty() -> Iterator[tuple[Upstream, Running]]:
-    """A provider that speaks chat alone, and gives every answer the same id."""
+    """A provider that speaks only chat, and gives every answer the same id."""
     with upstream(say_hi) as up:
         row = replace(moved("vllm", up.url), name="chatty", formats=("openai_chat",))
         with running({}, Settings(providers={"chatty": row})) as gateway:
@@ -248,7 +248,7 @@ def chatty() -> Iterator[tuple[Upstream, Running]]:
 
 
 def test_answers_whose_provider_names_them_alike() -> None:
-    """Ollama has 999 names for all its answers: each conversation goes on from its own all the same."""
+    """Ollama has only 999 ids for all its answers: each conversation still continues from its own."""
     with chatty() as (up, gateway):
         first, second = (responses(gateway, text).json()["id"] for text in ("one", "two"))
         for name in (first, second):
@@ -259,7 +259,7 @@ def test_answers_whose_provider_names_them_alike() -> None:
 
 
 def test_a_placeholder_is_nobodys_name() -> None:
-    """Two callers who send the same `Authorization` beside their own keys are two: neither gets the other's."""
+    """Two callers with the same `Authorization` and different keys are two: neither gets the other's."""
     shared = {"authorization": "Bearer placeholder"}
     with chatty() as (_, gateway):
         name = responses(gateway, "one", **shared, **{"x-api-key": "a"}).json()["id"]
@@ -268,7 +268,7 @@ def test_a_placeholder_is_nobodys_name() -> None:
 
 
 def test_the_admins_cookie_stays_here() -> None:
-    """A browser in which the dashboard was opened sends its cookie to every path: no provider sees it."""
+    """A browser with the dashboard sends its cookie to every path: no provider sees it."""
     with upstream(say_hi) as up, managed(simulators=behind(up)) as world:
         cookie = make_cookie(world.gateway.state, "localhost")
         for sent in (f"thoughtline_admin={cookie}", f"a=1; thoughtline_admin={cookie}; b=2"):
@@ -278,7 +278,7 @@ def test_the_admins_cookie_stays_here() -> None:
 
 @pytest.mark.parametrize("path", ["/deepseek/api/sesions", "/deepseek/v1/chat/completions", "/deepseek/v1/messages"])
 def test_the_admin_token_stays_here(path: str) -> None:
-    """Shown at an address that is a provider's, it is refused, and goes no further."""
+    """At a provider's address it is refused, and not forwarded."""
     with upstream(say_hi) as up, managed(simulators=behind(up)) as world:
         response = world.admin.post(path, json={**HELLO, "model": "m"})
         assert (response.status_code, response.json()["error"]["code"]) == (403, "admin_token")
@@ -288,7 +288,7 @@ def test_the_admin_token_stays_here(path: str) -> None:
 
 @pytest.mark.parametrize("kind", ["text/html; charset=utf-8", "image/svg+xml", ""])
 def test_a_page_of_a_providers_runs_nothing_here(kind: str) -> None:
-    """It would run beside the dashboard, with the admin's cookie."""
+    """It would run in the dashboard's origin, with the admin's cookie."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.head(200, ("content-type", kind), ("content-length", "8"))
@@ -306,8 +306,8 @@ async def _key(gateway: Running) -> str:
 
 
 @pytest.mark.parametrize("names", ["AB", "BA"])
-def test_a_target_that_nobody_has_a_key_for(names: str) -> None:
-    """A route goes past it: who can be asked is asked, and if that fails, that is what the client hears."""
+def test_a_target_without_any_key(names: str) -> None:
+    """A route skips it: the others are asked, and if they fail, the client gets their error."""
     statuses = iter((200, 418))
 
     async def answer(got: Got, out: Out) -> None:

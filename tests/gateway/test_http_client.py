@@ -1,4 +1,4 @@
-"""The HTTP client: what it writes, what it reads, what becomes of its connections."""
+"""The HTTP client: its requests, its responses, and its connections."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from thoughtline.gateway import http_client
 from thoughtline.gateway.connecting import ConnectFailed
 from thoughtline.gateway.http_client import (
     MAX_HEAD_BYTES,
+    MAX_PIECES,
     MAX_UNREAD_BYTES,
-    MOST_PIECES,
     Connection,
     HttpClient,
     Origin,
@@ -33,7 +33,7 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class Server:
-    """Answers each request on a connection as it is told, and sees connections come and go."""
+    """Answers each request on a connection as scripted, and records connections."""
 
     def __init__(self, *answers: bytes) -> None:
         self.answers = answers
@@ -64,7 +64,7 @@ class Server:
 
 @contextlib.asynccontextmanager
 async def serving(server: Server, context: ssl.SSLContext | None = None) -> AsyncIterator[HttpClient]:
-    """A server that listens, and a client to ask it."""
+    """A listening server, and a client for it."""
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=context)
     scheme = "https" if context else "http"
     server.url = f"{scheme}://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
@@ -77,7 +77,7 @@ async def serving(server: Server, context: ssl.SSLContext | None = None) -> Asyn
 
 
 async def whole(response: UpstreamResponse) -> bytes:
-    """All of a body. Raises `UpstreamCut`."""
+    """Return the whole body. Raises `UpstreamCut`."""
     pieces = []
     while (piece := await response.read()) is not None:
         pieces.append(piece)
@@ -92,7 +92,7 @@ async def get(client: HttpClient, server: Server, method: str = "GET") -> tuple[
 
 @pytest.fixture
 def secure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
-    """What a server of TLS needs; its authority is trusted."""
+    """A server's TLS context; its authority is trusted."""
     certify(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -104,7 +104,7 @@ def secure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
 
 
 class Good(NamedTuple):
-    """A response on the wire, what it says, and whether its connection serves the next request."""
+    """A response in wire form, its content, and whether its connection is reusable."""
 
     name: str
     wire: bytes
@@ -136,7 +136,7 @@ GOOD = [
 
 @pytest.mark.parametrize("good", GOOD, ids=[one.name for one in GOOD])
 async def test_a_response_is_read_to_its_end(good: Good) -> None:
-    """And its connection serves the next request, where that can be."""
+    """And its connection serves the next request, if possible."""
     server = Server(good.wire)
     async with serving(server) as client:
         for _ in range(3):
@@ -145,7 +145,7 @@ async def test_a_response_is_read_to_its_end(good: Good) -> None:
 
 
 class Transport(asyncio.Transport):
-    """What a connection writes to, and what it has done."""
+    """A transport that records what is written to it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -170,7 +170,7 @@ class Transport(asyncio.Transport):
 
 
 class Fed:
-    """A connection that is fed byte by byte, with a request on it."""
+    """A connection with a request, which is fed byte by byte."""
 
     def __init__(self, method: str = "GET", timeouts: Timeouts | None = None) -> None:
         self.origin = Origin("http://127.0.0.1:9", 8, {})
@@ -192,7 +192,7 @@ class Fed:
 
 @pytest.mark.parametrize("good", GOOD, ids=[one.name for one in GOOD])
 async def test_a_response_may_be_cut_anywhere(good: Good) -> None:
-    """In two reads, at each byte, it says the same."""
+    """In two reads, cut at each byte, the result is the same."""
     wire = good.wire.removesuffix(b"<end>")
     for at in range(len(wire)):
         fed = Fed(good.method)
@@ -205,7 +205,7 @@ async def test_a_response_may_be_cut_anywhere(good: Good) -> None:
 
 @pytest.mark.parametrize("good", GOOD[:5], ids=[one.name for one in GOOD[:5]])
 async def test_a_response_that_ends_too_early_is_cut(good: Good) -> None:
-    """Wherever its connection ends, and never looks whole."""
+    """Wherever its connection ends, it is never complete."""
     for at in range(len(good.wire)):
         fed = Fed()
         await fed.feed(good.wire[:at])
@@ -224,9 +224,9 @@ async def test_pieces_that_come_together_stay_apart() -> None:
 
 
 async def test_a_read_of_very_many_pieces_becomes_a_few() -> None:
-    """Byte for byte the same, also where some were looked at before."""
+    """Byte for byte the same, even if some were peeked at before."""
     body = bytes(range(256)) * 20
-    for peeks in (0, 3, MOST_PIECES + 5):
+    for peeks in (0, 3, MAX_PIECES + 5):
         fed = Fed()
         await fed.feed(CHUNKED)
         response = await fed.asking
@@ -236,13 +236,13 @@ async def test_a_read_of_very_many_pieces_becomes_a_few() -> None:
         chunks = b"".join(b"1\r\n%c\r\n" % one for one in body)
         for at in range(0, len(chunks), 6_000):
             fed.connection.data_received(chunks[at : at + 6_000])
-        assert len(response._pieces) <= max(MOST_PIECES, peeks) + 1
+        assert len(response._pieces) <= max(MAX_PIECES, peeks) + 1
         fed.connection.data_received(b"0\r\n\r\n")
         assert await whole(response) == b"#" * peeks + body
 
 
 async def test_a_stream_may_have_any_number_of_chunks() -> None:
-    """What frames them does not add up to a head that is too large."""
+    """Chunk framing does not add up to a head that is too large."""
     fed, chunk = Fed(), b"1\r\na\r\n"
     await fed.feed(CHUNKED + chunk)
     response, count = await fed.asking, MAX_HEAD_BYTES // 5 + 2
@@ -313,8 +313,8 @@ EXTRA = {"another response": HI, "a byte": b"H", "a line": b"x\r\n", "a length":
 
 @pytest.mark.parametrize("extra", EXTRA.values(), ids=EXTRA.keys())
 @pytest.mark.parametrize("wire", [HI, GOOD[2].wire], ids=["length", "chunks"])
-async def test_what_nobody_asked_for_is_no_answer_to_the_next(wire: bytes, extra: bytes) -> None:
-    """The response is good, and its connection is closed: with the last byte, and while it waits for a request."""
+async def test_unrequested_bytes_do_not_answer_the_next_request(wire: bytes, extra: bytes) -> None:
+    """The response is valid, and its connection is closed: with the last byte, and while it is idle."""
     fed = Fed()
     await fed.feed(wire + extra)
     assert await whole(await fed.asking)
@@ -330,7 +330,7 @@ async def test_what_nobody_asked_for_is_no_answer_to_the_next(wire: bytes, extra
 
 
 async def test_a_request_that_is_still_being_written_keeps_its_connection() -> None:
-    """An early answer is good, and the rest of the body is nothing for the next one to begin with."""
+    """An early answer is valid, and the rest of the body must not begin the next request."""
     fed = Fed()
     fed.transport.unwritten = 1
     await fed.feed(HI)
@@ -340,7 +340,7 @@ async def test_a_request_that_is_still_being_written_keeps_its_connection() -> N
 
 
 async def test_a_body_that_is_not_read_is_not_taken_in() -> None:
-    """Beyond a bound the connection stops to read, and goes on when it is waited for."""
+    """Beyond a limit the connection stops reading, and resumes on demand."""
     fed = Fed()
     await fed.feed(LENGTH + b"9999999\r\n\r\n" + b"x" * (MAX_UNREAD_BYTES + 1))
     response = await fed.asking
@@ -393,7 +393,7 @@ def test_a_request_that_is_cancelled_closes_its_connection(
 
 
 async def test_a_cancellation_that_comes_with_the_response() -> None:
-    """Nobody gets it, so its connection is closed; one that is kept by then is left alone."""
+    """No caller gets it, so its connection is closed; one that is idle by then is left alone."""
     fed = Fed()
     await asyncio.sleep(0)
     fed.connection.data_received(OK + b"\r\n")
@@ -411,7 +411,7 @@ async def test_a_cancellation_that_comes_with_the_response() -> None:
 
 
 async def test_a_response_that_comes_behind_a_cancellation() -> None:
-    """Its connection is closed before anybody else gets it."""
+    """Its connection is closed before another request gets it."""
     fed = Fed()
     await asyncio.sleep(0)
     fed.asking.cancel()
@@ -434,7 +434,7 @@ async def test_a_response_that_is_closed_early_closes_its_connection(is_tls: boo
 
 @pytest.mark.parametrize("has_farewell", [True, False])
 def test_a_body_until_the_end_ends_over_tls_with_its_farewell(has_farewell: bool, secure: ssl.SSLContext) -> None:
-    """Without one, anybody on the way could have cut it."""
+    """Without a TLS close, the end could have been forged."""
 
     async def run() -> None:
         class Ending(Server):
@@ -464,7 +464,7 @@ def test_a_body_until_the_end_ends_over_tls_with_its_farewell(has_farewell: bool
 
 
 async def test_a_kept_connection_that_is_closed_just_then() -> None:
-    """The request goes over another one, once; a new connection that breaks is not tried again."""
+    """The request is sent on another one, once; a failure of a new connection is not retried."""
     server = Server(HI, b"", HI, b"")
     async with serving(server) as client:
         assert await get(client, server) == (200, b"hi")
@@ -478,7 +478,7 @@ async def test_a_kept_connection_that_is_closed_just_then() -> None:
 
 
 async def test_a_kept_connection_that_breaks_after_a_byte() -> None:
-    """The server has begun to work on the request, so it is not sent again."""
+    """The server has begun to process the request, so it is not sent again."""
     server = Server(HI, b"HTTP/1.1 2<end>")
     async with serving(server) as client:
         await get(client, server)
@@ -505,7 +505,7 @@ async def test_so_many_connections_are_kept_and_no_longer_than_so(monkeypatch: p
 
 
 async def test_so_many_connections_are_kept_to_all_servers_together() -> None:
-    """The one that waits longest is closed."""
+    """The one that has been idle longest is closed."""
     first, second = Server(HI), Server(HI)
     async with serving(first) as client, serving(second):
         client._most_idle = 2
@@ -521,9 +521,9 @@ async def test_addresses_that_were_asked_are_not_remembered_without_bound() -> N
     server = Server(HI)
     async with serving(server) as client:
         await get(client, server)
-        for number in range(2 * http_client._MOST_ORIGINS):
+        for number in range(2 * http_client._MAX_ORIGINS):
             client._origin(f"http://h{number}.example")
-        assert len(client._origins) <= http_client._MOST_ORIGINS + 1
+        assert len(client._origins) <= http_client._MAX_ORIGINS + 1
         await get(client, server)
         assert server.accepted == 1
 
@@ -554,7 +554,7 @@ async def test_a_body_that_stands_still(times: tuple[float, float, float]) -> No
 
 
 async def test_a_body_that_never_ends_ends_with_its_time() -> None:
-    """However often something comes."""
+    """However often bytes arrive."""
     fed = Fed(timeouts=Timeouts(LONG, LONG, LONG, SHORT))
     await fed.feed(OK + b"\r\n")
     response = await fed.asking
@@ -570,7 +570,7 @@ async def test_a_body_that_never_ends_ends_with_its_time() -> None:
 
 
 async def test_a_body_that_is_read_slowly_does_not_stand_still() -> None:
-    """`read` is how long it is waited for, not how long nobody reads."""
+    """`read` limits the wait for bytes, not the reader's pauses."""
     fed = Fed(timeouts=Timeouts(LONG, LONG, 0.001, LONG))
     await fed.feed(OK + b"\r\n", b"a")
     await asyncio.sleep(0.02)  # the timer runs out meanwhile
@@ -582,7 +582,7 @@ async def test_a_body_that_is_read_slowly_does_not_stand_still() -> None:
 
 
 async def test_a_request_goes_out_as_it_is() -> None:
-    """Names, order, repetitions and bytes; no header is added but these two."""
+    """Names, order, repetitions and bytes; only these two headers are added."""
     server = Server(HI)
     raw = b"caf\xe9".decode("utf-8", "surrogateescape")
     headers = [("x-b", "1"), ("x-a", "é"), ("x-b", "2"), ("x-raw", raw)]

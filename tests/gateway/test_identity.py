@@ -1,4 +1,4 @@
-"""Whose thought it is: every story of `identity_stories.py` through a gateway, in every format, whole and streamed."""
+"""Every story of `identity_stories.py` through a gateway, in every format, whole and streamed."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def post(thinking: Upstream) -> Iterator[Post]:
 @WAYS
 @pytest.mark.parametrize(("story", "speaker"), CASES)
 def test_a_story(post: Post, thinking: Upstream, story: Story, speaker: Speaker, is_streaming: bool) -> None:
-    """No request carries another conversation's thought; what can be told apart is restored."""
+    """No request carries another conversation's reasoning; distinguishable turns are restored."""
     story(Stage(post, thinking, speaker, is_streaming=is_streaming))
 
 
 @WAYS
 @pytest.mark.parametrize("story", TOLD_TRANSLATED, ids=lambda story: story.__name__)
 def test_a_translated_story(post: Post, thinking: Upstream, story: Story, is_streaming: bool) -> None:
-    """The same for requests that are translated on their way."""
+    """The same for translated requests."""
     story(Stage(post, thinking, TRANSLATED, is_streaming=is_streaming))

@@ -69,7 +69,7 @@ def test_made_up_tenants_share_the_limit_of_their_address() -> None:
 
 def test_a_tenant_and_all_together_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also a tenant that is known; and no number of addresses takes more than half of the budget."""
-    monkeypatch.setattr(in_flight, "MOST_OF_TENANT", 3)
+    monkeypatch.setattr(in_flight, "MAX_OF_TENANT", 3)
     held, _ = budget()
     known = Owner("10.0.0.1", "known", has_key=True)
     assert [held.abandon(known) for _ in range(4)] == [True, True, True, False]
@@ -128,7 +128,7 @@ async def _until(budget: InFlight, count: int) -> None:
 
 def test_an_answer_is_read_on_only_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without room, the connection to the provider is closed as soon as the client leaves."""
-    monkeypatch.setattr(in_flight, "MOST_OF_TENANT", 1)
+    monkeypatch.setattr(in_flight, "MAX_OF_TENANT", 1)
 
     async def answer(got: Got, out: Out) -> None:
         await out.stream()

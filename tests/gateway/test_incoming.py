@@ -12,7 +12,7 @@ from thoughtline.values.errors import Declined
 
 
 def saying(*messages: Message) -> Callable[[], Awaitable[Message]]:
-    """What a server says next, one message at a time."""
+    """Return the server's messages one at a time."""
     left = iter(messages)
 
     async def receive() -> Message:
@@ -38,7 +38,7 @@ GONE: Message = {"type": "http.disconnect"}
     ids=["at once", "in pieces", "with an end that says nothing"],
 )
 async def test_the_whole_body(messages: list[Message]) -> None:
-    """However it comes; a length that is no number says nothing."""
+    """In any number of parts; an invalid length is ignored."""
     assert await read_body(saying(*messages), b"?", limit=6) == b"abcdef"
 
 
@@ -56,6 +56,6 @@ async def test_a_body_that_is_too_large(declared: bytes, messages: list[Message]
 
 @pytest.mark.parametrize("messages", [[GONE], [piece(b"abc"), GONE]])
 async def test_a_client_that_hangs_up(messages: list[Message]) -> None:
-    """Half a body is none."""
+    """Half a body is not used."""
     with pytest.raises(ClientGone):
         await read_body(saying(*messages), b"6", limit=6)

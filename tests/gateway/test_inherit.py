@@ -1,4 +1,4 @@
-"""`[replay] on_miss = "inherit"`: one word, and it holds for every chat provider."""
+"""`[replay] on_miss = "inherit"`: one word for every chat provider."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def answer(got: Got, out: Out) -> None:
 
 @pytest.mark.parametrize("model", ["novel-9", "glm-5", "gpt-oss-120b", "kimi-k2.6"])
 def test_a_lost_turn_borrows_the_latest_reasoning_before_it(model: str) -> None:
-    """Also at a provider that nobody lists and that demands nothing; what a client sent stays as it is."""
+    """Also at an unlisted provider without demands; what a client sent is unchanged."""
     own = ({**step(CALL)[0], "reasoning_content": "Look first."}, step(CALL)[1])
     with upstream(answer) as up, acme(up.url, "openai_chat", ReplaySettings(miss="inherit")) as gateway:
         response = httpx.post(gateway.url + CHAT, json=asked(model, own, step(LOST)))
@@ -32,7 +32,7 @@ def test_a_lost_turn_borrows_the_latest_reasoning_before_it(model: str) -> None:
 
 
 def test_by_default_nothing_is_borrowed() -> None:
-    """The default stays the blank, and where nothing is demanded, nothing."""
+    """The default is still the blank, and without demands nothing."""
     own = ({**step(CALL)[0], "reasoning_content": "Look first."}, step(CALL)[1])
     with upstream(answer) as up, acme(up.url, "openai_chat") as gateway:
         assert told(httpx.post(gateway.url + CHAT, json=asked("novel-9", own, step(LOST))), "inherited") == 0

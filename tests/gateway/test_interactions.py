@@ -1,4 +1,4 @@
-"""Gemini's Interactions API: restored where the request brings the conversation, reported where it stays at Google."""
+"""Gemini's Interactions API: restored if the request has the conversation, reported if it stays at Google."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def result(call: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("is_streaming", [False, True])
 def test_a_lost_thought_goes_back_before_its_call(is_streaming: bool) -> None:
-    """The simulator refuses the request as the client sent it, and takes it as it comes through the gateway."""
+    """The simulator refuses the client's request, and accepts it through the gateway."""
     simulator = served("gemini")
     with running({"gemini": simulator.url}) as gateway:
         opening = [user(f"{is_streaming} {OPENING}")]
@@ -54,7 +54,7 @@ def call_in(answer: bytes, is_streaming: bool) -> dict[str, Any]:
 
 
 def test_a_conversation_at_google_is_left_there_and_reported() -> None:
-    """`previous_interaction_id`: up as it came; the finding says why nothing is restored, the turn is remembered."""
+    """`previous_interaction_id`: sent unchanged; the finding says why nothing is restored, and the turn is stored."""
     simulator = served("gemini")
     with running({"gemini": simulator.url}) as gateway, gateway.listening() as next_line:
         asked = {"model": MODEL, "tools": TOOLS, "input": [user(OPENING)]}
@@ -71,7 +71,7 @@ def test_a_conversation_at_google_is_left_there_and_reported() -> None:
 
 
 def test_what_a_client_keeps_goes_up_as_it_came() -> None:
-    """Byte for byte, with members and steps that nobody knows."""
+    """Byte for byte, with unknown members and steps."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.whole(200, b'{"id":"v1_a","status":"completed","steps":[]}')
@@ -87,7 +87,7 @@ def test_what_a_client_keeps_goes_up_as_it_came() -> None:
     ("method", "path"), [("GET", "/v1_a"), ("DELETE", "/v1_a"), ("POST", "/v1_a/cancel"), ("GET", "/v1_a?stream=true")]
 )
 def test_other_calls_pass_through(method: str, path: str) -> None:
-    """What is kept at Google is asked for there."""
+    """State at Google is requested there."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.whole(200, b'{"id":"v1_a"}')
@@ -99,7 +99,7 @@ def test_other_calls_pass_through(method: str, path: str) -> None:
 
 
 def test_no_other_provider_is_asked() -> None:
-    """Interactions are not translated: the error says so, in Google's words, before anybody is asked."""
+    """Interactions are not translated: the error says so, in Google's format, before any provider is asked."""
     with running({"deepseek": served("deepseek").url}) as gateway:
         asked = {"model": "deepseek-v4-pro", "input": "Hello."}
         response = HTTP.post(f"{gateway.url}/deepseek/v1beta/interactions", json=asked, headers=KEY)

@@ -27,7 +27,7 @@ BODY: dict[str, Any] = {
 
 
 def test_a_refused_signature_is_healed() -> None:
-    """A thought that somebody else signed is left out, after Bedrock has refused it in Claude's words."""
+    """Reasoning with another signature is removed, after Bedrock has refused it with Claude's error."""
     upstream, wire = start("bedrock"), WIRES["bedrock_invoke"]
     foreign = {"type": "thinking", "thinking": "Elsewhere.", "signature": "EqQBCkYIBRgCKkBmb3JlaWdu"}
     call = {"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {"city": "Rome"}}
@@ -45,7 +45,7 @@ def test_a_refused_signature_is_healed() -> None:
 
 
 def test_a_chat_client_asks_by_invoke_model() -> None:
-    """Where settings name no other format: the body has a version, and neither model nor stream."""
+    """If settings name no other format: the body has a version, and neither model nor stream."""
     upstream = start("bedrock")
     provider = replace(moved("bedrock", upstream.url), formats=("bedrock_invoke",))
     with running({}, Settings(providers={"bedrock": provider})) as gateway:
@@ -61,7 +61,7 @@ def test_a_chat_client_asks_by_invoke_model() -> None:
 
 @pytest.mark.parametrize("simulator", ["anthropic", "deepseek"])
 def test_a_client_of_invoke_model_asks_another_provider(simulator: str) -> None:
-    """Claude Code's Bedrock mode reads the answer in Amazon's framing, whoever gives it."""
+    """Claude Code's Bedrock mode gets the answer in Amazon's framing from every provider."""
     upstream = start(simulator)
     model = {"anthropic": "claude-sonnet-4-5", "deepseek": "deepseek-v4-pro"}[simulator]
     with running({simulator: upstream.url}) as gateway:
@@ -78,7 +78,7 @@ def test_a_client_of_invoke_model_asks_another_provider(simulator: str) -> None:
 
 
 def test_an_error_is_amazons() -> None:
-    """Ours, and that of a provider that has another."""
+    """Ours, and that of a provider with another format."""
     upstream = start("anthropic")
     with running({"anthropic": upstream.url}) as gateway:
         url = f"{gateway.url}/anthropic/model/claude-sonnet-4-5/invoke"

@@ -1,4 +1,4 @@
-"""Nobody gets another's reasoning: not with another key, not with the same ids, not for the same words."""
+"""No caller gets another's reasoning: not with another key, not with the same ids, not for the same words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.gateway.upstreams import Got, Out, upstream
 
 KEYS, NUMBERS, INTRUDERS = 50, 200, 500
 AT_ONCE, OPEN = 24, 40
-"""Clients, and conversations that each may have begun and not gone on with."""
+"""Clients, and the number of conversations that each may have open."""
 PATH = "/kimi/v1/chat/completions"
 CALL: dict[str, Any] = {
     "id": "functions.bash:0",
@@ -31,12 +31,12 @@ TOOLS = [{"type": "function", "function": {"name": "bash", "parameters": {"type"
 
 
 def thought(key: str, opening: str) -> str:
-    """What the model thinks in one conversation of one key, and in no other."""
+    """The model's reasoning in one conversation of one key, and in no other."""
     return f"<{key}|{opening}>"
 
 
 class Provider:
-    """Says the same in every conversation, thinks something else in each, and looks at what comes back."""
+    """Writes the same in every conversation, thinks something else in each, and checks what comes back."""
 
     def __init__(self) -> None:
         self.seen: Counter[str] = Counter()
@@ -77,7 +77,7 @@ def asking(key: str, opening: str, *, has_history: bool, is_streaming: bool = Fa
 
 
 class Client:
-    """One connection, one request after the other; answers are read and thrown away."""
+    """One connection, one request after the other; answers are read and dropped."""
 
     def __init__(self, url: str) -> None:
         self._host, self._port = url.removeprefix("http://").split(":")
@@ -99,7 +99,7 @@ class Client:
 
 
 async def hold_conversations(url: str) -> None:
-    """Every number with every key, in any order, many at once; then intruders with keys of their own."""
+    """All conversations with every key, in any order, many at once; then intruders with their own keys."""
     chance = random.Random(8642)
     waiting = [(f"key-{key}", f"conversation {number}") for key in range(KEYS) for number in range(NUMBERS)]
     chance.shuffle(waiting)
@@ -123,7 +123,7 @@ async def hold_conversations(url: str) -> None:
 
 
 def test_ten_thousand_conversations_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """Fifty keys hold two hundred conversations each, all with the same words, calls and ids: each gets its own."""
+    """Fifty keys have two hundred conversations each, all with the same words, calls and ids: each gets its own."""
     provider = Provider()
     with upstream(provider) as up, started("memory://", {"kimi": up.url}) as gateway:
         asyncio.run(hold_conversations(gateway.url))
@@ -136,7 +136,7 @@ def test_ten_thousand_conversations_at_once(capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.parametrize("shown", ["authorization", "x-api-key", "x-goog-api-key", "api-key", "nobody"])
 def test_the_same_conversation_with_another_key(shown: str) -> None:
-    """Whichever header a key comes in: a caller finds what it was told itself, and nothing else."""
+    """In any header: a caller finds its own reasoning, and nothing else."""
     provider = Provider()
 
     def key(name: str) -> dict[str, str]:
@@ -156,7 +156,7 @@ def test_the_same_conversation_with_another_key(shown: str) -> None:
 
 
 def test_the_same_key_behind_another_header() -> None:
-    """A key is who holds it, however it is shown."""
+    """A key identifies its owner in any header."""
     provider = Provider()
     with upstream(provider) as up, running({"kimi": up.url}) as gateway:
         url = gateway.url + PATH

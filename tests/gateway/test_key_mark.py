@@ -1,4 +1,4 @@
-"""The file that says that client keys were made."""
+"""The file that marks a gateway with client keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from thoughtline.gateway.client_keys import KeyMark
 
 
 def test_it_is_there_from_set_to_clear(tmp_path: Path) -> None:
-    """Made with its folder, for its owner alone; setting it again leaves the day it was made."""
+    """Made with its folder, for its owner only; setting it again keeps its date."""
     mark = KeyMark(tmp_path / "data")
     assert (mark.is_set, mark.made_at) == (False, None)
     mark.set()
@@ -27,8 +27,8 @@ def test_it_is_there_from_set_to_clear(tmp_path: Path) -> None:
     assert not mark.is_set
 
 
-def test_a_folder_that_can_t_be_written_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A file stands where the folder should be: there is no mark, and the log says what to set."""
+def test_an_unwritable_folder_is_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A file is in place of the folder: there is no marker, and the log says what to set."""
     (tmp_path / "data").write_text("")
     mark = KeyMark(tmp_path / "data")
     with caplog.at_level(logging.WARNING):
@@ -39,7 +39,7 @@ def test_a_folder_that_can_t_be_written_is_told_once(tmp_path: Path, caplog: pyt
 
 
 def test_a_mark_that_can_t_be_looked_at_counts(tmp_path: Path) -> None:
-    """A link to itself: who can't look must not open the door."""
+    """A link to itself: an unreadable marker must not open the gateway."""
     mark = KeyMark(tmp_path)
     mark.path.symlink_to(mark.path)
     assert mark.is_set

@@ -1,4 +1,4 @@
-"""Client keys at a gateway that runs: who gets in, from the first key to after the last."""
+"""Client keys at a running gateway: who gets in, from the first key to after the last."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ask(gateway: Running, credential: str) -> int:
 
 @pytest.mark.parametrize("first", ["beforehand", "meanwhile"])
 async def test_from_the_first_key_to_after_the_last(tmp_path: Path, first: str) -> None:
-    """Keys that a command makes and revokes in the store open and close the door of a gateway that runs."""
+    """Keys made and revoked in the store by a command open and close a running gateway."""
     store_url = f"sqlite:///{tmp_path}/turns.db"
     url = served("deepseek").url
     row = replace(PROVIDERS["deepseek"], base_url=url, bases={}, api_keys=("sk-inside",))
@@ -51,8 +51,8 @@ async def test_from_the_first_key_to_after_the_last(tmp_path: Path, first: str) 
 
 
 async def test_a_key_that_was_just_made_is_known_at_once(tmp_path: Path) -> None:
-    """The store is asked for a key that nobody here knows: it is neither sent up nor refused, though no gateway was
-    told of it. One that is in no store is refused, and does not go up."""
+    """The store is asked for an unknown key: it is neither forwarded nor refused, although the gateway was not
+    informed. One that is in no store is refused, and not forwarded."""
     store_url = f"sqlite:///{tmp_path}/turns.db"
     command = await open_store(store_url)
     keys = await ClientKeys.load(command)
@@ -66,7 +66,7 @@ async def test_a_key_that_was_just_made_is_known_at_once(tmp_path: Path) -> None
 
 
 class Shut(NamedTuple):
-    """A gateway that should know client keys and doesn't."""
+    """A gateway that should know client keys but does not."""
 
     store: str
     settings: ServerSettings
@@ -98,7 +98,7 @@ SHUT = {
 
 @pytest.mark.parametrize("case", SHUT.values(), ids=SHUT)
 def test_a_lost_store_does_not_open_the_door(tmp_path: Path, case: Shut) -> None:
-    """What may be a good key waits, all others are refused; and the gateway says that it is not ready."""
+    """A possibly valid key has to wait, all others are refused; and the gateway reports that it is not ready."""
     row = replace(PROVIDERS["deepseek"], base_url=served("deepseek").url, bases={}, api_keys=("sk-inside",))
     settings = Settings(server=case.settings, providers={"deepseek": row})
     mark = KeyMark(tmp_path / "data")
@@ -112,8 +112,8 @@ def test_a_lost_store_does_not_open_the_door(tmp_path: Path, case: Shut) -> None
         assert (ready.status_code == 200, ready.json()["status"] == "ready") == (case.is_ready, case.is_ready)
 
 
-def test_a_key_of_ours_does_not_go_up_while_the_keys_are_not_known(tmp_path: Path) -> None:
-    """Also to a provider for which the gateway has no key, and which would get the caller's."""
+def test_our_key_is_not_sent_while_the_keys_are_unknown(tmp_path: Path) -> None:
+    """Also for a provider without a gateway key, which would get the caller's."""
     upstream = served("deepseek").url
     with running({"deepseek": upstream}, store_url="sqlite:////dev/null/x.db", takes_keys=True) as gateway:
         assert [ask(gateway, make_secret()), ask(gateway, "sk-own")] == [503, 200]
@@ -121,7 +121,7 @@ def test_a_key_of_ours_does_not_go_up_while_the_keys_are_not_known(tmp_path: Pat
 
 
 async def test_a_gateway_whose_keys_were_all_taken_off_the_record_is_open(tmp_path: Path) -> None:
-    """`thoughtline keys clear`: a gateway that runs knows at its next look, and a later key closes it again."""
+    """`thoughtline keys clear`: a running gateway learns of it at its next look, and a later key closes it again."""
     store_url = f"sqlite:///{tmp_path}/turns.db"
     row = replace(PROVIDERS["deepseek"], base_url=served("deepseek").url, bases={}, api_keys=("sk-inside",))
     command = await open_store(store_url)
@@ -140,7 +140,7 @@ async def test_a_gateway_whose_keys_were_all_taken_off_the_record_is_open(tmp_pa
 
 
 async def test_a_providers_key_is_shown_as_the_face_wants_it() -> None:
-    """Google's own face has a header for it, its OpenAI face takes a bearer token."""
+    """Google's own API has a header for it, its OpenAI API expects a bearer token."""
     async with answering(200) as google:
         row = replace(PROVIDERS["gemini"], base_url=f"http://127.0.0.1:{google.port}", bases={}, api_keys=("inside",))
         with running({}, Settings(providers={"gemini": row})) as gateway:
@@ -162,8 +162,8 @@ async def test_a_providers_key_is_shown_as_the_face_wants_it() -> None:
     ],
 )
 async def test_a_callers_key_that_comes_as_a_token_is_shown_as_a_key(shown: str, header: str) -> None:
-    """Claude Code sends `ANTHROPIC_AUTH_TOKEN` as a bearer token; Anthropic reads keys in a header of its own. A token
-    of a login stays what it is."""
+    """Claude Code sends `ANTHROPIC_AUTH_TOKEN` as a bearer token; Anthropic reads keys in another header. A login token
+    is unchanged."""
     async with answering(200) as claude:
         row = replace(PROVIDERS["anthropic"], base_url=f"http://127.0.0.1:{claude.port}", bases={})
         with running({}, Settings(providers={"anthropic": row})) as gateway:

@@ -23,7 +23,7 @@ from thoughtline.values.turns import FormatName
 IDS = (
     "deepseek-openai_chat",
     "anthropic-bound",
-    "openai-openai_responses-gpt-5.1",
+    "openai-openai_responses-gpt-5",
     "gemini-gemini_generate-gemini-3-pro",
     "gemini-gemini_generate-gemini-3.7",
     "code-assist-gemini_code_assist-gemini",
@@ -36,7 +36,7 @@ STREAMS = [next(case for case in CASES if case.id.startswith(one)) for one in ID
 
 
 class Replaying:
-    """Answers with the pieces it was told last."""
+    """Answers with the latest scripted pieces."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
@@ -52,7 +52,7 @@ class Replaying:
 
 @pytest.fixture(scope="module")
 def lane() -> Iterator[tuple[Replaying, Upstream, Running]]:
-    """One gateway in front of one upstream that is every provider."""
+    """One gateway in front of one upstream that acts as every provider."""
     replaying = Replaying()
     names = [provider_of(case) for case in STREAMS]
     with upstream(replaying) as up, running(dict.fromkeys(names, up.url)) as gateway:
@@ -67,7 +67,7 @@ def recorded() -> dict[str, tuple[bytes, str]]:
 
 
 def leave_alone(body: Body, format: FormatName) -> None:
-    """A client that sends what it has."""
+    """A client that sends its history unchanged."""
 
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
@@ -115,7 +115,7 @@ def test_the_clients_bytes_are_the_upstreams(
 
 
 def _answered(dialogue: Dialogue, text: str) -> dict[str, Any]:
-    """A turn of the model in the words of the format."""
+    """A model turn in the format."""
     said, spoken = dialogue.wire.say(text), dialogue.case.format
     if spoken == "gemini_interactions":
         return {**said, "type": "model_output"}
@@ -124,7 +124,7 @@ def _answered(dialogue: Dialogue, text: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def failing_at(number: int | None) -> Iterator[None]:
-    """The decoder raises what no decoder should, from one of its pieces on."""
+    """The decoder raises an unexpected error, from one of its pieces on."""
     if number is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""Limits of keys: laws over any sequence of requests and streams, whoever counts."""
+"""Limits of keys: laws for any sequence of requests and streams, for every way of counting."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def workers() -> Iterator[list[LimitCounts]]:
 
 
 class Replica:
-    """One of several on a shared store, where what each says is heard at once."""
+    """One of several on a shared store, whose messages arrive at once."""
 
     def __init__(self, own: FleetCounts, everybody: list[FleetCounts]) -> None:
         self._own, self._everybody, self._now = own, everybody, 0.0
@@ -74,7 +74,7 @@ class Replica:
         facts = self._own.news()
         for other in self._everybody:
             if other is not self._own:
-                other.hear(str(id(self)), facts, self._now)
+                other.receive(str(id(self)), facts, self._now)
                 other.clean(self._now)
 
 
@@ -92,7 +92,7 @@ whoever = pytest.mark.parametrize("make", [alone, workers, replicas])
 @whoever
 @given(per_minute=st.integers(1, 5), steps=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 2)), max_size=60))
 def test_never_more_than_so_many_in_any_minute(make: Make, per_minute: int, steps: list[tuple[int, int]]) -> None:
-    """Whatever the rhythm, and whoever is asked: no minute holds more; who is under the limit is never refused."""
+    """In any rhythm, at any process: no minute has more; a key below its limit is never refused."""
     now, passed = 0.0, list[float]()
     with make() as counts:
         for gap, which in steps:
@@ -106,8 +106,8 @@ def test_never_more_than_so_many_in_any_minute(make: Make, per_minute: int, step
 
 @whoever
 @given(per_minute=st.integers(1, 5), gaps=st.lists(st.integers(0, 40), max_size=40))
-def test_the_wait_that_is_told_is_long_enough_and_no_longer(make: Make, per_minute: int, gaps: list[int]) -> None:
-    """Who comes back when told gets through, and no sooner."""
+def test_the_reported_wait_is_long_enough_and_no_longer(make: Make, per_minute: int, gaps: list[int]) -> None:
+    """A retry after that time succeeds, and no earlier one."""
     now = 0.0
     with make() as (limit, *_):
         for gap in gaps:
@@ -121,7 +121,7 @@ def test_the_wait_that_is_told_is_long_enough_and_no_longer(make: Make, per_minu
 
 @whoever
 def test_a_refused_request_does_not_count(make: Make) -> None:
-    """Trying again and again makes nobody wait longer."""
+    """Repeated attempts don't extend the wait."""
     with make() as (limit, *_):
         assert limit.take("a", 1, 0.0) == 0
         assert [limit.take("a", 1, at) for at in (10.0, 20.0, 59.0)] == [50.0, 40.0, 1.0]
@@ -130,7 +130,7 @@ def test_a_refused_request_does_not_count(make: Make) -> None:
 
 @whoever
 def test_keys_are_apart_and_may_be_without_limits(make: Make) -> None:
-    """One key's requests and streams are no other's."""
+    """One key's requests and streams don't count for another."""
     with make() as (counts, *_):
         limits, narrow, other, free = KeyLimits(counts), key("a", 1, 1), key("b", 1, 1), key("c")
         limits.admit(narrow, 0.0)
@@ -153,7 +153,7 @@ def test_keys_are_apart_and_may_be_without_limits(make: Make) -> None:
 @whoever
 @given(most=st.integers(1, 4), steps=st.lists(st.tuples(st.booleans(), st.integers(0, 2)), max_size=50))
 def test_streams_begun_and_ended(make: Make, most: int, steps: list[tuple[bool, int]]) -> None:
-    """Never more at once than allowed; what ends makes room for another; nothing is left behind."""
+    """Never more at once than allowed; an ended one makes room; nothing is left behind."""
     with make() as counts, pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "is_alive", lambda worker: True)
         held: list[LimitCounts] = []
@@ -172,7 +172,7 @@ def test_streams_begun_and_ended(make: Make, most: int, steps: list[tuple[bool, 
 
 
 def test_a_worker_that_was_killed_holds_nothing(tmp_path: Path) -> None:
-    """Its streams ended with it, without a word."""
+    """Its streams ended with it, without a message."""
     make_counts(tmp_path)
     with contextlib.closing(SharedCounts(tmp_path, GONE)) as gone, contextlib.closing(SharedCounts(tmp_path)) as mine:
         assert gone.begin("a", 2)
@@ -187,7 +187,7 @@ def _ask(folder: Path, times: int, answers: multiprocessing.SimpleQueue[int]) ->
 
 
 def test_processes_that_ask_at_once(tmp_path: Path) -> None:
-    """Together they get as many as one key may have, to the last one."""
+    """Together they get exactly as many as one key may have."""
     make_counts(tmp_path)
     context = multiprocessing.get_context("spawn")
     answers: multiprocessing.SimpleQueue[int] = context.SimpleQueue()
@@ -201,7 +201,7 @@ def test_processes_that_ask_at_once(tmp_path: Path) -> None:
 
 
 def test_where_the_file_cant_be_used_each_counts_for_itself(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Somebody holds it, or it is no such file: requests go on, limited, and that is told once."""
+    """The file is locked, or is something else: requests continue, limited, and this is logged once."""
     make_counts(tmp_path)
     with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -214,26 +214,26 @@ def test_where_the_file_cant_be_used_each_counts_for_itself(tmp_path: Path, capl
     assert [record.message.partition(":")[0] for record in caplog.records] == ["workers count each for itself"] * 2
 
 
-def test_one_that_comes_later_hears_everything() -> None:
-    """All that was let in within the last minute, once, and the streams that are open."""
+def test_a_late_process_gets_everything() -> None:
+    """Everything admitted within the last minute, once, and the open streams."""
     old, new = FleetCounts(), FleetCounts()
     for at in (0.0, 50.0, 50.2, 70.0):
         assert old.take("a", 9, at) == 0
     assert old.begin("a", 2)
     for _ in range(2):
         new.forget("old")
-        new.hear("old", old.everything(100.0), 100.0)
+        new.receive("old", old.everything(100.0), 100.0)
     assert [new.take("a", 4, 100.0) == 0, new.take("a", 4, 100.0) == 0] == [True, False]
     assert [new.begin("a", 2), new.begin("a", 2)] == [True, False]
     assert old.news() == []
 
 
-def test_one_that_hears_nobody_takes_its_share() -> None:
-    """The limit by how many they were, and one at least; what they let in is not known any more."""
+def test_a_process_without_contact_takes_its_share() -> None:
+    """The limit divided by the number of processes, and at least one; their admitted requests are no longer known."""
     counts = FleetCounts()
-    counts.hear("other", [RequestsFact("a", 0.0, 5)], 0.0)
-    counts.hear_nobody(3)
+    counts.receive("other", [RequestsFact("a", 0.0, 5)], 0.0)
+    counts.take_share(3)
     assert [counts.take("a", 6, 1.0) == 0 for _ in range(3)] == [True, True, False]
     assert [counts.begin("a", 2), counts.begin("a", 2)] == [True, False]
-    counts.hear_all()
+    counts.rejoin()
     assert [counts.take("a", 6, 2.0) == 0 for _ in range(5)] == [True] * 4 + [False]

@@ -1,4 +1,4 @@
-"""The port: who may have it, and how its connections are spread over processes."""
+"""The port: who may use it, and how connections are distributed over processes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def server(workers: int, port: int = 0, host: str = "127.0.0.1") -> ServerSettin
 
 
 def accepted(listener: socket.socket) -> int:
-    """How many connections wait in its queue."""
+    """The number of connections in its queue."""
     listener.setblocking(False)
     count = 0
     while True:
@@ -56,7 +56,7 @@ def test_connections_are_spread_over_the_sockets_that_listen(stack: ExitStack, h
 
 
 def test_without_spreading_all_accept_from_one_queue(stack: ExitStack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever is first takes a connection."""
+    """The first process takes a connection."""
     monkeypatch.setattr(listening, "SPREADS", False)
     first = stack.enter_context(listen(server(2)))
     other = stack.enter_context(for_another(first))
@@ -67,7 +67,7 @@ def test_without_spreading_all_accept_from_one_queue(stack: ExitStack, monkeypat
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_port_is_not_shared_with_another_program(stack: ExitStack, workers: int) -> None:
-    """Another gateway of the same user would get a part of the requests."""
+    """Another gateway of the same user would get some of the requests."""
     taken = stack.enter_context(listen(server(2)))
     stack.enter_context(for_another(taken))
     with pytest.raises(Declined, match="can't be used"):

@@ -1,4 +1,4 @@
-"""The log of `thoughtline serve` as a person reads it: on a terminal, in words."""
+"""The log of `thoughtline serve` as text on a terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEY = "sk-0123456789abcdef"
 
 @contextmanager
 def serving(tmp_path: Path, *more: str, **environment: str) -> Iterator[tuple[Terminal, str]]:
-    """The gateway before DeepSeek's simulator, and its address."""
+    """The gateway in front of DeepSeek's simulator, and its address."""
     arguments = ["serve", "--port", "0", "--store", "memory://", "--upstream", served("deepseek").url]
     arguments += ["--provider", "deepseek", *more]
     with on_terminal(*arguments, environment={**home(tmp_path), **environment}, cwd=str(tmp_path)) as terminal:
@@ -41,15 +41,15 @@ def ask(url: str, messages: Any, **more: Any) -> httpx.Response:
 
 
 def forgotten(url: str) -> list[Json]:
-    """A conversation whose client has dropped what the model thought."""
+    """A conversation whose client has dropped the reasoning."""
     history: list[Json] = [{"role": "user", "content": "script:\nthink: deep down\ncall: shell {}\nsay: done"}]
     message = ask(url, history).json()["choices"][0]["message"]
     assert message.pop("reasoning_content")
     return [*history, message, {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "content": "x"}]
 
 
-def test_what_was_done_is_said_in_words(tmp_path: Path) -> None:
-    """Time, status, seconds, model, format, what was done, and the id of the header; nothing that the model thought."""
+def test_the_outcome_is_described_in_words(tmp_path: Path) -> None:
+    """Time, status, seconds, model, format, what was done, and the id of the header; no reasoning."""
     with serving(tmp_path) as (terminal, url):
         answer = ask(url, forgotten(url))
         request = answer.headers["x-thoughtline-request"]
@@ -62,7 +62,7 @@ def test_what_was_done_is_said_in_words(tmp_path: Path) -> None:
 
 
 def test_a_stream_has_a_line_where_it_begins(tmp_path: Path) -> None:
-    """And one where it ends, under one id."""
+    """And another where it ends, with the same id."""
     with serving(tmp_path) as (terminal, url):
         answer = ask(url, forgotten(url), stream=True)
         request = answer.headers["x-thoughtline-request"]
@@ -73,8 +73,8 @@ def test_a_stream_has_a_line_where_it_begins(tmp_path: Path) -> None:
         assert lines[1] == end
 
 
-def test_a_refusal_is_told_in_the_providers_words(tmp_path: Path) -> None:
-    """So that nobody needs to look for them in the client."""
+def test_a_refusal_is_passed_on_in_the_providers_words(tmp_path: Path) -> None:
+    """So that people need not look in the client."""
     with serving(tmp_path) as (terminal, url):
         answer = ask(url, 5)
         line = terminal.wait_for(lambda line: answer.headers["x-thoughtline-request"] in line)
@@ -84,7 +84,7 @@ def test_a_refusal_is_told_in_the_providers_words(tmp_path: Path) -> None:
 
 
 def test_what_a_client_writes_can_not_take_the_terminal(tmp_path: Path) -> None:
-    """A model's name with an escape sequence in it is shown without."""
+    """A model's name with an escape sequence is shown without it."""
     with serving(tmp_path, NO_COLOR="1") as (terminal, url):
         ask(url, [], model="deepseek-v4-pro\x1b[2J\x1b]0;title\x07")
         terminal.wait_for(lambda line: "deepseek/deepseek-v4-pro [2J" in line)
@@ -94,7 +94,7 @@ def test_what_a_client_writes_can_not_take_the_terminal(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_ctrl_c_says_goodbye(tmp_path: Path, workers: str) -> None:
-    """With what was done by all workers together."""
+    """With the totals of all workers."""
     with serving(tmp_path, "--workers", workers) as (terminal, url):
         history = forgotten(url)
         for number in range(5):
@@ -106,7 +106,7 @@ def test_ctrl_c_says_goodbye(tmp_path: Path, workers: str) -> None:
 
 
 def test_quiet_and_verbose(tmp_path: Path) -> None:
-    """Quiet: what went wrong alone. Verbose: with sizes and the session."""
+    """Quiet: only failures. Verbose: with sizes and the session."""
     with serving(tmp_path, "--verbose") as (terminal, url):
         ask(url, forgotten(url), prompt_cache_key="session-7")
         assert "session session-7" in terminal.wait_for(lambda line: "restored 1 turn" in line and "own" in line)
@@ -118,8 +118,8 @@ def test_quiet_and_verbose(tmp_path: Path) -> None:
     assert told == b""
 
 
-def test_json_where_nobody_looks_and_where_it_is_asked_for(tmp_path: Path) -> None:
-    """`--log json` on a terminal is the same line as in a file, without the provider's sentence."""
+def test_json_without_a_terminal_and_on_request(tmp_path: Path) -> None:
+    """`--log json` on a terminal gives the same line as in a file, without the provider's sentence."""
     with serving(tmp_path, "--log", "json") as (terminal, url):
         answer = ask(url, 5)
         line = json.loads(terminal.wait_for(lambda line: answer.headers["x-thoughtline-request"] in line))

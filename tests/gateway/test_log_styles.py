@@ -1,4 +1,4 @@
-"""Lines of the log: in words and in JSON."""
+"""Lines of the log: as text and as JSON."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ DONE = [
 
 @pytest.mark.parametrize(("counts", "expected"), DONE)
 def test_what_was_done(counts: dict[str, Any], expected: str) -> None:
-    """In the words of the documentation."""
+    """With the wording of the documentation."""
     assert f"  {expected}  {ID}" in words(TextLog(LogOptions("text")), line(**counts))
 
 
 def test_a_healed_request_says_of_what() -> None:
-    """The provider's sentence stands behind it."""
+    """Followed by the provider's sentence."""
     told = words(TextLog(LogOptions("text")), line(healed=1), "reasoning_content is missing in message 2")
     assert "healed once: reasoning_content is missing in message 2" in told
 
 
 def test_a_route_is_named() -> None:
-    """Before the target that it led to."""
+    """Before its target."""
     assert "fast → kimi/k3" in words(TextLog(LogOptions("text")), line(via="fast"))
 
 
@@ -82,9 +82,9 @@ def test_quiet_is_what_went_wrong(format: str, told: Line, is_wrong: bool) -> No
 
 @pytest.mark.parametrize("level", ["normal", "quiet"])
 async def test_json_has_no_words_of_the_provider(level: Level) -> None:
-    """Those may quote what somebody wrote."""
+    """They may quote content."""
     journal = Journal(log := io.BytesIO(), style_of(LogOptions("json", level)))
-    journal.tell(line(400), "a sentence")
+    journal.record(line(400), "a sentence")
     journal.flush()
     told = log.getvalue()
     assert "sentence" not in told.decode()
@@ -97,6 +97,6 @@ ADMIN += [("PATCH", 200, "quiet", False), ("GET", 401, "quiet", True), ("GET", 2
 
 @pytest.mark.parametrize(("method", "status", "level", "is_told"), ADMIN)
 def test_the_admin_side(method: str, status: int, level: Level, is_told: bool) -> None:
-    """What was changed or refused: a dashboard that reads all the time would drown the rest."""
+    """Changes and refusals: a dashboard that constantly reads would drown the rest."""
     told = AdminLine("admin", 0.0, "token", method, path="/api/settings", address="127.0.0.1", status=status)
     assert (TextLog(LogOptions("text", level)).note(told) is not None) is is_told

@@ -1,4 +1,4 @@
-"""The log's own thread: order, bounds, and pipes that are read slowly, late or never."""
+"""The log's own thread: order, limits, and pipes that are read slowly, late or never."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PIPE_BYTES = 4096
 
 @contextlib.contextmanager
 def pipe() -> Iterator[tuple[int, int]]:
-    """A small pipe that nothing reads yet."""
+    """A small pipe without a reader."""
     reader, writer = os.pipe()
     fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     try:
@@ -47,7 +47,7 @@ def all_of(reader: int) -> list[bytes]:
 
 
 def test_lines_keep_their_order() -> None:
-    """All that is queued is there when `close` returns, also what `logging` was told."""
+    """Everything queued is written when `close` returns, including `logging` output."""
     with pipe() as (reader, writer):
         log = LogWriter(writer, lost_line)
         records = LogRecords(log)
@@ -60,8 +60,8 @@ def test_lines_keep_their_order() -> None:
 
 
 def test_what_finds_no_room_is_dropped_and_counted_at_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lines before the gap, the count, and the lines after it: each is there or counted, in order."""
-    monkeypatch.setattr(log_writer, "MOST_BYTES", 4 * PIPE_BYTES)
+    """The lines before the gap, the count, and the lines after it: each is written or counted, in order."""
+    monkeypatch.setattr(log_writer, "MAX_BYTES", 4 * PIPE_BYTES)
     with pipe() as (reader, writer):
         log = LogWriter(writer, lost_line)
         for number in range(10_000):
@@ -84,7 +84,7 @@ def test_what_finds_no_room_is_dropped_and_counted_at_its_place(monkeypatch: pyt
 
 
 def test_a_pipe_that_does_not_block_is_waited_for() -> None:
-    """Another program that has the pipe open may have set it so."""
+    """Another program with the pipe open may have made it non-blocking."""
     with pipe() as (reader, writer):
         os.set_blocking(writer, False)
         log = LogWriter(writer, lost_line)
@@ -100,7 +100,7 @@ def test_a_pipe_that_does_not_block_is_waited_for() -> None:
 
 
 def test_a_pipe_whose_reader_has_gone_takes_nothing_more() -> None:
-    """The thread ends; what is written later is dropped."""
+    """The thread ends; later lines are dropped."""
     with pipe() as (reader, writer):
         os.close(reader)
         log = LogWriter(writer, lost_line)
@@ -112,7 +112,7 @@ def test_a_pipe_whose_reader_has_gone_takes_nothing_more() -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_requests_are_served_while_the_log_is_not_read(tmp_path: Path, workers: str) -> None:
-    """A pipe that is full from the start holds up neither the start nor a request nor the end; no client waits."""
+    """A pipe that is full from the start blocks neither the start nor a request nor the end; no client waits."""
     port = free_port()
     with pipe() as (_, writer):
         os.set_blocking(writer, False)
@@ -137,7 +137,7 @@ def test_requests_are_served_while_the_log_is_not_read(tmp_path: Path, workers: 
 
 
 def test_a_stop_loses_no_line(tmp_path: Path) -> None:
-    """Every request has its line, the last of them too, and then comes the goodbye."""
+    """Every request has its line, including the last ones, followed by the goodbye."""
     with subprocess.Popen(command(tmp_path), stderr=subprocess.PIPE, env=home(tmp_path)) as process:
         assert process.stderr is not None
         line = next(line for line in process.stderr if b"listening" in line)

@@ -1,4 +1,4 @@
-r"""Clients that cut a text in the middle of a character: a lone `\ud83d` in a history is no reason to forget."""
+r"""Clients that cut text in the middle of a character: a lone `\ud83d` in a history must not prevent restoring."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def call_then_answer(got: Got, out: Out) -> None:
 
 @pytest.mark.parametrize("order", [("model", "messages"), ("messages", "model")], ids=["model first", "model last"])
 def test_what_was_thought_before_a_cut_result_comes_back(order: tuple[str, str]) -> None:
-    """The reasoning is put back, and the half goes up in the bytes that it came in."""
+    """The reasoning is restored, and the half character is sent in its original bytes."""
     with upstream(call_then_answer) as up, running(behind(up)) as gateway:
         for messages in ([ASKED], [ASKED, MADE, RESULT]):
             members = {"model": "deepseek-v4-pro", "messages": messages}
@@ -43,7 +43,7 @@ def test_what_was_thought_before_a_cut_result_comes_back(order: tuple[str, str])
 
 
 def test_a_request_that_lost_nothing_keeps_its_bytes() -> None:
-    """Halves in either case, beside whole characters and private use."""
+    """Halves in upper and lower case, next to whole characters and private use."""
     said = rb'"\ud83d\ude00 \uD83D \ude00 \ue0b0 \\ud83d"'
     body = b'{"messages":[{"role":"user","content":%b}],"model":"deepseek-v4-pro"}' % said
     with upstream(call_then_answer) as up, running(behind(up)) as gateway:
@@ -99,7 +99,7 @@ PROVIDERS = ("deepseek", "gemini", "anthropic", "ollama", "openai")
 @pytest.mark.parametrize("half", [rb"\ud83d", b"\xed\xa0\x80", b"\xff"])
 @pytest.mark.parametrize("path", HISTORIES)
 def test_half_a_character_is_no_error_of_ours(path: str, half: bytes) -> None:
-    """Escaped or as bytes, in any place and for any provider: it is passed on, or refused as the client's."""
+    """Escaped or as bytes, at any place and for any provider: it is passed on, or refused as the client's fault."""
     with upstream(refuse) as up, running(dict.fromkeys(PROVIDERS, up.url)) as gateway:
         for provider in PROVIDERS:
             model = f"{provider}/some-model"

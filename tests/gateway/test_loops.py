@@ -1,4 +1,5 @@
-"""Claude, another model, Claude again inside one tool loop: all since the last user message is one turn to it."""
+"""Claude, another model, Claude again inside one tool loop: Claude counts everything since the last user message as one
+turn."""
 
 from __future__ import annotations
 
@@ -18,11 +19,11 @@ OFF: dict[str, Body] = {"anthropic_messages": {"thinking": {"type": "disabled"}}
 
 
 def keep_everything(body: Body, format: FormatName) -> None:
-    """A client that forgets nothing."""
+    """A client that keeps everything."""
 
 
 def of_another_model(format: FormatName) -> list[Body]:
-    """A tool turn that somebody else made, without a thought, and its result."""
+    """A tool turn of another model, without reasoning, and its result."""
     call_id, name, arguments = "toolu_01Another0Model", "weather", {"city": "Rome"}
     if format == "bedrock_converse":
         call: Body = {"toolUse": {"toolUseId": call_id, "name": name, "input": arguments}}
@@ -44,7 +45,7 @@ def loop(gateway: Running, case: Case, mark: str, change: Any) -> Forgetful:
 @pytest.mark.parametrize("change", [keep_everything, forget_everything], ids=["kept", "forgotten"])
 @pytest.mark.parametrize("case", CLAUDE, ids=lambda case: case.id)
 def test_a_loop_that_claude_began_goes_on_thinking(case: Case, change: Any) -> None:
-    """The head of the loop has its thinking; the turn of the other model in its midst needs none."""
+    """The head of the loop has its thinking; the other model's turn inside it needs none."""
     with running({case.simulator: served(case.simulator, case.profile).url}) as gateway:
         dialogue = loop(gateway, case, f"began {change.__name__}", change)
         dialogue.history.extend(of_another_model(case.format))
@@ -57,7 +58,8 @@ def test_a_loop_that_claude_began_goes_on_thinking(case: Case, change: Any) -> N
 @pytest.mark.parametrize("change", [keep_everything, forget_everything], ids=["kept", "forgotten"])
 @pytest.mark.parametrize("case", CLAUDE, ids=lambda case: case.id)
 def test_a_loop_that_another_model_began_is_finished_without_thinking(case: Case, change: Any) -> None:
-    """Nobody has thinking for its head: thinking is paused, and so none of the loop's goes out. No try is lost."""
+    """There is no thinking for its head: thinking is switched off, and none of the loop's is sent. It takes no extra
+    attempt."""
     with running({case.simulator: served(case.simulator, case.profile).url}) as gateway:
         dialogue = loop(gateway, case, f"other {change.__name__}", change)
         dialogue.history[1:1] = of_another_model(case.format)
@@ -68,7 +70,7 @@ def test_a_loop_that_another_model_began_is_finished_without_thinking(case: Case
 
 @pytest.mark.parametrize("case", CLAUDE, ids=lambda case: case.id)
 def test_thinking_that_a_client_switches_off_in_a_loop(case: Case) -> None:
-    """The refusal is healed by leaving the loop's thinking out; the seals are good, and go out again afterwards."""
+    """The refusal is healed by removing the loop's thinking; the seals are valid, and are sent again afterwards."""
     with running({case.simulator: served(case.simulator, case.profile).url}) as gateway:
         dialogue = loop(gateway, case, "switched", keep_everything)
         dialogue.history.extend(of_another_model(case.format))
@@ -87,7 +89,7 @@ def test_thinking_that_a_client_switches_off_in_a_loop(case: Case) -> None:
 
 @pytest.mark.parametrize("profile", ["classic", "adaptive"])
 def test_a_forced_tool_in_a_loop_with_thinking(profile: str) -> None:
-    """Anthropic refuses thinking beside a forced tool: it is paused, and the loop's thinking goes with it."""
+    """Anthropic refuses thinking with a forced tool: it is switched off, and the loop's thinking is removed."""
     case = next(case for case in CASES if (case.simulator, case.profile) == ("anthropic", profile))
     with running({"anthropic": served("anthropic", profile).url}) as gateway:
         dialogue = loop(gateway, case, "forced", keep_everything)
@@ -99,7 +101,7 @@ def test_a_forced_tool_in_a_loop_with_thinking(profile: str) -> None:
 
 
 def test_the_same_behind_an_aggregator() -> None:
-    """OpenRouter passes Claude's rule on: a loop that another model began is finished without thinking there, too."""
+    """OpenRouter passes on Claude's rule: a loop that another model began is finished without thinking there, too."""
     case = next(case for case in CASES if case.id.startswith("openrouter-openai_chat-anthropic"))
     with running({"openrouter": served("openrouter").url}) as gateway:
         dialogue = loop(gateway, case, "behind", keep_everything)

@@ -1,4 +1,4 @@
-"""Calls that Gemini gave no ids, known again by those that the gateway gave them, behind another history."""
+"""Calls without ids from Gemini, found again by the ids that the gateway gave them, after a changed history."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Body = dict[str, Any]
 
 
 class Client(NamedTuple):
-    """A client format: how it asks, what it keeps of an answer, how it answers a call."""
+    """A client format: how it sends a request, what it keeps of an answer, how it answers a call."""
 
     path: str
     ask: Callable[[list[Any], bool], Body]
@@ -118,7 +118,7 @@ def _thoughts(request: int) -> list[list[str]]:
 @pytest.mark.parametrize("change", ["edited opening", "oldest turns dropped"])
 @pytest.mark.parametrize("name", CLIENTS)
 def test_the_ids_we_gave_are_evidence(name: str, change: str) -> None:
-    """Two equal calls in a row: each gets its own signature back, though the opening was edited or is gone."""
+    """Two equal calls in a row: each gets its own signature back, although the opening was edited or removed."""
     client = CLIENTS[name]
     opening = {"role": "user", "content": SCRIPT.format(mark=f"Look around, {name}, {change}.")}
     row = replace(moved("gemini", served("gemini").url), formats=("gemini_generate",))

@@ -1,4 +1,4 @@
-"""What people may see of values with secrets in them."""
+"""What people may see of values with secrets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_of_a_secret_only_that_it_is_there() -> None:
     ],
 )
 def test_addresses_without_their_secrets(url: str, shown: str) -> None:
-    """Who asks, and values in the query, are masked; the place is not."""
+    """User, password and query values are masked; the rest is not."""
     assert masked_url(url) == shown
 
 
@@ -43,14 +43,14 @@ SECRETS = [
 
 @pytest.mark.parametrize("secret", SECRETS)
 def test_keys_and_seals_that_a_provider_quotes_are_masked(secret: str) -> None:
-    """Some repeat what they refused."""
+    """Some providers repeat what they refused."""
     told = words_of(f"Incorrect value: {secret}.")
     assert secret[10:] not in told
     assert "***" in told
 
 
 def test_sentences_stay_readable() -> None:
-    """Members, models and places are no secrets; what is long is cut."""
+    """Members, models and places are not secret; long text is cut."""
     said = "messages.1.content.0: Expected `thinking`, but found `tool_use` (claude-opus-5-5, deepseek-v4-pro)"
     assert words_of(said) == said
     assert len(words_of("word " * 1000)) == 300
@@ -58,6 +58,6 @@ def test_sentences_stay_readable() -> None:
 
 
 def test_a_body_without_its_keys() -> None:
-    """The rest stays as it was, lines too; bytes that are no text are no reason to fail."""
+    """The rest is unchanged, including lines; bytes that are not text don't fail."""
     body = b'{\n  "key": "tl-abcdefgh12345678",\n  "auth": "Bearer abcdef123456",\n  "said": "\xff sky"\n}'
     assert masked_body(body) == '{\n  "key": "tl-***",\n  "auth": "Bearer ***",\n  "said": "\ufffd sky"\n}'

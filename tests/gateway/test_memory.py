@@ -1,4 +1,4 @@
-"""Memory stays bounded, however much is offered and however slowly it is taken. The figures are printed."""
+"""Memory stays limited, however much is offered and however slowly it is read. The figures are printed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rss_kilobytes(process: Process) -> int:
 
 
 class Flood:
-    """Offers a lot, and counts what was taken of it."""
+    """Offers a lot, and counts what was read of it."""
 
     def __init__(self, piece: bytes, count: int) -> None:
         self._piece = piece
@@ -65,7 +65,7 @@ def connected(gateway: Process, body: bytes = ASKED, path: str = CHAT) -> socket
 
 
 def settled(figure: Callable[[], int]) -> int:
-    """A number once it has stopped to grow."""
+    """Return a number once it has stopped growing."""
     before, same = -1, 0
     while same < 10:
         time.sleep(0.05)
@@ -101,7 +101,7 @@ async def begins(got: Got, out: Out) -> None:
 
 @pytest.mark.parametrize("path", [CHAT, "/deepseek/api/chat"], ids=["as it is", "translated"])
 def test_what_was_asked_does_not_stay_while_it_is_answered(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Forty answers that take their time, to conversations of 2 MB each: far less than they were asked with is held."""
+    """Forty slow answers to conversations of 2 MB each: far less than the requests is kept."""
     said = [
         {"role": "user", "content": "x" * 1000},
         {"role": "assistant", "content": "y" * 1000},
@@ -131,7 +131,7 @@ def test_what_was_asked_does_not_stay_while_it_is_answered(path: str, capsys: py
     ],
 )
 def test_memory_under_floods(name: str, piece: bytes, count: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """All of it reaches the client; what is remembered of it has an end."""
+    """All of it reaches the client; what is stored of it is limited."""
     flood = Flood(piece, count)
     with upstream(flood) as up, started("memory://", {"deepseek": up.url}) as gateway:
         httpx.get(f"{gateway.url}/healthz")
@@ -170,7 +170,7 @@ class Breakable(MemoryStore):
 
 
 async def thinks(got: Got, out: Out) -> None:
-    """Each answer is another; those to "break" break off."""
+    """Each answer is different; those to "break" break off."""
     word = f"{next(NUMBERS)}"
     await out.stream(EVENTS)
     await out.chunk(event(word).replace(b'"content"', b'"reasoning_content"'))
@@ -182,7 +182,7 @@ async def thinks(got: Got, out: Out) -> None:
 
 
 def converse(gateway: Running, durable: Breakable) -> None:
-    """Each time another caller. The store is down for the first half; one answer in five breaks off and is left."""
+    """With a new caller each time. The store is down for the first half; one answer in five breaks off and is left."""
     for number in range(REQUESTS):
         durable.is_down = number < REQUESTS // 2
         word = f"{next(NUMBERS)}" if number % 5 else "break"
@@ -202,9 +202,9 @@ async def allocated_blocks() -> int:
 
 
 def test_nothing_stays_of_what_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is bounded is full after two rounds. Later requests leave fewer objects than a line of the log has."""
+    """All limits are reached after two rounds. Later requests leave fewer objects than a line of the log has."""
     monkeypatch.setattr(recent, "MAX_REQUESTS", 20)
-    monkeypatch.setattr(state, "MOST_ENTRIES", 1)
+    monkeypatch.setattr(state, "MAX_ENTRIES", 1)
     durable = Breakable(FEW, time.time)
     counts = []
     with upstream(thinks) as up, running(behind(up), store=LayeredStore(durable, FEW, time.time)) as gateway:

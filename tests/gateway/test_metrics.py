@@ -1,4 +1,4 @@
-"""Figures for Prometheus: who may read them, and what they say."""
+"""Figures for Prometheus: who may read them, and their content."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def gateway() -> Iterator[Managed]:
 
 
 def figures(text: str) -> dict[tuple[str, ...], float]:
-    """Samples by name and labels, the labels in the order of their names."""
+    """Samples by name and labels, with labels sorted by name."""
     samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
     return {(sample.name, *(sample.labels[name] for name in sorted(sample.labels))): sample.value for sample in samples}
 
@@ -49,7 +49,7 @@ def line(status: int = 200, **more: float) -> Line:
 
 
 def test_requests_are_counted(gateway: Managed) -> None:
-    """By provider, format and class of status; what was done about reasoning, and how long it took."""
+    """By provider, format and class of status; what was done about reasoning, and the durations."""
     gateway.ask("list the files", turns=3)
     gateway.anyone.post("/deepseek/v1/chat/completions", content=b"{", headers={"authorization": "Bearer x"})
     found = figures(gateway.anyone.get("/metrics").text)
@@ -64,8 +64,8 @@ def test_requests_are_counted(gateway: Managed) -> None:
     assert found[("thoughtline_store_hits_total",)] > 0
 
 
-def test_nothing_that_was_said_is_a_label(gateway: Managed) -> None:
-    """Models, tenants, sessions and paths come from outside and are endless: none of them is there."""
+def test_no_content_is_a_label(gateway: Managed) -> None:
+    """Models, tenants, sessions and paths come from outside and are unlimited: none of them is a label."""
     gateway.ask("list the files", key="a-secret-key", session="a-session", model="deepseek-v4-pro")
     gateway.anyone.get("/made-up-path")
     gateway.anyone.post("/v1/chat/completions", json={"model": "made-up/model"})
@@ -103,7 +103,7 @@ def test_each_outcome_is_counted() -> None:
 
 
 def test_a_failing_store_shows() -> None:
-    """It is down, turns wait, and calls have failed: once each, however often the page is read."""
+    """It is down, turns wait, and calls have failed: counted once, however often the page is read."""
     with managed(store_url="sqlite:////dev/null/nowhere.db") as gateway:
         gateway.ask("list the files")
         pages = [figures(gateway.anyone.get("/metrics").text) for _ in range(2)]
@@ -115,7 +115,7 @@ def test_a_failing_store_shows() -> None:
 
 
 def test_a_reset_of_the_counts_takes_nothing_back(gateway: Managed) -> None:
-    """Forgetting everything begins the admin's counts anew; a total for Prometheus only grows."""
+    """Deleting everything resets the admin's counts; a total for Prometheus only grows."""
     gateway.ask("list the files", turns=2)
     before = figures(gateway.anyone.get("/metrics").text)[("thoughtline_store_hits_total",)]
     gateway.admin.delete("/api/cache/reasoning")
@@ -125,7 +125,7 @@ def test_a_reset_of_the_counts_takes_nothing_back(gateway: Managed) -> None:
 
 @pytest.mark.parametrize("header", ["x-forwarded-for", "forwarded", "x-real-ip", "via"])
 def test_a_reverse_proxy_is_not_the_machine_itself(gateway: Managed, header: str) -> None:
-    """From loopback without a token; but not for somebody else, unless with the token."""
+    """From loopback without a token; but not through a proxy, unless with the token."""
     asked = {header: "127.0.0.1"}
     assert gateway.anyone.get("/metrics").status_code == 200
     assert gateway.anyone.get("/metrics", headers=asked).status_code == 401
@@ -183,7 +183,7 @@ sys.stdout.write(metrics.page().decode())
 
 
 def test_the_page_is_what_prometheus_reads(gateway: Managed) -> None:
-    """In the text format, with its version said, and without a gauge for the birth of each series."""
+    """In the text format, with its version, and without a gauge for the creation of each series."""
     response = httpx.get(gateway.url + "/metrics")
     assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
     assert "_created" not in response.text

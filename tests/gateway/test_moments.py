@@ -1,4 +1,4 @@
-"""The moments at which a client may turn away, and the gateway may die: what a client has seen to its end is there."""
+"""The moments when a client may leave or the gateway may die: a turn that a client has seen to its end is kept."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ IDS = (
     "anthropic-bound",
     "gemini-gemini_generate-gemini-3-pro",
     "gemini-openai_chat",
-    "openai-openai_responses-gpt-5.1",
+    "openai-openai_responses-gpt-5",
     "xai-openai_responses",
     "openrouter-openai_chat-anthropic",
     "ollama-ollama_chat",
@@ -66,7 +66,7 @@ STRICT = [next(case for case in CASES if case.id.startswith(one)) for one in IDS
 
 
 def read_to_the_end(dialogue: Forgetful, at_the_end: Callable[[], None]) -> bytes:
-    """All bytes up to the moment at which the client knows that the turn is over; what follows is not read."""
+    """All bytes up to the moment when the client knows that the turn is over; the rest is not read."""
     heard = b""
     response = HTTP.send(dialogue.request(is_streaming=True), stream=True)
     assert response.status_code == 200, response.read()
@@ -88,7 +88,7 @@ def assert_next_turn_is_restored(dialogue: Forgetful) -> None:
 
 
 def test_kill_minus_nine_after_the_end_of_a_turn(tmp_path: Path) -> None:
-    """At random formats, whole and streamed, cut anywhere: the gateway that starts again knows the turn."""
+    """In random formats, whole and streamed, cut anywhere: the restarted gateway knows the turn."""
     chance = random.Random(20261115)
     kinds = [case for case in STRICT if case.profile != "classic"]  # one simulator for each provider's name
     rows = {provider_of(case): served(case.simulator, case.profile).url for case in kinds}
@@ -116,7 +116,7 @@ def test_kill_minus_nine_after_the_end_of_a_turn(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", STRICT, ids=lambda case: case.id)
 def test_asked_again_before_the_stream_has_ended(gateways: Gateways, case: Case) -> None:
-    """The next request, sent on another connection in the moment in which the end was seen, is restored."""
+    """The next request, sent on another connection as soon as the end was seen, is restored."""
     dialogue = Forgetful(f"{gateways(case).url}/{provider_of(case)}", case, TWO_TURNS.format(mark="at once"))
     dialogue.headers = {"x-sim-delay": "5"}
     heard = b""
@@ -140,7 +140,7 @@ def test_a_hang_up_at_the_end_of_a_turn(gateways: Gateways, case: Case) -> None:
 
 
 class Slow(MemoryStore):
-    """Takes its time, and notes whether the client had seen the end of the turn before it was saved."""
+    """Is slow, and records whether the client had seen the end of the turn before it was saved."""
 
     def __init__(self, has_seen_end: threading.Event) -> None:
         super().__init__(StoreSettings(), time.time)
@@ -155,7 +155,7 @@ class Slow(MemoryStore):
 
 @pytest.mark.parametrize("case", STRICT, ids=lambda case: case.id)
 def test_the_end_waits_for_the_record(case: Case) -> None:
-    """What tells the client that its turn is over is held until the record is saved."""
+    """The bytes that tell the client that its turn is over wait until the record is saved."""
     has_seen_end = threading.Event()
     store = Slow(has_seen_end)
     settings = Settings(replay=ReplaySettings(hold_ms=20_000))
@@ -169,7 +169,7 @@ def test_the_end_waits_for_the_record(case: Case) -> None:
 
 
 def hang_up_in_the_middle(gateway: Running, dialogue: Forgetful) -> Line:
-    """Ask, read a little, go away; what the gateway says of it when it is done."""
+    """Ask, read a little, disconnect; what the gateway reports at the end."""
     with gateway.listening() as next_line:
         response = HTTP.send(dialogue.request(is_streaming=True), stream=True)
         heard = next(response.iter_raw())
@@ -179,7 +179,7 @@ def hang_up_in_the_middle(gateway: Running, dialogue: Forgetful) -> Line:
 
 
 def by_heart(dialogue: Forgetful) -> None:
-    """The first turn of the script as a client has it that saw it elsewhere: other ids, no reasoning."""
+    """The first turn of the script, as a client has it that saw it elsewhere: other ids, no reasoning."""
     calls = [Call(f"call_{city}", "weather") for city in ("Paris", "Zürich")]
     said = {"role": "assistant", "content": "I shall look.", "tool_calls": [_written(call) for call in calls]}
     dialogue.history.extend([said, *dialogue.wire.results(calls)])
@@ -191,7 +191,7 @@ def _written(call: Call) -> Body:
 
 
 def test_a_hang_up_in_the_middle(gateways: Gateways) -> None:
-    """The upstream goes on to its end, and so does the capture."""
+    """The upstream continues to its end, and so does the capture."""
     case = STRICT[0]
     gateway = gateways(case)
     dialogue = Forgetful(f"{gateway.url}/{provider_of(case)}", case, TWO_TURNS.format(mark="half"))
@@ -214,7 +214,8 @@ say: Once more.
 
 
 def cut_short(gateways: Gateways, case: Case, events: int) -> dict[str, Any]:
-    """A turn that the upstream broke off, sent back by its client as far as it was heard: the request as it arrived."""
+    """A turn that the upstream cut off, sent back by its client as far as it was received: the request as it
+    arrived."""
     dialogue = Forgetful(
         f"{gateways(case).url}/{provider_of(case)}", case, CUT.format(mark=f"{case.id} {events}", events=events)
     )
@@ -237,13 +238,13 @@ SIGNED = [case for case in STRICT if case.simulator in ("anthropic", "gemini", "
 @pytest.mark.parametrize("events", [4, 8, 11])
 @pytest.mark.parametrize("case", SIGNED, ids=lambda case: case.id)
 def test_a_seal_of_a_turn_that_was_cut_short(gateways: Gateways, case: Case, events: int) -> None:
-    """It is never sent back, however much of the turn was heard."""
+    """It is never sent back, however much of the turn was received."""
     seen = cut_short(gateways, case, events)
     assert [thought for message in seen["messages"] for thought in message["thoughts"]] == []
 
 
 def test_the_text_of_a_turn_that_was_cut_short(gateways: Gateways) -> None:
-    """Where text is all that is asked for, it comes back."""
+    """Where only text is needed, it is restored."""
     seen = cut_short(gateways, STRICT[0], 15)
     thoughts = [thought for message in seen["messages"] for thought in message["thoughts"]]
     assert thoughts == ["A thought that was thought to its end, in several pieces."]

@@ -1,7 +1,7 @@
-"""What real clients do to a history between two turns, as rows: the conversation goes on, and nothing is lost to it.
+"""Changes that real clients make to a history between two turns, as rows: the conversation continues without loss.
 
-Each row is a habit of the catalogue of client behaviours (groups A to E), a function on the request as the client would
-send it, and where it applies. The simulator judges: no request is refused, and reasoning comes back as it was said.
+Each row is a habit from the catalogue of client behaviours (groups A to E), a function on the request that the client
+would send, and its scope. The simulator judges: no request is refused, and reasoning comes back exactly.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STARTS = (
     "anthropic-bound",
     "gemini-gemini_generate-gemini-3-pro",
     "gemini-openai_chat",
-    "openai-openai_responses-gpt-5.1",
+    "openai-openai_responses-gpt-5",
     "xai-openai_responses",
     "openrouter-openai_chat-anthropic",
     "openrouter-openai_chat-google",
@@ -43,7 +43,7 @@ FACES = [next(case for case in CASES if case.id.startswith(start)) for start in 
 
 CHAT = ("openai_chat", "ollama_chat")
 NAMED = ("deepseek", "kimi", "mimo", "glm", "qwen")
-"""Whose chat face keeps its reasoning in `reasoning_content`."""
+"""The providers whose chat face keeps its reasoning in `reasoning_content`."""
 
 
 def said(body: Body) -> Iterator[Body]:
@@ -63,7 +63,7 @@ def parts(body: Body) -> Iterator[Body]:
 
 
 def then_forget(change: Change) -> Change:
-    """The habit of a client that strips everything as well."""
+    """The habit of a client that also strips everything."""
 
     def both(body: Body, format: FormatName) -> None:
         forget_everything(body, format)
@@ -133,7 +133,7 @@ def no_empty_thinking(body: Body, format: FormatName) -> None:
 
 
 def renaming(rename: Callable[[str], str]) -> Change:
-    """Every call id by another, in the call and in its result."""
+    """Replaces every call id, in the call and in its result."""
 
     def change(body: Body, format: FormatName) -> None:
         for name, holder in _ids(body, format):
@@ -185,7 +185,7 @@ def results_twice(body: Body, format: FormatName) -> None:
 
 
 def calls_apart(body: Body, format: FormatName) -> None:
-    """Parallel calls, each in a message of its own."""
+    """Splits parallel calls into one message each."""
     messages = []
     for message in body["messages"]:
         calls = message.get("tool_calls") or [None]
@@ -241,7 +241,7 @@ def arguments(write: Callable[[Any], str]) -> Change:
 
 
 def invented_turns(body: Body, format: FormatName) -> None:
-    """The client makes the model say something that it never said, behind its first answer to the user."""
+    """The client adds an invented assistant turn after the model's first answer."""
     at = next((at for at, one in enumerate(body["messages"]) if at > 0 and one["role"] == "user"), None)
     if at is not None:
         invented = [{"role": "user", "content": "Note this."}, {"role": "assistant", "content": "Got it. Thanks!"}]
@@ -262,7 +262,7 @@ def system_in_the_middle(body: Body, format: FormatName) -> None:
 
 
 def rewritten_system(body: Body, format: FormatName) -> None:
-    """Another system prompt with every request."""
+    """A different system prompt with every request."""
     count = len(body["messages"])
     if format == "anthropic_messages":
         body["system"] = f"It is {count} o'clock."
@@ -277,13 +277,13 @@ def reminders(body: Body, format: FormatName) -> None:
 
 
 def sliding_window(body: Body, format: FormatName) -> None:
-    """The opening stays, and of the rest what begins with the user's last words."""
+    """Keeps the opening and everything from the last user message on."""
     users = [at for at, message in enumerate(body["messages"]) if message["role"] == "user"]
     body["messages"] = [body["messages"][0], *body["messages"][max(users[-1], 1) :]]
 
 
 class Habit(NamedTuple):
-    """A row. `also` are verdicts that the habit makes right beside `whole` and `none`."""
+    """A row. `also` are verdicts that are correct for this habit besides `whole` and `none`."""
 
     id: str
     change: Change
@@ -373,7 +373,7 @@ ROWS = [(habit, case) for habit in HABITS for case in FACES if habit.fits(case)]
 
 @pytest.mark.parametrize(("habit", "case"), ROWS, ids=[f"{habit.id}-{case.id}" for habit, case in ROWS])
 def test_a_habit(gateways: Gateways, habit: Habit, case: Case) -> None:
-    """Ten turns with a client of this habit: never refused, and its reasoning comes back."""
+    """Ten turns with a client of this habit: nothing is refused, and its reasoning comes back."""
     gateway = gateways(case)
     opening = TEN_TURNS.format(mark=f"{habit.id} {case.id}")
     dialogue = Forgetful(f"{gateway.url}/{provider_of(case)}", case, opening, change=habit.change)

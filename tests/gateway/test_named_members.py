@@ -1,4 +1,4 @@
-"""A refusal is about what it names: that member goes, nothing else, and the next request goes without it at once."""
+"""A refusal that names a member: only that member is removed, and the next request omits it at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MODELS = {
     "groq": "openai/gpt-oss-120b",
     "mistral": "magistral-medium-latest",
     "cerebras": "gpt-oss-120b",
-    "openai": "gpt-5.1",
+    "openai": "gpt-5",
 }
 NOISE: dict[str, list[Body]] = {
     "Copilot CLI": [
@@ -36,7 +36,7 @@ NOISE: dict[str, list[Body]] = {
 
 
 def history(noise: list[Body], **thought: Any) -> list[Body]:
-    """A tool loop whose messages have members of a client's own."""
+    """A tool loop whose messages have a client's own members."""
     plain: list[Body] = [
         {"role": "user", "content": "List the files."},
         {"role": "assistant", "content": "Looking.", "tool_calls": [CALL], **thought},
@@ -48,7 +48,7 @@ def history(noise: list[Body], **thought: Any) -> list[Body]:
 @pytest.mark.parametrize("noise", NOISE)
 @pytest.mark.parametrize("provider", MODELS)
 def test_what_a_strict_provider_names_is_left_out(provider: str, noise: str) -> None:
-    """Healed once, learned, and everything else goes up as it came."""
+    """Healed once, learned, and everything else is sent unchanged."""
     url = served(provider).url
     body: Body = {"model": MODELS[provider], "tools": TOOLS, "messages": history(NOISE[noise])}
     with running({provider: url}) as gateway:
@@ -72,7 +72,7 @@ ANSWER = {"id": "c", "model": "m", "choices": [{"index": 0, "message": {"role": 
 
 
 def refusing(name: str, sentence: str) -> Any:
-    """A server that refuses one member of a message, in these words."""
+    """A server that refuses one member of a message, with this text."""
 
     async def answer(got: Got, out: Out) -> None:
         if any(name in message for message in json.loads(got.body)["messages"]):
@@ -87,7 +87,7 @@ def refusing(name: str, sentence: str) -> Any:
 @pytest.mark.parametrize("sentence", SENTENCES)
 @pytest.mark.parametrize("name", ["provider_specific_fields", "__copilotMessageSource", "refusal", "thinking_blocks"])
 def test_reasoning_stays_when_another_member_is_refused(name: str, sentence: str) -> None:
-    """The server's own reasoning is not touched, now or later; what is left out is told, shown and reset."""
+    """The server's own reasoning is not touched, now or later; the omission is reported, shown and reset."""
     kept = history([{}, {}, {}], reasoning="Look first.")
     body = {"model": "novel-9", "tools": TOOLS, "messages": history([{}, {name: None}, {}], reasoning="Look first.")}
     with upstream(refusing(name, SENTENCES[sentence])) as up, acme(up.url, "openai_chat") as gateway:
@@ -104,7 +104,7 @@ def test_reasoning_stays_when_another_member_is_refused(name: str, sentence: str
 
 @pytest.mark.parametrize("name", ["reasoning", "thinking", "enable_thinking"])
 def test_a_member_of_the_request_itself(name: str) -> None:
-    """One that asks for thinking, of a server that has no word for it: it goes, the rest stays as it came."""
+    """A member that asks for thinking, at a server that doesn't know it: it is removed, the rest is unchanged."""
     body = {"model": "novel-9", "messages": history([{}, {}, {}]), name: {"effort": "high"}, "seed": 1}
 
     async def answer(got: Got, out: Out) -> None:
@@ -121,7 +121,7 @@ def test_a_member_of_the_request_itself(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["content", "role", "tool_calls", "tool_call_id", "name"])
 def test_what_a_message_is_made_of_stays(name: str) -> None:
-    """A provider that refuses one of these is told nothing else: its refusal passes, and nothing is learned."""
+    """These members are never removed: the refusal is passed on, and nothing is learned."""
     body = {"model": "novel-9", "messages": history([{}, {"tool_call_id": "x", "name": "y"}, {}])}
     with upstream(refusing(name, SENTENCES["openai"])) as up, acme(up.url, "openai_chat") as gateway:
         response = httpx.post(f"{gateway.url}/acme/v1/chat/completions", json=body)
@@ -130,7 +130,7 @@ def test_what_a_message_is_made_of_stays(name: str) -> None:
 
 
 def test_a_refusal_that_says_something_stays() -> None:
-    """`refusal: null` says nothing and may go; the words of a refusal are all that the turn has."""
+    """`refusal: null` has no content and may be removed; a refusal's text is all that the turn has."""
     refused: Body = {"role": "assistant", "content": None, "refusal": "I can't help with that."}
     body = {
         "model": "novel-9",
@@ -142,7 +142,7 @@ def test_a_refusal_that_says_something_stays() -> None:
 
 
 def test_bytes_around_a_named_member_stay() -> None:
-    """Spacing, escapes and numbers of the rest are the client's own."""
+    """Spacing, escapes and numbers of the rest stay the client's own."""
     sent = b'{ "model":"novel-9", "seed": 1.0e2,\n "messages" : [ {"role":"user" ,"content":"\\u00e9", "mark" : 1 } ] }'
     with (
         upstream(refusing("mark", "Unknown parameter: 'messages[0].{}'.")) as up,
@@ -185,7 +185,7 @@ BINDING = "thinking.adaptive.block_binding: Extra inputs are not permitted"
 
 @pytest.mark.parametrize("model", ["claude-opus-4-8", "novel-9"])
 def test_a_member_of_a_thinking_block(model: str) -> None:
-    """It goes from thinking blocks; their thinking, and a member of that name elsewhere, stay."""
+    """It is removed from thinking blocks; their thinking, and a member of that name elsewhere, stay."""
     result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "a"}]}
     messages = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": BLOCKS}, result]
     body = {"model": model, "max_tokens": 3000, "messages": messages, "thinking": {"type": "adaptive"}}
@@ -200,7 +200,7 @@ def test_a_member_of_a_thinking_block(model: str) -> None:
 
 
 def test_a_member_of_the_thinking_switch() -> None:
-    """`block_binding` without its beta: the member goes, thinking stays as it was asked for."""
+    """`block_binding` without its beta: the member is removed, thinking stays as requested."""
     binding = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
     body = {"model": "claude-opus-5-5", "max_tokens": 3000, "messages": [{"role": "user", "content": "hi"}]}
     with upstream(_anthropic("block_binding", BINDING)) as up, acme(up.url, "anthropic_messages") as gateway:

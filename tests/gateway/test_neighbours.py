@@ -1,4 +1,4 @@
-"""Providers on the gateway's own network, and callers who are not."""
+"""Providers on the gateway's own network, and callers from outside."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ ADDRESSES = [
 
 @pytest.mark.parametrize(("path", "body"), ADDRESSES)
 def test_strangers_are_kept_out(gateway: Running, near: Upstream, path: str, body: dict[str, object]) -> None:
-    """Whichever way a provider of this machine is asked for, and whatever the caller shows; nothing arrives there."""
+    """However a local provider is asked for, and whatever the caller sends; nothing arrives there."""
     before = len(near.got)
     response = httpx.post(f"{gateway.url}/{path}", json=body, headers=STRANGER)
     assert response.status_code == 403
@@ -72,7 +72,7 @@ def test_strangers_are_kept_out(gateway: Running, near: Upstream, path: str, bod
 
 
 def test_this_machine_is_not(gateway: Running) -> None:
-    """What asks for itself is served, and a stranger where the settings say so."""
+    """A caller from this machine is served, and a stranger if the settings allow it."""
     url = "bare/v1/chat/completions"
     assert httpx.post(f"{gateway.url}/{url}", json=BODY).status_code == 200
 
@@ -84,7 +84,7 @@ def test_nobody_is_where_that_is_wanted(near: Upstream) -> None:
 
 
 class Resolver:
-    """Names as a test has them."""
+    """Host names as a test defines them."""
 
     def __init__(self, **names: list[str]) -> None:
         self.names = names
@@ -107,13 +107,13 @@ def _at(host: str) -> Provider:
     [("gpu.example", True), ("mixed.example", True), ("far.example", False), ("unknown.example", False)],
 )
 async def test_names_are_looked_up(host: str, expected: bool) -> None:
-    """A name of the world may mean a machine next door; one address of several is enough."""
+    """A public name may resolve to a machine nearby; one such address of several is enough."""
     resolver = Resolver(gpu=["10.0.0.5"], mixed=["8.8.8.8", "::ffff:127.0.0.1"], far=["8.8.8.8"])
     assert await Neighbours(resolver).has(_at(host)) is expected
 
 
 async def test_a_name_is_looked_up_once_a_minute() -> None:
-    """And addresses never are."""
+    """Addresses are never looked up."""
     now = [0.0]
     resolver = Resolver(far=["8.8.8.8"])
     neighbours = Neighbours(resolver, lambda: now[0])
@@ -127,5 +127,5 @@ async def test_a_name_is_looked_up_once_a_minute() -> None:
 
 
 async def test_the_system_is_asked() -> None:
-    """As every program asks it."""
+    """With the system's usual resolver."""
     assert set(await asyncio.wait_for(look_up("localhost"), 10)) & {"127.0.0.1", "::1"}

@@ -1,4 +1,4 @@
-"""Models that can't think: nothing asks them to that they refuse, and what does all the same is healed and learned."""
+"""Models that can't think: they are not asked in a way that they refuse, and a refusal is healed and learned."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ask(gateway: Running, format: str, model: str, **more: Any) -> httpx.Respons
 @pytest.mark.parametrize("format", CLIENTS)
 @pytest.mark.parametrize("model", PLAIN)
 def test_a_translated_request_asks_only_where_it_gets(model: str, format: str) -> None:
-    """A model that does not reason is not asked for encrypted reasoning: no try is lost."""
+    """A model that does not reason is not asked for encrypted reasoning: no attempt is wasted."""
     with running({"openai": served("openai").url}) as gateway:
         response = ask(gateway, format, model)
         assert response.status_code == 200, response.text
@@ -44,9 +44,9 @@ def test_a_translated_request_asks_only_where_it_gets(model: str, format: str) -
 
 
 @pytest.mark.parametrize("format", CLIENTS)
-@pytest.mark.parametrize("model", ["gpt-5.1", "gpt-5-mini", "o4-mini", "codex-mini-latest", "my-deployment"])
+@pytest.mark.parametrize("model", ["gpt-5", "gpt-5-mini", "o4-mini", "codex-mini-latest", "my-deployment"])
 def test_a_translated_request_asks_where_it_may_get(model: str, format: str) -> None:
-    """Others are asked, also those that nobody has heard of."""
+    """Others are asked, including unknown models."""
     with upstream(_openai(refuses=False)) as up, running({"openai": up.url}) as gateway:
         ask(gateway, format, model)
         assert json.loads(up.got[0].body)["include"] == [CIPHERTEXT]
@@ -56,7 +56,7 @@ WHOLE = {"id": "resp_1", "object": "response", "status": "completed", "model": "
 
 
 def _openai(*, refuses: bool) -> Any:
-    """OpenAI before a model that nobody has heard of."""
+    """OpenAI with a model that nobody knows."""
 
     async def answer(got: Got, out: Out) -> None:
         if refuses and (b"encrypted_content" in got.body):
@@ -82,7 +82,7 @@ def test_a_model_that_refuses_to_be_asked(format: str) -> None:
 
 @pytest.mark.parametrize("model", ["gpt-4.1", "my-deployment"])
 def test_a_client_that_asks_by_itself(model: str) -> None:
-    """What else it includes stays, and so does everything else."""
+    """The other values of its `include` stay, and so does everything else."""
     more = ["file_search_call.results", CIPHERTEXT]
     body = {"model": model, "store": False, "include": more, "input": [{"role": "user", "content": "hi"}]}
     with upstream(_openai(refuses=True)) as up, running({"openai": up.url}) as gateway:
@@ -93,11 +93,12 @@ def test_a_client_that_asks_by_itself(model: str) -> None:
 @pytest.mark.parametrize("is_stored", [True, False], ids=["stored", "stateless"])
 @pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "forgotten"])
 def test_from_a_model_that_reasons_to_one_that_does_not(*, is_kept: bool, is_stored: bool) -> None:
-    """Its items go without their reasoning. Where items are stored, they go without the ids that would name it too."""
+    """Its items are sent without their reasoning. Where items are stored, also without the ids that would refer to
+    it."""
     opening = 'hi {mark}\nscript:\nthink: Look.\ncall: weather {{"city": "Rome"}}\n---\nsay: Warm.\n'
     tools = [{"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}}]
     said: list[Body] = [{"role": "user", "content": opening.format(mark=(is_kept, is_stored))}]
-    body: Body = {"model": "gpt-5.1", "store": is_stored, "include": [CIPHERTEXT], "tools": tools, "input": said}
+    body: Body = {"model": "gpt-5", "store": is_stored, "include": [CIPHERTEXT], "tools": tools, "input": said}
     with running({"openai": served("openai").url}) as gateway:
         url = f"{gateway.url}/openai/v1/responses"
         output = httpx.post(url, json=body).json()["output"]
@@ -113,7 +114,7 @@ def test_from_a_model_that_reasons_to_one_that_does_not(*, is_kept: bool, is_sto
 
 
 def test_a_compaction_stays_where_the_model_does_not_reason() -> None:
-    """Its encrypted content is no reasoning: OpenAI's gpt-4.1 gives it, and takes it back."""
+    """Its encrypted content is no reasoning: OpenAI's gpt-4.1 returns it, and accepts it back."""
     compaction = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAAone"}
     body = {"model": "gpt-4.1", "store": False, "input": [{"role": "user", "content": "hi"}, compaction]}
     with upstream(_openai(refuses=False)) as up, running({"openai": up.url}) as gateway:
@@ -122,7 +123,7 @@ def test_a_compaction_stays_where_the_model_does_not_reason() -> None:
 
 
 def test_ollama_before_a_model_that_cant_think() -> None:
-    """`think` goes, the history stays as it is, and the next request does not ask."""
+    """`think` is removed, the history stays unchanged, and the next request does not ask."""
     thought = {"role": "assistant", "content": "Hello.", "thinking": "They greet."}
     body = {"model": "llama3.2", "think": True, "stream": False, "messages": [ASK, thought, ASK]}
     with running({"ollama": served("ollama").url}) as gateway:
@@ -173,7 +174,7 @@ CANT: dict[str, tuple[str, str, Body, str]] = {
 
 @pytest.mark.parametrize("format", CANT)
 def test_other_formats_before_a_model_that_cant_think(format: Any) -> None:
-    """Whatever asks for thinking goes, nothing else, and not for this request only."""
+    """Whatever asks for thinking is removed, nothing else, and for later requests too."""
     path, sentence, body, asked = CANT[format]
 
     async def answer(got: Got, out: Out) -> None:

@@ -1,4 +1,4 @@
-"""Replay switched off or only observed: by a request, a client key, a provider, settings and a flag."""
+"""Replay off or only observing: by a request, a client key, a provider, settings and a flag."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_on_is_what_it_does_by_default() -> None:
 
 
 def test_off_changes_nothing_and_captures_nothing() -> None:
-    """The provider's own refusal comes back, and no turn is remembered."""
+    """The provider's own refusal comes back, and no turn is recorded."""
     with managed() as gateway:
         history = stripped(gateway, "off")
         assert gateway.get(CACHE)["entries"] == []
@@ -63,7 +63,7 @@ def test_off_changes_nothing_and_captures_nothing() -> None:
 
 
 def test_observe_captures_and_tells_what_would_have_been_done() -> None:
-    """The request goes up unchanged and is refused; with replay on the same one is answered."""
+    """The request is sent unchanged and is refused; with replay on, the same one is answered."""
     with managed() as gateway:
         history = stripped(gateway, "observe")
         assert len(gateway.get(CACHE)["entries"]) == 1
@@ -81,7 +81,7 @@ def test_observe_captures_and_tells_what_would_have_been_done() -> None:
 
 @pytest.mark.parametrize("mode", ["off", "observe"])
 def test_the_bytes_are_the_clients_own(mode: str) -> None:
-    """Spacing, unknown members and number spellings included."""
+    """Including spacing, unknown members and number spellings."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.whole(200, b'{"choices":[{"message":{"role":"assistant","content":"hi"}}]}')
@@ -99,7 +99,7 @@ def test_the_bytes_are_the_clients_own(mode: str) -> None:
 @pytest.mark.parametrize("mode", ["off", "observe"])
 @pytest.mark.parametrize("is_stream", [False, True])
 def test_a_translated_request_is_translated_and_nothing_else(mode: str, is_stream: bool) -> None:
-    """A client of another format gets its answer; nothing is put back for it."""
+    """A client of another format gets its answer; nothing is restored for it."""
     chat = replace(PROVIDERS["deepseek"], base_url=served("deepseek").url, bases={}, formats=("openai_chat",), paths={})
     with managed(Settings(providers={**PROVIDERS, "deepseek": chat}), simulators={}) as gateway:
         body = {"model": MODEL, "max_tokens": 99, "stream": is_stream, "messages": [{"role": "user", "content": "hi"}]}
@@ -112,7 +112,7 @@ def test_a_translated_request_is_translated_and_nothing_else(mode: str, is_strea
 
 
 def test_the_order_of_who_says_it(tmp_path: Path) -> None:
-    """A request over its client key, the key over its provider, the provider over the settings."""
+    """A request overrides its client key, the key its provider, the provider the settings."""
     simulator = served("deepseek").url
     row = replace(PROVIDERS["deepseek"], base_url=simulator, bases={}, replay="observe", api_keys=("k",))
     settings = Settings(providers={**PROVIDERS, "deepseek": row}, replay=ReplaySettings(mode="off"))
@@ -134,8 +134,8 @@ def test_the_order_of_who_says_it(tmp_path: Path) -> None:
         assert mode(made["secret"], **{"x-thoughtline-replay": "off"}) == "off"
 
 
-def test_a_wrong_mode_is_told() -> None:
-    """With what is allowed, and no request goes up."""
+def test_a_wrong_mode_is_reported() -> None:
+    """The error lists the allowed values, and nothing is sent."""
     with managed() as gateway:
         answer = ask(gateway, [{"role": "user", "content": "hi"}], "maybe")
         assert answer.status_code == 400
@@ -159,7 +159,7 @@ def test_a_word_that_may_be_a_secret_is_not_repeated() -> None:
 
 
 def test_serve_observe(tmp_path: Path) -> None:
-    """The flag is `[replay] mode`; the last line counts what would have been changed, and what failed for that."""
+    """The flag is `[replay] mode`; the last line counts what would have changed, and what failed because of it."""
     words = [sys.executable, "-m", "thoughtline.cli", "serve", "--observe", "--sim", "deepseek", "--port", "0"]
     with subprocess.Popen(words, env={"HOME": str(tmp_path), "PATH": ""}, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

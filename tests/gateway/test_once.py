@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often each was done since it was cleared."""
+    """How often each function ran since the counts were cleared."""
     counts: Counter[str] = Counter()
 
     def counting(name: str, do: Callable[..., Result]) -> Callable[..., Result]:
@@ -90,7 +90,7 @@ def test_an_answer_is_read_once(
 
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
 def test_an_answer_that_is_written_again_is_read_once(is_streaming: bool, counted: Counter[str]) -> None:
-    """Lifting tags in Messages makes new blocks: of what was read, not of what was written."""
+    """Lifting tags in Messages makes new blocks: of the answer read, not of the one written."""
     path, body = messages(is_streaming=is_streaming)
     with running({"anthropic": served("anthropic").url}, Settings(tags="lift")) as gateway:
         response = HTTP.post(f"{gateway.url}/anthropic{path}", json={**body, "model": "claude-sonnet-4-5"})

@@ -1,4 +1,4 @@
-"""Traces: a span for each answer that is asked for, under what the client traces, without anything that was said."""
+"""Traces: one span for each answer, under the client's own span, without any content."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Traced:
 
 
 async def _nothing() -> None:
-    """A turn of the gateway's own loop."""
+    """Let the gateway's event loop run once."""
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def attributes(span: ReadableSpan) -> dict[str, Any]:
 
 @pytest.mark.parametrize("is_streaming", [False, True])
 def test_an_answer_is_a_span(traced: Traced, is_streaming: bool) -> None:
-    """Named and described as the conventions for GenAI have it; streams alike."""
+    """Named and described by the conventions for GenAI; the same for streams."""
     answer = traced.ask({**CHAT, "stream": True, "stream_options": {"include_usage": True}} if is_streaming else CHAT)
     known = attributes(traced.span)
     assert traced.span.name == "chat deepseek-v4-pro"
@@ -93,8 +93,8 @@ def test_an_answer_is_a_span(traced: Traced, is_streaming: bool) -> None:
     assert traced.span.status.status_code is StatusCode.UNSET
 
 
-def test_what_was_done_is_told(traced: Traced) -> None:
-    """How many turns were restored or missing, whether it was healed, and which session it was."""
+def test_the_outcome_is_reported(traced: Traced) -> None:
+    """How many turns were restored or missing, whether the request was healed, and its session."""
     message = traced.ask().json()["choices"][0]["message"]
     del message["reasoning_content"]
     history = [*CHAT["messages"], message, {"role": "user", "content": "go on"}]
@@ -107,7 +107,7 @@ def test_what_was_done_is_told(traced: Traced) -> None:
     assert known["thoughtline.session"]
 
 
-def test_nothing_that_was_said_is_in_a_span(traced: Traced) -> None:
+def test_no_content_is_in_a_span(traced: Traced) -> None:
     """No prompt, no answer, no reasoning, no credential."""
     traced.ask()
     told = traced.span.to_json()
@@ -116,7 +116,7 @@ def test_nothing_that_was_said_is_in_a_span(traced: Traced) -> None:
 
 
 def test_an_error_has_its_type(traced: Traced) -> None:
-    """The provider's status, or our own code; and nothing of what was said."""
+    """The provider's status, or our own code; and no content."""
     traced.ask({**CHAT, "messages": 5})
     traced.ask({"messages": []}, **{"content-encoding": "unheard-of"})
     refused, declined = traced.spans
@@ -139,7 +139,7 @@ async def _answers(got: Got, out: Out) -> None:
     await out.whole(200, b"{}")
 
 
-def test_traceparent_goes_up_as_it_came_without_traces() -> None:
+def test_traceparent_is_sent_unchanged_without_traces() -> None:
     """Headers are the client's own."""
     with upstream(_answers) as up, running({"deepseek": up.url}) as gateway:
         headers = {"traceparent": TRACEPARENT, "tracestate": "a=1", "authorization": "Bearer k"}
@@ -149,8 +149,8 @@ def test_traceparent_goes_up_as_it_came_without_traces() -> None:
 
 
 @pytest.mark.parametrize("sent", [TRACEPARENT, None])
-def test_our_span_is_the_parent_of_what_goes_up(sent: str | None) -> None:
-    """One header, with our span in it, in the client's trace if it has one."""
+def test_our_span_is_the_parent_upstream(sent: str | None) -> None:
+    """One header with our span, in the client's trace if it has one."""
     with upstream(_answers) as up, running({"deepseek": up.url}) as gateway:
         traced = Traced(gateway)
         traced.ask(**({"traceparent": sent, "tracestate": "a=1"} if sent else {}))
@@ -162,7 +162,7 @@ def test_our_span_is_the_parent_of_what_goes_up(sent: str | None) -> None:
 
 
 def test_a_traceparent_that_is_none_is_no_parent(traced: Traced) -> None:
-    """Whoever writes nonsense begins a trace of our own."""
+    """A malformed header begins a trace of our own."""
     traced.ask(traceparent="00-nonsense")
     assert traced.span.parent is None
 
@@ -185,8 +185,8 @@ def test_the_environment_asks(environment: dict[str, str], expected: bool) -> No
 
 
 @pytest.mark.parametrize("more", [{"OTEL_TRACES_EXPORTER": "zipkin"}, {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}])
-def test_what_we_can_not_send_is_said(more: dict[str, str]) -> None:
-    """Instead of sending nothing in silence."""
+def test_an_unsupported_exporter_is_reported(more: dict[str, str]) -> None:
+    """Instead of silently sending nothing."""
     with pytest.raises(TracesUnavailable, match="http/protobuf"):
         open_tracing({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", **more})
 
@@ -198,7 +198,7 @@ def test_it_is_not_loaded_unless_asked_for() -> None:
 
 
 def test_without_the_extra_it_says_what_to_install() -> None:
-    """The gateway serves all the same."""
+    """The gateway serves anyway."""
     code = """
 import sys
 sys.modules["opentelemetry"] = None
@@ -213,14 +213,14 @@ except TracesUnavailable as problem:
 
 @pytest.mark.parametrize("name", sorted(row.name for row in PROVIDERS if row.traced_as))
 def test_names_of_the_registry(name: str) -> None:
-    """Providers that OpenTelemetry calls otherwise."""
+    """Providers that have another name at OpenTelemetry."""
     row = next(row for row in PROVIDERS if row.name == name)
     known = {"azure.ai.openai", "aws.bedrock", "gcp.gemini", "gcp.vertex_ai", "mistral_ai", "moonshot_ai", "x_ai"}
     assert row.traced_as in known
 
 
 def test_spans_reach_a_collector(tmp_path: Any) -> None:
-    """`serve` with `OTEL_EXPORTER_OTLP_ENDPOINT` alone: what is not sent yet is sent when it stops."""
+    """`serve` with only `OTEL_EXPORTER_OTLP_ENDPOINT`: pending spans are sent when it stops."""
 
     async def collect(got: Got, out: Out) -> None:
         await out.whole(200, b"", ("content-type", "application/x-protobuf"))

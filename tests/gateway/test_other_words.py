@@ -1,4 +1,4 @@
-"""A request that says "no thinking" in another provider's word: it thinks all the same, and gets its reasoning back."""
+"""A request that turns thinking off with another provider's member: it thinks anyway, and gets its reasoning back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORDS: list[Json] = [
 @pytest.mark.parametrize(("provider", "model"), [("deepseek", "deepseek-v4-pro"), ("kimi", "kimi-k2.6")])
 @pytest.mark.parametrize("words", WORDS, ids=lambda words: next(iter(words)))
 def test_the_conversation_goes_on(words: Json, provider: str, model: str) -> None:
-    """The client keeps no reasoning; nothing is refused, for only the switch of the provider itself is read."""
+    """The client keeps no reasoning; nothing is refused, because only the provider's own switch is read."""
     simulator = start(provider)
     messages: list[Json] = [{"role": "user", "content": "Look around."}]
     body: Json = {"model": model, "tools": TOOLS, "messages": messages, **words}

@@ -1,4 +1,4 @@
-"""What is passed on unread says so on its response."""
+"""A response to a request that is passed on unread says so."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ async def answer(got: Got, out: Out) -> None:
 
 
 @pytest.mark.parametrize(("provider", "path"), ASKED)
-def test_a_wire_that_nobody_reads(provider: str, path: str) -> None:
-    """The header and the log say that nothing was read, so nothing is remembered."""
+def test_an_unread_wire(provider: str, path: str) -> None:
+    """The header and the log say that nothing was read, so nothing is recorded."""
     with upstream(answer) as up, running({provider: up.url}) as gateway, gateway.listening() as next_line:
         response = HTTP.post(f"{gateway.url}/{provider}{path}", content=b"\x00\x01")
         assert next_line().note == "unread"
@@ -31,7 +31,7 @@ def test_a_wire_that_nobody_reads(provider: str, path: str) -> None:
 
 
 def test_asking_for_what_is_there() -> None:
-    """A GET has nothing to be read."""
+    """A GET has no content to read."""
     with upstream(answer) as up, running({"openai": up.url}) as gateway:
         response = HTTP.get(f"{gateway.url}/openai/v1/files")
     assert "unread" not in response.headers["x-thoughtline-replay"]

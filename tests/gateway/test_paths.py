@@ -1,4 +1,4 @@
-"""Addresses and limits: which paths lead where, what passes untouched, what is too large."""
+"""Addresses and limits: where a path leads, what passes unchanged, what is too large."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PATHS = [
 
 @pytest.mark.parametrize(("method", "target", "body"), PATHS, ids=[f"{row[0]} {row[1]}" for row in PATHS])
 def test_other_paths_pass_untouched(method: str, target: str, body: bytes) -> None:
-    """Method, path with its escapes, query, body; and the answer, whatever it is."""
+    """Method, path with its escapes, query and body; and the answer, whatever it is."""
     answered = bytes(range(256)) * 4
 
     async def answer(got: Got, out: Out) -> None:
@@ -47,7 +47,7 @@ def test_other_paths_pass_untouched(method: str, target: str, body: bytes) -> No
 
 
 def test_an_upload_passes_untouched() -> None:
-    """Multipart, as it was written; compressed, as it was packed."""
+    """Multipart as written; compressed bodies as compressed."""
     with upstream(say_hi) as up, running(behind(up)) as gateway:
         url = f"{gateway.url}/deepseek/v1/files"
         request = HTTP.build_request("POST", url, files={"file": ("a.bin", b"\x00" * 300_000)}, data={"purpose": "x"})
@@ -86,7 +86,7 @@ ARRIVES = {
 @pytest.mark.parametrize(("name", "path"), LEADS, ids=[f"{name}{path}" for name, path in LEADS])
 @pytest.mark.parametrize("has_prefix", [True, False], ids=["with-provider", "default"])
 def test_paths_with_and_without_versions(name: str, path: str, has_prefix: bool) -> None:
-    """Once, twice or not at all: the provider gets the one address it has, with the client's query."""
+    """Once, twice or not at all: the provider is asked at its one address, with the client's query."""
     with upstream(say_hi) as up, running(behind(up, name), Settings(default_provider=name)) as gateway:
         prefix = f"/{name}" if has_prefix else ""
         url = f"{gateway.url}{prefix}{path}?beta=true&a=b%20c"
@@ -100,6 +100,17 @@ MISSPELLED = [
     ("GET", "/opnai/v1/files/file-1", "/openai/v1/files/file-1"),
     ("POST", "/antropic/v1/messages", "/anthropic/v1/messages"),
     ("GET", "/kimmi/v1/models", "/kimi/v1/models"),
+    ("POST", "/kimmi", "/kimi"),
+    ("GET", "/kimmi/", "/kimi/"),
+    ("POST", "/kimi.ai/v1/embeddings", "/kimi/v1/embeddings"),
+    ("POST", "/kimi:443/v1/embeddings", None),
+    ("POST", "/kimi%2fv1%2fchat/completions", None),
+    ("POST", "/kimi%2Fv1/embeddings", None),
+    ("POST", "/v1/kimi/chat/completions", None),
+    ("POST", "/v1/kimi/v1/chat/completions", None),
+    ("POST", "/api/KIMI/v1/messages", None),
+    ("POST", "/proxy/kimi/v1/chat/completions", None),
+    ("GET", "/v1/moonshot/models", None),
     ("POST", "/acme/v1/chat/completions", None),
     ("POST", "/acme/v1/messages", None),
     ("GET", "/acme/v1/models", None),
@@ -108,7 +119,8 @@ MISSPELLED = [
 
 @pytest.mark.parametrize(("method", "path", "meant"), MISSPELLED, ids=[path for _, path, _ in MISSPELLED])
 def test_a_misspelled_provider_is_not_the_default(method: str, path: str, meant: str | None) -> None:
-    """The caller's key was meant for somebody else: the default is not asked, and the answer says what was meant."""
+    """The caller's key was meant for another provider: the default is not asked, and the answer suggests the right
+    name."""
     with upstream(say_hi) as up, running(behind(up), Settings(default_provider="deepseek")) as gateway:
         body = b'{"model":"m","messages":[]}' if method == "POST" else b""
         headers = {"authorization": "Bearer sk-kimi"}
@@ -118,9 +130,12 @@ def test_a_misspelled_provider_is_not_the_default(method: str, path: str, meant:
         assert up.got == []
 
 
-@pytest.mark.parametrize("path", ["/v1/embeddings", "/files/file-1", "/base/v1/chat/completions", "/upload/v1/files"])
+OWN = ("/v1/embeddings", "/files/file-1", "/base/v1/chat/completions", "/upload/v1/files", "/health", "/v1/files/kimi")
+
+
+@pytest.mark.parametrize("path", OWN)
 def test_other_paths_go_to_the_default(path: str) -> None:
-    """What begins with no provider's name; and with what the default's own address begins with."""
+    """Paths that begin with no provider's name, and paths that begin with the default's own base path."""
     with upstream(say_hi) as up:
         row = replace(moved("deepseek", up.url), base_url=f"{up.url}/base", bases={})
         with running({}, Settings(providers={"deepseek": row}, default_provider="deepseek")) as gateway:
@@ -140,7 +155,8 @@ ASKED_FOR = [
 
 @pytest.mark.parametrize(("default", "model", "provider", "arrives"), ASKED_FOR)
 def test_a_models_name_with_a_default_provider(default: str, model: str, provider: str, arrives: str) -> None:
-    """`provider/model` goes to that provider. A server of others' models names them so itself, and gets them whole."""
+    """`provider/model` goes to that provider. A server of others' models uses such names itself, and gets them
+    whole."""
     with upstream(say_hi) as up, upstream(say_hi) as kimi:
         rows = {**behind(up, default), **behind(kimi, "kimi")}
         with running(rows, Settings(default_provider=default)) as gateway:
@@ -162,7 +178,7 @@ def test_a_misspelled_provider_before_a_models_name() -> None:
 
 @pytest.mark.parametrize("path", ["/", "/api/hello"])
 def test_probes(path: str) -> None:
-    """Claude Code asks whether anybody is there."""
+    """Claude Code asks whether the server is up."""
     with running({}) as gateway:
         response = HTTP.head(gateway.url + path)
         assert (response.status_code, response.content) == (200, b"")
@@ -172,7 +188,7 @@ def test_probes(path: str) -> None:
     ("path", "status"), [("/v1/responses", 101), ("/responses", 101), ("/v1/chat/completions", 426)]
 )
 def test_a_websocket(path: str, status: int) -> None:
-    """Where there is none, a client falls back at once on 426."""
+    """Without WebSocket support, a client falls back to HTTP at once on 426."""
     headers = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA=="}
     headers |= {"sec-websocket-version": "13", "openai-beta": "responses_websockets=2026-02-06"}
     with running({}) as gateway:
@@ -189,7 +205,7 @@ LIMITED = Settings(server=ServerSettings(max_body_bytes=1000))
 @pytest.mark.parametrize("path", [CHAT, "/deepseek/v1/files"])
 @pytest.mark.parametrize("has_length", [True, False], ids=["declared", "chunked"])
 def test_a_body_that_is_too_large(path: str, has_length: bool) -> None:
-    """It is refused, whether it says how large it is or not."""
+    """It is refused, with or without a declared length."""
     body: Any = b"x" * 1001 if has_length else iter([b"x" * 600, b"x" * 600])
     with upstream(say_hi) as up, running(behind(up), LIMITED) as gateway:
         response = HTTP.post(gateway.url + path, content=body)
@@ -198,7 +214,7 @@ def test_a_body_that_is_too_large(path: str, has_length: bool) -> None:
 
 
 def _raw(gateway: Running, pieces: Iterator[bytes]) -> bytes:
-    """What a connection answers to these bytes, as far as it takes them."""
+    """The connection's answer to these bytes, as far as it accepts them."""
     host, port = gateway.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=30) as connection:
         try:
@@ -211,7 +227,7 @@ def _raw(gateway: Running, pieces: Iterator[bytes]) -> bytes:
 
 @pytest.mark.parametrize("size", [66_000, 200_000], ids=["just", "far"])
 def test_a_head_that_is_too_large(size: int) -> None:
-    """Headers beyond the bound are refused, in one piece or in many."""
+    """Headers beyond the limit are refused, in one piece or in many."""
     head = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-long: " + b"a" * size + b"\r\n\r\n"
     many = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n" + b"x-a: b\r\n" * (size // 8) + b"\r\n"
     with running({}) as gateway:
@@ -224,8 +240,8 @@ def test_a_head_that_is_too_large(size: int) -> None:
         assert _raw(gateway, iter([fine])).startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_long_call_id_goes_back_as_it_came() -> None:
-    """vLLM's have 46 characters: a client of Messages shows them, and vLLM gets its own, call and result."""
+def test_a_long_call_id_goes_back_unchanged() -> None:
+    """vLLM's have 46 characters: a Messages client shows them, and vLLM gets its own back, in call and result."""
     name = "chatcmpl-tool-" + "0123456789abcdef" * 2
     call = {"id": name, "type": "function", "function": {"name": "look", "arguments": "{}"}}
     message = {"role": "assistant", "content": None, "tool_calls": [call]}

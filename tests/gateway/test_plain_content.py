@@ -1,4 +1,4 @@
-"""Chat answers for clients that take `content` to be text, whole and streamed, and what comes back from them."""
+"""Chat answers for clients that expect `content` to be text, whole and streamed, and what these clients send back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PLAIN = Settings(content="plain")
 
 
 def ask(gateway: Running, history: list[Any], way: str, **headers: str) -> tuple[Any, Any, list[Any]]:
-    """The content, the thoughts and the calls of an answer, as a client of OpenAI's reads it."""
+    """The content, thinking and calls of an answer, as an OpenAI client reads them."""
     sdk = openai.OpenAI(base_url=f"{gateway.url}/mistral/v1", api_key="a-key", max_retries=0)
     body: Any = {"model": "magistral-medium-latest", "messages": history, "tools": [TOOL], "extra_headers": headers}
     if way == "whole":
@@ -55,7 +55,7 @@ def ask(gateway: Running, history: list[Any], way: str, **headers: str) -> tuple
 @pytest.mark.parametrize("keeps", [True, False], ids=["keeps reasoning_content", "strips it"])
 @pytest.mark.parametrize("way", ["whole", "streamed"])
 def test_a_conversation_with_mistral(way: str, keeps: bool) -> None:
-    """Words and thoughts come as text; Mistral gets both back in its own shape, and knows every thought again."""
+    """Text and thinking arrive as text; Mistral gets both back in its own form, with all thinking restored."""
     simulator = start("mistral")
     with running({"mistral": simulator.url}, PLAIN) as gateway:
         history: list[Any] = [{"role": "user", "content": SCRIPT}]
@@ -75,8 +75,9 @@ def test_a_conversation_with_mistral(way: str, keeps: bool) -> None:
 
 
 @pytest.mark.parametrize("way", ["whole", "streamed"])
-def test_who_gets_it(way: str) -> None:
-    """Nobody who was not asked for: not by default. The request's header stands over the provider, that over all."""
+def test_which_clients_get_it(way: str) -> None:
+    """Only those who ask for it, not by default. The request's header overrides the provider, which overrides the
+    global setting."""
     simulator = start("mistral")
     rows = {"mistral": replace(moved("mistral", simulator.url), content="plain")}
     for settings, header, is_text in (
@@ -94,7 +95,7 @@ def test_who_gets_it(way: str) -> None:
 
 
 def test_a_client_key_says_it() -> None:
-    """For whoever asks with it, and for nobody else."""
+    """For requests with this key, and no others."""
     simulator = start("mistral")
     row = replace(moved("mistral", simulator.url), api_keys=("theirs",))
     with running({}, Settings(providers={"mistral": row}), takes_keys=True) as gateway:
@@ -108,7 +109,7 @@ def test_a_client_key_says_it() -> None:
 
 
 def test_every_other_byte_stays() -> None:
-    """Spaces, unknown members, comments and escapes; and an answer without lists is the provider's own."""
+    """Spaces, unknown members, comments and escapes stay; an answer without lists is the provider's own."""
     listed = b'{"id": "1",  "choices":[{"index": 0, "delta": {"x": 1.50, "content": [{"type":"thinking","thinking":'
     listed += (
         b'[{"type":"text","text":"a"}]},{"type":"text","text":"b"},{"type":"reference","reference_ids":[1]}]},"y":2}]}'
@@ -145,7 +146,7 @@ def test_every_other_byte_stays() -> None:
     ],
 )
 def test_nothing_to_change(payload: bytes) -> None:
-    """What has no list, or can't be read, is the very same."""
+    """An answer without a list, or an unreadable one, is unchanged."""
     assert plain(payload) is payload
 
 
@@ -159,7 +160,7 @@ PARTS = st.one_of(
 
 @given(st.lists(PARTS, max_size=5), st.integers(1, 40))
 def test_any_list(parts: list[Any], size: int) -> None:
-    """In a body and in a stream cut anywhere: the words in order, the thoughts in order, nothing lost of either."""
+    """In a body and in a stream cut anywhere: text in order, thinking in order, neither loses anything."""
     words = "".join(one["text"] for one in parts if isinstance(one, dict) and isinstance(one.get("text"), str))
     thoughts = [one["thinking"] for one in parts if isinstance(one, dict) and "thinking" in one]
     thought = "".join(one if isinstance(one, str) else one[0]["text"] for one in thoughts)
@@ -173,7 +174,7 @@ def test_any_list(parts: list[Any], size: int) -> None:
 
 
 def test_the_narrowest_word_holds() -> None:
-    """A header that says nothing is none."""
+    """An empty header counts as absent."""
     assert is_plain(b" Plain ", "native")
     assert not is_plain(b"whatever", None, "native", "plain")
     assert is_plain(b"", None, None, "plain")

@@ -1,4 +1,4 @@
-"""Connections within bounds of size, time and number, over real sockets."""
+"""Connections within limits of size, time and number, over real sockets."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def bounded(server: ServerSettings, up: Upstream | None = None) -> Iterator[Runn
     [(b"", b""), (HALF_HEAD, b"408"), (BEGUN, b"408"), (ASKED + HALF_HEAD, b"408")],
     ids=["nothing", "half a head", "half a body", "half a head behind a request"],
 )
-def test_who_is_slow_is_not_waited_for(sent: bytes, status: bytes) -> None:
-    """The connection is closed, and who had begun to ask is told why."""
+def test_a_slow_client_is_disconnected(sent: bytes, status: bytes) -> None:
+    """The connection is closed, and a client that has begun a request is told why."""
     with bounded(QUICK) as gateway, connected(gateway) as connection:
         connection.sendall(sent)
         answer = to_the_end(connection)
@@ -63,7 +63,7 @@ def test_who_is_slow_is_not_waited_for(sent: bytes, status: bytes) -> None:
     ids=["without an end", "with its target"],
 )
 def test_a_head_has_an_end(sent: bytes) -> None:
-    """It is not waited for where it is too large already; the target is part of it."""
+    """The gateway doesn't wait for it once it is too large; the target is part of it."""
     with bounded(ServerSettings()) as gateway, connected(gateway) as connection:
         connection.sendall(sent)
         assert connection.recv(4096).startswith(b"HTTP/1.1 431 ")
@@ -75,19 +75,19 @@ async def _until(holds: Callable[[], bool]) -> None:
 
 
 def connections(gateway: Running) -> list[BoundedProtocol]:
-    """The gateway's side of them."""
+    """The connections on the gateway's side."""
     return [one for one in gateway.server.server_state.connections if isinstance(one, BoundedProtocol)]
 
 
 def receiving(gateway: Running) -> BoundedProtocol:
-    """The only connection, when the head of a request has come."""
+    """The only connection, after the head of a request has arrived."""
     gateway.wait_for(_until(lambda: any(one._is_in_body for one in connections(gateway))))
     (one,) = connections(gateway)
     return one
 
 
 async def _is_late(one: BoundedProtocol, arrived: int) -> None:
-    """`body_timeout` is over, when so much of the body has arrived since it was over the last time."""
+    """`body_timeout` has elapsed, and this much of the body has arrived since the last time."""
     await _until(lambda: one._body_bytes >= arrived)
     one._late_body()
 
@@ -96,7 +96,7 @@ HEAD = b"POST %b HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-len
 
 
 def test_a_body_that_goes_on_is_waited_for() -> None:
-    """As long as some of it comes in time, however long that takes in all."""
+    """As long as some of it arrives in time, however long the whole takes."""
     body = b'{"model":"m","messages":[],"x":"' + b"a" * 40_000 + b'"}'
     with upstream(say_hi) as up, bounded(ServerSettings(), up) as gateway, connected(gateway) as connection:
         connection.sendall(HEAD % (CHAT.encode(), len(body)))
@@ -119,8 +119,8 @@ def test_a_trickle_is_not() -> None:
         assert to_the_end(connection).startswith(b"HTTP/1.1 408 ")
 
 
-def test_nobody_is_late_while_it_is_us_who_do_not_read() -> None:
-    """What the client has sent may wait in the system."""
+def test_no_client_is_late_while_the_gateway_does_not_read() -> None:
+    """The client's data may wait in the system's buffers."""
 
     async def busy() -> None:
         one.flow.pause_reading()
@@ -136,8 +136,8 @@ def test_nobody_is_late_while_it_is_us_who_do_not_read() -> None:
         assert to_the_end(connection).endswith(ANSWER)
 
 
-def test_who_was_answered_before_its_body_was_there_hears_no_more() -> None:
-    """A body that is too large is refused by its head; then nobody waits for it, and nothing else is said."""
+def test_a_client_answered_before_its_body_gets_no_second_answer() -> None:
+    """A body that is too large is refused by its head; then the gateway doesn't wait for it, and says nothing else."""
     server = ServerSettings(max_body_bytes=1000)
     with bounded(server) as gateway, connected(gateway) as connection:
         connection.sendall(b"POST %b HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2000\r\n\r\n{" % CHAT.encode())
@@ -150,7 +150,7 @@ def test_who_was_answered_before_its_body_was_there_hears_no_more() -> None:
 
 @pytest.mark.parametrize("most", [{"max_connections": 3}, {"max_connections_per_address": 3}])
 def test_connections_are_counted(most: dict[str, int]) -> None:
-    """One too many is refused and logged; when another has left there is room again."""
+    """One too many is refused and logged; after another has left there is room again."""
     with bounded(replace(ServerSettings(), **most)) as gateway, contextlib.ExitStack() as held:
         first = [held.enter_context(connected(gateway)) for _ in range(3)]
         for connection in first:
@@ -168,7 +168,7 @@ def test_connections_are_counted(most: dict[str, int]) -> None:
 
 @pytest.mark.parametrize("bad", [b"GET / HTTP/1.1\r\nx: " + b"a" * 2**18, b"no request at all\r\n\r\n"])
 def test_a_refusal_stands_in_no_other_answer(bad: bytes) -> None:
-    """What is wrong with the next request is not said in the middle of a stream: the stream ends, then all is over."""
+    """An error of the next request is not written into a stream: the stream ends, then the connection closes."""
 
     async def stream(got: Got, out: Out) -> None:
         await out.stream(("content-type", "text/event-stream"))
@@ -201,7 +201,8 @@ IN_CHUNKS = b"transfer-encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(HI
 @pytest.mark.parametrize("size", [1, 100, 10_000])
 @pytest.mark.parametrize("body", [WITH_LENGTH, IN_CHUNKS], ids=["length", "chunks"])
 def test_a_client_that_offers_another_protocol(body: bytes, size: int) -> None:
-    """As Java's does with its first request. It is served in this one, with its body, and so are those behind it."""
+    """As Java's does with its first request. It is served over HTTP/1.1, body included, and so are the following
+    ones."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.whole(200, b'{"choices":[]}')
@@ -226,7 +227,7 @@ def test_a_client_that_offers_another_protocol(body: bytes, size: int) -> None:
 )
 @pytest.mark.parametrize("before", [b"", ASKED], ids=["alone", "behind another"])
 def test_a_body_that_is_malformed(body: bytes, before: bytes) -> None:
-    """It is answered at once, or, behind a request that is being answered, soon."""
+    """It is answered at once, or soon if it follows a request that is being answered."""
     with bounded(QUICK) as gateway, connected(gateway) as connection:
         connection.sendall(before + POST + body)
         status = to_the_end(connection).rpartition(b"HTTP/1.1 ")[2][:3]
@@ -234,7 +235,7 @@ def test_a_body_that_is_malformed(body: bytes, before: bytes) -> None:
 
 
 def test_a_hostile_client() -> None:
-    """Everything that `python -m tests.hostile` does: `/healthz` answers throughout, and nothing is left behind."""
+    """Everything that `python -m tests.hostile` does: `/healthz` answers throughout, and nothing is left over."""
     with upstream(say_hi) as up, started("memory://", {"deepseek": up.url}) as gateway:
         host, port = gateway.url.removeprefix("http://").split(":")
         target = hostile.Target(host, int(port), CHAT, 30.0)
@@ -242,5 +243,5 @@ def test_a_hostile_client() -> None:
         before, opened = hostile.rss_kilobytes(gateway.pid), hostile.descriptors(gateway.pid)
         outcomes = list(hostile.attack(target))
         assert [outcome for outcome in outcomes if outcome.problem] == []
-        assert hostile.settled(gateway.pid, opened + hostile.MOST_LEFT_OPEN, 30.0) <= opened + hostile.MOST_LEFT_OPEN
-        assert hostile.rss_kilobytes(gateway.pid) - before < hostile.MOST_GROWN_KB
+        assert hostile.settled(gateway.pid, opened + hostile.MAX_LEFT_OPEN, 30.0) <= opened + hostile.MAX_LEFT_OPEN
+        assert hostile.rss_kilobytes(gateway.pid) - before < hostile.MAX_GROWN_KB

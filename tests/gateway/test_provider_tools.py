@@ -1,4 +1,4 @@
-"""A provider's own tools between the model's thoughts, through the gateway, at simulators that mind their order."""
+"""A provider's own tools between a model's thinking, through the gateway, at simulators that check their order."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NOTHING = {"type": "object", "properties": {}}
 
 
 class Face(NamedTuple):
-    """A simulator's face: where it answers, what is asked, and how its turn stands in an answer and in a request."""
+    """A simulator's face: its address, its request, and the form of its turn in an answer and in a request."""
 
     provider: str
     format: FormatName
@@ -144,7 +144,7 @@ def gateway() -> Iterator[Running]:
 
 
 def ask(url: str, face: Face, body: Json, is_streaming: bool) -> Elements:
-    """The turn that a provider answers with, as a client puts it together."""
+    """The turn that a provider answers with, as a client assembles it."""
     if not is_streaming:
         answer = httpx.post(f"{url}{face.path(False)}", json=body, headers=KEY)
         assert answer.status_code == 200, answer.text
@@ -170,8 +170,8 @@ def go_on(face: Face, body: Json, turn: Elements, shown: Elements) -> Json:
 def test_the_provider_finds_each_thought_in_its_place(
     gateway: Running, name: str, habit: str, is_streaming: bool
 ) -> None:
-    """A history without thoughts, or with tools and thoughts in another order, is taken as if nothing had happened; one
-    that kept everything is not touched."""
+    """A history without thinking, or with tools and thinking in another order, is accepted like the original; one that
+    kept everything is not changed."""
     face = FACES[name]
     body = face.body(TURN.format(mark=f"{habit} {is_streaming}"))
     turn = ask(f"{gateway.url}/{face.provider}", face, body, is_streaming)
@@ -191,7 +191,7 @@ def test_the_provider_finds_each_thought_in_its_place(
 @pytest.mark.parametrize("habit", ["drops thoughts", "puts tools last", "puts thoughts first"])
 @pytest.mark.parametrize("name", FACES)
 def test_the_provider_refuses_the_same_history(name: str, habit: str) -> None:
-    """Without the gateway the simulators refuse what these clients send, as the providers do."""
+    """Without the gateway the simulators refuse these clients' requests, as the providers do."""
     face = FACES[name]
     if (name, habit) == ("generate", "puts thoughts first"):
         pytest.skip("Gemini's thoughts stand on the parts: there is nothing to move")
@@ -238,8 +238,8 @@ def drops_all_names(turn: Elements) -> Elements:
 def test_a_tool_that_goes_by_its_name_has_its_thought(
     gateway: Running, provider: str, tool: str, habit: Callable[[Elements], Elements] | None, is_streaming: bool
 ) -> None:
-    """Words may come of the same thought as a tool of the provider's: a client that drops the thought, and names with
-    it, is not refused. Nor is one that names the response before (no habit), where responses are kept."""
+    """Text may belong to the same thinking as a provider's tool: a client that drops the thinking and sends the tool by
+    id is not refused. Nor is one that names the previous response (no habit), where responses are kept."""
     if (provider, habit) == ("copilot", None):
         pytest.skip("Copilot keeps no responses")
     face = FACES["responses"]._replace(provider=provider)
@@ -260,7 +260,7 @@ def test_a_tool_that_goes_by_its_name_has_its_thought(
 
 
 def ask_for_both(url: str, face: Face, body: Json, is_streaming: bool) -> tuple[Elements, str]:
-    """The turn that a provider answers with, and the name of its response."""
+    """The turn that a provider answers with, and the id of its response."""
     answer = httpx.post(f"{url}{face.path(False)}", json={**body, "stream": is_streaming}, headers=KEY)
     assert answer.status_code == 200, answer.text
     if not is_streaming:
@@ -271,7 +271,7 @@ def ask_for_both(url: str, face: Face, body: Json, is_streaming: bool) -> tuple[
 
 
 def test_a_dropped_result_is_refused() -> None:
-    """Anthropic wants the result of each tool that it ran; OpenAI wants the id of each."""
+    """Anthropic requires the result of each tool that it ran; OpenAI requires the id of each."""
     face = FACES["messages"]
     url = served("anthropic").url
     body = face.body(TURN.format(mark="half a pair"))
@@ -293,7 +293,7 @@ MODELS = {"responses": "gpt-5.4", "messages": "claude-sonnet-4-5", "generate": "
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("name", FACES)
 def test_a_client_of_another_format_sees_no_tool_that_is_not_its_own(name: str, is_streaming: bool) -> None:
-    """A chat client is given its own calls alone; what it sends back is taken, thoughts in their order."""
+    """A chat client gets only its own calls; what it sends back is accepted, with thinking in order."""
     face = FACES[name]
     row = replace(PROVIDERS[face.provider], base_url=served(face.provider).url, bases={}, formats=(face.format,))
     settings = Settings(providers={**PROVIDERS, face.provider: replace(row, paths={})})

@@ -1,4 +1,5 @@
-"""Clients hear from a translated answer while its provider is silent: in their own form, and without any harm to it."""
+"""Clients of a translated answer get signs of life while its provider is silent: in their own form, without any
+harm."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ ENDED = CHUNK % (b'{"content":" indeed."}', b'"stop"') + b"data: [DONE]\n\n"
 
 
 class Waiting:
-    """A chat provider that answers `before`, then is silent until the test lets it go on; `hums` sends a comment."""
+    """A chat provider that answers `before`, then is silent until the test lets it continue; `hums` sends a comment."""
 
     def __init__(self, before: bytes, after: bytes, hums: bytes = b"") -> None:
         self.go_on = threading.Event()
@@ -68,14 +69,14 @@ class Waiting:
 
 
 def _settings(url: str, seconds: float) -> Settings:
-    """A provider that speaks nothing but chat."""
+    """A provider that only supports chat."""
     row = replace(PROVIDERS["deepseek"], base_url=url, bases={}, formats=("openai_chat",), paths={})
     return Settings(providers={"deepseek": row}, translation=TranslationSettings(pulse_seconds=seconds))
 
 
 @contextmanager
 def asked(waiting: Waiting, client: FormatName, seconds: float = 0.02, **extra: Any) -> Iterator[httpx.Response]:
-    """A client's request to DeepSeek, through a gateway that gives a sign of life so often."""
+    """A client's request to DeepSeek, through a gateway that sends signs of life at this interval."""
     path, body = ASKED[client]
     said = body | ({} if client == "gemini_generate" else {"model": "deepseek-v4-pro", "stream": True}) | extra
     with (
@@ -90,7 +91,7 @@ def asked(waiting: Waiting, client: FormatName, seconds: float = 0.02, **extra: 
 
 
 def read_until(pieces: Iterator[bytes], sign: bytes, times: int) -> bytes:
-    """What came until the sign has been seen so often."""
+    """The bytes until the sign has been seen this many times."""
     seen = b""
     while seen.count(sign) < times:
         seen += next(pieces)
@@ -106,7 +107,7 @@ def words_of(body: bytes, client: FormatName) -> str:
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_stream_that_falls_silent_gives_signs_of_life(client: FormatName) -> None:
-    """Again and again, in the form that clients of this format take for life; and the answer is what it would be."""
+    """Repeatedly, in the form that clients of this format expect; the answer itself is unchanged."""
     waiting = Waiting(BEGUN, ENDED)
     with asked(waiting, client) as got:
         pieces = got.iter_bytes()
@@ -118,7 +119,7 @@ def test_a_stream_that_falls_silent_gives_signs_of_life(client: FormatName) -> N
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_signs_come_before_the_first_event(client: FormatName) -> None:
-    """A provider that thinks in the dark from the beginning."""
+    """A provider that thinks without output from the beginning."""
     sign = b": keep-alive\n\n" if client == "openai_responses" else SIGNS[client]
     waiting = Waiting(b"", BEGUN + ENDED)
     with asked(waiting, client) as got:
@@ -144,7 +145,7 @@ def test_comments_of_a_provider_are_passed_on(client: FormatName) -> None:
 
 @contextmanager
 def talked(waiting: Waiting, seconds: float) -> Iterator[Talk]:
-    """A client of Responses over a WebSocket, whose turn DeepSeek answers."""
+    """A Responses client over a WebSocket, whose turn DeepSeek answers."""
     with (
         upstream(waiting.answer) as up,
         running({}, _settings(up.url, seconds)) as gateway,
@@ -158,7 +159,7 @@ def talked(waiting: Waiting, seconds: float) -> Iterator[Talk]:
 
 
 def events_until(talk: Talk, kind: str, times: int) -> list[Json]:
-    """The events that came until one of this type has come so often."""
+    """The events until one of this type has arrived this many times."""
     seen: list[Json] = []
     while [event["type"] for event in seen].count(kind) < times:
         seen.append(json.loads(talk.connection.recv(timeout=PATIENCE)))
@@ -171,7 +172,7 @@ def events_until(talk: Talk, kind: str, times: int) -> list[Json]:
     ids=["silent at first", "silent in between", "a comment at first", "a comment in between"],
 )
 def test_signs_reach_a_client_over_a_websocket_as_events(before: bytes, hums: bytes, seconds: float) -> None:
-    """Of the gateway and of the provider, before the first event and after it; and the answer is what it would be."""
+    """The gateway's and the provider's, before the first event and after it; the answer itself is unchanged."""
     waiting = Waiting(before, ENDED if before else BEGUN + ENDED, hums)
     with talked(waiting, seconds) as talk:
         seen = events_until(talk, "keepalive", 3)
@@ -182,7 +183,7 @@ def test_signs_reach_a_client_over_a_websocket_as_events(before: bytes, hums: by
 
 
 def test_an_error_after_signs_over_a_websocket_ends_the_turn() -> None:
-    """The connection stays for the next turn."""
+    """The connection stays open for the next turn."""
     waiting = Waiting(b"", b"")
     with talked(waiting, 0.02) as talk:
         events_until(talk, "keepalive", 2)
@@ -212,7 +213,7 @@ ANSWER = WHOLE.replace('"message": {}', '"message": {"role": "assistant", "conte
 
 
 def test_a_whole_answer_that_takes_long_begins_with_white_space() -> None:
-    """As DeepSeek's own does in its queue: JSON may begin so, and the connection stays."""
+    """As DeepSeek does in its queue: JSON may begin with white space, and the connection stays open."""
     waiting = Waiting(b"", ANSWER)
     with asked(waiting, "anthropic_messages", stream=False) as got:
         pieces = got.iter_bytes()
@@ -235,7 +236,7 @@ def test_a_whole_answer_that_breaks_off_behind_white_space_ends_in_mid_air() -> 
 
 
 def test_a_whole_answer_that_comes_at_once_has_its_length() -> None:
-    """No sign is given that is not needed."""
+    """No unnecessary sign is sent."""
     waiting = Waiting(b"", ANSWER)
     waiting.go_on.set()
     with asked(waiting, "anthropic_messages", seconds=10, stream=False) as got:
@@ -245,7 +246,7 @@ def test_a_whole_answer_that_comes_at_once_has_its_length() -> None:
 
 
 def test_in_one_format_nothing_is_added() -> None:
-    """What is not translated goes on as it comes: the provider's own comments, and none of ours."""
+    """An untranslated answer is passed on as it comes: with the provider's own comments, without any of ours."""
     waiting = Waiting(BEGUN, ENDED, hums=b": one\n\n")
     with asked(waiting, "openai_chat") as got:
         pieces = got.iter_bytes()

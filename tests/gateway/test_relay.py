@@ -1,4 +1,4 @@
-"""Answers on their way down, and clients that leave: heard from our own server at once, from others by asking."""
+"""Answers on their way to the client, and clients that leave: our own server reports it at once, others when asked."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def _served(scope: dict[str, Any], leaves: bool) -> Disconnect:
     [({ON_DISCONNECT: None}, True), ({ON_DISCONNECT: HAS_LEFT}, False), ({}, False)],
     ids=["told", "left before", "another server"],
 )
-def test_who_leaves_is_not_waited_for(scope: dict[str, Any], leaves: bool) -> None:
-    """Whichever way that is heard."""
+def test_a_client_that_leaves_is_not_waited_for(scope: dict[str, Any], leaves: bool) -> None:
+    """However the gateway learns it."""
     disconnect = _served(scope, leaves)
     assert disconnect.has_left
     assert disconnect.is_over
@@ -57,7 +57,7 @@ def test_who_leaves_is_not_waited_for(scope: dict[str, Any], leaves: bool) -> No
 
 
 def test_the_record_of_a_long_answer_is_made_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It holds up no other request, and is found all the same."""
+    """It blocks no other request, and is found anyway."""
     threads: dict[int, str] = {}
 
     def capture(spot: Spot, reply: Reply, *more: Any, **named: Any) -> tuple[Record, ...]:

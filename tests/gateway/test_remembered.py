@@ -1,4 +1,4 @@
-"""Conversations that the gateway remembers: a long one is gone on with, and gone when its turns are deleted."""
+"""Conversations that the gateway remembers: a long one is continued, and is gone when its turns are deleted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from thoughtline.stores import Filter
 STARTS = (
     "deepseek-openai_chat",
     "anthropic-bound",
-    "openai-openai_responses-gpt-5.1",
+    "openai-openai_responses-gpt-5",
     "gemini-gemini_generate-gemini-3-pro",
     "code-assist-gemini_code_assist-gemini",
     "gemini-gemini_interactions",
@@ -31,7 +31,7 @@ LONG = [next(case for case in CASES if case.id.startswith(start)) for start in S
 
 @pytest.fixture
 def prepared(monkeypatch: pytest.MonkeyPatch) -> list[Prepared]:
-    """What is made of every request."""
+    """The prepared form of every request."""
     seen: list[Prepared] = []
     prepare = Replayer.prepare
 
@@ -44,7 +44,8 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> list[Prepared]:
 
 
 def held(gateway: Running, case: Case) -> Forgetful:
-    """A conversation of ten turns, whose client keeps no reasoning; its provider refuses what is not restored."""
+    """A conversation of ten turns, whose client keeps no reasoning; its provider refuses a request that is not
+    restored."""
     dialogue = Forgetful(f"{gateway.url}/{provider_of(case)}", case, TEN_TURNS.format(mark=case.id))
     for _ in range(TURNS):
         dialogue.go_on(dialogue.ask())
@@ -53,7 +54,7 @@ def held(gateway: Running, case: Case) -> Forgetful:
 
 @pytest.mark.parametrize("case", LONG, ids=lambda case: case.id)
 def test_a_long_conversation_is_gone_on_with(case: Case, prepared: list[Prepared]) -> None:
-    """Only its end is read; what goes up is whole."""
+    """Only its end is read; the request sent is complete."""
     provider = provider_of(case)
     with running({provider: served(case.simulator, case.profile).url}) as gateway:
         held(gateway, case)
@@ -61,7 +62,7 @@ def test_a_long_conversation_is_gone_on_with(case: Case, prepared: list[Prepared
 
 
 def test_what_is_deleted_is_not_remembered() -> None:
-    """Not in memory either, until somebody asks again."""
+    """Not in memory either, until it is requested again."""
     case = LONG[0]
     with running({provider_of(case): served(case.simulator, case.profile).url}) as gateway:
         held(gateway, case)

@@ -1,4 +1,4 @@
-"""Codex and its tools at providers that are not OpenAI: over real sockets, against the strict simulators."""
+"""Codex and its tools at providers other than OpenAI: over real sockets, against the strict simulators."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ NOT_OPENAI = [
 
 
 class Codex:
-    """What Codex sends and keeps: every item of an answer, as it came."""
+    """What Codex sends and keeps: every item of an answer, unchanged."""
 
     def __init__(self, one: GatewayLane) -> None:
         self._lane = one
@@ -85,7 +85,7 @@ def is_blank(item: Json) -> bool:
 
 
 def items_of(stream: bytes) -> Iterator[Json]:
-    """The items as Codex reads them: of `response.output_item.done` alone; what was told before agrees with it."""
+    """The items as Codex reads them: from `response.output_item.done` alone; earlier events agree with them."""
     grown: dict[int, str] = {}
     for line in stream.decode().splitlines():
         event = json.loads(line.removeprefix("data: ")) if line.startswith("data: {") else {}
@@ -102,8 +102,8 @@ def items_of(stream: bytes) -> Iterator[Json]:
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("upstream", NOT_OPENAI, ids=lambda upstream: upstream.id)
 def test_codex_works_with_its_own_tools(upstream: Upstream, is_streaming: bool) -> None:
-    """Its default tools are no 400 anywhere; a call of a tool in a namespace and one of free text come as Codex expects
-    them, and go back up as what the provider was offered."""
+    """Its default tools cause no 400 anywhere; a call of a tool in a namespace and a free-text call arrive as Codex
+    expects them, and go back as the provider was offered them."""
     with lane(upstream, "openai_responses") as one:
         codex = Codex(one)
         (call,) = codex.ask(is_streaming)
@@ -124,7 +124,7 @@ def test_codex_works_with_its_own_tools(upstream: Upstream, is_streaming: bool) 
     ids=lambda up: up.id,
 )
 def test_what_earlier_tools_did_is_no_reason_to_refuse(upstream: Upstream) -> None:
-    """A history with searches, shells and namespaces of a conversation that began at OpenAI."""
+    """A history with searches, shells and namespaces, from a conversation that began at OpenAI."""
     with lane(upstream, "openai_responses") as one:
         codex = Codex(one)
         codex.input[1:1] = [
@@ -155,7 +155,7 @@ DEEPSEEK = next(one for one in MORE_UPSTREAMS if one.id.startswith("openai_respo
 
 @pytest.mark.parametrize("upstream", [DEEPSEEK_CHAT, DEEPSEEK], ids=lambda upstream: upstream.id)
 def test_a_setting_refuses_what_would_be_left_out(upstream: Upstream) -> None:
-    """400 in the client's envelope, with the place of the tool; nothing goes up."""
+    """400 in the client's envelope, with the position of the tool; nothing is sent."""
     settings, simulator = _moved(upstream, Settings(translation=TranslationSettings("refuse")))
     with running({}, settings) as gateway:
         body = {"model": upstream.model, "input": "hi", "tools": TOOLS}
@@ -170,7 +170,7 @@ def test_a_setting_refuses_what_would_be_left_out(upstream: Upstream) -> None:
 
 
 def test_a_setting_passes_on_what_the_server_may_have_after_all() -> None:
-    """In the client's own format the bytes are the client's."""
+    """In the client's own format the bytes stay the client's."""
     settings, _ = _moved(DEEPSEEK, Settings(translation=TranslationSettings("pass_on")))
     with running({}, settings) as gateway:
         body = {"model": DEEPSEEK.model, "input": "hi", "tools": TOOLS}
@@ -181,7 +181,7 @@ def test_a_setting_passes_on_what_the_server_may_have_after_all() -> None:
 
 
 def test_what_is_left_out_is_found() -> None:
-    """One finding in the header and in the log, at the place of the tool."""
+    """One finding in the header and in the log, at the position of the tool."""
     settings, _ = _moved(DEEPSEEK, Settings())
     with running({}, settings) as gateway:
         body = {"model": DEEPSEEK.model, "input": "hi", "tools": TOOLS}
@@ -195,7 +195,7 @@ NAMES = ToolNames({}, {"n__f": ClientTool("f", "n"), "patch": ClientTool("patch"
 
 
 def test_only_what_names_a_call_is_changed() -> None:
-    """Every other byte of a stream goes on as it came, cut anywhere."""
+    """Every other byte of a stream is passed on unchanged, cut anywhere."""
     stream = (
         b'event: response.created\ndata: {"type": "response.created",  "response": {"id": "r"}}\n\n'
         b': function_call\n\ndata: {"type": "response.output_item.done", "output_index": 0, "item": '
@@ -207,7 +207,7 @@ def test_only_what_names_a_call_is_changed() -> None:
 
 
 def test_a_stream_is_renamed_wherever_it_is_cut() -> None:
-    """Events of a call under another name, and the whole response at the end, agree."""
+    """The events of a renamed call, and the whole response at the end, agree."""
     item = '{"type":"function_call","id":"fc_1","call_id":"c","name":"patch","arguments":%s}'
     events = [
         ("response.output_item.added", '"output_index":0,"item":' + item % '""'),

@@ -63,8 +63,8 @@ class GenAi:
 
 @pytest.mark.parametrize("upstream", NOT_GEMINI, ids=lambda upstream: upstream.id)
 def test_chunks_that_are_contents_of_their_own_are_one_turn(upstream: Upstream) -> None:
-    """google-genai keeps a streamed answer chunk by chunk: parallel calls stand beside their results, words are whole,
-    and every thought comes back once."""
+    """google-genai keeps a streamed answer chunk by chunk: parallel calls are next to their results, text is whole, and
+    all thinking comes back once."""
     with lane(upstream, "gemini_generate") as one:
         client = GenAi(one, keeps_chunks=True)
         assert len(client.ask()) == 2
@@ -80,7 +80,7 @@ def test_chunks_that_are_contents_of_their_own_are_one_turn(upstream: Upstream) 
 @pytest.mark.parametrize("where", ["in the next content", "in the same content", "after the next answer"])
 @pytest.mark.parametrize("upstream", NOT_GEMINI, ids=lambda upstream: upstream.id)
 def test_a_result_that_is_sent_twice_is_one(upstream: Upstream, where: str) -> None:
-    """Gemini CLI repeats every result when it resumes a session, right behind the first or later."""
+    """Gemini CLI repeats every result when it resumes a session, directly after the first or later."""
     with lane(upstream, "gemini_generate") as one:
         client = GenAi(one, keeps_chunks=False)
         told = client.answer(client.ask())

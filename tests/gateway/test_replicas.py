@@ -1,4 +1,4 @@
-"""Several gateways on one store: which of them a client is led to makes no difference."""
+"""Several gateways with one store: it makes no difference which of them serves a client."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ DEEPSEEK, CLAUDE, RESPONSES = (
     for start in ("deepseek-openai_chat", "anthropic-bound", "openai-openai_responses")
 )
 THOUGHTLESS = (4, 8)
-"""Turns of the script that think nothing."""
+"""Turns of the script without thinking."""
 
 
 @pytest.mark.parametrize("case", [DEEPSEEK, CLAUDE, RESPONSES], ids=lambda case: case.id)
 def test_each_turn_at_another_one(shared_url: str, case: Case) -> None:
-    """A client that strips everything, led to one gateway and the other by turns, and at last to one that has just
-    started: all of its reasoning comes back as it was said."""
+    """A client that strips everything, served by two gateways in turn and finally by a new one: all of its reasoning
+    comes back exactly."""
     simulator = served(case.simulator, case.profile)
     behind = {provider_of(case): simulator.url}
     dialogue = Forgetful("", case, TEN_TURNS.format(mark=f"{case.id} {shared_url}"))

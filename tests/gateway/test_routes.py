@@ -1,4 +1,4 @@
-"""`[routes.NAME]`: a model name that fails over, and what is for the client instead."""
+"""`[routes.NAME]`: a model name that fails over, and the errors that are passed to the client instead."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ STREAMED: dict[str, Answer] = {
 
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
 def test_a_failure_leads_to_the_next_target(failure: Answer) -> None:
-    """The client sees the answer of the second, and nothing of the first; log and header say who gave it."""
+    """The client sees the second target's answer, and nothing of the first; log and header name the one that
+    answered."""
     with team("one", "two") as (gateway, ups):
         ups.does["one"] = failure
         response = ask(gateway)
@@ -52,7 +53,7 @@ def test_a_failure_leads_to_the_next_target(failure: Answer) -> None:
 
 @pytest.mark.parametrize("failure", STREAMED.values(), ids=STREAMED)
 def test_a_failure_before_a_stream_leads_to_the_next_target(failure: Answer) -> None:
-    """The client's stream is the second's, byte for byte."""
+    """The client's stream is the second target's, byte for byte."""
     with team("one", "two") as (gateway, ups):
         ups.does["one"] = failure
         response = ask(gateway, stream=True)
@@ -73,7 +74,7 @@ EXCEPTIONS = {
 @pytest.mark.parametrize(("name", "answers"), EXCEPTIONS.items(), ids=EXCEPTIONS)
 @pytest.mark.parametrize("cut", [5, 40, 1000], ids=["in its lengths", "in its headers", "nowhere"])
 def test_bedrock_says_it_in_binary(name: str, answers: str, cut: int) -> None:
-    """An exception as the first message of a stream: another target is asked, unless it is about the request."""
+    """An exception as the first message of a stream: another target is asked, unless the request is at fault."""
     headers = {":exception-type": name, ":content-type": "application/json", ":message-type": "exception"}
     message = encode_message(headers, b'{"message":"Too many requests"}')
 
@@ -110,8 +111,8 @@ def test_bedrock_answers_in_binary() -> None:
         assert b"I am one." in response.content
 
 
-def test_a_target_that_nobody_listens_at() -> None:
-    """The connection is refused: the next one is asked."""
+def test_a_target_without_a_listener() -> None:
+    """The connection is refused: the next target is asked."""
     with team("one", "two") as (gateway, _):
         move(gateway, "one", base_url=UNREACHABLE)
         assert who(ask(gateway)) == "two"
@@ -120,7 +121,7 @@ def test_a_target_that_nobody_listens_at() -> None:
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("has_head", [False, True], ids=["silent", "only a head"])
 def test_time_to_first_byte(is_streaming: bool, has_head: bool) -> None:
-    """A target that says nothing in time is left; a status line alone says nothing."""
+    """A target that sends nothing in time is given up; a status line alone is not enough."""
 
     async def silent(got: Got, out: Out) -> None:
         if has_head:
@@ -146,7 +147,7 @@ REFUSALS = {
 @pytest.mark.parametrize(("status", "body"), REFUSALS.values(), ids=REFUSALS)
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
 def test_a_refusal_of_the_request_is_for_the_client(status: int, body: bytes, is_streaming: bool) -> None:
-    """It is passed on as it came; nobody else is asked, and nothing is held against the target."""
+    """It is passed on unchanged; no other target is asked, and this one's health is unaffected."""
     with team("one", "two", keys={"one": ()}) as (gateway, ups):
         ups.does["one"] = answers(status, body)
         for _ in range(4):
@@ -156,7 +157,7 @@ def test_a_refusal_of_the_request_is_for_the_client(status: int, body: bytes, is
 
 
 def test_a_refusal_of_ours_is_for_the_client() -> None:
-    """What can't be carried into the first target's format is told, whoever else there is."""
+    """A request that can't be translated for the first target is refused, whatever other targets there are."""
     body = {"model": "team", "input": [{"type": "item_reference", "id": "msg_1"}]}
     with team("one", "two") as (gateway, ups):
         response = httpx.post(f"{gateway.url}/v1/responses", json=body)
@@ -166,7 +167,7 @@ def test_a_refusal_of_ours_is_for_the_client() -> None:
 
 @pytest.mark.parametrize("failure", [answers(503, b'{"error":"busy"}'), cuts], ids=["an error", "broken off"])
 def test_a_target_that_cannot_take_the_request(failure: Answer) -> None:
-    """Where the first fails and the second could not be asked at all, the client hears what the first said."""
+    """If the first target fails and the second can't take the request, the client gets the first one's answer."""
     body = {"model": "team", "input": [{"type": "item_reference", "id": "msg_1"}]}
     with team("one", "two") as (gateway, ups):
         move(gateway, "one", formats=("openai_responses",))
@@ -182,14 +183,14 @@ def who_failed(response: httpx.Response) -> str:
 
 
 def move(gateway: Running, name: str, **changes: Any) -> None:
-    """Change the row of a provider."""
+    """Changes a provider's row."""
     rows = dict(gateway.state.settings.providers)
     rows[name] = replace(rows[name], **changes)
     gateway.app.state = gateway.state._replace(settings=replace(gateway.state.settings, providers=rows))
 
 
 def test_when_all_fail() -> None:
-    """The client gets what the last one said."""
+    """The client gets the last one's answer."""
     with team("one", "two", "three") as (gateway, ups):
         ups.does = {name: answers(503, f'{{"error":"{name}"}}'.encode()) for name in ("one", "two", "three")}
         response = ask(gateway)
@@ -197,8 +198,8 @@ def test_when_all_fail() -> None:
         assert [ups.asked(name) for name in ("one", "two", "three")] == [1, 1, 1]
 
 
-def test_after_the_first_byte_nobody_else_is_asked() -> None:
-    """A stream that breaks off is broken off for the client too: two answers in one would be worse."""
+def test_after_the_first_byte_no_other_target_is_asked() -> None:
+    """A stream that breaks off ends for the client too: two answers in one would be worse."""
 
     async def begins(got: Got, out: Out) -> None:
         await out.stream()

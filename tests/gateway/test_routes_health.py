@@ -1,4 +1,4 @@
-"""Targets of a route that fail, or ask for a pause: they are left alone for a while, and tried again."""
+"""Targets of a route that fail, or ask for a pause: they are skipped for a while, then tried again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.gateway.upstreams import Got, Out
 
 
 def test_a_breaker_opens_cools_down_and_closes() -> None:
-    """After three failures a target is left alone; when the pause is over one request tries it, and then it is back."""
+    """After three failures a target is skipped; after the pause one request probes it, and then it is back."""
     clock = Clock()
     with team("one", "two", clock=clock) as (gateway, ups):
         ups.does["one"] = answers(500)
@@ -29,7 +29,7 @@ def test_a_breaker_opens_cools_down_and_closes() -> None:
 
 
 def test_half_open_is_one_probe() -> None:
-    """While one request tries a target, the others don't wait for it to fail."""
+    """While one request probes a target, the others don't wait for it to fail."""
     clock = Clock()
     with team("one", "two", clock=clock) as (gateway, ups):
         ups.does["one"] = answers(500)
@@ -52,7 +52,7 @@ def test_half_open_is_one_probe() -> None:
 
 
 def test_a_probe_that_is_refused_closes_the_breaker() -> None:
-    """Who can say that a request is wrong is back."""
+    """A target that can say that a request is wrong is back."""
     clock = Clock()
     with team("one", "two", clock=clock) as (gateway, ups):
         ups.does["one"] = answers(500)
@@ -66,7 +66,7 @@ def test_a_probe_that_is_refused_closes_the_breaker() -> None:
 
 
 def test_a_pause_that_is_asked_for() -> None:
-    """`retry-after` of a provider with one key of ours opens its breaker at once, for so long."""
+    """`retry-after` of a provider with one key of ours opens its breaker at once, for that time."""
     clock = Clock()
     with team("one", "two", clock=clock, keys={"one": ("k1",), "two": ("k2",)}) as (gateway, ups):
         ups.does["one"] = answers(429, b"{}", ("retry-after", "100"))
@@ -79,7 +79,7 @@ def test_a_pause_that_is_asked_for() -> None:
 
 
 def test_the_limit_of_one_caller_is_not_anothers() -> None:
-    """With the callers' own keys, one who has used up its quota shuts nobody else out."""
+    """With the callers' own keys, a caller that has used up its quota does not block the others."""
     with team("one", "two", keys={"one": ()}) as (gateway, ups):
         ups.does["one"] = answers(429, b"{}", ("retry-after", "3600"))
         for number in range(5):

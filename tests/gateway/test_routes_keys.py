@@ -1,4 +1,4 @@
-"""A caller's own key goes to one provider: the one that its route asks first."""
+"""A caller's own key is sent to one provider only: the first of its route."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ OTHERS: dict[str, dict[str, object]] = {
 
 @contextlib.contextmanager
 def route(*rows: Provider, takes_keys: bool = False, weights: tuple[int, ...] = ()) -> Iterator[tuple[Running, Team]]:
-    """A route `team` to these providers, each behind a socket of its own."""
+    """A route `team` to these providers, each behind its own socket."""
     found = Team()
     with contextlib.ExitStack() as stack:
         placed = {}
@@ -70,7 +70,7 @@ def all_that_came(up: Upstream) -> str:
 @pytest.mark.parametrize(("headers", "query"), SHOWN.values(), ids=SHOWN)
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
 def test_no_other_provider_sees_it(headers: dict[str, str], query: str, other: dict[str, object]) -> None:
-    """Wherever it stands, and however the others are asked; who can't be asked without it is left out."""
+    """In whatever place it was sent; a provider that can't be asked without it is skipped."""
     with route(provider("one"), provider("two", **other)) as (gateway, ups):
         ups.does["one"] = answers(503)
         response = ask(gateway, headers, query)
@@ -82,7 +82,7 @@ def test_no_other_provider_sees_it(headers: dict[str, str], query: str, other: d
 
 @pytest.mark.parametrize("query", [f"?key={OWN}", f"?alt=sse&k%65y={OWN}&x=1"])
 def test_no_other_provider_sees_one_in_a_query(query: str) -> None:
-    """Not even one that would read it there."""
+    """Even one that would accept it there."""
     google: dict[str, object] = {"formats": ("gemini_generate",)}
     with route(provider("one", **google), provider("two", auth="none", **google)) as (gateway, ups):
         ups.does["one"] = ups.does["two"] = answers(503)
@@ -92,8 +92,8 @@ def test_no_other_provider_sees_one_in_a_query(query: str) -> None:
         assert OWN not in all_that_came(ups.ups["two"])
 
 
-def test_what_was_left_out_is_told() -> None:
-    """The client gets the first one's own error, with a header; the log names the target."""
+def test_skipped_targets_are_reported() -> None:
+    """The client gets the first provider's own error, with a header; the log names the target."""
     with route(provider("one"), provider("two"), provider("three")) as (gateway, ups):
         ups.does["one"] = answers(529, b'{"error":"of one"}')
         response = ask(gateway, SHOWN["bearer"][0])
@@ -104,7 +104,7 @@ def test_what_was_left_out_is_told() -> None:
 
 
 def test_the_next_one_with_a_key_is_asked() -> None:
-    """Those in between are passed over, and that is told too."""
+    """Those in between are skipped, and that is reported too."""
     with route(provider("one"), provider("two"), provider("three", api_keys=("inside",))) as (gateway, ups):
         ups.does["one"] = answers(503)
         response = ask(gateway, SHOWN["bearer"][0])
@@ -113,15 +113,15 @@ def test_the_next_one_with_a_key_is_asked() -> None:
         assert ups.asked("two") == 0
 
 
-def test_nothing_is_told_while_nothing_fails() -> None:
-    """A route that answers is not disturbed."""
+def test_nothing_is_reported_while_nothing_fails() -> None:
+    """A route that answers is not affected."""
     with route(provider("one"), provider("two")) as (gateway, _):
         assert "x-thoughtline-findings" not in ask(gateway, SHOWN["bearer"][0]).headers
 
 
 @pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
-def test_whoever_is_drawn_first(streams: bool) -> None:
-    """Weights, breakers and conversations that stay don't make it another's key."""
+def test_whichever_target_is_drawn_first(streams: bool) -> None:
+    """Weights, breakers and sticky conversations don't send the key to another provider."""
     with route(provider("one"), provider("two"), weights=(1, 50)) as (gateway, ups):
         for number in range(12):
             message = {"role": "user", "content": f"{number}"}
@@ -129,8 +129,8 @@ def test_whoever_is_drawn_first(streams: bool) -> None:
         assert (ups.asked("one"), ups.asked("two")) == (12, 0)
 
 
-def test_a_first_target_with_a_key_of_ours_makes_nobody_else_the_callers() -> None:
-    """What a caller shows there is a key for the first, or a placeholder."""
+def test_a_first_target_with_our_key_gives_the_callers_to_no_other() -> None:
+    """The caller's credential is a key for the first target, or a placeholder."""
     with route(provider("one", api_keys=("inside",)), provider("two")) as (gateway, ups):
         ups.does["one"] = answers(503)
         assert ask(gateway, SHOWN["bearer"][0]).status_code == 503
@@ -148,15 +148,15 @@ def test_other_models_of_the_same_provider_are_asked_with_it() -> None:
         assert [got.header("authorization") for got in ups.ups["one"].got] == [f"Bearer {OWN}"] * 2
 
 
-def test_who_shows_no_key_has_none_to_lose() -> None:
-    """Servers that want none may stand behind each other."""
+def test_a_caller_without_a_key_has_none_to_lose() -> None:
+    """Servers without keys may follow each other."""
     with route(provider("one"), provider("two")) as (gateway, ups):
         ups.does["one"] = answers(503)
         assert ask(gateway).headers["x-thoughtline-target"] == "two/m"
 
 
-def test_a_client_key_goes_to_nobody() -> None:
-    """With keys of the gateway's own, targets without one are left out from the first on."""
+def test_a_client_key_is_never_sent() -> None:
+    """With keys of the gateway's own, targets without one are skipped from the start."""
     rows = (provider("one"), provider("two", headers={"x-api-key": "inside"}), provider("three", auth="none"))
     with route(*rows, takes_keys=True) as (gateway, ups):
         keys = gateway.state.keys

@@ -1,4 +1,4 @@
-"""Conversations of a route, and the keys of a provider: spread at first, then kept to."""
+"""Conversations of a route, and the keys of a provider: spread at first, then kept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from tests.gateway.upstreams import Got, Out
 
 @pytest.mark.parametrize("session", [None, "s-1"], ids=["untold", "told"])
 def test_a_conversation_stays_where_it_was_answered(session: str | None) -> None:
-    """After a failure it goes on with the second, also when the first is back; other conversations go to the first."""
+    """After a failure it continues with the second target, even when the first is back; other conversations go to the
+    first."""
     headers = {"x-thoughtline-session": session} if session else {}
     with team("one", "two") as (gateway, ups):
         ups.does["one"] = answers(500)
@@ -31,7 +32,7 @@ def test_a_conversation_stays_where_it_was_answered(session: str | None) -> None
 
 
 def test_it_stays_there_on_another_replica_and_after_a_restart(shared_url: str) -> None:
-    """Who made the latest turn is in its record: whoever shares the store knows."""
+    """The record of the latest turn names its maker: every gateway with the same store knows it."""
     with team("one", "two", store_url=shared_url) as (gateway, ups):
         with team("one", "two", store_url=shared_url, shared=ups) as (replica, _):
             ups.does["one"] = answers(500)
@@ -45,7 +46,7 @@ def test_it_stays_there_on_another_replica_and_after_a_restart(shared_url: str) 
 
 
 def test_weights() -> None:
-    """Conversations are spread as the weights say, and each stays where it began."""
+    """Conversations are spread by the weights, and each stays where it began."""
     with team("one", "two", weights=(3, 1)) as (gateway, _):
         first: dict[int, str] = {}
         for number in range(60):
@@ -63,7 +64,7 @@ def _key(got: Got) -> str:
 
 
 def test_keys_are_rotated_and_kept_to() -> None:
-    """Conversations are spread over a provider's keys, and each keeps its own."""
+    """Conversations are spread over a provider's keys, and each keeps its key."""
     with team("one", keys={"one": ("k1", "k2", "k3")}) as (gateway, ups):
         used: set[str] = set()
         for number in range(12):
@@ -78,7 +79,7 @@ def test_keys_are_rotated_and_kept_to() -> None:
 
 @pytest.mark.parametrize("status", [401, 403, 429])
 def test_a_rejected_key_is_put_aside(status: int) -> None:
-    """The next key is asked at once and the client sees a 200; the rejected one is left alone, then tried again."""
+    """The next key is used at once and the client gets a 200; the rejected one is skipped, then tried again."""
     clock = Clock()
     with team("one", keys={"one": ("k1", "k2")}, clock=clock) as (gateway, ups):
 
@@ -100,7 +101,7 @@ def test_a_rejected_key_is_put_aside(status: int) -> None:
 
 
 def test_the_limit_of_one_key_is_not_the_targets() -> None:
-    """When all keys are told to wait the next target is asked, until the first of them may be asked with again."""
+    """When all keys are rate-limited the next target is asked, until the first key may be used again."""
     clock = Clock()
     waits = {"k1": "3000", "k2": "10"}
     with team("one", "two", keys={"one": ("k1", "k2"), "two": ("k3",)}, clock=clock) as (gateway, ups):
@@ -118,7 +119,7 @@ def test_the_limit_of_one_key_is_not_the_targets() -> None:
 
 
 def test_a_key_is_kept_to_after_a_restart(shared_url: str) -> None:
-    """A conversation that had to change its key goes on with the one that made its latest turn."""
+    """A conversation that had to change its key continues with the key of its latest turn."""
     keys, clock = {"one": ("k1", "k2")}, Clock()
     with team("one", keys=keys, store_url=shared_url, clock=clock) as (gateway, ups):
         ask(gateway)
@@ -137,7 +138,7 @@ def test_a_key_is_kept_to_after_a_restart(shared_url: str) -> None:
 
 
 def test_a_provider_whose_keys_are_all_rejected() -> None:
-    """The next target is asked: that it has no good key is no business of the client's."""
+    """The next target is asked: the client has nothing to do with the target's missing keys."""
     with team("one", "two", keys={"one": ("k1", "k2"), "two": ("k3",)}) as (gateway, ups):
         ups.does["one"] = answers(401, b'{"error":{"message":"no"}}')
         assert who(ask(gateway)) == "two"

@@ -1,4 +1,4 @@
-"""What an address asks for."""
+"""The request that an address means."""
 
 from __future__ import annotations
 
@@ -54,31 +54,31 @@ def test_addresses_of_clients(path: str, action: str, format: str, provider: str
 
 @pytest.mark.parametrize("path", ["/gemini/v1beta/models/g:streamGenerateContent", "/bedrock/model/m/converse-stream"])
 def test_addresses_that_stream(path: str) -> None:
-    """Two formats say in the address whether they stream."""
+    """Two formats put the choice of streaming in the address."""
     assert route_of("POST", path, PROVIDERS).is_streaming
     assert not route_of("POST", path.replace("streamG", "g").replace("-stream", ""), PROVIDERS).is_streaming
 
 
 @pytest.mark.parametrize(("method", "path", "provider", "rest"), PASSED_ON)
 def test_other_addresses_are_passed_on(method: str, path: str, provider: str | None, rest: str) -> None:
-    """Whatever is no known address goes on as it is, behind the provider's name."""
+    """An unknown address is passed on unchanged after the provider's name."""
     assert route_of(method, path, PROVIDERS) == Route("passthrough", None, provider, rest)
 
 
 @pytest.mark.parametrize("path", ["/v1/models", "/models", "/v1beta/models"])
 def test_models_are_listed_here(path: str) -> None:
-    """Without a provider the list is ours to make."""
+    """Without a provider the gateway makes the list itself."""
     assert route_of("GET", path, PROVIDERS) == Route("models", None, None, path)
     assert route_of("GET", "/deepseek" + path, PROVIDERS) == Route("models", None, "deepseek", path)
 
 
 @pytest.mark.parametrize("path", ["/v1/responses/responses", "/messages/v1/messages", "/v1x/chat/completions"])
 def test_only_versions_stand_before_a_path(path: str) -> None:
-    """Where no provider is named; anything else is passed on to the default one."""
+    """If no provider is named; anything else is passed on to the default one."""
     assert route_of("POST", path, PROVIDERS).action == "passthrough"
 
 
 @pytest.mark.parametrize("path", ["/gemini/models/a//b:generateContent", "/gemini/models/:generateContent"])
 def test_a_model_has_a_name(path: str) -> None:
-    """An address with an empty part in the model's place is no address of the format."""
+    """An address with an empty model part is not an address of the format."""
     assert route_of("POST", path, PROVIDERS).action == "passthrough"

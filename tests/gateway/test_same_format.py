@@ -1,4 +1,4 @@
-"""A request in, the same format out: what a client that forgets gets, and what the provider sees."""
+"""Request and answer in one format: what a forgetful client gets, and what the provider sees."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TOOLS = [{"type": "function", "function": {"name": "bash", "parameters": {"type"
 
 
 def test_reasoning_that_a_client_strips_is_put_back() -> None:
-    """DeepSeek refuses a tool turn without its reasoning: through the gateway the same history is taken."""
+    """DeepSeek refuses a tool turn without its reasoning: through the gateway the same history is accepted."""
     simulator = served("deepseek")
     history = [{"role": "user", "content": "list the files"}]
     body = {"model": "deepseek-v4-pro", "messages": history, "tools": TOOLS}

@@ -1,9 +1,9 @@
-"""What opens the gateway never reaches a provider."""
+"""Credentials for the gateway never reach a provider."""
 
 from __future__ import annotations
 
 import json
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator
 
 import httpx
@@ -80,8 +80,17 @@ def basic(text: str) -> str:
     return b64encode(text.encode()).decode().rstrip("=")
 
 
+def url_safe(text: str) -> str:
+    return urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def escaped(text: str) -> str:
+    """All of it percent-encoded."""
+    return "".join(f"%{ord(letter):02x}" for letter in text)
+
+
 def shown(secret: str) -> dict[str, tuple[dict[str, str], str]]:
-    """Where people put a secret."""
+    """The places where people put a secret."""
     return {
         "bearer": ({"authorization": f"Bearer {secret}"}, ""),
         "bare": ({"authorization": secret}, ""),
@@ -96,7 +105,23 @@ def shown(secret: str) -> dict[str, tuple[dict[str, str], str]]:
         "key": ({}, f"?key={secret}"),
         "escaped": ({}, f"?k%65y={secret.replace('n', '%6e').replace('t', '%74')}"),
         "parameter": ({}, f"?alt=sse&token={secret}"),
+        "escaped twice": ({}, f"?token={escaped(escaped(secret))}"),
+        "escaped cookie": ({"cookie": f"session={escaped(secret)}"}, ""),
+        "escaped password": ({"authorization": f"Basic {basic(f'admin:{escaped(secret)}')}"}, ""),
+        "url-safe password": ({"authorization": f"Basic {url_safe(f'???>>>:{secret}')}"}, ""),
+        "tab": ({"authorization": f"Bearer\t{secret}"}, ""),
+        "link": ({"referer": f"http://localhost/?key={secret}"}, ""),
     }
+
+
+def assert_unseen(secret: str, got: list[Got]) -> None:
+    """Neither as it is, nor in any of the ways in which it is shown."""
+    came = json.dumps([(one.target, one.headers) for one in got])
+    assert secret not in came
+    for text in (escaped(secret), basic(f"admin:{secret}"), basic(f"admin:{escaped(secret)}")):
+        assert text not in came
+    assert url_safe(f"???>>>:{secret}") not in came
+    assert escaped(escaped(secret)) not in came
 
 
 def ask(gateway: Managed, path: str, headers: dict[str, str], query: str) -> httpx.Response:
@@ -106,31 +131,28 @@ def ask(gateway: Managed, path: str, headers: dict[str, str], query: str) -> htt
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(("headers", "query"), shown(TOKEN).values(), ids=shown(TOKEN))
 def test_the_admin_token(gateway: Managed, provider: Upstream, path: str, headers: dict[str, str], query: str) -> None:
-    """Wherever it stands: either it is taken out, or the request is refused with what is wrong."""
+    """In any place: it is removed, or the request is refused with an explanation."""
     before = len(provider.got)
     response = ask(gateway, path, headers, query)
-    came = json.dumps([(got.target, got.headers) for got in provider.got[before:]])
-    assert TOKEN not in came
-    assert basic(f"admin:{TOKEN}") not in came
+    assert_unseen(TOKEN, provider.got[before:])
     if response.status_code != 200:
         assert (response.status_code, "admin token" in response.text) == (403, True)
         assert TOKEN not in response.text
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("place", [name for name in shown("") if name not in ("bare", "password", "name")])
+@pytest.mark.parametrize("place", [name for name in shown("") if "authorization" not in shown("")[name][0]])
 def test_a_client_key(closed: Managed, provider: Upstream, client_key: str, path: str, place: str) -> None:
-    """The same for keys of the gateway's own, also beside the one that let the caller in."""
+    """The same for the gateway's own keys, also besides the one that authenticated the caller."""
     headers, query = shown(client_key)[place]
     before = len(provider.got)
     response = ask(closed, path, {"authorization": f"Bearer {client_key}"} | headers, query)
-    came = json.dumps([(got.target, got.headers) for got in provider.got[before:]])
-    assert client_key not in came
+    assert_unseen(client_key, provider.got[before:])
     assert response.status_code in (200, 401, 403)
 
 
 def test_a_client_key_in_a_query_is_taken_out(closed: Managed, provider: Upstream, client_key: str) -> None:
-    """As Google's clients show it; what else stands there goes up."""
+    """As Google's clients send it; the rest of the query is sent."""
     path = "unkeyed/v1beta/models/m:streamGenerateContent"
     response = ask(closed, path, {}, f"?alt=sse&key={client_key}&x=1")
     assert response.status_code == 200
@@ -138,21 +160,25 @@ def test_a_client_key_in_a_query_is_taken_out(closed: Managed, provider: Upstrea
 
 
 @pytest.mark.parametrize("path", ["unkeyed/v1/chat/completions", "unkeyed/v1/files"])
-@pytest.mark.parametrize("place", [name for name in shown("") if name not in ("bare", "password", "name")])
-def test_a_client_key_that_nobody_knows(gateway: Managed, provider: Upstream, path: str, place: str) -> None:
-    """Wherever it stands, also where no keys are needed: it may have been made a moment ago, or for another gateway."""
+@pytest.mark.parametrize("is_mistyped", [False, True], ids=["good", "mistyped"])
+@pytest.mark.parametrize("place", shown(""))
+def test_an_unknown_client_key(gateway: Managed, provider: Upstream, path: str, place: str, is_mistyped: bool) -> None:
+    """In any place, even where no keys are needed: it may be new, or belong to another gateway. One with a letter
+    changed gives away most of it."""
     secret = make_secret()
+    if is_mistyped:
+        secret = secret[:-1] + ("A" if secret[-1] != "A" else "B")
     headers, query = shown(secret)[place]
     before = len(provider.got)
     response = ask(gateway, path, headers, query)
-    assert secret not in json.dumps([(got.target, got.headers) for got in provider.got[before:]])
+    assert_unseen(secret, provider.got[before:])
     if response.status_code != 200:
         assert response.status_code in (401, 403)
         assert secret not in response.text
 
 
 def test_a_gateway_behind_this_one_gets_its_own_key() -> None:
-    """As the key of a provider in settings, or in a header of its own."""
+    """As the key of a provider in settings, or in its own header."""
     secret = make_secret()
     with upstream(_answer) as up:
         rows = {
@@ -167,7 +193,7 @@ def test_a_gateway_behind_this_one_gets_its_own_key() -> None:
 
 
 def test_what_a_provider_says_in_our_name_does_not_come_down(gateway: Managed) -> None:
-    """Neither what was done, nor who is the admin."""
+    """Neither reports about the gateway's work nor about the admin."""
     response = ask(gateway, PATHS[0], {}, "")
     assert "forged" not in str(response.headers)
     assert "set-cookie" not in response.headers

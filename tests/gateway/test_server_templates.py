@@ -1,4 +1,5 @@
-"""Servers of one's own are asked what their chat template reads: the switch is sent, and what is unread is said."""
+"""Self-hosted servers are asked what their chat template reads: the switch is sent, and unread reasoning is
+reported."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ KEPT = {
     ("vllm", "default", "nvidia/Nemotron-3-Nano"): "truncate_history_thinking",
     ("vllm", "default", "tencent/Hy3"): "preserved_thinking",
 }
-"""Templates with a switch, and which is sent."""
+"""Templates with a switch, and the switch that is sent."""
 UNREAD = [("llamacpp", "qwen3", "local"), ("llamacpp", "gemma-4", "local"), ("vllm", "default", "Qwen/Qwen3-32B")]
 READ = [("llamacpp", "qwen3.8", "local"), ("llamacpp", "kimi-k3", "local"), ("vllm", "default", "Qwen/Qwen3.8-35B")]
 
@@ -46,12 +47,12 @@ def second_turn(gateway: Running, provider: str, model: str, mark: str, **member
 
 
 def unread(simulator: str, profile: str) -> list[str]:
-    """Where the simulated template left reasoning out of the latest request."""
+    """The positions where the simulated template left reasoning out of the latest request."""
     return list(served(simulator, profile).app.simulation.log[-1]["unread"])
 
 
 def kwargs_of(gateway: Running, response: httpx.Response) -> Body:
-    """What went up for the template."""
+    """The arguments sent for the template."""
     assert gateway.lines  # the loop has come round: the request is over
     kept = gateway.state.recent.bodies_of(response.headers["x-thoughtline-request"])
     assert kept is not None
@@ -60,7 +61,8 @@ def kwargs_of(gateway: Running, response: httpx.Response) -> Body:
 
 @pytest.mark.parametrize("server", KEPT, ids=" ".join)
 def test_the_switch_is_sent(server: tuple[str, str, str]) -> None:
-    """Where a template reads earlier reasoning only if told to, it is told to, and the model sees what was restored."""
+    """A template that reads earlier reasoning only on request gets its switch, and the model sees the restored
+    reasoning."""
     simulator, profile, model = server
     with running({simulator: served(simulator, profile).url}, KEEPS_BODIES) as gateway:
         response = second_turn(gateway, simulator, model, f"kept {model}")
@@ -71,8 +73,8 @@ def test_the_switch_is_sent(server: tuple[str, str, str]) -> None:
 
 
 @pytest.mark.parametrize("server", UNREAD, ids=" ".join)
-def test_unread_reasoning_is_said(server: tuple[str, str, str]) -> None:
-    """A template without a switch leaves it out: a finding in the header, and a count in the log and the metrics."""
+def test_unread_reasoning_is_reported(server: tuple[str, str, str]) -> None:
+    """A template without a switch omits it: a finding in the header, and a count in the log and the metrics."""
     simulator, profile, model = server
     with running({simulator: served(simulator, profile).url}, KEEPS_BODIES) as gateway:
         response = second_turn(gateway, simulator, model, f"unread {model}")
@@ -84,7 +86,7 @@ def test_unread_reasoning_is_said(server: tuple[str, str, str]) -> None:
 
 
 @pytest.mark.parametrize("server", READ, ids=" ".join)
-def test_nothing_is_said_where_all_is_read(server: tuple[str, str, str]) -> None:
+def test_nothing_is_reported_where_all_is_read(server: tuple[str, str, str]) -> None:
     """No switch, no finding."""
     simulator, profile, model = server
     with running({simulator: served(simulator, profile).url}, KEEPS_BODIES) as gateway:
@@ -95,7 +97,7 @@ def test_nothing_is_said_where_all_is_read(server: tuple[str, str, str]) -> None
 
 
 def test_a_clients_own_switch_stays() -> None:
-    """What the client says of it goes up as it came."""
+    """The client's own value is sent unchanged."""
     with running({"vllm": served("vllm").url}, KEEPS_BODIES) as gateway:
         own = {"preserve_thinking": False}
         response = second_turn(gateway, "vllm", "Qwen/Qwen3.6-27B", "own switch", chat_template_kwargs=own)
@@ -119,7 +121,7 @@ ANSWER = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "
 
 @pytest.mark.parametrize("failure", ["error", "no JSON", "silence"])
 def test_a_server_that_does_not_say(failure: str) -> None:
-    """It is asked once, and no request fails or waits for it for long."""
+    """It is asked once, and no request fails or waits long for it."""
     asked: list[str] = []
 
     async def answer(got: Got, out: Out) -> None:

@@ -30,7 +30,7 @@ WAIT_SECONDS = 60
 
 
 class Serving:
-    """The command, running. Its log is read as it comes."""
+    """The running command. Its log is read as it is written."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
@@ -49,24 +49,24 @@ class Serving:
                 self._changed.notify_all()
 
     def wait_for(self, is_it: Callable[[str], bool]) -> str:
-        """The first line of the log that is it, when it comes."""
+        """Waits for the first line of the log that matches."""
         with self._changed:
             assert self._changed.wait_for(lambda: any(map(is_it, self._lines)), WAIT_SECONDS), self._lines
             return next(line for line in self._lines if is_it(line))
 
     def wait_for_all(self, workers: int) -> None:
-        """Until each of them serves."""
+        """Waits until each of them serves."""
         for number in range(1, workers + 1):
             # A default that binds the loop's variable has no type.
             self.wait_for(lambda line, own=f"{number} of {workers}": "worker serves" in line and own in line)  # type: ignore[misc]
 
     def lines(self) -> list[str]:
-        """What was said so far."""
+        """The lines so far."""
         with self._changed:
             return list(self._lines)
 
     def forget(self) -> None:
-        """What was said so far."""
+        """Drop the lines so far."""
         with self._changed:
             self._lines.clear()
 
@@ -99,12 +99,12 @@ def serving(tmp_path: Path, *more: str) -> Iterator[Serving]:
 
 
 def _until_answering(url: str) -> None:
-    """The socket is there from the start; whoever asks is answered when the gateway is."""
+    """The socket is open from the start; a client is answered once the gateway is ready."""
     assert httpx.get(f"{url}/healthz", timeout=WAIT_SECONDS).status_code == 200
 
 
 def test_a_stop_lets_streams_finish_and_takes_no_new_ones(tmp_path: Path) -> None:
-    """SIGTERM in the middle of a stream: it comes to its end, nobody else gets in, and the turn is remembered."""
+    """SIGTERM in the middle of a stream: it completes, no new client is admitted, and the turn is recorded."""
     upstream = served("deepseek").url
     with serving(tmp_path, "--upstream", upstream, "--provider", "deepseek") as gateway:
         headers = {"x-sim-delay": "50", "x-sim-chunk": "4", "authorization": "Bearer key"}
@@ -136,7 +136,7 @@ def _until_closed(url: str) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_settings_are_read_again(tmp_path: Path, workers: str) -> None:
-    """SIGHUP: a provider that was added to the file is there, and a file with mistakes changes nothing."""
+    """SIGHUP: a provider added to the file is available, and a file with errors changes nothing."""
     file = tmp_path / "thoughtline.toml"
     file.write_text(f"[server]\nworkers = {workers}\n")
     with serving(tmp_path, "--config", str(file)) as gateway:
@@ -164,7 +164,8 @@ BAD = {
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_reload_is_checked_as_a_start_is(tmp_path: Path, workers: str) -> None:
-    """What a start refuses changes nothing while running, by the address that is listened on; the log says where."""
+    """A file that a start would refuse changes nothing; the listening address counts; the log says where the error
+    is."""
     file = tmp_path / "thoughtline.toml"
     file.write_text("[server]\nhost = '0.0.0.0'\n")
     with serving(tmp_path, "--config", str(file), "--workers", workers) as gateway:
@@ -183,13 +184,13 @@ def admin(tmp_path: Path) -> dict[str, str]:
 
 
 def workers_of(gateway: Serving) -> set[int]:
-    """The processes that serve. multiprocessing has one more, which tracks what they share."""
+    """The processes that serve. multiprocessing has one more, which tracks shared resources."""
     children = Path(f"/proc/{gateway.process.pid}/task/{gateway.process.pid}/children").read_text().split()
     return {int(one) for one in children if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()}
 
 
 def test_workers_do_not_read_the_file(tmp_path: Path) -> None:
-    """One that is killed is replaced by one with the same settings, whatever the file says by now."""
+    """A worker that is killed is replaced by one with the same settings, whatever the file says now."""
     file = tmp_path / "thoughtline.toml"
     file.write_text("[server]\nworkers = 2\n")
     with serving(tmp_path, "--config", str(file)) as gateway:
@@ -206,14 +207,14 @@ def test_workers_do_not_read_the_file(tmp_path: Path) -> None:
 
 
 def connections_of(worker: int) -> int:
-    """Sockets that a process has open."""
+    """The open sockets of a process."""
     folder = Path(f"/proc/{worker}/fd")
     return sum(os.readlink(one).startswith("socket:") for one in folder.iterdir())
 
 
 @pytest.mark.skipif(not SPREADS, reason="the system does not spread connections")
 def test_workers_share_the_connections(tmp_path: Path) -> None:
-    """Each gets its part of many clients that keep theirs open, not the first to wake all of them."""
+    """Many clients with open connections are spread over the workers; the first one to wake doesn't get all."""
     with serving(tmp_path, "--workers", "2") as gateway, contextlib.ExitStack() as clients:
         gateway.wait_for_all(2)
         before = {worker: connections_of(worker) for worker in workers_of(gateway)}
@@ -225,7 +226,7 @@ def test_workers_share_the_connections(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_can_not_start_is_tried_again_while_others_serve(tmp_path: Path) -> None:
-    """The store says it is of a newer version, until it doesn't: one worker serves all the time, then two do."""
+    """The store claims to be of a newer version for a while: one worker serves all the time, then two do."""
     with (
         serving(tmp_path, "--workers", "2") as gateway,
         contextlib.closing(sqlite3.connect(tmp_path / "kept.db", isolation_level=None)) as store,
@@ -245,7 +246,7 @@ def test_a_worker_that_can_not_start_is_tried_again_while_others_serve(tmp_path:
 
 
 def test_client_keys_in_a_store_that_is_down(tmp_path: Path) -> None:
-    """Whether there are any is not known: the gateway starts, lets nobody in, and says that it is not ready."""
+    """It is unknown whether there are any: the gateway starts, admits nobody, and reports that it is not ready."""
     file = tmp_path / "thoughtline.toml"
     file.write_text('[server]\nhost = "0.0.0.0"\n[providers.deepseek]\napi_key = "k"\n')
     with serving(tmp_path, "--config", str(file), "--store", "redis://127.0.0.1:9/0") as gateway:
@@ -261,7 +262,7 @@ def test_client_keys_in_a_store_that_is_down(tmp_path: Path) -> None:
 
 
 def test_workers_count_a_keys_requests_together(tmp_path: Path) -> None:
-    """A key that may ask five times a minute may ask five times, however many processes answer."""
+    """A key with a limit of five requests a minute gets five, however many processes answer."""
     add = [sys.executable, "-m", "thoughtline.cli", "keys", "add", "ann", "--requests-per-minute", "5"]
     store = f"sqlite:///{tmp_path / 'kept.db'}"
     made = subprocess.run([*add, "--store", store], capture_output=True, check=True, cwd=tmp_path, env=home(tmp_path))
@@ -280,7 +281,7 @@ def test_workers_count_a_keys_requests_together(tmp_path: Path) -> None:
 
 
 def test_workers_take_a_login_link_once_and_its_cookie_always(tmp_path: Path) -> None:
-    """Whichever process answers, also where each has a memory of its own."""
+    """Whichever process answers, even if each has its own memory."""
     token = "an-admin-token-that-nobody-guesses"
     settings = tmp_path / "thoughtline.toml"
     settings.write_text(f'[server]\nadmin_token = "{token}"\nworkers = 3\n')
@@ -302,8 +303,10 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("more", "settings", "told"), REFUSED, ids=["exposed", "exposed header", "mistyped", "store"])
-def test_what_can_not_be_served_is_said(tmp_path: Path, more: list[str], settings: str, told: str) -> None:
-    """It does not start, says why, and its status is not 0."""
+def test_settings_that_can_not_be_served_are_reported(
+    tmp_path: Path, more: list[str], settings: str, told: str
+) -> None:
+    """It does not start, says why, and exits with a status other than 0."""
     file = tmp_path / "thoughtline.toml"
     file.write_text(settings)
     asked = [*command(tmp_path, "--config", str(file)), *more]
@@ -314,8 +317,8 @@ def test_what_can_not_be_served_is_said(tmp_path: Path, more: list[str], setting
     assert told in done.stderr.decode().lower()
 
 
-def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
-    """With what to do about it."""
+def test_a_port_in_use_is_reported(tmp_path: Path) -> None:
+    """With a remedy."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         asked = [*command(tmp_path), "--port", str(taken.getsockname()[1])]
         done = subprocess.run(asked, capture_output=True, env=home(tmp_path), timeout=WAIT_SECONDS, check=False)
@@ -325,7 +328,7 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_simulator_behind_it(tmp_path: Path, workers: str) -> None:
-    """`--sim` needs no key and no network, and what is printed to paste shows a turn that is put back."""
+    """`--sim` needs no key and no network, and the printed commands show a restored turn."""
     with serving(tmp_path, "--sim", "deepseek", "--workers", workers) as running:
         running.wait_for(lambda line: line.startswith("curl") and "Are you sure" in line)
         answers = [pasted(line) for line in running.lines() if line.startswith("curl")]
@@ -337,7 +340,7 @@ def test_a_simulator_behind_it(tmp_path: Path, workers: str) -> None:
 
 
 def test_a_simulator_that_there_is_not(tmp_path: Path) -> None:
-    """The nearest one is named, and nothing starts."""
+    """The nearest name is suggested, and nothing starts."""
     result = subprocess.run(
         command(tmp_path, "--sim", "depseek"), capture_output=True, text=True, check=False, env=home(tmp_path)
     )
@@ -348,7 +351,7 @@ def test_a_simulator_that_there_is_not(tmp_path: Path) -> None:
 
 
 def pasted(line: str) -> httpx.Response:
-    """What a shell's curl would ask."""
+    """The request of a pasted curl command."""
     words = shlex.split(line)
     headers = dict(words[at + 1].split(": ", 1) for at, word in enumerate(words) if word == "-H")
     return httpx.post(words[2], content=words[words.index("-d") + 1], headers=headers)

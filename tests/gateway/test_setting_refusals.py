@@ -83,7 +83,7 @@ OK = json.dumps(ANSWERS["anthropic_messages"]).encode()
 
 
 def request_of(row: Row) -> tuple[str, Body]:
-    """Where a row's request goes, and its body."""
+    """The address and the body of a row's request."""
     path, asked = ASKED[row.format]
     body: Body = {**({} if row.format == "gemini_generate" else {"model": row.model}), **asked, **row.has}
     if row.format in TOOLS:
@@ -92,7 +92,7 @@ def request_of(row: Row) -> tuple[str, Body]:
 
 
 def after(body: Body, wants: Body) -> Body:
-    """A body with the changes that a row wants."""
+    """A body with a row's changes."""
     return {name: value for name, value in {**body, **wants}.items() if value != GONE}
 
 
@@ -115,7 +115,7 @@ def error_of(row: Row) -> bytes:
 
 
 def strict(row: Row, error: bytes) -> Any:
-    """A server that refuses what a row's request has of the members that are to change, and nothing else."""
+    """A server that refuses the members that a row's request should change, and nothing else."""
     _, body = request_of(row)
     refused = {name: body.get(name, GONE) for name in row.wants} or {"model": body.get("model", GONE)}
 
@@ -151,20 +151,20 @@ def check(row: Row, error: bytes) -> None:
 
 @pytest.mark.parametrize("name", ROWS)
 def test_a_refusal_of_a_setting(name: str) -> None:
-    """The members that are named change, no other does, and the next request is right at once."""
+    """Only the named members change, and the next request is right at once."""
     check(ROWS[name], error_of(ROWS[name]))
 
 
 @pytest.mark.parametrize("name", OTHER_WORDINGS | REPORTED)
 def test_another_wording_of_the_same_shape(name: str) -> None:
-    """Sentences are read by their shape: other fields, lists, quotes and orders of words."""
+    """Sentences are matched by their form: other fields, lists, quotes and word orders."""
     row = (OTHER_WORDINGS | REPORTED)[name]
     check(row, error_of(row))
 
 
 @pytest.mark.parametrize("name", CHAIN)
 def test_a_broken_chain(name: str) -> None:
-    """One retry without the named block and all later ones; nothing is learned of other conversations."""
+    """One retry without the named block and all later ones; nothing is learned for other conversations."""
     row = CHAIN[name]
     path, body = request_of(row)
     other = {**body, "messages": [{"role": "user", "content": "Something else."}, *body["messages"][1:]]}
@@ -179,7 +179,7 @@ def test_a_broken_chain(name: str) -> None:
 
 @pytest.mark.parametrize("name", DOORS)
 def test_another_endpoint(name: str) -> None:
-    """The request goes where the refusal says, and the next one at once."""
+    """The request goes to the endpoint that the refusal names, and the next one at once."""
     row = DOORS[name]
     path, body = request_of(row)
 
@@ -200,19 +200,19 @@ def test_another_endpoint(name: str) -> None:
 
 @pytest.mark.parametrize("name", PASSED_ON)
 def test_what_is_about_something_else_is_passed_on(name: str) -> None:
-    """Untouched, after one try."""
+    """Unchanged, after one attempt."""
     check(PASSED_ON[name], error_of(PASSED_ON[name]))
 
 
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 def test_a_refusal_inside_another(wrapper: str) -> None:
-    """Relays put a provider's error into theirs: it is found there."""
+    """Relays wrap a provider's error in their own: it is found there."""
     for name in ("O5", "D3"):
         check(ROWS[name], WRAPPERS[wrapper](error_of(ROWS[name])))
 
 
 def test_a_forced_tool_is_refused_once() -> None:
-    """What a refusal taught holds for requests that think; one that does not keeps its forced tool."""
+    """A learned refusal applies to requests that think; one that doesn't keeps its forced tool."""
     row = ROWS["D1"]
     path, body = request_of(row)
     with upstream(strict(row, error_of(row))) as up, acme(up.url, row.format) as gateway:
@@ -233,7 +233,7 @@ def test_a_forced_tool_is_refused_once() -> None:
     ],
 )
 def test_a_beta_that_is_refused(sentence: str) -> None:
-    """It is left out of the header, and of that of the next request; the other values stay."""
+    """It is removed from this request's header and the next one's; the other values stay."""
     row = messages(sentence, {}, {})
     path, body = request_of(row)
 
@@ -253,7 +253,7 @@ def test_a_beta_that_is_refused(sentence: str) -> None:
 
 
 def test_the_page_has_every_row() -> None:
-    """`docs/refusals.md` shows each sentence with what becomes of its request."""
+    """`docs/refusals.md` shows each sentence and the result for its request."""
     page = (Path(__file__).parents[2] / "docs" / "refusals.md").read_text()
     for name, row in (ROWS | CHAIN | DOORS | OTHER_WORDINGS | REPORTED).items():
         assert line_of(row) in page, f"{name}: {line_of(row)}"

@@ -63,7 +63,7 @@ def signing(upstream: Upstream) -> Iterator[Running]:
 
 
 def signed(url: str, body: bytes, *, host: str, secret: str = SECRET) -> httpx.Request:
-    """As an SDK signs for a host that its calls are led away from."""
+    """As an SDK signs for a host whose calls are redirected."""
     headers = {"content-type": "application/json", "accept-encoding": "gzip, deflate, zstd, exi", "host": host}
     request = AWSRequest("POST", url, data=body, headers=headers)
     SigV4Auth(Credentials(KEY_ID, secret), "bedrock", "us-east-1").add_auth(request)
@@ -75,7 +75,7 @@ def without_thinking(answer: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def second(answer: dict[str, Any]) -> dict[str, Any]:
-    """The next request of a client that keeps only what people see."""
+    """The next request of a client that keeps only visible parts."""
     wire = WIRES["bedrock_invoke"]
     said = {"role": "assistant", "content": without_thinking(answer)}
     return {**BODY, "messages": [*BODY["messages"], said, *wire.results(wire.calls(answer))]}
@@ -85,9 +85,9 @@ def path(method: str = "invoke") -> str:
     return f"/model/{MODEL.replace(':', '%3A')}/{method}"
 
 
-def test_a_signed_request_goes_up_as_it_came_and_is_captured(passing: Running, upstream: Upstream) -> None:
-    """AWS finds its signature good: path, headers and body are those that were signed. What it lost is not put back,
-    since that would break the signature, and the answer says so."""
+def test_a_signed_request_is_sent_unchanged_and_captured(passing: Running, upstream: Upstream) -> None:
+    """AWS accepts its signature: path, headers and body are the signed ones. Lost reasoning is not restored, since that
+    would break the signature, and the answer says so."""
     host = urlsplit(upstream.url).netloc
     url = passing.url + path()
     first = HTTP.send(signed(url, json.dumps(BODY).encode(), host=host))
@@ -104,8 +104,8 @@ def test_a_signed_request_goes_up_as_it_came_and_is_captured(passing: Running, u
     assert [entry.record.provenance.tenant[:2] for entry in kept] == ["s-"]
 
 
-def test_a_signature_for_the_gateway_is_refused_and_told(passing: Running) -> None:
-    """A client that was pointed here signs for this address, which AWS is not at."""
+def test_a_signature_for_the_gateway_is_refused_with_a_reason(passing: Running) -> None:
+    """A client that is configured for the gateway's address signs for it, which AWS does not accept."""
     url = f"{passing.url}/bedrock{path()}"
     answer = HTTP.send(signed(url, json.dumps(BODY).encode(), host=urlsplit(passing.url).netloc))
     assert answer.status_code == 403
@@ -116,7 +116,7 @@ def test_a_signature_for_the_gateway_is_refused_and_told(passing: Running) -> No
 def test_with_credentials_of_its_own_the_gateway_signs_and_restores(
     signing: Running, upstream: Upstream, is_signed: bool
 ) -> None:
-    """Whether or not the client signed, with whichever key: its signature and what belongs to it go no further."""
+    """Whether or not the client signed, with any key: its signature and related headers are not sent."""
     url = f"{signing.url}/bedrock{path()}"
     host = urlsplit(signing.url).netloc
 
@@ -152,7 +152,7 @@ def test_chat_is_translated_and_signed(signing: Running) -> None:
 def test_credentials_are_found_where_aws_looks(
     upstream: Upstream, key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """In the environment, or in a profile; and they stay out of every log, botocore's own too."""
+    """In the environment, or in a profile; and they appear in no log, including botocore's."""
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
@@ -186,8 +186,8 @@ def test_the_region_is_that_of_the_host(host: str, region: str) -> None:
     assert region_of(f"https://{host}/model/m/invoke") == region
 
 
-def test_a_claimed_key_id_opens_nobody_elses_memory(signing: Running) -> None:
-    """An access key's id is no secret: shown as any other credential it names another tenant."""
+def test_a_claimed_key_id_gives_no_access_to_another_memory(signing: Running) -> None:
+    """An access key's id is no secret: sent as another kind of credential it names another tenant."""
     url = f"{signing.url}/bedrock{path()}"
     raw = json.dumps(BODY).encode()
     first = HTTP.send(signed(url, raw, host=urlsplit(signing.url).netloc))
@@ -198,7 +198,7 @@ def test_a_claimed_key_id_opens_nobody_elses_memory(signing: Running) -> None:
 
 
 def test_a_signer_is_known_by_key_and_address() -> None:
-    """Whoever claims another's key from elsewhere is somebody else; a signature is another one each time."""
+    """The same key id from another address is another signer; each signature is different."""
     first, second = (
         {b"authorization": f"AWS4-HMAC-SHA256 Credential={KEY_ID}/2026/r/bedrock/aws4_request, Signature={n}".encode()}
         for n in "ab"
@@ -211,7 +211,7 @@ def test_a_signer_is_known_by_key_and_address() -> None:
 
 
 def noted(upstream: Upstream, seen: list[dict[bytes, bytes]]) -> str:
-    """The address of a simulator whose requests' headers are kept."""
+    """The address of a simulator whose request headers are kept."""
 
     async def note(scope: Any, receive: Any, send: Any) -> None:
         seen.append(dict(scope.get("headers", ())))
@@ -230,7 +230,7 @@ def test_a_signed_request_to_any_other_address_keeps_its_signature(upstream: Ups
 
 
 def test_a_signed_body_that_is_packed_stays_packed(upstream: Upstream) -> None:
-    """Its signature is over these bytes."""
+    """Its signature covers these bytes."""
     got, seen = bytearray(), list[dict[bytes, bytes]]()
 
     async def note(scope: Any, receive: Any, send: Any) -> None:
@@ -265,7 +265,7 @@ def test_a_signature_is_no_other_providers_business() -> None:
 
 
 def test_bodies_of_other_makers_pass_unread(passing: Running, upstream: Upstream) -> None:
-    """InvokeModel wraps each maker's own format; what has no `anthropic_version` goes up byte for byte."""
+    """InvokeModel wraps each maker's own format; a body without `anthropic_version` is sent byte for byte."""
     body = b'{"messages": [{"role":"user","content":[{"text":"hi"}]}],  "inferenceConfig": {}}'
     answer = HTTP.post(f"{passing.url}/bedrock/model/amazon.nova-pro-v1:0/invoke", content=body)
     assert answer.status_code == 400

@@ -1,4 +1,4 @@
-"""Reasoning that a provider says it did not read: a finding, a line of the journal and a metric."""
+"""Reasoning that a provider reports as not read: a finding, a journal line and a metric."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def answer(got: Got, out: Out) -> None:
 
 @pytest.mark.parametrize("is_streaming", [False, True])
 def test_what_was_dropped_is_counted(is_streaming: bool) -> None:
-    """What was dropped counts, what was only not checked does not."""
+    """Dropped reasoning counts, merely unchecked reasoning does not."""
     body: Json = {"model": "claude-opus-5-5", "max_tokens": 64, "messages": [{"role": "user", "content": "Hi"}]}
     with upstream(answer) as up, running({"anthropic": up.url}) as gateway:
         url = f"{gateway.url}/anthropic/v1/messages"
@@ -54,7 +54,7 @@ THOUGHT |= {"completion_tokens_details": {"reasoning_tokens": 64}}
 @pytest.mark.parametrize("is_streaming", [False, True])
 @pytest.mark.parametrize(("shown", "withheld"), [({}, 1), ({"reasoning_content": "I look."}, 0)])
 def test_thinking_that_a_response_does_not_show(shown: Json, withheld: int, is_streaming: bool) -> None:
-    """The provider counts tokens of reasoning and returns none of it, not even sealed: nothing can be put back."""
+    """The provider counts reasoning tokens and returns none, not even sealed: nothing can be restored."""
 
     async def think(got: Got, out: Out) -> None:
         message = {"role": "assistant", "content": "Hi.", **shown}

@@ -1,4 +1,4 @@
-"""`previous_response_id` at providers that keep nothing: the conversation is rebuilt here."""
+"""`previous_response_id` at providers that store nothing: the gateway rebuilds the conversation."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def ask(sdk: openai.OpenAI, way: str, **body: Any) -> Any:
 
 @pytest.mark.parametrize("way", ["whole", "streamed"])
 def test_a_conversation_by_ids_alone(way: str) -> None:
-    """Each request names the response before it and brings what is new; the provider sees all, reasoning included."""
+    """Each request names the previous response and brings only new elements; the provider sees all, reasoning
+    included."""
     upstream = start("kimi")
     with running({"kimi": upstream.url}) as gateway:
         sdk = client(gateway, upstream)
@@ -60,7 +61,7 @@ def test_a_conversation_by_ids_alone(way: str) -> None:
 
 
 def test_a_response_that_another_replica_kept(shared_url: str) -> None:
-    """Whoever shares the store knows it, at once."""
+    """Every gateway with the same store knows it, at once."""
     upstream = start("kimi")
     row = {"kimi": upstream.url}
     with running(row, store_url=shared_url) as gateway, running(row, store_url=shared_url) as replica:
@@ -72,8 +73,8 @@ def test_a_response_that_another_replica_kept(shared_url: str) -> None:
     assert upstream.verdicts()[-1] == ["whole"]
 
 
-def test_what_nobody_kept_is_said_so() -> None:
-    """An unknown id, one of another tenant, and one whose client wanted nothing kept: OpenAI's own code."""
+def test_an_unstored_response_is_reported() -> None:
+    """An unknown id, one of another tenant, and one whose client wanted nothing stored: OpenAI's own code."""
     upstream = start("kimi")
     with running({"kimi": upstream.url}) as gateway:
         kept = ask(client(gateway, upstream), "whole", input=SCRIPT)
@@ -85,7 +86,7 @@ def test_what_nobody_kept_is_said_so() -> None:
 
 
 def test_elements_by_reference() -> None:
-    """A client that names what it got instead of sending it: the provider sees the elements themselves."""
+    """A client that refers to elements instead of sending them: the provider sees the elements themselves."""
     upstream = start("kimi")
     with running({"kimi": upstream.url}) as gateway:
         sdk = client(gateway, upstream)
@@ -103,7 +104,7 @@ def test_elements_by_reference() -> None:
 
 
 def test_many_references_are_looked_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is kept under the last of them has the earlier ones: one look-up, not one for each."""
+    """The record of the last reference has the earlier ones: one look-up, not one for each."""
     upstream = start("kimi")
     with running({"kimi": upstream.url}) as gateway:
         sdk = client(gateway, upstream)
@@ -125,4 +126,4 @@ def test_many_references_are_looked_up_together(monkeypatch: pytest.MonkeyPatch)
         strangers = [{"type": "item_reference", "id": f"msg_{number}"} for number in range(500)]
         with pytest.raises(openai.BadRequestError):
             ask(sdk, "whole", input=strangers)
-        assert len(looked_up) == stored_responses.MOST_LOOKED_UP
+        assert len(looked_up) == stored_responses.MAX_LOOKED_UP

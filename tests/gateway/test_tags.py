@@ -1,4 +1,4 @@
-"""Thinking tags in visible answers, on their way through the gateway: left, taken out, or lifted into the reasoning."""
+"""Thinking tags in visible answers through the gateway: left, removed, or lifted into the reasoning."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SHOWN = {
 
 
 def _begun(one: Stage, client: FormatName, chunk: int = 2) -> Talk:
-    """A talk whose first turn thinks, and says something with tags, in pieces as small as that."""
+    """A conversation whose first turn thinks and has tags in its text, in pieces of this size."""
     says = f"think: for itself\nsay: {SAYS}\nchunk {chunk}\n---\nthink: again\nsay: The end."
     talk = one.begin(client, 2)
     opening = talk.client.wire.say(f"tags {client} {chunk}\nscript:\n{says}")
@@ -55,17 +55,18 @@ def _thought(talk: Talk) -> str:
 
 
 def _is_sealed_whole(target: Upstream, client: FormatName, *, is_streaming: bool) -> bool:
-    """A text that comes with its signature is left alone: Gemini's to a client of its own."""
+    """A text that comes with its signature is left alone: Gemini's for a Gemini client."""
     return target.format == client == "gemini_generate" and not is_streaming
 
 
 @pytest.mark.parametrize("mode", SHOWN)
 @pytest.mark.parametrize("target", UPSTREAMS, ids=lambda one: one.format)
 def test_tags(target: Upstream, mode: TagMode) -> None:
-    """In every client's format, translated or its own, whole and streamed in small pieces; and in the next turn, where
-    the client sends back what it was shown, the model's own thought is found again and comes back whole.
+    """In every client's format, translated or not, whole and streamed in small pieces; and in the next turn, where the
+    client sends back what it was shown, the model's own thinking is found again and comes back whole.
 
-    Gemini signs words, and lifting may part them: such a signature has no place any more, and none is demanded."""
+    Gemini signs text, and lifting may split it: such a signature has no place any more, and none is required.
+    """
     with stage(target, continuity=QUIET, tags=mode) as one:
         app = one.targets[target.provider]
         for client, is_streaming in itertools.product(BODY_TYPES, (False, True)):
@@ -83,7 +84,7 @@ def test_tags(target: Upstream, mode: TagMode) -> None:
 
 @pytest.mark.parametrize("client", BODY_TYPES)
 def test_markers_go_by_themselves_where_continuity_is_on(client: FormatName) -> None:
-    """With continuity on and nothing said of tags; not if it is said, nor for a request that is not continued."""
+    """With continuity on and no setting for tags; not with such a setting, nor for a request that is not continued."""
     pair = (BY_FORMAT["openai_chat"], BY_FORMAT["anthropic_messages"])
     with stage(*pair, continuity=ON) as one:
         talk = _begun(one, client)
@@ -102,7 +103,7 @@ def test_markers_go_by_themselves_where_continuity_is_on(client: FormatName) -> 
 
 
 def test_tags_of_one_provider() -> None:
-    """`[providers.NAME] tags` stands over `[tags]`."""
+    """`[providers.NAME] tags` overrides `[tags]`."""
     target = BY_FORMAT["openai_chat"]
     with stage(target, continuity=QUIET, tags="off") as one:
         state = one.gateway.state
@@ -114,7 +115,7 @@ def test_tags_of_one_provider() -> None:
 
 
 def _recorded(target: Upstream) -> tuple[str, bytes, bytes]:
-    """The address, the body and the stream of a request without any tag, asked of a simulator."""
+    """The address, the body and the stream of a request without any tag, recorded from a simulator."""
     with stage(target, continuity=QUIET) as one:
         talk = one.begin(target.format, 1)
         talk.step(is_streaming=True)
@@ -132,7 +133,7 @@ UNCHANGED: list[tuple[FormatName, TagMode]] = [
 
 @pytest.mark.parametrize(("format", "mode"), UNCHANGED)
 def test_a_stream_without_tags_is_left_alone(format: FormatName, mode: TagMode) -> None:
-    """The same bytes, and each event is with the client before the upstream sends the next."""
+    """The same bytes, and each event reaches the client before the upstream sends the next."""
     target = BY_FORMAT[format]
     path, body, stream = _recorded(target)
     mark = b"\n" if format == "ollama_chat" else b"\n\n"
@@ -162,8 +163,8 @@ def test_a_stream_without_tags_is_left_alone(format: FormatName, mode: TagMode) 
 
 
 def test_an_element_keeps_its_id_from_its_beginning_to_its_end() -> None:
-    """Lifting writes a Responses stream anew: what is announced, grows and ends goes by one id, the provider's own
-    where it is the provider's element."""
+    """Lifting rewrites a Responses stream: the events of an element have one id, the provider's own for the provider's
+    element."""
     text = "<think>hm</think>Words."
     elements: list[dict[str, Any]] = [
         {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "abc"},
@@ -206,7 +207,7 @@ def test_an_element_keeps_its_id_from_its_beginning_to_its_end() -> None:
 
 @pytest.mark.parametrize("mode", ["markers", "lift"])
 def test_a_stream_that_tells_its_length(mode: TagMode) -> None:
-    """It gets shorter, so that its length is not told any more: a client would wait for the rest."""
+    """It gets shorter, so its length is not declared any more: a client would wait for the rest."""
     chunk = {"id": "1", "choices": [{"index": 0, "delta": {"content": SAYS}, "finish_reason": "stop"}]}
     told = f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n".encode()
 

@@ -1,4 +1,4 @@
-"""A client that tells a Claude to think in a mode that it lacks: it is answered, and told what was changed."""
+"""A client that asks a Claude model for a thinking mode that it lacks: it is answered, and told about the change."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def ask(gateway: Running, model: str, thinking: Json) -> httpx.Response:
 
 @pytest.mark.parametrize("thinking", [BUDGET, {"type": "disabled"}])
 def test_a_model_that_is_known(thinking: Json) -> None:
-    """What our table says of a model is not believed before its provider: the first request is refused and healed, the
-    second is corrected before it goes up; a finding says what was changed."""
+    """Our table of models is not trusted over the provider: the first request is refused and healed, the second is
+    corrected before it is sent; a finding reports the change."""
     simulator = start("anthropic", "bound")
     with running({"anthropic": simulator.url}) as gateway:
         first = ask(gateway, "claude-opus-5-5", thinking)
@@ -38,7 +38,7 @@ def test_a_model_that_is_known(thinking: Json) -> None:
 
 
 def refusing(mode: str, sentence: str) -> Any:
-    """A server that refuses one way to think."""
+    """A server that refuses one thinking mode."""
 
     async def answer(got: Got, out: Out) -> None:
         if json.loads(got.body)["thinking"]["type"] == mode:
@@ -62,8 +62,8 @@ USE = 'Use "thinking.type.adaptive" and "output_config.effort" to control thinki
         (ADAPTIVE, "adaptive thinking is not supported on this model", "enabled"),
     ],
 )
-def test_a_model_that_nobody_knows(thinking: Json, sentence: str, sent: str) -> None:
-    """Its refusal is healed before the client hears of it, and known from then on."""
+def test_an_unknown_model(thinking: Json, sentence: str, sent: str) -> None:
+    """Its refusal is healed before the client sees it, and known from then on."""
     with upstream(refusing(thinking["type"], sentence)) as up, running({"anthropic": up.url}) as gateway:
         first, second = ask(gateway, "mine", thinking), ask(gateway, "mine", thinking)
     assert [first.status_code, second.status_code] == [200, 200]

@@ -1,4 +1,4 @@
-"""Upstreams behind TLS: HTTP/1.1, whatever else is offered, and nothing where no certificate is trusted."""
+"""Upstreams behind TLS: HTTP/1.1, whatever else is offered, and no request without a trusted certificate."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Place = tuple[Running, Front]
 
 @pytest.fixture
 def trust(monkeypatch: pytest.MonkeyPatch) -> Trust:
-    """What a user sets whose provider has a certificate of the house."""
+    """The setting for a provider with an internal certificate."""
     return lambda nginx: monkeypatch.setenv("SSL_CERT_FILE", str(nginx.authority))
 
 
@@ -59,7 +59,7 @@ def before(provider: str, url: str, trust: Trust, http2: str = "on", requests: i
 
 
 def talk_at_once(gateway: Running, case: Case) -> None:
-    """Many clients that strip everything, half of them streaming, each of two turns: all are restored."""
+    """Many clients that strip everything, half of them streaming, with two turns each: all are restored."""
     simulation = served(case.simulator, case.profile).app.simulation
 
     def talk(number: int) -> httpx.Response:
@@ -78,7 +78,7 @@ def talk_at_once(gateway: Running, case: Case) -> None:
 @pytest.mark.parametrize("case", [DEEPSEEK, CLAUDE], ids=lambda case: case.id)
 @pytest.mark.parametrize("http2", ["on", "off"])
 def test_many_at_once(case: Case, http2: str, trust: Trust) -> None:
-    """Whole and streamed, whatever is offered; what was said comes back, and connections serve more than one."""
+    """Whole and streamed, whatever is offered; the answers are right, and connections are reused."""
     with before(case.simulator, served(case.simulator, case.profile).url, trust, http2=http2) as (gateway, nginx):
         talk_at_once(gateway, case)
         seen = nginx.seen(2 * AT_ONCE)
@@ -87,7 +87,7 @@ def test_many_at_once(case: Case, http2: str, trust: Trust) -> None:
 
 
 def test_a_connection_that_is_given_up(trust: Trust) -> None:
-    """A server that has had enough of a connection closes it: requests take another one."""
+    """A server closes a connection of its own accord: requests use another one."""
     with before("deepseek", served("deepseek").url, trust, requests=2) as (gateway, nginx):
         talk_at_once(gateway, DEEPSEEK)
         seen = nginx.seen(2 * AT_ONCE)
@@ -102,7 +102,7 @@ def _ask(
 
 
 def test_a_stream_goes_on_as_it_comes(trust: Trust) -> None:
-    """The provider says the second event only when the client has the first; all bytes are the provider's."""
+    """The provider sends the second event only when the client has the first; all bytes are the provider's."""
     has_first = threading.Event()
 
     async def answer(got: Got, out: Out) -> None:
@@ -126,7 +126,7 @@ def test_a_stream_goes_on_as_it_comes(trust: Trust) -> None:
 
 
 async def test_very_many_at_once(trust: Trust) -> None:
-    """Nobody waits for the end of somebody else's answer: none of these ends before all of them have arrived."""
+    """Nobody waits for the end of another client's answer: none of these ends before all of them have arrived."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.stream()
@@ -145,13 +145,13 @@ async def test_very_many_at_once(trust: Trust) -> None:
 
 
 def narrow() -> httpx.Client:
-    """A client whose system takes little that it has not read."""
+    """A client with a small receive buffer."""
     options = [(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)]
     return httpx.Client(transport=httpx.HTTPTransport(socket_options=options))
 
 
-def test_a_client_that_does_not_read_holds_nobody_up(trust: Trust) -> None:
-    """Its answer comes to stand still; those of others go on long after that."""
+def test_a_client_that_does_not_read_delays_no_other(trust: Trust) -> None:
+    """Its answer stalls; those of others continue long after that."""
     whole = json.dumps({"id": "c", "choices": []}).encode()
     sent: list[int] = []
 
@@ -181,7 +181,7 @@ def test_a_client_that_does_not_read_holds_nobody_up(trust: Trust) -> None:
 
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
 def test_what_breaks_off_breaks_off_for_the_client(is_streaming: bool, trust: Trust) -> None:
-    """It never looks like an end; and the next one is served."""
+    """It never looks like an end; and the next request is served."""
     whole = json.dumps({"id": "c", "choices": []}).encode()
 
     async def answer(got: Got, out: Out) -> None:
@@ -203,8 +203,8 @@ def test_what_breaks_off_breaks_off_for_the_client(is_streaming: bool, trust: Tr
             assert response.read() == whole
 
 
-def test_a_certificate_that_nobody_vouches_for() -> None:
-    """Nothing is sent to whoever shows it."""
+def test_an_untrusted_certificate() -> None:
+    """Nothing is sent to a server with such a certificate."""
     with (
         front(served("deepseek").url) as nginx,
         running({"deepseek": nginx.url}) as gateway,

@@ -1,4 +1,4 @@
-"""What is learned of how a model counts tokens, and how it corrects the next estimate."""
+"""Learned ratios of how a model counts tokens, and the correction of the next estimate."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from thoughtline.gateway.estimating import EVERY, TokenRatios
 
 
 def learned(*answers: tuple[int, int]) -> TokenRatios:
-    """Somebody asked for tokens of a model, then these estimates were counted."""
+    """The ratio after a client asked for a model's tokens and these estimates were counted."""
     ratios = TokenRatios()
     ratios.corrected("kimi", 1)
     for estimate, counted in answers:
@@ -29,19 +29,20 @@ def learned(*answers: tuple[int, int]) -> TokenRatios:
     ids=["nothing learned", "twice", "slowly less", "at most four times", "at least a quarter", "nothing counted"],
 )
 def test_an_estimate_is_corrected(answers: list[tuple[int, int]], tokens: int) -> None:
-    """By what was learned, with a twentieth more: a client that hears too little compacts too late."""
+    """By the learned ratio, with a margin of a twentieth: a client that gets too low a number compacts too late."""
     assert learned(*answers).corrected("kimi", 1000) == tokens
 
 
 def test_one_answer_in_ten_is_wanted() -> None:
-    """Of models whose tokens somebody asked for, the first at once."""
+    """For models whose tokens a client asked for, the first at once."""
     ratios = learned()
     assert [ratios.wants("kimi") for _ in range(2 * EVERY)] == [True, *[False] * (EVERY - 1)] * 2
     assert not ratios.wants("glm")
 
 
 def test_models_are_apart_and_not_without_end() -> None:
-    """Nothing is learned of one that nobody asked about; names come from outside, so there are only so many."""
+    """Nothing is learned for a model that no client asked about; names come from outside, so their number is
+    limited."""
     ratios = learned((100, 200))
     ratios.learn("glm", 100, 300)
     assert ratios.corrected("glm", 1000) == 1000

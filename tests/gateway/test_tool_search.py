@@ -1,4 +1,4 @@
-"""Codex's own search for tools at providers that have no such kind: the model searches, finds and calls."""
+"""Codex's own tool search at providers without it: the model searches, finds and calls."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ FOUND = {"type": "namespace", "name": "mcp__hi", "description": "Greets.", "tool
     ],
 )
 def test_a_search_and_a_call_of_what_it_found(provider: str, profile: str | None, model: str, streams: bool) -> None:
-    """The client gets a `tool_search_call`, then a call in its namespace; reasoning before both comes back whole. Where
-    thinking is bound to the tools that it was made with, a new one ends that: no such model here."""
+    """The client gets a `tool_search_call`, then a call in its namespace; reasoning before both comes back whole. For a
+    model whose thinking is bound to its tools a new tool ends that: no such model here."""
     simulator = start(provider, profile)
     items: list[Any] = [{"type": "message", "role": "user", "content": SCRIPT}]
     with running({provider: simulator.url}) as gateway:

@@ -75,9 +75,9 @@ def lane(upstream: Upstream, client: FormatName) -> Iterator[GatewayLane]:
 @pytest.mark.parametrize("client", BODY_TYPES)
 @pytest.mark.parametrize("upstream", UPSTREAMS, ids=lambda upstream: upstream.id)
 def test_no_pair_is_refused_or_loses_reasoning(upstream: Upstream, client: FormatName) -> None:
-    """Ten turns with parallel tools and with interleaved thinking, whole and streamed, with a client that keeps
-    everything and one that strips everything: no 4xx, and every thought back whole. The easier dialogues are held
-    without a gateway, in `tests/translation`."""
+    """Ten turns with parallel tools and interleaved thinking, whole and streamed, with a client that keeps everything
+    and one that strips everything: no 4xx, and all thinking comes back whole. The easier dialogues run without a
+    gateway, in `tests/translation`."""
     with lane(upstream, client) as one:
         for dialogue in HARDEST:
             hold(one, dialogue)  # type: ignore[arg-type]  # a lane by what it does
@@ -104,8 +104,8 @@ def reminder(client: FormatName, number: int) -> Json:
 def test_a_later_system_message_unbinds_nothing(
     client: FormatName, place: str, is_streaming: bool, strips: bool
 ) -> None:
-    """A model whose thinking is bound to all before it, and a client that adds a system message at every turn, before
-    or after what the user or a tool says: no 4xx, and every thought comes back whole."""
+    """A model whose thinking is bound to everything before it, and a client that adds a system message at every turn,
+    before or after the user's or a tool's message: no 4xx, and all thinking comes back whole."""
     script = "\n---\n".join(SCRIPTS["tools"](turn) for turn in range(6))
     with lane(BOUND, client) as one:
         extra = {"thinking": {"type": "adaptive"}} if client == "anthropic_messages" else {}
@@ -125,8 +125,8 @@ def test_a_later_system_message_unbinds_nothing(
 
 @pytest.mark.parametrize("edit", ["changed", "moved", "dropped", "added"])
 def test_an_earlier_system_message_unbinds_what_follows(edit: str) -> None:
-    """A system message in front of a turn was changed: its thinking and all after it is bound to what is gone, and is
-    taken out; thinking before it stays."""
+    """A system message before a turn was changed: its thinking and all later thinking is no longer valid and is
+    removed; thinking before it stays."""
     script = "\n---\n".join(SCRIPTS["plain"](turn) for turn in range(4))
     with lane(BOUND, "anthropic_messages") as one:
         # A dictionary of literals is narrower than one of any JSON.
@@ -183,7 +183,7 @@ DECLARED = {"functionDeclarations": [{"name": "look", "parameters": {"type": "OB
     ids=["contents", "parts and tools", "tools", "instructions"],
 )
 def test_a_gemini_client_may_send_single_objects(body: Json) -> None:
-    """Google takes one object where a list may stand; translated, such a request says the same."""
+    """Google accepts one object in place of a list; translated, such a request means the same."""
     with lane(UPSTREAMS[0], "gemini_generate") as one:
         answer = one.exchange(json.dumps(body).encode(), False)
         assert answer.status == 200, answer.body
@@ -212,7 +212,7 @@ CLAUDES = [("anthropic", "claude-sonnet-4-5"), ("openrouter", "anthropic/claude-
 def asked_of(
     provider: str, model: str, messages: list[Json], think: bool = True, **extra: object
 ) -> tuple[httpx.Response, Json]:
-    """A chat client's request to Claude, where only a translation leads: its answer, and what went up at last."""
+    """A chat client's request to Claude, which is translated: its answer, and what was finally sent."""
     simulator = simulator_app(provider, seed=7, now=lambda: NOW)
     bodies: list[bytes] = []
 
@@ -239,7 +239,7 @@ def asked_of(
 @pytest.mark.parametrize(("provider", "model"), CLAUDES)
 @pytest.mark.parametrize("think", [True, False], ids=["asked", "not asked"])
 def test_the_setting_decides_whether_claude_is_asked_to_think(provider: str, model: str, think: bool) -> None:
-    """`[translation] think`; the client sees the thoughts, and that they were asked for."""
+    """`[translation] think`; the client sees the thinking, and that it was asked for."""
     answer, sent = asked_of(provider, model, [ASKED], think)
     assert answer.status_code == 200, answer.text
     assert bool(sent.keys() & {"thinking", "reasoning"}) is think
@@ -249,7 +249,7 @@ def test_the_setting_decides_whether_claude_is_asked_to_think(provider: str, mod
 
 @pytest.mark.parametrize(("provider", "model"), CLAUDES)
 def test_a_tool_loop_that_began_elsewhere_is_not_refused(provider: str, model: str) -> None:
-    """Its first turn has no thinking of Claude's: the model is not made to think until the user speaks again."""
+    """Its first turn has no thinking of Claude's: the model is not asked to think until the user speaks again."""
     history: list[Json] = [*UNSIGNED]
     if provider == "openrouter":
         call = {"function": {"name": "look", "arguments": {}}}
@@ -262,7 +262,7 @@ def test_a_tool_loop_that_began_elsewhere_is_not_refused(provider: str, model: s
 
 
 def test_an_answer_that_the_client_begins_is_not_thought_about() -> None:
-    """Claude refuses to think before words that stand already."""
+    """Claude refuses to think before text that is already there."""
     answer, sent = asked_of("anthropic", "claude-sonnet-4-5", [ASKED, {"role": "assistant", "content": "It is"}])
     assert answer.status_code == 200, answer.text
     assert "thinking" not in sent

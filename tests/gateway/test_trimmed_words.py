@@ -1,4 +1,4 @@
-"""Words that a client trims under thinking that it keeps: they go back as the model said them."""
+"""Text that a client trims while it keeps the thinking: it goes back as the model wrote it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from thoughtline.settings import Settings
 from thoughtline.stores import StoreSettings
 
 ONE_KEY = Settings(store=StoreSettings(encryption_key="0123456789abcdef0123456789abcdef"))
-"""Gateways with nothing in common but the key of their envelopes."""
+"""Gateways that share only the key of their envelopes."""
 
 MODEL = "claude-opus-5-5"
 SCRIPT = """{mark}
@@ -41,7 +41,7 @@ def _ask(gateway: Running, contents: list[Any]) -> list[Any]:
 
 
 def _ask_stream(gateway: Running, contents: list[Any]) -> list[Any]:
-    """The parts of a stream, pieces of one text joined as clients do."""
+    """The parts of a stream; pieces of one text are joined as clients do."""
     url = f"{gateway.url}/anthropic/v1beta/models/{MODEL}:streamGenerateContent?alt=sse"
     response = httpx.post(url, json={"contents": contents}, headers={"x-goog-api-key": "k"})
     assert response.status_code == 200, response.text
@@ -61,7 +61,7 @@ def _trimmed(part: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("keeps_thoughts", [True, False], ids=["kept", "dropped"])
 def test_trimmed_words_are_put_back(keeps_thoughts: bool) -> None:
-    """Gemini CLI trims text when it resumes; Claude has bound its thinking to every blank before it."""
+    """Gemini CLI trims text when it resumes; Claude has bound its thinking to every space before it."""
     with running({"anthropic": served("anthropic", "bound").url}) as gateway:
         mark = f"Look around, {'kept' if keeps_thoughts else 'dropped'}."
         contents: list[Any] = [{"role": "user", "parts": [{"text": SCRIPT.format(mark=mark)}]}]
@@ -77,7 +77,7 @@ def test_trimmed_words_are_put_back(keeps_thoughts: bool) -> None:
 
 @pytest.mark.parametrize("ask", [_ask, _ask_stream], ids=["whole", "stream"])
 def test_trimmed_words_are_put_back_where_no_record_is_left(ask: Any) -> None:
-    """The session is resumed at a gateway that never saw it: the envelopes have the words as they were."""
+    """The session is resumed at a gateway that never saw it: the envelopes have the original text."""
     upstream = served("anthropic", "bound")
     contents: list[Any] = [{"role": "user", "parts": [{"text": SCRIPT.format(mark=f"Alone, {ask.__name__}.")}]}]
     with running({"anthropic": upstream.url}, ONE_KEY) as gateway:
@@ -94,8 +94,8 @@ def test_trimmed_words_are_put_back_where_no_record_is_left(ask: Any) -> None:
 
 
 def test_words_trimmed_under_an_envelope_that_stands_before_them() -> None:
-    """A Responses client's envelope is sent before the words and can't hold them. Where no record is left either, the
-    thinking that was bound to them is left out, and the request is answered."""
+    """A Responses client's envelope is sent before the text and can't contain it. If no record is left either, the
+    thinking bound to the text is left out, and the request is answered."""
     upstream = served("anthropic", "bound")
     said: list[Any] = [{"role": "user", "content": SCRIPT.format(mark="Responses.")}]
     with running({"anthropic": upstream.url}, ONE_KEY) as gateway:

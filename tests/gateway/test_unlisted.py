@@ -1,4 +1,4 @@
-"""Servers that nobody lists: what their answers say of them holds for the requests that follow."""
+"""Servers that no list has: their answers show what applies to the following requests."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def step(call: Body) -> tuple[Body, ...]:
 
 
 def thought(body: bytes, at: int = 1) -> Body:
-    """What a message has beside its words and calls."""
+    """The members of a message besides its text and calls."""
     message = json.loads(body)["messages"][at]
     return {name: value for name, value in message.items() if name not in ("role", "content", "tool_calls")}
 
@@ -73,7 +73,7 @@ def thought(body: bytes, at: int = 1) -> Body:
 @pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.parametrize("model", ["gpt-oss-120b", "glm-5", "kimi-k2.6", "novel-9"])
 def test_reasoning_goes_back_in_the_member_it_came_in(model: str, field: str, *, streams: bool) -> None:
-    """Whatever the model is called: a server's own answer says what it reads."""
+    """Whatever the model's name: a server's own answer shows what it reads."""
     with upstream(answering(field, streams=streams)) as up, acme(up.url, "openai_chat") as gateway:
         httpx.post(gateway.url + CHAT, json=asked(model, stream=streams))
         response = httpx.post(gateway.url + CHAT, json=asked(model, step(CALL), stream=streams))

@@ -1,4 +1,4 @@
-"""The way up: what is read of a response, and what becomes of its connection."""
+"""The upstream side: how a response is read, and what happens to its connection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n11170\r\n" + BO
 
 
 class Provider:
-    """Says the same to every request, and counts who connects."""
+    """Gives the same answer to every request, and counts connections."""
 
     def __init__(self, answer: bytes) -> None:
         self._answer = answer
@@ -34,7 +34,7 @@ class Provider:
 
 @pytest.mark.parametrize("answer", [LENGTH, CHUNKED], ids=["length told", "in chunks"])
 async def test_a_response_is_read_whole_and_its_connection_serves_the_next(answer: bytes) -> None:
-    """All bytes come, then the end, again and again; whether the length was told or not, one connection is enough."""
+    """All bytes arrive, then the end, repeatedly; with or without a declared length, one connection is enough."""
     provider, upstreams = Provider(answer), Upstreams()
     server = await asyncio.start_server(provider.serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]

@@ -1,4 +1,4 @@
-"""The way up over WebSocket: what goes up, what comes back, and when HTTP is taken instead."""
+"""Requests to a provider over WebSocket: what is sent, what comes back, and when HTTP is used instead."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OPENAI = PROVIDERS["openai"]
 
 def request(*items: Json, **more: Any) -> bytes:
     tools = [{"type": "function", "name": name, "parameters": schema} for name, schema in TOOLS.items()]
-    body = {"model": "gpt-5.1", "stream": True, "tools": tools, **NO_STORE, "input": list(items), **more}
+    body = {"model": "gpt-5", "stream": True, "tools": tools, **NO_STORE, "input": list(items), **more}
     return json.dumps(body, separators=(",", ":")).encode()
 
 
@@ -53,7 +53,7 @@ def result(call: Json) -> Json:
 
 
 class Recorded:
-    """A simulator, and the frames that it was sent on each of its connections."""
+    """A simulator, and the frames of each of its connections."""
 
     def __init__(self) -> None:
         self.app = simulator_app("openai", seed=3)
@@ -110,7 +110,7 @@ def output(events: list[Json]) -> list[Json]:
 
 
 async def test_the_rest_of_a_conversation(recorded: tuple[Recorded, str]) -> None:
-    """On one connection: the first turn whole, then what is new; the provider finds all of it whole."""
+    """On one connection: the first turn whole, then only new items; the provider has all of it."""
     app, url = recorded
     held, opening = HeldSocket(), user()
     first = output(await answer(held, url, request(opening)))
@@ -135,8 +135,8 @@ async def test_the_rest_of_a_conversation(recorded: tuple[Recorded, str]) -> Non
     ],
     ids=["reasoning left out", "another opening", "altered reasoning", "another effort", "other instructions"],
 )
-async def test_what_differs_goes_up_whole(recorded: tuple[Recorded, str], items: Any, more: Json) -> None:
-    """Only a conversation that begins with just what the provider has is left to it."""
+async def test_a_different_conversation_is_sent_whole(recorded: tuple[Recorded, str], items: Any, more: Json) -> None:
+    """Only a conversation that begins with exactly what the provider has is continued there."""
     app, url = recorded
     held, opening = HeldSocket(), user()
     first = output(await answer(held, url, request(opening)))
@@ -149,7 +149,7 @@ async def test_what_differs_goes_up_whole(recorded: tuple[Recorded, str], items:
 
 
 async def test_what_may_differ(recorded: tuple[Recorded, str]) -> None:
-    """What describes a turn, as Codex says it anew each time."""
+    """Members that describe a turn, which Codex sends anew each time."""
     app, url = recorded
     held, opening = HeldSocket(), user()
     first = output(await answer(held, url, request(opening, client_metadata={"turn_id": "1"})))
@@ -162,7 +162,7 @@ async def test_what_may_differ(recorded: tuple[Recorded, str]) -> None:
 
 
 async def test_other_credentials_have_another_connection(recorded: tuple[Recorded, str]) -> None:
-    """An account sees nothing of what another one left on its connection."""
+    """An account sees nothing of another's connection."""
     app, url = recorded
     held, opening = HeldSocket(), user()
     await answer(held, url, request(opening))
@@ -175,7 +175,7 @@ async def test_other_credentials_have_another_connection(recorded: tuple[Recorde
 
 
 async def test_a_refusal_is_that_of_http(recorded: tuple[Recorded, str]) -> None:
-    """Status and body, to be healed from; the connection goes on. Ids of items pair where items are stored."""
+    """Status and body, to heal from; the connection stays open. Ids of items pair where items are stored."""
     app, url = recorded
     held, opening = HeldSocket(), user()
     first = output(await answer(held, url, request(opening, store=True)))
@@ -190,7 +190,7 @@ async def test_a_refusal_is_that_of_http(recorded: tuple[Recorded, str]) -> None
 
 
 async def test_a_delta_that_is_refused_is_left_to_http(recorded: tuple[Recorded, str]) -> None:
-    """The places in its refusal are not those of the request, so the request is asked anew and whole."""
+    """The positions in its refusal are not those of the request, so the whole request is sent again."""
     _, url = recorded
     held, opening = HeldSocket(), user()
     first = output(await answer(held, url, request(opening)))
@@ -200,7 +200,7 @@ async def test_a_delta_that_is_refused_is_left_to_http(recorded: tuple[Recorded,
 
 
 async def test_a_break_in_the_middle(recorded: tuple[Recorded, str]) -> None:
-    """Is one, as over HTTP; the next request has a new connection and is whole."""
+    """It is an error, as over HTTP; the next request has a new connection and is whole."""
     app, url = recorded
     held = HeldSocket()
     cut = {"role": "user", "content": f"{uuid.uuid4()}\nscript:\nsay: never said\ncut 3\nchunk 2"}
@@ -216,7 +216,8 @@ async def test_a_break_in_the_middle(recorded: tuple[Recorded, str]) -> None:
 
 
 async def test_one_at_a_time(recorded: tuple[Recorded, str]) -> None:
-    """Who comes while a response is on it, or when the client has left, goes over HTTP; what is read is read on."""
+    """A request that comes during another response, or after the client has left, uses HTTP; the first one is read
+    on."""
     _, url = recorded
     held = HeldSocket()
     response = await ask(held, url, request(user()))
@@ -251,7 +252,7 @@ async def test_a_connection_is_renewed_in_time(recorded: tuple[Recorded, str], m
     ids=["whole", "in the background", "a frame already", "no list", "no JSON", "too large"],
 )
 async def test_requests_for_http(recorded: tuple[Recorded, str], body: bytes) -> None:
-    """Nothing is opened for them."""
+    """No connection is opened for them."""
     app, url = recorded
     before = len(app.connections)
     assert await HeldSocket().send(OPENAI, url, HEADERS, body) is None
@@ -300,7 +301,7 @@ async def test_nobody_there() -> None:
 
 
 async def test_an_upgrade_that_takes_too_long() -> None:
-    """Is given up after the time that a connection may take."""
+    """It is given up after the connect timeout."""
     done = asyncio.Event()
 
     async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -315,7 +316,7 @@ async def test_an_upgrade_that_takes_too_long() -> None:
 
 
 async def test_a_close_before_the_answer() -> None:
-    """The frame was written: nobody is asked again here."""
+    """The frame was written, so the request is not repeated here."""
 
     async def close(socket: ServerConnection) -> None:
         await socket.recv()
@@ -328,7 +329,7 @@ async def test_a_close_before_the_answer() -> None:
 
 
 async def test_a_frame_that_is_too_big_after_all() -> None:
-    """A provider that takes less says so before it looks at it."""
+    """A provider with a lower limit refuses it before reading it."""
 
     async def take(socket: ServerConnection) -> None:
         await socket.recv()
@@ -397,7 +398,7 @@ async def test_error_frames(frame: Json, status: int, headers: Json) -> None:
 
 
 async def test_an_error_in_the_middle() -> None:
-    """Is an event of the stream, and its last."""
+    """It is an event of the stream, and its last."""
 
     async def fail(socket: ServerConnection) -> None:
         await socket.recv()
@@ -412,8 +413,8 @@ async def test_an_error_in_the_middle() -> None:
     assert [event["type"] for event in events] == ["response.created", "error"]
 
 
-async def test_what_nobody_asked_for() -> None:
-    """A frame between two responses is no answer to the next request: that has a new connection."""
+async def test_unrequested_frames() -> None:
+    """A frame between two responses is no answer to the next request, which gets a new connection."""
     said = asyncio.Event()
     opened = 0
 
@@ -437,7 +438,7 @@ async def test_what_nobody_asked_for() -> None:
 
 
 async def test_an_answer_that_is_not_read_to_its_end() -> None:
-    """Breaks the connection off: nobody else gets what is left of it."""
+    """It ends the connection: no other request gets the rest."""
     opened = 0
 
     async def begin(socket: ServerConnection) -> None:
@@ -454,7 +455,7 @@ async def test_an_answer_that_is_not_read_to_its_end() -> None:
 
 
 async def test_pings_are_answered() -> None:
-    """While a frame is written, and while nobody reads what comes: the provider hears that we are there."""
+    """While a frame is written, and while nobody reads incoming ones: the provider sees that the gateway is alive."""
     body = request({"role": "user", "content": "x" * 8 * 2**20})
     heard = asyncio.Event()
 
@@ -480,7 +481,7 @@ async def test_pings_are_answered() -> None:
 
 
 async def test_what_waits_is_bounded_in_bytes() -> None:
-    """A client that does not read holds 64 MiB of events back at the provider, and gets each when it does."""
+    """A client that doesn't read keeps 64 MiB of events waiting at the provider, and gets each when it reads."""
     delta = json.dumps({"type": "response.output_text.delta", "delta": "x" * 2**20})
     count, all_sent = 64, asyncio.Event()
 
@@ -509,7 +510,7 @@ async def test_what_waits_is_bounded_in_bytes() -> None:
 
 @pytest.mark.parametrize("size", [0, 2**20], ids=["empty", "of 1 MiB"])
 async def test_fragments_are_bounded(size: int) -> None:
-    """An event in pieces is read whole although it is larger than what may wait; one without end is broken off."""
+    """An event in fragments is read whole even if it is larger than the queue; an endless one is cut off."""
 
     async def talk(socket: ServerConnection) -> None:
         await socket.recv()
@@ -534,7 +535,7 @@ async def test_fragments_are_bounded(size: int) -> None:
 
 
 async def test_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that nobody vouches for is not spoken with; an authority of the house can be named."""
+    """An untrusted one is refused; an internal authority can be configured."""
     certify(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "server.pem")
@@ -553,7 +554,7 @@ async def test_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 async def test_the_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As over HTTP: that of the address's scheme, unless the host is to be asked without one."""
+    """As over HTTP: the proxy for the address's scheme, unless the host is excluded."""
     asked: list[bytes] = []
 
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -583,7 +584,7 @@ def talk_to(gateway: Running) -> AbstractContextManager[Talk]:
 
 
 def test_a_client_that_goes_on(recorded: tuple[Recorded, str], gateway: Running) -> None:
-    """One connection of the client, one upstream: what is new goes up, and the provider has all of it."""
+    """One connection of the client, one upstream: only new items are sent, and the provider has all of them."""
     app, opening = recorded[0], user()
     with talk_to(gateway) as talk:
         first = talk.ask(input=[opening])
@@ -594,7 +595,7 @@ def test_a_client_that_goes_on(recorded: tuple[Recorded, str], gateway: Running)
 
 
 def test_what_a_client_lost_is_restored(recorded: tuple[Recorded, str], gateway: Running) -> None:
-    """The client never shows reasoning; what is restored is what the provider has, so it need not be sent."""
+    """The client never shows reasoning; what would be restored is already at the provider, so it need not be sent."""
     app, opening = recorded[0], user()
     with talk_to(gateway) as talk:
         call = talk.ask(input=[opening]).output[-1]
@@ -618,7 +619,7 @@ def test_a_refusal_is_healed(recorded: tuple[Recorded, str], gateway: Running) -
 
 
 def test_it_is_switched_off(recorded: tuple[Recorded, str], gateway: Running) -> None:
-    """Then the client's frames are asked over HTTP; and so is whoever came over HTTP, always."""
+    """Then the client's frames are sent over HTTP; and so is every request that came over HTTP."""
     before = len(recorded[0].connections)
     HTTP.post(gateway.url + RESPONSES, content=request(user()), headers=dict(HEADERS)).raise_for_status()
     providers = gateway.state.settings.providers

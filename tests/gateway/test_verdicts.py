@@ -1,4 +1,4 @@
-"""Broken situations, and the verdict on each: whose it is, why, and what helps; the same sentence everywhere."""
+"""Broken situations, and the verdict on each: who is at fault, why, and what helps; the same sentence everywhere."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ KEY = "sk-of-the-caller"
 
 
 class Situation(NamedTuple):
-    """What is broken, and what the verdict says. `own_key`: the gateway has a key for the provider. `proxy`: what the
-    variables for proxies name."""
+    """What is broken, and the verdict. `own_key`: the gateway has a key for the provider. `proxy`: what the proxy
+    variables name."""
 
     name: str
     server: str | Answer
@@ -167,7 +167,7 @@ SITUATIONS = [
 
 @contextlib.contextmanager
 def tls(folder: Path) -> Iterator[int]:
-    """A server whose certificate nobody here trusts; its port."""
+    """A server with an untrusted certificate; its port."""
     certify(folder)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "server.pem")
@@ -189,7 +189,7 @@ def tls(folder: Path) -> Iterator[int]:
 
 @contextlib.contextmanager
 def broken(situation: Situation, folder: Path) -> Iterator[Managed]:
-    """A gateway in front of what is broken."""
+    """A gateway in front of a broken server."""
     with contextlib.ExitStack() as stack:
         server = situation.server
         if not isinstance(server, str):
@@ -215,7 +215,7 @@ def broken(situation: Situation, folder: Path) -> Iterator[Managed]:
 
 @contextlib.contextmanager
 def proxies(kind: str) -> Iterator[None]:
-    """The variables name a proxy: a port where nothing listens, or one that answers 407."""
+    """The variables name a proxy: a port where nothing listens, or a proxy that answers 407."""
     with socket.create_server(("127.0.0.1", 0)) as listener, pytest.MonkeyPatch.context() as patch:
 
         def serve() -> None:
@@ -254,7 +254,7 @@ def send(gateway: Managed, situation: Situation) -> httpx.Response:
 
 
 def told(gateway: Managed, capsys: pytest.CaptureFixture[str]) -> tuple[str, str, str]:
-    """What the log, the API behind the dashboard, and `explain` say of the last request."""
+    """What the log, the API behind the dashboard, and `explain` say about the last request."""
     row = gateway.get("/api/requests", limit=1)["requests"][0]
     token = gateway.admin.headers["authorization"].removeprefix("Bearer ")
     assert main(["explain", row["id"], "--url", gateway.url, "--token", token]) == 0
@@ -288,13 +288,13 @@ def test_whose_why_and_what_helps(situation: Situation, tmp_path: Path, capsys: 
 
 
 def test_there_are_thirty_situations() -> None:
-    """Of each kind: network, keys, proxies, certificates, faults of the provider, requests that can't be served."""
+    """Of each kind: network, keys, proxies, certificates, provider errors, requests that can't be served."""
     assert len({one.name for one in SITUATIONS}) == len(SITUATIONS) >= 30
     assert {one.whose for one in SITUATIONS} == {"client", "provider", "gateway", "network"}
 
 
 def test_the_message_of_a_declined_request_is_its_verdict() -> None:
-    """Cause and remedy; the header adds whose it is."""
+    """Cause and remedy; the header adds who is at fault."""
     with managed(Settings()) as gateway:
         answer = ask(gateway, PLAIN)
         verdict = answer.headers["x-thoughtline-verdict"]
@@ -302,7 +302,7 @@ def test_the_message_of_a_declined_request_is_its_verdict() -> None:
 
 
 def test_a_client_key_without_a_provider_key_is_the_gateways(tmp_path: Path) -> None:
-    """Only who runs the gateway can mend it, and the variable's usual name is in the remedy."""
+    """Only the gateway's operator can fix it, and the remedy names the usual variable."""
     with managed(Settings(), f"sqlite:///{tmp_path}/turns.db", takes_keys=True) as gateway:
         answer = gateway.admin.post("/api/keys", json={"name": "alice"})
         assert answer.status_code == 200, answer.text
@@ -319,7 +319,7 @@ def test_a_client_key_without_a_provider_key_is_the_gateways(tmp_path: Path) -> 
 
 
 def test_a_page_is_shown_as_its_title(tmp_path: Path) -> None:
-    """In the list, and to a client of another format; within one format its bytes pass as they are."""
+    """In the list, and for a client of another format; within one format its bytes pass unchanged."""
     with upstream(says(502, PAGE, "text/html")) as up:
         chat = replace(provider(up.url), formats=("openai_chat",), paths={})
         settings = Settings(providers={**PROVIDERS, "kimi": chat})
@@ -333,7 +333,7 @@ def test_a_page_is_shown_as_its_title(tmp_path: Path) -> None:
 
 
 def test_a_changed_request_says_so() -> None:
-    """Then the way to tell whose fault it is: send it unchanged."""
+    """Then there is a way to tell who is at fault: send it unchanged."""
     error = ProviderError("kimi", 400, "no", is_changed=True)
     assert of_response(error).remedy == CHANGED
     assert of_response(error._replace(is_changed=False)).remedy == UNCHANGED
@@ -360,7 +360,7 @@ CONNECTING: list[tuple[Cause, str, str, str]] = [
 
 @pytest.mark.parametrize(("why", "proxy", "cause", "remedy"), CONNECTING)
 def test_why_no_connection_was_made(why: Cause, proxy: str, cause: str, remedy: str) -> None:
-    """An address's login is not shown."""
+    """Credentials in an address are not shown."""
     declined = unreachable("kimi", "https://me:secret@api.example/v1", ConnectFailed(why, proxy))
     assert cause in str(declined)
     assert remedy in declined.remedy
@@ -381,14 +381,14 @@ def test_a_verdict_without_a_remedy_ends_with_its_cause() -> None:
 
 
 def lines_of_the_page() -> str:
-    """The commands that docs/gateway.md gives for a certificate of one's own."""
+    """The commands that docs/gateway.md gives for one's own certificate."""
     page = (Path(__file__).parents[2] / "docs" / "gateway.md").read_text()
     section = page.partition("### A certificate of your own")[2]
     return section.partition("```sh\n")[2].partition("```")[0]
 
 
 def through(folder: Path, trusted: str, port: int) -> subprocess.CompletedProcess[str]:
-    """What `doctor` says of a server at this port, where that file is trusted."""
+    """What `doctor` says about a server at this port, where that file is trusted."""
     (folder / "mine.toml").write_text(f'[providers.here]\nbase_url = "https://127.0.0.1:{port}"\nauth = "none"\n')
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("THOUGHTLINE_", "XDG_"))}
     return subprocess.run(
@@ -403,7 +403,7 @@ def through(folder: Path, trusted: str, port: int) -> subprocess.CompletedProces
 
 @contextlib.contextmanager
 def https(folder: Path, certificate: str, key: str) -> Iterator[int]:
-    """A server of HTTPS with this certificate; its port."""
+    """An HTTPS server with this certificate; its port."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / certificate, folder / key)
     server = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
@@ -488,7 +488,7 @@ def test_what_keeps_it_from_starting(
     remedy: str,
     tmp_path: Path,
 ) -> None:
-    """One line for each problem, with the value, the place and a remedy; never a traceback."""
+    """One line for each problem, with the value, the position and a remedy; never a traceback."""
     given, variables = make(tmp_path)
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("THOUGHTLINE_", "XDG_"))}
     done = subprocess.run(
@@ -509,8 +509,8 @@ def test_what_keeps_it_from_starting(
 # --- a store that can't be written ------------------------------------------------------------------------------------
 
 
-def test_a_store_that_fails_is_said_once_with_its_file_and_what_helps(tmp_path: Path) -> None:
-    """In the form of the log, and in the banner; the gateway serves all the same."""
+def test_a_failing_store_is_reported_once_with_its_file_and_a_remedy(tmp_path: Path) -> None:
+    """In the form of the log, and in the banner; the gateway serves anyway."""
     place = tmp_path / "store.db"
     place.mkdir()
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("THOUGHTLINE_", "XDG_"))}
@@ -538,10 +538,10 @@ def test_a_store_that_fails_is_said_once_with_its_file_and_what_helps(tmp_path: 
 
 
 FULL = 'mount -t tmpfs -o size=400k tmpfs "$HOME" && exec "$@"'
-"""A home of 400 KiB, in namespaces of the gateway's own."""
+"""A home directory of 400 KiB, in namespaces of the gateway's own."""
 
 
-def test_a_full_disk_is_said_in_every_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_full_disk_is_reported_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Requests are answered; the response, the log, `explain` and `doctor` say what is wrong and what helps."""
     own = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", FULL, "sh"]
     probe = subprocess.run([*own, "true"], env=os.environ | {"HOME": str(tmp_path)}, capture_output=True, check=False)

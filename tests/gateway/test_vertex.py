@@ -35,7 +35,7 @@ def claude_body(*history: Body, **more: Any) -> Body:
 
 
 def stripped(answer: Body) -> list[Body]:
-    """What a client sends back that keeps only what people see."""
+    """The history of a client that keeps only visible parts."""
     wire = WIRES["anthropic_messages"]
     shown = [block for block in answer["content"] if block["type"] != "thinking"]
     return [{"role": "assistant", "content": shown}, *wire.results(wire.calls(answer))]
@@ -43,7 +43,7 @@ def stripped(answer: Body) -> list[Body]:
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
 def test_claude_gets_its_thinking_back(version: str) -> None:
-    """The address goes up as it came, with its project and location; so does the body, but for what it lost."""
+    """The address is sent unchanged, with its project and location; so is the body, except for restored reasoning."""
     upstream = start("vertex")
     base = f"/vertex/{version}/projects/a-project/locations/us-east5/publishers/anthropic/models/{CLAUDE}"
     with gateway_for(upstream) as gateway:
@@ -85,7 +85,7 @@ def test_gemini_gets_its_signatures_back() -> None:
 @pytest.mark.parametrize("model", [CLAUDE, GEMINI])
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/chat/completions"])
 def test_a_client_of_another_api_asks_a_model_in_its_makers_format(model: str, path: str) -> None:
-    """Of the project that settings name: Claude's body then has a version and no model."""
+    """In the project that settings name: Claude's body then has a version and no model."""
     upstream = start("vertex")
     with gateway_for(upstream, PLACE) as gateway:
         body = {"model": model, "max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]}
@@ -99,7 +99,7 @@ def test_a_client_of_another_api_asks_a_model_in_its_makers_format(model: str, p
 
 
 def test_what_one_surface_sealed_is_not_sent_to_the_other() -> None:
-    """Whether Vertex takes a signature of the Gemini API is written nowhere."""
+    """Whether Vertex accepts a signature of the Gemini API is documented nowhere."""
     home, vertex, wire = start("gemini"), start("vertex"), WIRES["gemini_generate"]
     providers = {"gemini": moved("gemini", home.url), "vertex": moved("vertex", vertex.url)}
     with running({}, Settings(providers=providers)) as gateway:
@@ -114,7 +114,7 @@ def test_what_one_surface_sealed_is_not_sent_to_the_other() -> None:
 
 
 def test_what_other_publishers_serve_passes_unread() -> None:
-    """Their formats, and Vertex's OpenAI endpoint, go up as they came."""
+    """Their formats, and Vertex's OpenAI endpoint, are sent unchanged."""
     upstream = start("vertex")
     paths = (f"{PLACE}/publishers/mistralai/models/m:rawPredict", f"{PLACE}/endpoints/openapi/chat/completions")
     with gateway_for(upstream) as gateway:

@@ -1,4 +1,4 @@
-"""Responses over a WebSocket: a frame is served as a POST is; what a connection knows, who may open one, its end."""
+"""Responses over a WebSocket: a frame is served like a POST; what a connection knows, who may open one, its end."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row("openai", "gpt-5.1"),
+    Row("openai", "gpt-5"),
     Row("deepseek", "deepseek-v4-pro"),
     Row("kimi", "kimi-k2.6"),
     Row("anthropic", "claude-opus-5-5", "bound"),
@@ -59,13 +59,13 @@ rows = pytest.mark.parametrize("row", ROWS, ids=[row.simulator for row in ROWS])
 
 
 def results(output: list[Json]) -> list[Json]:
-    """What the tools said to the calls of an answer."""
+    """The tools' results for the calls of an answer."""
     calls = [item for item in output if item["type"] == "function_call"]
     return [{"type": "function_call_output", "call_id": call["call_id"], "output": "-5"} for call in calls]
 
 
 def by_frames(gateway: Running, row: Row) -> str:
-    """A conversation in which each frame brings what is new alone; what the model said last."""
+    """A conversation in which each frame brings only new items; the model's last text."""
     with talking(f"{gateway.url}/{row.simulator}/v1/responses", model=row.model, tools=[TOOL]) as talk:
         told = talk.ask(input=[{"role": "user", "content": SCRIPT}])
         while new := results(told.output):
@@ -74,7 +74,7 @@ def by_frames(gateway: Running, row: Row) -> str:
 
 
 def by_posts(gateway: Running, row: Row) -> str:
-    """The same over HTTP, by a client that sends back all that it got."""
+    """The same over HTTP, by a client that sends back everything."""
     given: list[Json] = [{"role": "user", "content": SCRIPT}]
     while True:
         body = text_of({**ASKED, "model": row.model, "tools": [TOOL], "input": given})
@@ -87,7 +87,7 @@ def by_posts(gateway: Running, row: Row) -> str:
 
 
 def bodies_of(row: Row, talk: Callable[[Running, Row], str]) -> tuple[str, list[Json], Simulator]:
-    """What was said last, and what its provider was sent."""
+    """The last text, and the provider's requests."""
     simulator = start(row.simulator, row.profile)
     bodies: list[Json] = []
     app = simulator.watched.app
@@ -110,8 +110,8 @@ def bodies_of(row: Row, talk: Callable[[Running, Row], str]) -> tuple[str, list[
 
 @rows
 def test_the_provider_is_asked_as_over_http(row: Row) -> None:
-    """Law: frames that bring only what is new become the very bodies that a POST with everything becomes; and of every
-    turn that is sent again the reasoning is whole."""
+    """Law: frames with only new items become the same bodies as a POST with everything; and the reasoning of every turn
+    that is sent again is whole."""
     said, bodies, simulator = bodies_of(row, by_frames)
     assert said == "It is cold."
     assert simulator.refusals() == []
@@ -123,7 +123,7 @@ def test_the_provider_is_asked_as_over_http(row: Row) -> None:
 
 
 def test_a_provider_that_has_websockets_is_asked_over_one() -> None:
-    """One is held for the client's own; no request goes over HTTP, and what is restored is whole there too."""
+    """One connection for the client's own; no request uses HTTP, and restored reasoning is whole there too."""
     simulator = start("openai")
     with running({"openai": simulator.url}) as gateway:
         assert by_frames(gateway, ROWS[0]) == "It is cold."
@@ -133,13 +133,13 @@ def test_a_provider_that_has_websockets_is_asked_over_one() -> None:
 
 
 def test_at_the_root_and_over_routes() -> None:
-    """The model of each frame says whom to ask, as over HTTP."""
+    """The model of each frame decides the provider, as over HTTP."""
     openai, kimi = start("openai"), start("kimi")
     settings = Settings(routes={"best": RouteSettings("best", ("kimi/kimi-k2.6",))})
     with running({"openai": openai.url, "kimi": kimi.url}, settings) as gateway:
         with talking(f"{gateway.url}/v1/responses") as talk:
             script = {"role": "user", "content": "Hi.\nscript:\nthink: a\nsay: Hello."}
-            for model in ("openai/gpt-5.1", "kimi/kimi-k2.6", "best"):
+            for model in ("openai/gpt-5", "kimi/kimi-k2.6", "best"):
                 assert talk.ask(input=[script], model=model).said == "Hello."
             assert talk.ask(input=[script], model="nobody").error == (404, "unknown_model")
         assert [line["via"] for line in gateway.lines] == ["", "", "best", ""]
@@ -149,8 +149,8 @@ def test_at_the_root_and_over_routes() -> None:
 # what a connection knows
 
 
-def test_a_prewarm_asks_nobody_and_is_remembered() -> None:
-    """It has an id, no output, and the next frame goes on from what it brought."""
+def test_a_prewarm_sends_nothing_and_is_remembered() -> None:
+    """It has an id, no output, and the next frame continues from it."""
     developer = {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Be brief."}]}
     with answering() as (up, gateway), talking(gateway.url + RESPONSES) as talk:
         warm = talk.ask(input=[developer], generate=False)
@@ -163,7 +163,7 @@ def test_a_prewarm_asks_nobody_and_is_remembered() -> None:
     assert not {"previous_response_id", "generate", "type"} & body.keys()
 
 
-def test_a_prewarm_behind_what_nobody_knows() -> None:
+def test_a_prewarm_after_an_unknown_response() -> None:
     with running({}) as gateway, talking(gateway.url + RESPONSES) as talk:
         warm = talk.ask(input=[], generate=False, previous_response_id="resp_nobody")
         assert warm.error == (400, "previous_response_not_found")
@@ -178,7 +178,7 @@ SUMMARY = {"type": "compaction", "encrypted_content": "x"}
     ids=["compacted", "whole"],
 )
 def test_what_stands_for_everything_replaces_it(given: list[Json]) -> None:
-    """A compacted conversation, and one that has what it claims to follow: nothing is sent twice."""
+    """A compacted conversation, and one that contains the response it claims to follow: nothing is sent twice."""
     with answering() as (up, gateway), talking(gateway.url + RESPONSES) as talk:
         first = talk.ask(input=[USER])
         talk.ask(input=given, previous_response_id=first.id)
@@ -188,7 +188,7 @@ def test_what_stands_for_everything_replaces_it(given: list[Json]) -> None:
 
 
 def test_other_ids_are_for_the_store_and_the_provider() -> None:
-    """An id of another connection, of HTTP, of nobody: found in the store, or refused in OpenAI's words."""
+    """An id of another connection, of HTTP, of nobody: found in the store, or refused with OpenAI's error."""
     kimi = start("kimi")
     script = [{"role": "user", "content": "Hi.\nscript:\nsay: One.\n---\nsay: Two.\n---\nsay: Three."}]
     with running({"kimi": kimi.url}) as gateway:
@@ -206,7 +206,7 @@ def test_other_ids_are_for_the_store_and_the_provider() -> None:
 
 
 def test_a_turn_that_fails_leaves_what_was_known() -> None:
-    """The client may ask again from where it was."""
+    """The client may ask again from there."""
     fails = iter((False, True, False))
 
     async def answer(got: Got, out: Out) -> None:
@@ -220,8 +220,8 @@ def test_a_turn_that_fails_leaves_what_was_known() -> None:
 
 
 def test_what_is_held_of_all_connections_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who was served longest ago has to send everything again; nothing stays of those who have left."""
-    monkeypatch.setattr(websocket, "MOST_HELD_BYTES", 600)
+    """The client served longest ago has to send everything again; nothing stays of those that left."""
+    monkeypatch.setattr(websocket, "MAX_HELD_BYTES", 600)
     with answering() as (up, gateway):
         with talking(gateway.url + RESPONSES) as first, talking(gateway.url + RESPONSES) as second:
             told = first.ask(input=[{"role": "user", "content": "x" * 200}])
@@ -251,7 +251,7 @@ def test_what_is_held_of_all_connections_is_bounded(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_no_website_opens_one(headers: dict[str, str], status: int, code: str) -> None:
-    """A browser would let any page read the answers: also one that has a key."""
+    """A browser would let any page read the answers; the same for a page with a key."""
     with running({}) as gateway:
         head = {**AUTH, "connection": "Upgrade", "upgrade": "websocket", "sec-websocket-version": "13", **headers}
         response = HTTP.get(gateway.url + RESPONSES, headers={**head, "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA=="})
@@ -268,14 +268,15 @@ def test_pages_of_the_gateway_listed_sites_and_editors_may() -> None:
 
 
 def test_a_listed_page_spends_no_key_of_the_gateway() -> None:
-    """As over HTTP: it may read answers, and needs a key of its own. The gateway's own pages may spend."""
+    """As over HTTP: it may read answers, and needs a key of its own. The gateway's own pages may spend the
+    gateway's."""
     settings = Settings(server=ServerSettings(cors=("http://localhost:3000",)))
     with upstream(say_hi) as up, over_http("openai", up.url, settings, api_keys=("sk-provider",)) as gateway:
         with pytest.raises(InvalidStatus) as refusal:
             talking(gateway.url + RESPONSES, {"origin": "http://localhost:3000"}).__enter__()
         assert refusal.value.response.status_code == 403
         with talking(f"{gateway.url}/v1/responses", {"origin": "http://localhost:3000"}) as talk:
-            assert talk.ask(input=[USER], model="openai/gpt-5.1").error == (403, "cross_site")
+            assert talk.ask(input=[USER], model="openai/gpt-5").error == (403, "cross_site")
         with talking(gateway.url + RESPONSES, {"origin": gateway.url}) as talk:
             assert talk.ask(input=[USER]).said == "hi"
     assert len(up.got) == 1
@@ -290,8 +291,8 @@ def test_a_listed_site_may() -> None:
 
 
 def test_client_keys_at_the_upgrade_and_at_each_frame() -> None:
-    """None, a wrong one, and a provider that the gateway has no key for: over HTTP, before the upgrade. A key that is
-    taken back holds for the next frame."""
+    """None, a wrong one, and a provider that the gateway has no key for: over HTTP, before the upgrade. A revoked key
+    fails at the next frame."""
     with upstream(say_hi) as up, over_http("openai", up.url, api_keys=("sk-provider",)) as gateway:
         keys = gateway.state.keys
         assert isinstance(keys, ClientKeys)
@@ -313,7 +314,7 @@ def test_client_keys_at_the_upgrade_and_at_each_frame() -> None:
 
 
 def test_at_the_root_each_frame_says_whom_to_ask() -> None:
-    """A default provider that the gateway has no key for does not stand in the way of others."""
+    """A default provider that the gateway has no key for does not block the others."""
     settings = Settings(default_provider="kimi", configured=frozenset({"openai"}))
     with upstream(say_hi) as up, over_http("openai", up.url, settings, api_keys=("sk-provider",)) as gateway:
         keys = gateway.state.keys
@@ -321,11 +322,11 @@ def test_at_the_root_each_frame_says_whom_to_ask() -> None:
         made = gateway.wait_for(keys.add("me"))
         with talking(f"{gateway.url}/v1/responses", {"authorization": f"Bearer {made.secret}"}) as talk:
             assert talk.ask(input=[USER], model="kimi-k2.6").error == (403, "no_provider_key")
-            assert talk.ask(input=[USER], model="openai/gpt-5.1").said == "hi"
+            assert talk.ask(input=[USER], model="openai/gpt-5").said == "hi"
 
 
 def test_limits_hold_for_frames() -> None:
-    """Each is a request of its key; what is beyond is told with the time to wait."""
+    """Each is a request of its key; beyond the limit the error has the time to wait."""
     with upstream(say_hi) as up, over_http("openai", up.url, api_keys=("sk-provider",)) as gateway:
         keys = gateway.state.keys
         assert isinstance(keys, ClientKeys)
@@ -338,13 +339,13 @@ def test_limits_hold_for_frames() -> None:
 
 
 def test_work_on_frames_is_shared_by_tenant() -> None:
-    """The first frame of a connection, too: it doesn't wait with those of all others."""
+    """Including the first frame of a connection: it doesn't wait with those of all others."""
     long = [{"role": "user", "content": "x"}] * 5000
     with answering() as (_, gateway):
         for key in ("one", "two"):
             with talking(gateway.url + RESPONSES, {"authorization": f"Bearer {key}"}) as talk:
                 assert talk.ask(input=long).said == "hi"
-        tenants = list(gateway.state.work._used)
+        tenants = list(gateway.state.background.work._used)
         assert len(tenants) == 2
         assert "" not in tenants
 
@@ -354,8 +355,8 @@ WRONG = ("", "{", "[]", '{"type":"response.append"}', '{"type":"response.create"
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_connection_of_wrong_frames_alone_is_closed(wrong: str) -> None:
-    """Each is answered and logged; the connection is closed after a few in a row."""
-    most = websocket.MOST_BAD_FRAMES
+    """Each is answered and logged; after a few in a row the connection is closed."""
+    most = websocket.MAX_BAD_FRAMES
     with running({}) as gateway:
         with talking(gateway.url + RESPONSES) as talk:
             for _ in range(most):
@@ -369,15 +370,15 @@ def test_a_connection_of_wrong_frames_alone_is_closed(wrong: str) -> None:
 def test_a_good_frame_between_wrong_ones_keeps_a_connection() -> None:
     with answering() as (_up, gateway), talking(gateway.url + RESPONSES) as talk:
         for _ in range(2):
-            for _ in range(websocket.MOST_BAD_FRAMES - 1):
+            for _ in range(websocket.MAX_BAD_FRAMES - 1):
                 talk.connection.send("{}")
                 assert talk.heard().error == (400, "unknown_frame")
             assert talk.ask(input=[USER]).said == "hi"
 
 
 @pytest.mark.parametrize("frame", ["{}", '{"type":"response.create","generate":false}'], ids=["wrong", "prewarm"])
-def test_frames_that_ask_nobody_count_in_the_limits(frame: str) -> None:
-    """As a POST does that is refused for its body: a frame costs its key a request, whatever is in it."""
+def test_frames_without_a_request_count_in_the_limits(frame: str) -> None:
+    """Like a POST that is refused for its body: a frame costs its key a request, whatever it contains."""
     with upstream(say_hi) as up, over_http("openai", up.url, api_keys=("sk-provider",)) as gateway:
         keys = gateway.state.keys
         assert isinstance(keys, ClientKeys)
@@ -395,8 +396,8 @@ def test_frames_that_ask_nobody_count_in_the_limits(frame: str) -> None:
 
 
 @pytest.mark.parametrize("politely", [True, False], ids=["close", "reset"])
-def test_who_leaves_in_mid_turn_is_captured_for(politely: bool) -> None:
-    """The answer is read on, and its turn kept."""
+def test_a_turn_is_captured_after_its_client_leaves(politely: bool) -> None:
+    """The answer is read to its end, and its turn recorded."""
     held = Held()
     with answering(held) as (_up, gateway):
         with gateway.listening() as next_line:
@@ -410,7 +411,7 @@ def test_who_leaves_in_mid_turn_is_captured_for(politely: bool) -> None:
         assert (line.captured, line.note) == (1, "")
 
 
-def test_who_leaves_before_an_answer_is_not_waited_for() -> None:
+def test_a_client_that_leaves_before_an_answer_is_not_waited_for() -> None:
     async def never(got: Got, out: Out) -> None:
         await out.gone()
 
@@ -422,7 +423,7 @@ def test_who_leaves_before_an_answer_is_not_waited_for() -> None:
 
 
 def test_a_stop_lets_a_turn_finish() -> None:
-    """Who asks for nothing is sent away at once, with 1001; the other when its turn is over."""
+    """An idle connection is closed at once, with 1001; the other when its turn is over."""
     held = Held()
     with (
         answering(held) as (_up, gateway),
@@ -444,7 +445,7 @@ def test_who_asks_for_nothing_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_connection_that_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told so, in OpenAI's words; a turn that is under way is finished before."""
+    """It is told so, in OpenAI's words; an active turn is finished first."""
     monkeypatch.setattr(websocket, "AGE_SECONDS", 0.05)
     held = Held()
     with (

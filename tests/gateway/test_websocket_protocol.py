@@ -1,4 +1,4 @@
-"""WebSockets within bounds: upgrades, pings, sizes, and how many there are."""
+"""WebSockets within limits: upgrades, pings, sizes, and number of connections."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_elsewhere_there_is_none(path: str) -> None:
 
 
 def test_a_subprotocol_is_named_again() -> None:
-    """Some clients offer one, and expect to hear it."""
+    """Some clients offer one, and expect it in the answer."""
     with running({}) as gateway:
         head = {**AUTH, "sec-websocket-protocol": "openai-insecure-api-key.k, openai-beta.responses.v1"}
         response = HTTP.get(gateway.url + RESPONSES, headers={**head, **UPGRADE, "sec-websocket-key": KEY})
@@ -78,8 +78,8 @@ def test_what_is_no_upgrade(headers: dict[str, str], status: int) -> None:
         assert response.status_code == status
 
 
-def test_who_answers_no_ping_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And who does stays. Pings of a client are answered, in the middle of a turn too."""
+def test_a_client_without_pongs_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that answers stays. A client's pings are answered, even in the middle of a turn."""
     held = Held()
     with answering(held) as (_up, gateway):
         with talking(gateway.url + RESPONSES) as talk:
@@ -95,7 +95,7 @@ def test_who_answers_no_ping_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_connections_are_counted() -> None:
-    """In the limit of all, and for Prometheus; a name for each is given back."""
+    """In the overall limit, and for Prometheus; each slot is freed again."""
     limited = Settings(server=ServerSettings(max_connections=2))
     with running({}, limited) as gateway:
         with talking(gateway.url + RESPONSES), talking(gateway.url + RESPONSES):
@@ -118,7 +118,7 @@ def test_binary_and_large_messages_end_it() -> None:
 
 
 def test_frames_one_behind_the_other() -> None:
-    """Who sends the next before the last is answered gets both answers, in order."""
+    """A client that sends the next before the last is answered gets both answers, in order."""
     with answering() as (up, gateway), talking(gateway.url + RESPONSES) as talk:
         for number in range(5):
             talk.send(input=[{"role": "user", "content": str(number)}])
@@ -131,7 +131,7 @@ SHORT = Settings(server=ServerSettings(body_timeout_seconds=0.05))
 
 @contextlib.contextmanager
 def upgraded(gateway: Running, auth: Mapping[str, str] = AUTH, path: str = RESPONSES) -> Iterator[socket.socket]:
-    """A connection that speaks for itself, byte by byte."""
+    """A raw connection, byte by byte."""
     host, port = gateway.url.removeprefix("http://").split(":")
     head = "".join(f"{name}: {value}\r\n" for name, value in {**auth, **UPGRADE, "host": host}.items())
     with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
@@ -148,7 +148,7 @@ def frame(opcode: Opcode, data: bytes = b"", *, fin: bool = True) -> bytes:
 
 
 def closed(connection: socket.socket) -> Close:
-    """The close frame that comes, behind whatever else does."""
+    """The close frame, after whatever else arrives."""
     heard = b"".join(iter(lambda: connection.recv(65536), b""))
     protocol = ClientProtocol(parse_uri("ws://localhost"), state=State.OPEN)
     protocol.receive_data(heard)
@@ -181,7 +181,7 @@ WHOLE = frame(Opcode.TEXT, b'{"type":"response.create"}' * 100)
     ids=lambda value: "" if isinstance(value, bytes) else None,  # a mask is another one each time
 )
 def test_what_is_half_or_wrong_ends_it(data: bytes, code: int, reason: str) -> None:
-    """Within `body_timeout`, and with a code that says why."""
+    """Within `body_timeout`, and with a code for the reason."""
     with running({}, SHORT) as gateway, upgraded(gateway) as connection:
         connection.sendall(data)
         told = closed(connection)
@@ -200,7 +200,7 @@ def test_what_is_half_or_wrong_ends_it(data: bytes, code: int, reason: str) -> N
     ids=["pings", "pongs", "no message", "bad messages"],
 )
 def test_a_connection_that_is_closed_for_what_its_client_did_is_logged(data: bytes, logged: str) -> None:
-    """The log has the reason and who it was; the client gets the reason, although it sent more than was read."""
+    """The log has the reason and the client; the client gets the reason, although it sent more than was read."""
     with running({}) as gateway:
         with upgraded(gateway) as connection:
             connection.sendall(data)
@@ -211,10 +211,10 @@ def test_a_connection_that_is_closed_for_what_its_client_did_is_logged(data: byt
 
 
 def test_an_honest_client_pings_as_often_as_it_likes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What counts is the rate: more pings than may come at once are fine over a longer time."""
+    """Only the rate counts: more pings than the burst are fine over a longer time."""
     monkeypatch.setattr(websocket_protocol, "CONTROL_FRAMES_PER_SECOND", 1e6)
     with running({}) as gateway, talking(gateway.url + RESPONSES) as talk:
-        for _ in range(2 * websocket_protocol.MOST_CONTROL_FRAMES):
+        for _ in range(2 * websocket_protocol.MAX_CONTROL_FRAMES):
             assert talk.connection.ping().wait(PATIENCE)
 
 
@@ -222,7 +222,7 @@ PREWARM = b'{"type":"response.create","model":"m","generate":false,"input":[]}'
 
 
 def test_others_are_served_between_any_two_messages() -> None:
-    """However many messages come in one read: in a turn of the loop one of them is read and answered."""
+    """However many messages arrive in one read: each iteration of the event loop reads and answers one."""
     sent = 1_000
     with running({}, takes_keys=True) as gateway:
         keys, counts = gateway.state.keys, gateway.state.limits.counts
@@ -251,7 +251,7 @@ def test_others_are_served_between_any_two_messages() -> None:
 
 
 def test_a_message_in_many_pieces() -> None:
-    """It may come in fragments, with pings between them, and letter by letter."""
+    """It may arrive in fragments, with pings between them, and byte by byte."""
     text = text_of({"type": "response.create", **ASKED, "input": [USER]}).encode()
     data = frame(Opcode.TEXT, text[:10], fin=False) + frame(Opcode.PING, b"?")
     data += frame(Opcode.CONT, text[10:20], fin=False) + frame(Opcode.CONT, text[20:])
@@ -264,8 +264,8 @@ def test_a_message_in_many_pieces() -> None:
     assert json.loads(up.got[0].body)["input"] == [USER]
 
 
-def test_who_asks_and_does_not_read_holds_up_its_own_answer_alone() -> None:
-    """What its provider says is not read on into memory; others are served meanwhile."""
+def test_a_client_that_does_not_read_delays_only_its_own_answer() -> None:
+    """Its provider's data is not read into memory without limit; others are served meanwhile."""
     offered = 1000
 
     class Flood:

@@ -1,4 +1,4 @@
-"""nginx before a simulator: TLS, HTTP/2 where it is to be offered, and what came over which connection.
+"""nginx in front of a simulator: TLS, HTTP/2 if offered, and the connection of each request.
 
 with front(served("deepseek").url) as nginx:
     nginx.url, nginx.authority, nginx.seen(4)
@@ -44,7 +44,7 @@ http {
 
 
 class Seen(NamedTuple):
-    """A request that came to its end: the protocol, and the number of the connection it came over."""
+    """A completed request: its protocol, and the number of its connection."""
 
     protocol: str
     connection: int
@@ -71,7 +71,7 @@ class Front:
 
 @contextlib.contextmanager
 def front(upstream: str, *, http2: str = "on", requests: int = 1000, connections: int = 512) -> Iterator[Front]:
-    """A front before an upstream; a connection serves so many requests, and there may be so many of them."""
+    """A front for an upstream; with limits for the requests of a connection and for their number."""
     folder = Path(tempfile.mkdtemp(prefix="front-"))
     certify(folder)
     port = free_port()
@@ -111,9 +111,10 @@ _USES = (
 
 
 def certify(folder: Path) -> None:
-    """`authority.pem`, and in `server.pem` what it vouches for: no certificate may be both (RFC 5280, 4.2.1.9).
+    """`authority.pem`, and in `server.pem` a certificate signed by it: no certificate may be both (RFC 5280, 4.2.1.9).
 
-    From Python 3.13 on, an authority has to say what its key is for, and a certificate by which it was signed."""
+    From Python 3.13 on, an authority must declare the use of its key, and a certificate its signer.
+    """
     own, servers = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     is_ca = x509.BasicConstraints(ca=True, path_length=None)
     signs = dict.fromkeys(_USES, False) | {"key_cert_sign": True}

@@ -1,4 +1,4 @@
-"""An upstream that does what a test says, byte by byte, behind a real socket.
+"""An upstream whose behaviour a test defines, byte by byte, behind a real socket.
 
 async def answer(got: Got, out: Out) -> None:
     await out.head(200, ("content-type", "application/json"), ("content-length", "2"))
@@ -30,7 +30,7 @@ class Got(NamedTuple):
 
 
 class Out:
-    """The way back to whoever asked. `cut` breaks the connection off; what ends properly leaves it open."""
+    """The response to the client. `cut` breaks the connection; a proper end leaves it open."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -60,7 +60,7 @@ class Out:
         await self.write(b"0\r\n\r\n")
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Returns when something is so that another thread brings about."""
+        """Returns when a condition that another thread brings about is true."""
         while not holds():
             await asyncio.sleep(0.0005)
 
@@ -68,7 +68,7 @@ class Out:
         await asyncio.sleep(0.01)
 
     async def gone(self) -> None:
-        """Returns when whoever asked has closed the connection."""
+        """Returns when the client has closed the connection."""
         await self._reader.read(1)
 
     def cut(self) -> None:
@@ -81,7 +81,7 @@ Answer = Callable[[Got, Out], Awaitable[None]]
 
 
 class Upstream:
-    """A server and what it got."""
+    """A server and the requests that it received."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
@@ -92,7 +92,7 @@ class Upstream:
         self.url = ""
 
     def wait_until(self, holds: Callable[[Upstream], bool]) -> None:
-        """Returns when something is so; it fails if that takes too long."""
+        """Returns when a condition is true; fails if that takes too long."""
         with self._changed:
             assert self._changed.wait_for(lambda: holds(self), 20)
 
@@ -134,7 +134,7 @@ async def _read(reader: asyncio.StreamReader) -> Got | None:
 
 @contextlib.contextmanager
 def upstream(answer: Answer) -> Iterator[Upstream]:
-    """A server that answers so, on a port that the system chooses, for as long as the test runs."""
+    """A server with this behaviour, on a port that the system chooses, for the duration of the test."""
     served = Upstream(answer)
     loop = asyncio.new_event_loop()
     started = threading.Event()

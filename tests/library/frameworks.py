@@ -117,7 +117,7 @@ def autogen(url: str, way: Way) -> str:
 
 
 def dspy(url: str, way: Way) -> str:
-    """Its language model, in an application that keeps what was said and called."""
+    """Its language model, in an application that keeps what was said and called. It streams what a program asks."""
     module = importlib.import_module("dspy")
     options = {"api_base": f"{url}/v1", "api_key": KEY, "cache": False, "num_retries": 0}
     if "engine" in inspect.signature(module.LM).parameters:
@@ -127,6 +127,8 @@ def dspy(url: str, way: Way) -> str:
 
     async def say() -> Any:
         asked = {"messages": history, "tools": [TOOL]}
+        if way == "streamed":
+            return await _streamed_by_dspy(module, lambda: model.acall(**asked))
         return (await model.acall(**asked) if way == "async" else model(**asked))[0]
 
     async def run() -> str:
@@ -142,6 +144,18 @@ def dspy(url: str, way: Way) -> str:
         raise AssertionError("the model never answered")
 
     return asyncio.run(run())
+
+
+async def _streamed_by_dspy(module: Any, ask: Callable[[], Any]) -> Any:
+    """What a program of one call returns at the end of its stream."""
+
+    class Program(module.Module):  # type: ignore[misc]  # DSPy is loaded by name
+        async def acall(self) -> Any:
+            return module.Prediction(said=(await ask())[0])
+
+    chunks = [chunk async for chunk in module.streamify(Program(), is_async_program=True)()]
+    assert len(chunks) > 2
+    return chunks[-1].said
 
 
 def semantic_kernel(url: str, way: Way) -> str:
@@ -240,12 +254,13 @@ def llama_index(url: str, way: Way) -> str:
 
 
 def magentic(url: str, way: Way) -> str:
-    """A chat whose calls the application makes."""
+    """A chat whose calls the application makes. It streams in any case; `streamed` shows it to the application."""
     module = importlib.import_module("magentic")
     model_of = importlib.import_module("magentic.chat_model.openai_chat_model").OpenaiChatModel
     model = model_of(MODEL, api_key=KEY, base_url=f"{url}/v1")
+    text: Any = module.StreamedStr if way == "streamed" else str
     chat = module.Chat(
-        [module.UserMessage(OPENING)], functions=[weather], output_types=[str, module.FunctionCall], model=model
+        [module.UserMessage(OPENING)], functions=[weather], output_types=[text, module.FunctionCall], model=model
     )
 
     async def run() -> str:
@@ -253,8 +268,8 @@ def magentic(url: str, way: Way) -> str:
         for _ in range(TURNS):
             said = await said.asubmit() if way == "async" else said.submit()
             call = said.last_message.content
-            if isinstance(call, str):
-                return call
+            if isinstance(call, (str, text)):
+                return str(call)
             said = await said.aexec_function_call() if way == "async" else said.exec_function_call()
         raise AssertionError("the model never answered")
 
@@ -269,12 +284,21 @@ def mirascope(url: str, way: Way) -> str:
     is_async = way == "async"
     tools = [llm.tool(aweather if is_async else weather)]
 
-    async def run() -> str:
+    def say() -> Any:
         asked = [llm.messages.user(OPENING)]
-        answer = await model.call_async(asked, tools=tools) if is_async else model.call(asked, tools=tools)
+        if way == "streamed":
+            return model.stream(asked, tools=tools)
+        return model.call_async(asked, tools=tools) if is_async else model.call(asked, tools=tools)
+
+    async def run() -> str:
+        answer = await say() if is_async else say()
         for _ in range(TURNS - 1):
+            if way == "streamed":
+                answer.finish()
             results = await answer.execute_tools() if is_async else answer.execute_tools()
             answer = await answer.resume(results) if is_async else answer.resume(results)
+        if way == "streamed":
+            answer.finish()
         return str(answer.text())
 
     return asyncio.run(run())
@@ -353,23 +377,28 @@ def openrouter(url: str, way: Way) -> str:
 
 
 def instructor(url: str, way: Way) -> str:
-    """It has openai's client answer with an object; the application keeps what was called."""
+    """It has openai's client answer with an object; the application keeps what was called. A stream of partial objects
+    has no ids of calls, so the application makes its own."""
     module, openai = importlib.import_module("instructor"), importlib.import_module("openai")
     kind = openai.AsyncOpenAI if way == "async" else openai.OpenAI
     client = module.from_openai(kind(api_key=KEY, base_url=f"{url}/v1", max_retries=0))
     history: list[Any] = [{"role": "user", "content": OPENING}]
     schema = importlib.import_module("pydantic").create_model("weather", city=(str, ...))
 
-    async def say() -> Any:
+    async def say() -> list[Any]:
+        """The calls of the next turn."""
         asked = {"model": MODEL, "messages": history, "response_model": schema, "max_retries": 0}
+        if way == "streamed":
+            *_, last = client.chat.completions.create_partial(**asked)
+            return [_call(f"own_{len(history)}", "weather", last.model_dump_json())]
         answer = client.chat.completions.create_with_completion(**asked)
-        return (await answer if way == "async" else answer)[1].choices[0].message
+        said = (await answer if way == "async" else answer)[1].choices[0].message
+        return [_call(call.id, call.function.name, call.function.arguments) for call in said.tool_calls]
 
     async def run() -> str:
         for _ in range(TURNS - 1):
-            said = await say()
-            calls = [_call(call.id, call.function.name, call.function.arguments) for call in said.tool_calls]
-            history.append({"role": "assistant", "content": said.content or "", "tool_calls": calls})
+            calls = await say()
+            history.append({"role": "assistant", "content": "", "tool_calls": calls})
             history.extend({"role": "tool", "tool_call_id": call["id"], "content": RESULT} for call in calls)
         answer = client.chat.completions.create(model=MODEL, messages=history, response_model=None)
         return str((await answer if way == "async" else answer).choices[0].message.content)

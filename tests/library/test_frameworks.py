@@ -33,11 +33,12 @@ class Row(NamedTuple):
 FORGET = (
     Row("autogen", "autogen_ext", ASYNC),
     Row("crewai", "crewai", ALL),
-    Row("dspy", "dspy", ("sync", "async")),
+    Row("dspy", "dspy", ALL),
     Row("haystack", "haystack", ALL),
     Row("langchain_openrouter", "langchain_openrouter", ALL, "openrouter"),
     Row("llama_index", "llama_index.llms.openai_like", ALL),
-    Row("magentic", "magentic", ("sync", "async")),
+    Row("magentic", "magentic", ALL),
+    Row("mirascope", "mirascope", ("streamed",)),
     Row("openrouter", "openrouter", ALL, "openrouter"),
     Row("semantic_kernel", "semantic_kernel", ASYNC),
     Row("strands", "strands", ALL),
@@ -81,7 +82,7 @@ def test_a_framework_that_keeps_thoughts(row: Row, way: str, line: Line) -> None
         check_whole(upstream, talk(row, upstream, way))
 
 
-@pytest.mark.parametrize("way", ["sync", "async"])
+@pytest.mark.parametrize("way", ALL)
 def test_instructor(line: Line, way: str) -> None:
     """It forces a tool, which DeepSeek refuses while it thinks: the first request is healed, what that taught is kept,
     and every thought comes back."""

@@ -78,7 +78,7 @@ async def test_the_sdk_without_the_callback(prefix: str, kind: CallKind) -> None
     check_refused(upstream)
 
 
-async def test_a_turn_that_nobody_has_is_blank_the_first_time(callback: Any) -> None:
+async def test_an_unknown_turn_is_blank_the_first_time(callback: Any) -> None:
     """A callback can't send again: a turn of another day gets what the provider takes."""
     upstream = deepseek()
     call = {"id": "call_x", "type": "function", "function": {"name": "weather", "arguments": "{}"}}

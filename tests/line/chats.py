@@ -1,4 +1,4 @@
-"""Requests of a chat client that forgets reasoning, and a server that answers as it is told."""
+"""Requests of a chat client that forgets reasoning, and a server with scripted answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def request(*messages: Json, **more: object) -> bytes:
 
 
 NEXT = request(MESSAGE, RESULT)
-"""The request after the first one, without what the model thought."""
+"""The request after the first one, without the model's reasoning."""
 
 
 def whole() -> bytes:
@@ -58,8 +58,8 @@ def restored(body: bytes) -> list[str]:
 
 
 class Answer:
-    """What a server says: pieces of a body, sent one by one. `stalls`: it then says nothing more, as long as it is
-    listened to."""
+    """A server's answer: pieces of a body, sent one by one. `stalls`: it then sends nothing more while the client
+    listens."""
 
     def __init__(
         self, *pieces: bytes, status: int = 200, kind: str = "application/json", stalls: bool = False, **headers: str
@@ -75,7 +75,7 @@ def streamed() -> Answer:
 
 
 class Told:
-    """A server that answers each request as `answer` says, and keeps the requests."""
+    """A server that answers each request with `answer`, and keeps the requests."""
 
     def __init__(self, answer: Callable[[bytes], Answer]) -> None:
         self._answer = answer

@@ -1,4 +1,4 @@
-"""A line of its own for each test, over a database of its own."""
+"""A separate line for each test, with its own database."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ KEY, TURNS = "key-of-a-bench", 10
 
 @pytest.mark.parametrize("is_streamed", [False, True])
 def test_a_call_that_restores_ten_turns(line: Line, is_streamed: bool) -> None:
-    """A twentieth of the functions that the SDK goes through by itself, all in the caller's thread."""
+    """A twentieth of the SDK's own function calls, all in the caller's thread."""
     asked: Any = {"model": MODEL, "messages": history(TURNS), "tools": [TOOL], "stream": is_streamed}
     with server(TURNS) as url:
         teach(line, url, KEY, TURNS)

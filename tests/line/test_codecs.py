@@ -1,4 +1,4 @@
-"""Codecs: the reasoning of one message, out and back in, in every shape."""
+"""Codecs: reading the reasoning of one message and writing it back, in every shape."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_what_is_no_message_is_refused_by_name(codec: ReasoningCodec, raw: Any) 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("message", [*NO_MESSAGE, b"[5]"])
 def test_nothing_is_written_on_what_is_no_message(codec: ReasoningCodec, message: bytes) -> None:
-    """With items to write or without."""
+    """With or without items to write."""
     for items in ([], [WHY]):
         with pytest.raises(DecodeError):
             codec.write_assistant(message, items)
@@ -69,7 +69,7 @@ ANSWER: dict[str, list[str | int]] = {
 
 
 def stripped(message: Any) -> Any:
-    """The message as a client that forgets sends it back."""
+    """The message from a client that forgets."""
     if isinstance(message, list):
         return [element for element in message if element.get("type") not in ("reasoning", "thought")]
     bare = {name: value for name, value in message.items() if name not in STRIPPED}
@@ -111,7 +111,7 @@ THINKING = [case for case in RESPONSES if thinks(case) and "generate_prompt" not
 
 @pytest.mark.parametrize("case", THINKING, ids=name_of)
 def test_reasoning_of_an_answer_goes_back_on_the_answer_without(case: WireCase) -> None:
-    """A client forgot it, the codec puts it back: where reasoning stands in order, the answer is what it was."""
+    """A client forgot it, the codec restores it: if reasoning has an order there, the answer is complete again."""
     codec, message = codec_of(case), answer_of(case)
     items = codec.parse_response(case.bytes_of("response.json") or b"")
     written = codec.write_assistant(json.dumps(stripped(message)).encode(), items)
@@ -123,7 +123,7 @@ def test_reasoning_of_an_answer_goes_back_on_the_answer_without(case: WireCase) 
 
 @pytest.mark.parametrize("case", THINKING, ids=name_of)
 def test_reasoning_that_is_there_stays_as_it_is(case: WireCase) -> None:
-    """Writing what a message has changes no byte of it."""
+    """Writing a message's own reasoning changes no byte of it."""
     codec = codec_of(case)
     message = json.dumps(
         {"role": "assistant", **answer_of(case)} if case.format.name == "openai_chat" else answer_of(case)
@@ -155,7 +155,7 @@ def gemini(*parts: dict[str, Any]) -> bytes:
 
 
 def test_a_gemini_signature_goes_back_on_its_own_call() -> None:
-    """By the call's id, or by its place where it has none; never on a sibling."""
+    """By the call's id, or by its place if it has none; never on another call."""
     codec = codec_for("gemini")
     named = [{"functionCall": {"id": str(at), "name": "f", "args": {}}} for at in range(3)]
     for calls in (named, [{"functionCall": {"name": "f", "args": {"n": at}}} for at in range(3)]):
@@ -166,7 +166,7 @@ def test_a_gemini_signature_goes_back_on_its_own_call() -> None:
 
 
 def test_reasoning_that_is_there_gives_way() -> None:
-    """A message has the reasoning that was written on it, and none that it had before."""
+    """A message has the written reasoning, and none that it had before."""
     old, new = {"type": "thinking", "thinking": "old", "signature": "s1"}, ReasoningText("new", None, UNKNOWN_FORMAT)
     text = {"type": "text", "text": "x"}
     for provider, message, expected in (
@@ -190,7 +190,7 @@ def test_reasoning_that_is_there_gives_way() -> None:
 
 
 def test_a_signature_that_is_there_gives_way() -> None:
-    """What stands on a call is reasoning too."""
+    """A signature on a call is reasoning, too."""
     calls = [{"functionCall": {"id": str(at), "name": "f", "args": {}}} for at in range(2)]
     stale = gemini(calls[0], {**calls[1], "thoughtSignature": "b2xk"})
     written = codec_for("gemini").write_assistant(stale, [ReasoningEncrypted("bmV3", GOOGLE_GEMINI_V1, "0", 0)])
@@ -198,13 +198,13 @@ def test_a_signature_that_is_there_gives_way() -> None:
 
 
 def test_what_a_user_said_is_no_reasoning() -> None:
-    """Whatever it calls itself."""
+    """Even if it has a reasoning type."""
     quoted = {"role": "user", "content": [{"type": "thinking", "thinking": "quoted", "signature": "s1"}]}
     assert codec_for("anthropic").parse_response(quoted) == codec_for("mistral").parse_response(quoted) == ()
 
 
 def test_a_signature_whose_call_is_gone_is_refused() -> None:
-    """It belongs to no other call."""
+    """It does not belong to another call."""
     other = gemini({"functionCall": {"id": "2", "name": "f", "args": {}}})
     with pytest.raises(EncodeError):
         codec_for("gemini").write_assistant(other, [ReasoningEncrypted("c2ln", GOOGLE_GEMINI_V1, "1", 0)])
@@ -219,7 +219,7 @@ def test_an_openrouter_entry_of_gemini_fits_the_native_wire() -> None:
 
 
 def test_a_step_of_responses_is_a_list() -> None:
-    """One object of it alone, a whole response and an empty step are read too."""
+    """A single object, a whole response and an empty step are also read."""
     codec = codec_for("openai")
     element = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "told"}]}
     element["encrypted_content"] = "gAAAA"
@@ -230,7 +230,7 @@ def test_a_step_of_responses_is_a_list() -> None:
 
 
 def test_reasoning_next_to_elements_of_the_user_is_decoded() -> None:
-    """A compaction gives them back among the model's."""
+    """A compaction returns them among the model's."""
     user = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
     element = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA"}
     assert [type(item) for item in codec_for("openai").parse_response([user, element])] == [ReasoningEncrypted]
@@ -254,7 +254,7 @@ def test_reasoning_is_never_written_on_what_a_user_said(provider: str, message: 
 
 @pytest.mark.parametrize("provider", ["anthropic", "gemini", "openai", "deepseek", "groq", "copilot"])
 def test_a_seal_is_not_written_for_another_maker(provider: str) -> None:
-    """It would be refused there, and tells them what is none of their business."""
+    """It would be refused there, and reveal data to another maker."""
     foreign = ReasoningText("why", "c2ln", ReasoningFormat("made-elsewhere-v1"))
     message = b"[]" if provider == "openai" else b"{}"
     with pytest.raises(ForeignSeal):
@@ -262,7 +262,7 @@ def test_a_seal_is_not_written_for_another_maker(provider: str) -> None:
 
 
 def test_plain_text_goes_into_the_field_of_the_dialect() -> None:
-    """Every other byte of the message stays."""
+    """All other bytes of the message stay."""
     message = (
         b'{"role":"assistant","content":null , "tool_calls":[{"id":"1","function":{"name":"f","arguments":"{}"}}] }'
     )
@@ -320,9 +320,9 @@ def test_the_codec_of_a_provider(provider: str, model: str, format: FormatName, 
 
 @pytest.mark.parametrize("row", [row for row in providers.PROVIDERS if row.formats], ids=lambda row: row.name)
 def test_the_gateway_and_the_codec_agree(row: ProviderRow) -> None:
-    """For every name that a provider goes by, whatever the model."""
+    """For all names of a provider, and any model."""
     for name in (row.name, *row.aliases):
-        for model in ("", "glm-5", "deepseek-v4-pro", "gpt-5.1", "gemini-3-pro", row.example_model):
+        for model in ("", "glm-5", "deepseek-v4-pro", "gpt-5", "gemini-3-pro", row.example_model):
             contract = resolve(Destination(name, "", model or name, row.formats[0]))
             codec = codec_for(name, model)
             assert codec == OPENROUTER or getattr(codec, "dialect", None) == contract.dialect
@@ -341,7 +341,7 @@ def test_the_text_of_a_plain_family_says_whose_it_is() -> None:
 
 @pytest.mark.parametrize("provider", ["openrouter", "deepseek"])
 def test_messages_may_be_dictionaries(provider: str) -> None:
-    """What is written has the form of what was given: bytes, or as Python reads them."""
+    """The result has the form of the input: bytes, or Python objects."""
     codec = codec_for(provider, "deepseek-v4-pro")
     said: dict[str, Any] = {"role": "assistant", "content": "Sunny.", "reasoning_content": "The forecast says so."}
     details = [{"type": "reasoning.text", "text": "The forecast says so.", "format": "unknown", "index": 0}]

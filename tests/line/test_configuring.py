@@ -1,4 +1,4 @@
-"""What a line is made of: an address or a path, and settings; what else is passed is named."""
+"""The arguments of a line: an address or a path, and settings; others are reported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_store_is_an_address_or_a_path(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_config_is_a_path_or_settings(tmp_path: Path) -> None:
-    """Settings that were read once serve several lines."""
+    """Settings that were read once may be used for several lines."""
     file = tmp_path / "own.toml"
     file.write_text('[store]\nurl = "memory://"\n[replay]\nheal = false\n')
     for config in (file, str(file)):
@@ -32,7 +32,7 @@ def test_config_is_a_path_or_settings(tmp_path: Path) -> None:
 
 
 def test_mistakes_are_named() -> None:
-    """With what belongs in their place."""
+    """With the correct form."""
     wrong: Any
     for wrong in ({"replay": {}}, 5, b"a.toml"):
         with pytest.raises(TypeError, match="config is a path or Settings, not"):

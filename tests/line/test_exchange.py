@@ -1,4 +1,4 @@
-"""`line.begin`: one request and its answer, for whoever sends it themselves."""
+"""`line.begin`: one request and its answer, for code that sends it itself."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def begin_sync(line: Line, body: bytes, url: str = URL) -> SyncExchange:
 
 
 async def test_a_whole_answer_is_remembered(line: Line) -> None:
-    """What `read` took stands in the next request, and `outcome` says so."""
+    """An answer passed to `read` is restored in the next request, and `outcome` reports it."""
     exchange = await begin(line, request())
     assert exchange.body == request()
     exchange.read(whole())
@@ -39,7 +39,7 @@ async def test_a_whole_answer_is_remembered(line: Line) -> None:
 
 
 def test_the_sync_twin_needs_no_loop(line: Line) -> None:
-    """The same calls without a loop of the caller's."""
+    """The same calls without an event loop."""
     exchange = begin_sync(line, request())
     exchange.read(whole())
     exchange.end()
@@ -47,7 +47,7 @@ def test_the_sync_twin_needs_no_loop(line: Line) -> None:
 
 
 async def test_a_stream_says_when_its_turn_has_ended(line: Line) -> None:
-    """`feed` is true at the piece that ends the turn: saved then, it is found before the piece is shown."""
+    """`feed` returns true for the piece that ends the turn: saved then, it is found before the piece is shown."""
     exchange = await begin(line, request(stream=True))
     assert [exchange.feed(piece) for piece in events()[:3]] == [False, False, True]
     await exchange.save()
@@ -55,7 +55,7 @@ async def test_a_stream_says_when_its_turn_has_ended(line: Line) -> None:
 
 
 async def test_decoded_chunks_have_a_way_in(line: Line) -> None:
-    """`hear` takes what an SDK has decoded already."""
+    """`hear` accepts what an SDK has already decoded."""
     exchange = await begin(line, request(stream=True))
     for chunk in CHUNKS:
         if exchange.hear(chunk):
@@ -64,7 +64,7 @@ async def test_decoded_chunks_have_a_way_in(line: Line) -> None:
 
 
 async def test_what_can_not_be_read_is_nobodys_problem(line: Line) -> None:
-    """Chunks that are no JSON and bytes that are no answer end the reading, and nothing else."""
+    """Chunks that are not JSON and bytes that are not an answer end the reading, and nothing else."""
     exchange = await begin(line, request(stream=True))
     assert not exchange.hear(object())
     assert not exchange.hear(CHUNKS[2])
@@ -77,7 +77,7 @@ async def test_what_can_not_be_read_is_nobodys_problem(line: Line) -> None:
 
 @pytest.mark.parametrize(("pieces", "is_complete"), [(2, False), (3, True)])
 async def test_a_stream_that_is_cut_is_marked_so(store_url: str, pieces: int, is_complete: bool) -> None:
-    """What came of it is kept as a turn cut short, once; one that was whole before stays whole."""
+    """Its content is kept as a truncated turn, once; a turn that was already complete stays so."""
     async with Line(store_url) as line:
         exchange = await begin(line, request(stream=True))
         for piece in events()[:pieces]:
@@ -92,7 +92,7 @@ async def test_a_stream_that_is_cut_is_marked_so(store_url: str, pieces: int, is
 
 
 async def test_a_refusal_is_healed_twice_at_most(line: Line) -> None:
-    """A provider nobody knows wants reasoning back: the body changes, until nothing more can be tried."""
+    """An unknown provider wants reasoning back: the body changes, until nothing more can be tried."""
     url = f"https://elsewhere.example{PATH}"
     body = NEXT.replace(b"deepseek-v4-pro", b"a-model")
     exchange = await line.begin("POST", url, HEADERS, body)
@@ -106,7 +106,7 @@ async def test_a_refusal_is_healed_twice_at_most(line: Line) -> None:
 
 
 async def test_what_healed_is_known_at_the_next_start(store_url: str) -> None:
-    """A lesson is kept in the store, and read when another line is opened over it."""
+    """A lesson is kept in the store, and loaded when another line is opened over it."""
     url = f"https://elsewhere.example{PATH}"
     body = NEXT.replace(b"deepseek-v4-pro", b"a-model")
     async with Line(store_url) as line:
@@ -132,7 +132,7 @@ async def test_other_errors_are_none_of_ours(line: Line) -> None:
     ("method", "url"), [("GET", URL), ("POST", "https://api.deepseek.com/v1/embeddings"), ("POST", "not an address")]
 )
 async def test_what_is_no_conversation_goes_out_as_it_came(line: Line, method: str, url: str) -> None:
-    """No format's address: nothing is prepared, read or told."""
+    """For an address of no format, nothing is prepared, read or reported."""
     exchange = await line.begin(method, url, HEADERS, b"anything")
     assert (exchange.body, exchange.headers) == (b"anything", {})
     assert not exchange.read(whole())
@@ -141,13 +141,13 @@ async def test_what_is_no_conversation_goes_out_as_it_came(line: Line, method: s
 
 
 async def test_a_signed_request_is_left_alone(line: Line) -> None:
-    """Whoever changes the body of a request that is signed over it makes it invalid."""
+    """Changing the body of a signed request makes its signature invalid."""
     headers = {"Authorization": "AWS4-HMAC-SHA256 Credential=a, Signature=b"}
     assert (await line.begin("POST", URL, headers, NEXT)).headers == {}
 
 
 async def test_tenants_never_mix(line: Line, store_url: str) -> None:
-    """Who shows another credential finds nothing; a tenant that is named stands over the credential."""
+    """Another credential finds nothing; a named tenant takes precedence over the credential."""
     exchange = await begin(line, request())
     exchange.read(whole())
     await exchange.end()
@@ -166,7 +166,7 @@ def test_a_session_names_what_is_asked_in_it(line: Line) -> None:
 
 
 async def test_a_store_that_a_person_must_mend_fails_no_request() -> None:
-    """Memory goes on alone, and the report says why; whoever opens the line themselves is told at once."""
+    """Memory works alone, and the report says why; opening the line explicitly raises the error."""
     url = "sqlite:no-such-form"
     line = Line(url)
     exchange = await begin(line, request())

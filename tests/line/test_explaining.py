@@ -1,4 +1,4 @@
-"""What was done for a call, as it is printed: the same words as those of the gateway."""
+"""The printed report on a call has the same words as the gateway's."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_outcome(counts: Outcome, status: int | None, is_over: bool, is_cut:
 
 
 def test_summaries() -> None:
-    """What was done in numbers; of a refusal what it means."""
+    """The counts of what was done; for a refusal its meaning."""
     assert report("ok").summary == "passed on"
     assert report("pending").summary == "under way"
     assert report("blank", blank=2, restored=1).summary == "1 restored, 2 blank"
@@ -64,7 +64,7 @@ def test_summaries() -> None:
 
 
 def test_what_counts_as_mended() -> None:
-    """What was put back, taken out or corrected; a turn that still misses its reasoning was not."""
+    """Restored, removed or corrected turns; not one that still lacks its reasoning."""
     for name in ("restored", "inherited", "blank", "stripped", "healed", "checkpoints"):
         assert report("ok", **{name: 1}).is_mended
     assert not report("ok", missing=1).is_mended

@@ -38,7 +38,7 @@ SEALED: list[Any] = [
 
 
 def test_a_model_that_takes_text_gets_it_as_its_own(line: Line) -> None:
-    """Between two models of chat completions the text stays where it was."""
+    """Between two Chat Completions models the text stays in place."""
     given = line.translate_history(HISTORY, to="kimi/kimi-k2.6")
     assert given["messages"][1]["reasoning_content"] == THOUGHT
 
@@ -47,13 +47,13 @@ def test_a_model_that_takes_text_gets_it_as_its_own(line: Line) -> None:
     ("to", "members"),
     [
         ("anthropic/claude-opus-4-8", {"messages", "system"}),
-        ("openai/gpt-5.1", {"input", "instructions"}),
+        ("openai/gpt-5", {"input", "instructions"}),
         ("gemini/gemini-3-pro-preview", {"contents", "systemInstruction"}),
         ("code-assist/gemini-3-pro-preview", {"contents", "systemInstruction"}),
     ],
 )
 def test_a_model_that_takes_only_its_own_gets_a_checkpoint(line: Line, to: str, members: set[str]) -> None:
-    """In the format of its provider, quoted where its system prompt stands."""
+    """In the format of its provider, quoted in its system prompt."""
     given = line.translate_history(HISTORY, to=to)
     assert set(given) == members
     history, system = (json.dumps(given[name]) for name in sorted(members, key=_is_system))
@@ -65,16 +65,16 @@ def _is_system(name: str) -> bool:
     return name in ("system", "instructions", "systemInstruction")
 
 
-@pytest.mark.parametrize("to", ["deepseek/deepseek-v4-pro", "openai/gpt-5.1", "gemini/gemini-3-pro-preview"])
+@pytest.mark.parametrize("to", ["deepseek/deepseek-v4-pro", "openai/gpt-5", "gemini/gemini-3-pro-preview"])
 def test_no_seal_goes_to_another_maker(line: Line, to: str) -> None:
-    """What Anthropic signed is text elsewhere, and its signature is nowhere."""
+    """Text signed by Anthropic is plain text elsewhere, without its signature."""
     given = json.dumps(line.translate_history(SEALED, to=to))
     assert THOUGHT in given
     assert "c2VhbA" not in given
 
 
 def test_a_seal_of_the_same_format_may_be_anothers(line: Line) -> None:
-    """Other makers speak Anthropic's format too, and a history does not say whose it is: text goes along, no seal."""
+    """Other makers also use Anthropic's format, and a history does not name its maker: text is included, no seal."""
     given = line.translate_history(SEALED, to="anthropic/claude-opus-4-8")
     assert THOUGHT in json.dumps(given["system"])
     assert "thinking" not in json.dumps(given["messages"])
@@ -116,7 +116,7 @@ HISTORIES: dict[str, list[Any]] = {
         {"type": "function_call_output", "call_id": "call_1", "output": "sunny"},
     ],
 }
-"""Two calls where the format can have them, with the ids that their makers give: long ones, odd ones, none."""
+"""Two calls where the format supports them, with ids of their makers' forms: long ones, odd ones, none."""
 
 CHAT_TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
 STRICT: dict[str, tuple[str | None, str, dict[str, Any]]] = {
@@ -125,7 +125,7 @@ STRICT: dict[str, tuple[str | None, str, dict[str, Any]]] = {
         "/v1/messages",
         {"max_tokens": 99, "tools": [{"name": "weather", "input_schema": {"type": "object"}}]},
     ),
-    "openai/gpt-5.1": (None, "/v1/responses", {"tools": [{"type": "function", "name": "weather"}]}),
+    "openai/gpt-5": (None, "/v1/responses", {"tools": [{"type": "function", "name": "weather"}]}),
     "gemini/gemini-3-pro-preview": (
         None,
         "/v1beta/models/gemini-3-pro-preview:generateContent",
@@ -138,7 +138,7 @@ STRICT: dict[str, tuple[str | None, str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("to", STRICT)
 async def test_a_strict_provider_accepts_it(line: Line, to: str) -> None:
-    """In the middle of a model's calls: their ids and results are as the other format has them."""
+    """In the middle of a tool loop: ids and results have the other format's form."""
     profile, path, more = STRICT[to]
     provider, model = to.split("/")
     upstream = start(provider, profile)
@@ -152,7 +152,7 @@ async def test_a_strict_provider_accepts_it(line: Line, to: str) -> None:
 
 
 def test_what_the_history_lost_comes_from_the_store(line: Line) -> None:
-    """A turn that the line remembers is quoted too, for whoever holds the key that it was asked with."""
+    """A turn in the line's store is quoted, too, for the owner of its key."""
     exchange = line.begin_sync("POST", f"https://api.deepseek.com{PATH}", HEADERS, request())
     exchange.read(whole())
     exchange.end()
@@ -163,13 +163,13 @@ def test_what_the_history_lost_comes_from_the_store(line: Line) -> None:
 
 
 def test_a_name_that_nobody_knows_is_an_error(line: Line) -> None:
-    """It names what it was given."""
+    """The error shows the name."""
     with pytest.raises(ValueError, match="provider/model"):
         line.translate_history(HISTORY, to="nobody/at-all")
 
 
 def test_every_history_is_known_by_its_format(line: Line) -> None:
-    """What is made for one model can be handed on to the next."""
+    """A history converted for one model can be converted for the next."""
     first = line.translate_history(HISTORY, to="gemini/gemini-3-pro-preview")
     again = line.translate_history(first["contents"], to="kimi/kimi-k2.6")
     assert [message["role"] for message in again["messages"]] == ["user", "assistant", "tool", "user"]
@@ -177,14 +177,14 @@ def test_every_history_is_known_by_its_format(line: Line) -> None:
 
 
 def _long(count: int) -> list[Any]:
-    """Of so many messages, half of them the model's and with its thoughts."""
+    """A history of this many messages, half of them the model's with reasoning."""
     said = ({"type": "thinking", "thinking": THOUGHT, "signature": "c2VhbA=="}, {"type": "text", "text": "Sunny."})
     pair = ({"role": "user", "content": "And now?"}, {"role": "assistant", "content": said})
     return [*pair] * (count // 2)
 
 
 async def _calls(history: list[Any], to: str) -> int:
-    """How many functions a translation goes through, all in this thread."""
+    """The number of function calls of a conversion, all in this thread."""
     settings = Settings()
     store = await open_store("memory://", settings.store)
     lessons = Lessons(store, time.time)
@@ -198,12 +198,12 @@ async def _calls(history: list[Any], to: str) -> int:
 
 @pytest.mark.parametrize("to", ["anthropic/claude-opus-4-8", "deepseek/deepseek-v4-pro"])
 async def test_a_message_of_a_long_history_costs_no_more(to: str) -> None:
-    """What was said before a turn is not gone through again for each turn."""
+    """Earlier messages are not processed again for each turn."""
     assert await _calls(_long(1000), to) <= 11 * await _calls(_long(100), to)
 
 
 @pytest.mark.parametrize("to", ["anthropic/claude-opus-4-8", "deepseek/deepseek-v4-pro"])
 async def test_nor_does_one_of_many_of_the_model_in_a_row(to: str) -> None:
-    """Some clients write each piece of an answer as a message of its own."""
+    """Some clients write each piece of an answer as a separate message."""
     said = [{"role": "assistant", "content": f"{number}", "reasoning_content": THOUGHT} for number in range(400)]
     assert await _calls([USER, *said], to) <= 11 * await _calls([USER, *said[:40]], to)

@@ -1,4 +1,4 @@
-"""Whose thought it is: every story of `identity_stories.py` in the library, in every format, whole and streamed."""
+"""Every story of `identity_stories.py` in the library, in every format, whole and streamed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def url(thinking: Upstream) -> Iterator[str]:
 
 
 def _base(provider: str) -> str:
-    """Where a provider is. Converse's paths are known only at the root of a host."""
+    """The address of a provider. Converse's paths are known only at the root of a host."""
     return "" if provider == "bedrock" else f"/{provider}"
 
 
@@ -56,7 +56,7 @@ def post(url: str, shared_line: Line) -> Iterator[Post]:
 @WAYS
 @pytest.mark.parametrize(("story", "speaker"), CASES)
 def test_a_story(post: Post, thinking: Upstream, story: Story, speaker: Speaker, is_streaming: bool) -> None:
-    """No request carries another conversation's thought; what can be told apart is restored."""
+    """No request carries another conversation's reasoning; distinguishable turns are restored."""
     story(Stage(post, thinking, speaker, is_streaming=is_streaming))
 
 
@@ -65,7 +65,7 @@ def test_a_story(post: Post, thinking: Upstream, story: Story, speaker: Speaker,
 def test_sessions_of_a_line(
     post: Post, thinking: Upstream, shared_line: Line, speaker: Speaker, is_streaming: bool
 ) -> None:
-    """`line.session(…)` tells conversations of equal words apart, under any system prompt."""
+    """`line.session(…)` tells conversations with equal words apart, under any system prompt."""
     stage = Stage(post, thinking, speaker, is_streaming=is_streaming)
     anna, bert = stage.client("Anna"), stage.client("Bert")
     for count, place in enumerate(("harbour", "kitchen", "garden")):

@@ -1,4 +1,4 @@
-"""A module is met once it has been imported, and is otherwise as it would be without a hook."""
+"""A hook is called once a module has been imported, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_now_and_later(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was imported is met at once, the other when its code has run; after the end nothing is."""
+    """For an imported module at once, for another when its code has run; after the end for none."""
     for name in ("of_before", "of_later", "of_after"):
         (folder / f"{name}.py").write_text("import sys\nloader = __spec__.loader\n")
         monkeypatch.delitem(sys.modules, name, raising=False)
@@ -44,7 +44,7 @@ def test_now_and_later(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_module_that_there_is_not(folder: Path) -> None:
-    """It fails as ever; one that fails while it is imported is not met."""
+    """The import fails as usual; a module that fails during import triggers nothing."""
     (folder / "of_trouble.py").write_text("raise ValueError('trouble')")
     met: list[ModuleType] = []
     hook = ImportHook(("of_trouble", "of_nowhere"), met.append)

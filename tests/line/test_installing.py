@@ -1,4 +1,4 @@
-"""`install`: every client of the process remembers, whoever makes it, and none any more after `uninstall`."""
+"""`install`: every client of the process remembers, whichever code made it, and none after `uninstall`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def ask_async(library: ModuleType, url: str, body: bytes, client: Any = No
 
 @every_library
 def test_clients_made_before_and_after(library: Any, line: Line) -> None:
-    """Sync and async, whole and streamed; one that was used already remembers from its next request on."""
+    """Sync and async, whole and streamed; a client in use remembers from its next request on."""
     told = server()
     before, used, before_async = library.Client(), library.Client(), library.AsyncClient()
     ask(library, told.url, request(), used)
@@ -79,7 +79,7 @@ def test_clients_made_before_and_after(library: Any, line: Line) -> None:
 
 @every_library
 def test_uninstall_leaves_nothing_behind(library: Any, line: Line) -> None:
-    """A client that remembered sends what it is given again, with the transport that it was made with."""
+    """A wrapped client sends its requests unchanged again, with its original transport."""
     told, client = server(), library.Client()
     transport = client._transport
     with thoughtline.install(line):
@@ -91,7 +91,7 @@ def test_uninstall_leaves_nothing_behind(library: Any, line: Line) -> None:
 
 
 def test_hosts(line: Line) -> None:
-    """Only those that are named, or all but those."""
+    """Only the named ones, or all except those."""
     told = server()
     client = httpx2.Client()
     for installed, is_remembered in (
@@ -111,7 +111,7 @@ def test_hosts(line: Line) -> None:
 
 
 def test_a_second_install(line: Line, tmp_path: Path) -> None:
-    """Adds to the first, and stays when that ends; another line is an error that names both."""
+    """Adds to the first, and stays when the first ends; another line is an error that names both."""
     client, told = httpx2.Client(), server()
     outer = thoughtline.install(line, hosts="deepseek.com")
     with thoughtline.install(hosts="127.0.0.1") as inner:
@@ -128,7 +128,7 @@ def test_a_second_install(line: Line, tmp_path: Path) -> None:
 
 
 def test_a_client_with_a_line_of_its_own(line: Line, tmp_path: Path) -> None:
-    """It keeps that, whichever came first, and after `uninstall` too."""
+    """It keeps that, whichever came first, also after `uninstall`."""
     told = server()
     with Line(f"sqlite:///{tmp_path / 'own.db'}") as own:
         first, second = own.remember(httpx2.Client()), httpx2.Client()
@@ -160,7 +160,7 @@ def test_threads_that_begin_at_once(line: Line) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_fork(line: Line) -> None:
-    """The child goes on, with clients of its own and those that it was born with."""
+    """The child continues, with new clients and inherited ones."""
     told, client = server(), httpx2.Client()
     thoughtline.install(line)
     ask(httpx2, told.url, request(), client)
@@ -177,7 +177,7 @@ def test_a_fork(line: Line) -> None:
 
 
 def test_another_that_replaces_send_after_us(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stays in its chain does nothing, and a later install works."""
+    """Ours stays in its chain and does nothing, and a later install works."""
     told, calls = server(), []
     thoughtline.install(line)
     ours = httpx2.Client.send
@@ -199,7 +199,7 @@ def test_another_that_replaces_send_after_us(line: Line, monkeypatch: pytest.Mon
 
 
 def test_a_release_that_keeps_its_transports_elsewhere(line: Line, caplog: pytest.LogCaptureFixture) -> None:
-    """It is said at once, and nothing is wrapped or broken."""
+    """It is reported at once, and nothing is wrapped or broken."""
 
     class Client:
         def __init__(self, **_: Any) -> None: ...
@@ -216,7 +216,7 @@ def test_a_release_that_keeps_its_transports_elsewhere(line: Line, caplog: pytes
 
 
 def test_the_libraries_of_this_environment_are_known() -> None:
-    """`_transport` and `_mounts` are where they are looked for: private names, so each environment checks them."""
+    """`_transport` and `_mounts` are where we look for them: private names, so each environment checks them."""
     for library in LIBRARIES:
         check_library(library)
 
@@ -233,7 +233,7 @@ print(answer.headers["x-thoughtline-replay"])
 
 
 def test_a_library_that_is_imported_later(tmp_path: Path) -> None:
-    """Installing imports none; the module that the program imports is as it always is."""
+    """Installing imports nothing; the module that the program imports is the usual one."""
     told = server()
     arguments = [f"sqlite:///{tmp_path / 'thoughts.db'}", f"{told.url}{PATH}"]
     done = subprocess.run(

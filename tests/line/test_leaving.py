@@ -1,4 +1,4 @@
-"""Answers that nobody reads to their end: what came is kept as cut, and nothing is left behind."""
+"""Answers that are not read to their end: the turn is kept as truncated, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from thoughtline.stores import Filter
 BODY = request(stream=True)
 BEGUN = b"".join(events()[:2])
 SECONDS = 30
-"""As long as a save may take on a busy machine."""
+"""How long a save may take on a busy machine."""
 
 both_libraries = pytest.mark.parametrize("library", [httpx, httpx2])
 
 
 def stalling() -> Told:
-    """A server that stops after what was thought, before the turn has ended."""
+    """A server that stops after the reasoning, before the end of the turn."""
     return Told(lambda body: Answer(BEGUN, kind="text/event-stream", stalls=True))
 
 
 async def are_complete(store_url: str) -> list[bool]:
-    """Of each turn that is kept."""
+    """For each stored turn."""
     store = await open_store(store_url)
     kept = (await store.list_entries(Filter())).entries
     await store.close()
@@ -43,7 +43,7 @@ async def are_complete(store_url: str) -> list[bool]:
 
 
 def check_cut(line: Line, client: Any, store_url: str) -> None:
-    """One turn, marked as cut; no exchange, connection or task is left."""
+    """One turn, marked as truncated; no exchange, connection or task is left."""
     gc.collect()
     left = [thing for thing in gc.get_objects() if isinstance(thing, (SyncExchange, AsyncExchange))]
     assert left == []
@@ -55,7 +55,7 @@ def check_cut(line: Line, client: Any, store_url: str) -> None:
 
 
 async def _others() -> list[Any]:
-    """Tasks that don't end by themselves; a save that is under way does."""
+    """Tasks that don't end by themselves; an active save does."""
     others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     saves = [task for task in others if "Engine" in str(task.get_coro())]
     if saves:
@@ -81,7 +81,7 @@ def let_go(client: Any, library: ModuleType) -> None:
 
 
 def fail(client: Any, library: ModuleType) -> None:
-    """An error of the caller's own."""
+    """Raise an error of the caller's own."""
     with suppress(ZeroDivisionError), client.stream("POST", PATH, content=BODY) as answer:
         for piece in answer.iter_raw():
             len(piece) / 0
@@ -92,7 +92,7 @@ def fail(client: Any, library: ModuleType) -> None:
 def test_a_caller_that_leaves(
     line: Line, store_url: str, library: ModuleType, leave: Callable[[Any, ModuleType], None]
 ) -> None:
-    """In mid-stream, by its own will or not: it gets its own error, if any."""
+    """In mid-stream, deliberately or not: it gets its own error, if any."""
     with line.http_client(library, base_url=stalling().url, headers=HEADERS) as client:
         leave(client, library)
         check_cut(line, client, store_url)
@@ -138,7 +138,7 @@ async def be_cancelled(client: Any, library: ModuleType) -> None:
 def test_a_task_that_leaves(
     line: Line, store_url: str, library: ModuleType, leave: Callable[[Any, ModuleType], Any]
 ) -> None:
-    """The same on a loop."""
+    """The same on an event loop."""
 
     async def ask() -> Any:
         async with line.async_http_client(library, base_url=stalling().url, headers=HEADERS) as client:
@@ -149,7 +149,7 @@ def test_a_task_that_leaves(
 
 
 def test_an_sdk_that_is_left_early(line: Line, store_url: str) -> None:
-    """`with_streaming_response`, and a stream of which one chunk is taken."""
+    """`with_streaming_response`, and a stream of which one chunk is read."""
     client = openai.OpenAI(base_url=f"{stalling().url}/v1", api_key="key-of-a-test", max_retries=0)
     line.remember(client)
     asked: Any = {"model": "deepseek-v4-pro", "messages": [{"role": "user", "content": "Hello"}], "stream": True}
@@ -162,7 +162,7 @@ def test_an_sdk_that_is_left_early(line: Line, store_url: str) -> None:
 
 
 def test_a_whole_turn_stays_whole(line: Line, store_url: str) -> None:
-    """Who leaves when the turn has ended has not cut it."""
+    """Leaving when the turn has ended does not truncate it."""
     with line.http_client(httpx2, base_url=Told(lambda body: streamed()).url, headers=HEADERS) as client:
         with client.stream("POST", PATH, content=BODY) as answer:
             assert b"[DONE]" in answer.read()

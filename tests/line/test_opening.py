@@ -1,4 +1,4 @@
-"""`with Line(…)` raises where its store can't be opened; without `with`, the report says why memory goes on alone."""
+"""`with Line(…)` raises if its store can't be opened; without `with`, the report says why memory works alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def unusable(tmp_path: Path) -> dict[str, str]:
 
 
 async def test_with_raises(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A folder, a file that is no database, a read-only place, a server that is down: sync and async."""
+    """A folder, a file that is not a database, a read-only place, a server that is down: sync and async."""
     caplog.set_level(logging.CRITICAL)
     for url, words in unusable(tmp_path).items():
         with pytest.raises(StoreError, match=words), Line(url):
@@ -37,7 +37,7 @@ async def test_with_raises(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
 
 
 def test_a_report_says_why(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Requests go on, and `problem` is never empty while the store is not well."""
+    """Requests continue, and `problem` is never empty while the store has a problem."""
     caplog.set_level(logging.CRITICAL)
     told = Told(lambda body: Answer(whole()))
     for url, words in unusable(tmp_path).items():
@@ -51,7 +51,7 @@ def test_a_report_says_why(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
 
 
 def test_a_line_that_could_not_be_opened_opens_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Once the mistake is mended, the same line works."""
+    """Once the cause is fixed, the same line works."""
     caplog.set_level(logging.CRITICAL)
     file = tmp_path / "thoughts.db"
     file.mkdir()

@@ -1,4 +1,4 @@
-"""OpenRouter's codec: the entries of `reasoning_details`, out and back in."""
+"""OpenRouter's codec: reading the entries of `reasoning_details` and writing them back."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def message_with(details: str) -> bytes:
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_an_entry_is_read_and_comes_back_as_it_was(name: str) -> None:
-    """Whatever it lacks and whatever its provider: it is written unchanged, byte for byte."""
+    """Whatever it lacks, and from any provider: it is written unchanged, byte for byte."""
     text, expected = ENTRIES[name]
     items = OPENROUTER.parse_response(message_with(f"[{text}]"))
     assert [replace(item, raw=expected.raw) for item in items] == [expected]
@@ -113,7 +113,7 @@ GIVEN: dict[str, Any] = {
 @pytest.mark.parametrize("is_parsed", [True, False], ids=["parsed", "bytes"])
 @pytest.mark.parametrize("name", GIVEN)
 def test_what_can_be_given(name: str, is_parsed: bool) -> None:
-    """Entries, a message or a response; as bytes or as JSON that was parsed already."""
+    """Entries, a message or a response; as bytes or as parsed JSON."""
     raw = GIVEN[name] if is_parsed else b" " + json.dumps(GIVEN[name]).encode() + b"\n"
     assert [replace(item, raw=NO_RAW) for item in OPENROUTER.parse_response(raw)] == [WHY]
 
@@ -131,18 +131,18 @@ NOTHING: list[Any] = [
 
 @pytest.mark.parametrize("raw", [*NOTHING, {"choices": [{"message": None}]}], ids=json.dumps)
 def test_no_reasoning_is_no_items(raw: Any) -> None:
-    """Absent, null, or nothing that answered."""
+    """Absent, null, or no answer."""
     assert OPENROUTER.parse_response(raw) == ()
 
 
 def test_no_items_write_nothing() -> None:
-    """The message as it is, with the reasoning that it has or without."""
+    """The message is unchanged, with or without its reasoning."""
     for message in (BARE, message_with("[]"), message_with('[{"type":"reasoning.text"}]')):
         assert OPENROUTER.write_assistant(message, ()) == message
 
 
 def test_an_empty_list_is_not_the_same_as_none() -> None:
-    """It is read as such, written as such, and is no reasoning to an audit."""
+    """It is read and written as such, and an audit counts no reasoning."""
     items = OPENROUTER.parse_response(message_with("[]"))
     assert items == (EMPTY_DETAILS,)
     assert json.loads(OPENROUTER.write_assistant(BARE, items))["reasoning_details"] == []
@@ -151,7 +151,7 @@ def test_an_empty_list_is_not_the_same_as_none() -> None:
 
 
 def test_items_that_no_wire_has_seen() -> None:
-    """Entries are made of what is known; other wires' JSON is not passed on."""
+    """Entries are made from known data; other wires' JSON is not passed on."""
     items = [ReasoningText("why", "c2ln", ANTHROPIC_CLAUDE_V1, raw=Raw(b'{"type":"thinking"}')), WHY]
     assert json.loads(OPENROUTER.write_assistant(message_with("[]"), items))["reasoning_details"] == [
         {"type": "reasoning.text", "text": "why", "signature": "c2ln", "format": "anthropic-claude-v1"},

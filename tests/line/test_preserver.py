@@ -67,7 +67,7 @@ PRESERVED: list[tuple[str, str, bool]] = [
 
 @pytest.mark.parametrize(("model", "provider", "expected"), PRESERVED)
 def test_which_models_want_their_reasoning_back(model: str, provider: str, expected: bool) -> None:
-    """Those that fail without; not those that refuse it, nor those that never had any."""
+    """Those that fail without it; not those that refuse it, nor those that never had any."""
     assert requires_reasoning_preservation(model, provider) is expected
 
 
@@ -126,18 +126,19 @@ CHUNKS: dict[str, tuple[dict[str, Any], list[Any] | None]] = {
 
 @pytest.mark.parametrize("name", CHUNKS)
 def test_what_a_chunk_brings(name: str) -> None:
-    """Entries from wherever they stand."""
+    """Entries from any of their places."""
     parsed, expected = CHUNKS[name]
     assert extract_from_stream_chunk(parsed) == expected
 
 
 def test_a_chunk_of_another_answer() -> None:
-    """Asked for by its index."""
+    """Selected by its index."""
     assert extract_from_stream_chunk({"choices": [{"index": 1, "delta": {"reasoning_details": [A]}}]}, choice=1) == [A]
 
 
 def test_later_lists_of_a_stream_are_not_lost() -> None:
-    """First-list-wins would keep a syllable: text is joined, the signature comes last, data stays apart."""
+    """Keeping only the first list would keep a syllable: text is joined, the signature comes last, data stays
+    separate."""
     deltas = [
         [{"type": "reasoning.text", "text": "I thi", "index": 0, "format": "anthropic-claude-v1"}],
         None,
@@ -173,7 +174,7 @@ ANSWERS: dict[str, tuple[dict[str, Any], ReasoningDetails | None]] = {
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_what_an_answer_brings(name: str) -> None:
-    """Every member that has some."""
+    """Every member that is not empty."""
     choice, expected = ANSWERS[name]
     assert extract_from_response(choice) == expected
 
@@ -190,7 +191,7 @@ def test_what_an_answer_brings(name: str) -> None:
     ],
 )
 def test_the_signature_of_a_part(part: dict[str, Any], expected: str | None) -> None:
-    """In both spellings; an empty one is none."""
+    """In both spellings; an empty one counts as none."""
     assert extract_thought_signature_from_part(part) == expected
 
 
@@ -202,26 +203,26 @@ def call(name: str, **members: Any) -> dict[str, Any]:
 
 
 def test_one_signature_is_not_copied_onto_parallel_calls() -> None:
-    """Gemini signs the first call of a step; a copy on its siblings is a signature that it never gave them."""
+    """Gemini signs the first call of a step; a copy on other calls is a signature that it never gave them."""
     calls = attach_to_tool_calls([call("a"), call("b"), call("c")], {"thought_signature": "c2ln"})
     assert [found.get("thought_signature") for found in calls] == ["c2ln", None, None]
 
 
 def test_a_call_keeps_what_it_has_of_its_own() -> None:
-    """Its own signature is the one that was made for it."""
+    """Its own signature was made for it."""
     own = [call("a", extra_content={"google": {"thought_signature": "own"}}), call("b", thought_signature="two")]
     assert attach_to_tool_calls(own, {"thought_signature": "other"}) == own
 
 
 def test_details_and_text_go_on_every_call() -> None:
-    """So that whichever call comes back brings them."""
+    """So that any returned call brings them."""
     calls = attach_to_tool_calls([call("a"), call("b")], {"reasoning_details": [A, B], "reasoning_content": "why"})
     assert calls == [call(name, reasoning_details=[A, B], reasoning_content="why") for name in "ab"]
 
 
 @pytest.mark.parametrize("reasoning", [None, {}])
 def test_nothing_to_attach(reasoning: ReasoningDetails | None) -> None:
-    """The calls as they are."""
+    """The calls are unchanged."""
     assert attach_to_tool_calls([call("a")], reasoning) == [call("a")]
     assert attach_to_tool_calls([], {"thought_signature": "c2ln"}) == []
 
@@ -256,7 +257,7 @@ CARRIED: dict[str, tuple[list[dict[str, Any]], ReasoningDetails | None]] = {
 
 @pytest.mark.parametrize("name", CARRIED)
 def test_what_calls_carry(name: str) -> None:
-    """All of it, not the first kind that is found."""
+    """All kinds, not only the first one found."""
     calls, expected = CARRIED[name]
     assert extract_from_tool_calls(calls) == expected
 
@@ -273,7 +274,7 @@ some_reasoning = st.fixed_dictionaries(
 
 @given(reasoning=some_reasoning, count=st.integers(1, 4))
 def test_what_was_attached_is_extracted(reasoning: ReasoningDetails, count: int) -> None:
-    """Through any number of calls."""
+    """From any number of calls."""
     calls = attach_to_tool_calls([call(str(at)) for at in range(count)], reasoning)
     assert extract_from_tool_calls(calls) == (reasoning or None)
 
@@ -282,7 +283,7 @@ def test_what_was_attached_is_extracted(reasoning: ReasoningDetails, count: int)
 
 
 def test_details_stand_on_each_call_and_on_the_message() -> None:
-    """As OpenRouter's Gemini wants them; ids, arguments and unknown members stay; a signature stays with its call."""
+    """As OpenRouter's Gemini requires; ids, arguments and unknown members stay; a signature stays with its call."""
     calls = [call("a", reasoning_details=[A], thought_signature="c2ln", index=0), call("b", reasoning_details=[A])]
     message = build_assistant_message_with_reasoning(calls, "Let me look.")
     assert message == {
@@ -294,7 +295,7 @@ def test_details_stand_on_each_call_and_on_the_message() -> None:
 
 
 def test_text_is_only_on_the_message() -> None:
-    """Where DeepSeek and its like look for it; a call with a member they don't know would be refused."""
+    """Where DeepSeek and similar providers read it; they would refuse a call with an unknown member."""
     calls = attach_to_tool_calls([call("a"), call("b")], {"reasoning_content": "why"})
     message = build_assistant_message_with_reasoning(calls)
     assert message["reasoning_content"] == "why"
@@ -303,7 +304,7 @@ def test_text_is_only_on_the_message() -> None:
 
 
 def test_a_turn_without_calls_keeps_its_reasoning() -> None:
-    """It is the whole turn that thinks, not its calls."""
+    """The whole turn has reasoning, not only its calls."""
     message = build_assistant_message_with_reasoning([], "Hi.", {"reasoning_details": [A], "reasoning_content": ""})
     assert message == {"role": "assistant", "content": "Hi.", "reasoning_details": [A], "reasoning_content": ""}
 
@@ -323,18 +324,18 @@ WRITTEN_CALLS: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("given_call", "function"), WRITTEN_CALLS)
 def test_arguments_from_wherever_they_are(given_call: dict[str, Any], function: dict[str, Any]) -> None:
-    """Text goes back letter for letter; an object is written as text."""
+    """Text is returned letter for letter; an object is written as text."""
     message = build_assistant_message_with_reasoning([given_call])
     assert message["tool_calls"] == [{"id": "1", "type": "function", "function": function}]
 
 
 def test_a_call_without_an_id_gets_none() -> None:
-    """None is made up: nothing would answer to it."""
+    """None is invented: no result would match it."""
     assert "id" not in build_assistant_message_with_reasoning([{"name": "f"}])["tool_calls"][0]
 
 
 def test_a_custom_call_stays_custom() -> None:
-    """Its input is no JSON and must not become arguments."""
+    """Its input is not JSON and must not become arguments."""
     custom = {"id": "1", "type": "custom", "custom": {"name": "f", "input": "free"}, "reasoning_content": "why"}
     message = build_assistant_message_with_reasoning([custom])
     assert message["tool_calls"] == [{"id": "1", "type": "custom", "custom": {"name": "f", "input": "free"}}]
@@ -361,7 +362,7 @@ def test_which_parts_are_signed(given_signatures: list[str | None], written: lis
 
 
 def test_a_google_call_keeps_id_name_and_arguments() -> None:
-    """Arguments as an object, from text or from `parameters`; none is an empty object."""
+    """Arguments as an object, from text or from `parameters`; missing ones become an empty object."""
     calls = [call("a"), {"name": "b", "parameters": {"x": [1]}}, {"function": {"name": "c", "arguments": ""}}]
     assert build_google_model_message_with_thinking(calls)["parts"] == [
         {"functionCall": {"id": "id_a", "name": "a", "args": {"a": 1}}},
@@ -372,7 +373,7 @@ def test_a_google_call_keeps_id_name_and_arguments() -> None:
 
 @pytest.mark.parametrize("arguments", ['{"a":', "secret", "[1]", "5", '"text"', "[" * 100_000])
 def test_arguments_that_are_no_object_are_refused_by_name(arguments: str) -> None:
-    """With the place, and without what they hold."""
+    """With the place, and without their content."""
     bad = {"function": {"name": "f", "arguments": arguments}}
     with pytest.raises(DecodeError) as refused:
         build_google_model_message_with_thinking([call("a"), bad])
@@ -393,7 +394,7 @@ READERS: dict[str, Callable[[Any], object]] = {
 
 
 def _emptied(value: object) -> None:
-    """Take everything out of this value, at any depth."""
+    """Empty this value at any depth."""
     for inner in list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ():
         _emptied(inner)
     if isinstance(value, (dict, list)):
@@ -402,7 +403,7 @@ def _emptied(value: object) -> None:
 
 @pytest.mark.parametrize("name", READERS)
 def test_inputs_are_never_changed(name: str) -> None:
-    """Neither by the call, nor by what its caller then does to what it got."""
+    """Neither by the call, nor by later changes of its result."""
     given_input: dict[str, Any] = {
         "chunk": {"choices": [{"delta": {"reasoning_details": [A, B]}}]},
         "choice": {"message": {"reasoning_details": [A, B], "thought_signature": "c2ln"}},

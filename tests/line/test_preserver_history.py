@@ -1,4 +1,4 @@
-"""The preserver's history inheritance: what it adds to a request's bytes, and what it leaves as it is."""
+"""The preserver's history inheritance: what it adds to a request's bytes, and what it leaves unchanged."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def body(*messages: dict[str, Any]) -> bytes:
 
 
 def texts(request: bytes) -> list[Any]:
-    """`reasoning_content` of each message; "absent" where there is none."""
+    """`reasoning_content` of each message; "absent" if it has none."""
     return [message.get("reasoning_content", "absent") for message in json.loads(request)["messages"]]
 
 
@@ -50,7 +50,7 @@ def test_injects_from_an_earlier_assistant_message() -> None:
 
 
 def test_keeps_an_existing_value() -> None:
-    """A message that has reasoning, empty or not, stays as it is, to the byte."""
+    """A message with reasoning, empty or not, is unchanged, to the byte."""
     request = body(called(reasoning_content="first"), called(reasoning_content="second"), called(reasoning_content=""))
     assert preserve_reasoning_content(request) == request
 
@@ -62,23 +62,23 @@ def test_skips_messages_without_tool_calls() -> None:
 
 
 def test_no_history_reasoning_means_no_change() -> None:
-    """Nothing is made up: not from the content, not as a placeholder."""
+    """Nothing is invented: not from the content, not as a placeholder."""
     request = body(assistant(content="I think aloud"), called(), called())
     assert preserve_reasoning_content(request) == request
 
 
 def test_an_empty_value_does_not_overwrite_an_earlier_real_one() -> None:
-    """The latest real one is what a later message gets."""
+    """A later message gets the latest real one."""
     assert mended(called(reasoning_content="real"), called(reasoning_content=""), called()) == ["real", "", "real"]
 
 
 def test_all_empty_history_injects_the_empty_string() -> None:
-    """The field is there, and says what history says."""
+    """The field is present, with the value from history."""
     assert mended(assistant(reasoning_content=""), called()) == ["", ""]
 
 
 def test_several_rounds_track_the_latest() -> None:
-    """Each message gets what was the latest before it."""
+    """Each message gets the latest value before it."""
     assert mended(called(reasoning_content="one"), called(), called(reasoning_content="two"), called(), called()) == [
         "one",
         "one",
@@ -101,18 +101,18 @@ def test_other_roles_do_not_count() -> None:
     [b"{", b"not json", b"[]", b"5", b'{"messages":{}}', b'{"model":"m"}', b'{"messages":[1]}', b"\xff\xfe", b" "],
 )
 def test_invalid_json_comes_back_unchanged(request_body: bytes) -> None:
-    """And so does JSON that is no chat request."""
+    """The same for JSON that is not a chat request."""
     assert preserve_reasoning_content(request_body) == request_body
 
 
 def test_empty_or_missing_input_comes_back_unchanged() -> None:
-    """Nothing in, nothing out."""
+    """Empty input gives empty output."""
     assert preserve_reasoning_content(b"") == b""
     assert preserve_reasoning_content(None) is None
 
 
 def test_null_counts_as_seen_but_empty() -> None:
-    """It does not overwrite a real value; alone it gives "" to a later message, and to its own if that calls tools."""
+    """It does not replace a real value; alone it gives "" to a later message, and to its own if that calls tools."""
     assert mended(called(reasoning_content="real"), assistant(reasoning_content=None), called()) == [
         "real",
         None,
@@ -141,7 +141,7 @@ some_message = st.builds(
 
 @given(messages=st.lists(some_message, max_size=7))
 def test_a_mended_request_stays_as_it_is(messages: list[dict[str, Any]]) -> None:
-    """Twice is once; no member but `reasoning_content` differs; a string that was there still is."""
+    """A second run changes nothing; only `reasoning_content` differs; existing strings stay."""
     request = body(*messages)
     once = preserve_reasoning_content(request)
     assert preserve_reasoning_content(once) == once
@@ -166,7 +166,7 @@ def test_every_other_byte_stays() -> None:
 
 @pytest.mark.parametrize("case", [case for case in REQUESTS if case.format.name == "openai_chat"], ids=name_of)
 def test_real_requests_change_only_in_the_messages_that_lack(case: WireCase) -> None:
-    """Over every hand-made chat request: the messages around a mended one keep their bytes."""
+    """For every hand-made chat request: the messages around a changed one keep their bytes."""
     request = case.bytes_of("request.json") or b""
     result = preserve_reasoning_content(request)
     before, after = bytes(members(request)["messages"]), bytes(members(result)["messages"])
@@ -178,7 +178,7 @@ def test_real_requests_change_only_in_the_messages_that_lack(case: WireCase) -> 
 
 
 def test_a_request_may_be_a_dictionary() -> None:
-    """A new one comes back, as the bytes would read; one with nothing to change comes back itself."""
+    """A new one is returned, equal to the bytes' result; one without changes is returned itself."""
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     first = {"role": "assistant", "content": "", "tool_calls": [call], "reasoning_content": "Thought."}
     second = {"role": "assistant", "content": "", "tool_calls": [call], "reasoning_content": None}

@@ -1,4 +1,4 @@
-"""Loops, forks and ends of a process."""
+"""Event loops, forks and the end of a process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def ask(line: Line, url: str, body: bytes) -> None:
 
 
 def test_several_loops_share_a_line(line: Line) -> None:
-    """Each loop has its own client; what one has heard another finds."""
+    """Each loop has its own client; what one stored, another finds."""
     server = Told(lambda body: Answer(whole()))
     asyncio.run(ask(line, server.url, request()))
     asyncio.run(ask(line, server.url, NEXT))
@@ -32,7 +32,8 @@ def test_several_loops_share_a_line(line: Line) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_fork_goes_on_with_a_store_of_its_own(line: Line) -> None:
-    """The child of a process that has asked already asks on, and finds what its parent heard; so does the parent."""
+    """The child of a process that already used the store continues, and finds its parent's turns; so does the
+    parent."""
     server = Told(lambda body: Answer(whole()))
 
     def post(body: bytes) -> None:
@@ -54,7 +55,7 @@ def test_a_fork_goes_on_with_a_store_of_its_own(line: Line) -> None:
 
 
 def test_threads_and_loops_on_every_store(shared_url: str) -> None:
-    """A store that has to be waited for is asked by many at once; what they heard, tasks of another line find."""
+    """A slow store is used by many at once; tasks of another line find their turns."""
     openings = [f"Question {number}?".encode() for number in range(12)]
 
     def hear(opening: bytes) -> None:
@@ -88,7 +89,7 @@ print(answer.headers["x-thoughtline-replay"])
 
 @pytest.mark.parametrize("way", ["plain", "fork"])
 def test_a_program_that_just_ends(tmp_path: Path, way: str) -> None:
-    """It closes nothing, says nothing on its way out, and the next one finds its turn."""
+    """It closes nothing and prints nothing at exit, and the next one finds its turn."""
     server = Told(lambda body: Answer(whole()))
     url = f"sqlite:///{tmp_path / 'thoughts.db'}"
     told = []
@@ -101,7 +102,7 @@ def test_a_program_that_just_ends(tmp_path: Path, way: str) -> None:
 
 
 async def test_a_program_that_goes_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store at a relative address stays in the folder that it was opened in: what is written later, too."""
+    """A store with a relative address stays in the folder in which it was opened, also for later writes."""
     homes = [tmp_path / "first", tmp_path / "second"]
     for home in homes:
         home.mkdir()

@@ -45,7 +45,7 @@ def program(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("way", [["app.py"], ["-m", "app"]])
 def test_a_program_and_what_it_spawns(program: Path, way: list[str]) -> None:
-    """Its arguments and its exit status are its own; a spawned process finds what its parent heard."""
+    """It keeps its arguments and exit status; a spawned process finds its parent's turns."""
     told = Told(lambda body: Answer(whole()))
     done = run(program, "-m", "thoughtline.run", *way, f"{told.url}{PATH}", "--port", "8000")
     assert (done.returncode, done.stderr) == (0, "")
@@ -55,7 +55,7 @@ def test_a_program_and_what_it_spawns(program: Path, way: list[str]) -> None:
 
 
 def test_a_service_that_sets_the_variables(program: Path) -> None:
-    """Both together do it; either alone does nothing."""
+    """Both together enable it; one alone does nothing."""
     told = Told(lambda body: Answer(whole()))
     path = run(program, "-m", "thoughtline.run", "--path").stdout.strip()
     for environment, is_remembered in (
@@ -68,7 +68,7 @@ def test_a_service_that_sets_the_variables(program: Path) -> None:
 
 
 def test_a_sitecustomize_of_the_users_own(program: Path) -> None:
-    """It is imported too; an error of its own is said as ever, and the program remembers."""
+    """It is imported, too; its own error is reported as usual, and the program remembers."""
     own = program / "own"
     own.mkdir()
     only = "import os\nif os.environ.get('THOUGHTLINE_INSTALL'): "  # not in what starts the program
@@ -83,7 +83,7 @@ def test_a_sitecustomize_of_the_users_own(program: Path) -> None:
 
 
 def test_what_can_not_be_run(program: Path) -> None:
-    """Settings that are wrong are said before anything runs; so is how to use it."""
+    """Wrong settings are reported before anything runs; so is wrong usage."""
     done = run(program, "-m", "thoughtline.run", "app.py", THOUGHTLINE_STORE="mysql://x")
     assert (done.returncode, done.stdout) == (2, "")
     assert "mysql is no such store" in done.stderr

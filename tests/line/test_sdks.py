@@ -1,4 +1,4 @@
-"""Applications over the official SDKs that lose reasoning, with their clients remembering: no other process."""
+"""Applications over the official SDKs that lose reasoning, with clients that remember: no other process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def forgetful(row: Row, upstream: Upstream, way: Way) -> Any:
 @every_row
 @both_ways
 def test_a_client_remembers(row: Row, way: Way, line: Line) -> None:
-    """What the application lost is put back before the provider sees it, with no request more than it made."""
+    """Lost reasoning is restored before the provider sees it, without additional requests."""
     upstream = start(row.simulator, row.profile)
     app = forgetful(row, upstream, way)
     assert remember(app.client, line) is app.client
@@ -48,7 +48,7 @@ STRICT = (
 @pytest.mark.parametrize("row", STRICT, ids=[row.id for row in STRICT])
 @both_ways
 def test_each_sdk_has_a_door_of_its_own(row: Row, way: Way, line: Line) -> None:
-    """`http_client`, `middleware` and `http_options` do what `remember` does."""
+    """`http_client`, `middleware` and `http_options` do the same as `remember`."""
     upstream = start(row.simulator, row.profile)
     app = forgetful(row, upstream, way)
     app.client = DOORS[row.app](line, upstream.url)
@@ -56,6 +56,6 @@ def test_each_sdk_has_a_door_of_its_own(row: Row, way: Way, line: Line) -> None:
 
 
 def test_what_asks_with_nothing_we_know_is_told_so(line: Line) -> None:
-    """An object without an HTTP client of either library is a mistake, and nothing is wrapped."""
+    """An object without an HTTP client of either library is an error, and nothing is wrapped."""
     with pytest.raises(TypeError, match="no httpx or httpx2 client"):
         line.remember(object())

@@ -1,4 +1,4 @@
-"""The loop whose place others take: what is done where, and that nothing is lost between them."""
+"""The loop whose place other threads take: what runs where, and that nothing is lost in between."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def loop() -> Iterator[SharedLoop]:
 
 
 def until_free(loop: SharedLoop) -> None:
-    """Until it waits for something to happen: only then may others take its place."""
+    """Wait until it waits for events: only then may others take its place."""
     end = time.monotonic() + 30
     while not is_done_here(loop, here()):
         assert time.monotonic() < end, "its place is never free"
 
 
 def is_done_here(loop: SharedLoop, work: Coroutine[Any, Any, object]) -> bool:
-    """Whether it was this thread that began it."""
+    """Whether this thread started it."""
     running = loop.do_here(work)
     if running is None:
         work.close()
@@ -54,7 +54,7 @@ async def here() -> threading.Thread:
 
 
 def test_what_needs_no_waiting_is_done_here(loop: SharedLoop) -> None:
-    """As a task of the loop, in the thread that asks; several steps of it, too."""
+    """As a task of the loop, in the calling thread; several steps of it, too."""
 
     async def steps() -> list[object]:
         await asyncio.sleep(0)
@@ -85,7 +85,7 @@ def test_what_has_to_wait_goes_on_on_the_loop(loop: SharedLoop) -> None:
 
 
 def test_a_timer_that_outlives_its_task_is_kept(loop: SharedLoop) -> None:
-    """The loop slept with nothing to do: it has to be told of what there is now."""
+    """The loop slept without work: it has to be woken for new work."""
     over = threading.Event()
 
     async def sets() -> None:
@@ -96,7 +96,7 @@ def test_a_timer_that_outlives_its_task_is_kept(loop: SharedLoop) -> None:
 
 
 async def test_a_task_of_another_loop_is_itself_again(loop: SharedLoop) -> None:
-    """Whoever asks is on a loop of their own, in a task."""
+    """The caller is on its own event loop, in a task."""
     own, task = asyncio.get_running_loop(), asyncio.current_task()
     assert loop.do_here(here())
     assert (asyncio.get_running_loop(), asyncio.current_task()) == (own, task)
@@ -105,7 +105,7 @@ async def test_a_task_of_another_loop_is_itself_again(loop: SharedLoop) -> None:
 
 
 def test_only_one_has_the_place(loop: SharedLoop) -> None:
-    """Who comes second is told so, and whoever asks in the middle of it, too."""
+    """A second caller gets None, as does a caller in the middle of a call."""
     seen: list[bool] = []
 
     async def asks() -> None:
@@ -119,7 +119,7 @@ def test_only_one_has_the_place(loop: SharedLoop) -> None:
 
 
 def test_what_was_handed_over_comes_first(loop: SharedLoop) -> None:
-    """A turn that is cut is saved before the line is closed, though somebody was at it then."""
+    """A truncated turn is saved before the line is closed, although another thread was using the loop."""
     begun: list[int] = []
 
     async def begins(number: int) -> None:
@@ -142,7 +142,7 @@ def test_what_was_handed_over_comes_first(loop: SharedLoop) -> None:
 
 
 def test_an_interrupt_leaves_the_place(loop: SharedLoop) -> None:
-    """Ctrl-C in the middle of it reaches the caller; what else was due is done by the loop."""
+    """Ctrl-C in the middle of it reaches the caller; the loop runs the remaining work."""
     over = threading.Event()
 
     async def interrupted() -> None:
@@ -156,7 +156,7 @@ def test_an_interrupt_leaves_the_place(loop: SharedLoop) -> None:
 
 
 async def test_who_stops_waiting_stops_nothing(line: Line) -> None:
-    """A work goes on when its time is over, and ends."""
+    """Work continues after a caller's timeout, and ends."""
     gate = asyncio.Event()
     opened = run(_opened(gate))
     assert not await is_done(opened, 0.01)
@@ -179,7 +179,7 @@ async def _open(gate: asyncio.Event) -> None:
 
 @pytest.mark.parametrize("is_async", [False, True])
 def test_the_end_is_held_for_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_async: bool) -> None:
-    """A store that is slow makes nobody wait for more: the turn is saved behind, and counted as late."""
+    """A slow store delays no caller further: the turn is saved in the background, and counted as late."""
     config = tmp_path / "thoughtline.toml"
     config.write_text("[replay]\nhold_ms = 20\n")
     gate, save = asyncio.Event(), Replayer.save

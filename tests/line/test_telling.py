@@ -1,4 +1,4 @@
-"""What a line did can be asked: for the last call, for the last hundred, as each ends, and in the log."""
+"""A line's reports: on the last call, on the last hundred, at the end of each, and in the log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REFUSED = json.dumps({"error": {"message": "The model is overloaded.", "type": "
 
 
 def said(line: Line, told: Told, *bodies: bytes) -> list[ExchangeReport]:
-    """What is told of each."""
+    """The report of each."""
     with line.http_client(httpx2, base_url=told.url, headers=HEADERS) as client:
         for body in bodies:
             client.post(PATH, content=body)
@@ -30,7 +30,7 @@ def said(line: Line, told: Told, *bodies: bytes) -> list[ExchangeReport]:
 
 
 def test_a_turn_that_was_put_back(line: Line) -> None:
-    """`last` and `explain` say which, and why that record was used."""
+    """`last` and `explain` show which one, and why that record was used."""
     first, second = said(line, Told(lambda body: Answer(whole())), request(), NEXT)
     assert (first.outcome, first.summary, first.saved, first.turns) == ("ok", "passed on", 1, ())
     assert (second.outcome, second.summary, second.counts.restored, second.status) == ("restored", "1 restored", 1, 200)
@@ -44,14 +44,14 @@ def test_a_turn_that_was_put_back(line: Line) -> None:
 
 
 def test_a_turn_that_was_not_found(line: Line) -> None:
-    """It says so, and why."""
+    """The report says so, and why."""
     (report,) = said(line, Told(lambda body: Answer(whole())), UNKNOWN)
     assert (report.outcome, report.summary) == ("blank", "1 blank")
     assert report.turns[0].words.startswith("sent blank: there is no record of this turn")
 
 
 def test_a_request_that_was_healed(line: Line) -> None:
-    """Refused, corrected and answered: what the refusal was about."""
+    """Refused, corrected and answered, with the meaning of the refusal."""
     url = served("deepseek", "reseller").url
     with line.http_client(httpx2, base_url=url, headers=HEADERS) as client:
         message = client.post(PATH, content=request()).json()["choices"][0]["message"]
@@ -66,7 +66,7 @@ def test_a_request_that_was_healed(line: Line) -> None:
 
 
 def test_a_refusal_and_a_failure(line: Line) -> None:
-    """Of a refusal over reasoning the meaning; of an answer that never came that it did not come."""
+    """For a refusal about reasoning its meaning; for a missing answer that there was none."""
     words = "The `reasoning_content` in the thinking mode must be passed back to the API."
     refusal = json.dumps({"error": {"message": words, "type": "invalid_request_error"}}).encode()
     refused, failed = Answer(refusal, status=400), Answer(REFUSED, status=503)
@@ -83,7 +83,7 @@ def test_a_refusal_and_a_failure(line: Line) -> None:
 
 
 def test_a_stream(line: Line) -> None:
-    """Under way until it is over; a caller that leaves early is told apart."""
+    """Pending until it ends; a caller that leaves early is distinguished."""
     told = Told(lambda body: streamed())
     seen: list[str] = []
     line.on_exchange(lambda report: seen.append(report.outcome))
@@ -127,7 +127,7 @@ def test_each_thread_and_task_has_its_own_last(line: Line) -> None:
 
 
 def test_functions_that_want_to_know(line: Line, caplog: pytest.LogCaptureFixture) -> None:
-    """Each is called once for a call; one that fails harms neither the call nor the others."""
+    """Each is called once per call; one that fails affects neither the call nor the others."""
     seen: list[ExchangeReport] = []
 
     @line.on_exchange
@@ -149,7 +149,7 @@ def test_functions_that_want_to_know(line: Line, caplog: pytest.LogCaptureFixtur
 
 
 def test_the_log(line: Line, caplog: pytest.LogCaptureFixture) -> None:
-    """One line where something was mended, and nothing where there was nothing to do."""
+    """One line for a changed request, and none if there was nothing to do."""
     caplog.set_level(logging.INFO, "thoughtline")
     said(line, Told(lambda body: Answer(whole())), request())
     assert caplog.messages == []
@@ -159,7 +159,7 @@ def test_the_log(line: Line, caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_what_is_kept_is_bounded(line: Line) -> None:
-    """A hundred calls, and of none its request or answer."""
+    """A hundred calls, without requests or answers."""
     for _ in range(120):
         exchange = line.begin_sync("POST", f"https://api.deepseek.com{PATH}", HEADERS, request())
         exchange.read(whole())
@@ -172,7 +172,7 @@ def test_what_is_kept_is_bounded(line: Line) -> None:
 
 
 def test_a_request_that_is_none_of_ours(line: Line) -> None:
-    """There is nothing to tell of it."""
+    """There is no report on it."""
     exchange = line.begin_sync("GET", "https://example.org/", {}, b"")
     assert (exchange.report, exchange.headers) == (None, {})
     exchange.cut()

@@ -1,4 +1,4 @@
-"""Clients of httpx and httpx2 that remember: what they send, what comes back, and what is left when it is cut short."""
+"""httpx and httpx2 clients that remember: what they send, what comes back, and the result of interruptions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def next_body(line: Line, server: Told) -> bytes:
 
 @both_libraries
 def test_a_whole_answer(line: Line, library: ModuleType) -> None:
-    """The caller's bytes come back as the server sent them, with one header more; the next request is restored."""
+    """The caller gets the server's bytes unchanged, with one more header; the next request is restored."""
     server = Told(lambda body: Answer(whole()))
     with client_of(line, library, server.url) as client:
         answer = client.post(PATH, content=request())
@@ -70,7 +70,7 @@ def test_a_whole_answer(line: Line, library: ModuleType) -> None:
 
 @both_libraries
 async def test_an_async_client(line: Line, library: ModuleType) -> None:
-    """The same on a loop, streamed."""
+    """The same on an event loop, streamed."""
     server = Told(lambda body: streamed())
     async with line.async_http_client(library, base_url=server.url, headers=HEADERS) as client:
         async with client.stream("POST", PATH, content=request(stream=True)) as answer:
@@ -88,7 +88,7 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("coding", PACKED)
 @pytest.mark.parametrize("is_stream", [False, True])
 def test_a_compressed_answer(line: Line, coding: str, is_stream: bool) -> None:
-    """It goes on as it came, and is read unpacked."""
+    """It is passed on compressed, and a copy is read decompressed."""
     plain = b"".join(events()) if is_stream else whole()
     packed = PACKED[coding](plain)
     pieces = [packed[:20], packed[20:]]
@@ -101,7 +101,7 @@ def test_a_compressed_answer(line: Line, coding: str, is_stream: bool) -> None:
 
 @both_libraries
 def test_a_refusal_is_healed_before_the_caller_sees_it(line: Line, library: ModuleType) -> None:
-    """One request of the caller's, two at the server; the caller gets the second answer."""
+    """One request by the caller, two at the server; the caller gets the second answer."""
 
     def strict(body: bytes) -> Answer:
         has_all = all("reasoning_content" in message for message in json.loads(body)["messages"][1:2])
@@ -121,7 +121,7 @@ def test_a_refusal_is_healed_before_the_caller_sees_it(line: Line, library: Modu
 @both_libraries
 @pytest.mark.parametrize("coding", ["", "gzip"])
 def test_the_first_refusal_is_passed_on_if_nothing_helps(line: Line, library: ModuleType, coding: str) -> None:
-    """As it came, and after three tries at most."""
+    """Unchanged, and after three attempts at most."""
     packed = gzip.compress(REFUSAL) if coding else REFUSAL
     answered = Answer(packed, status=400, content_encoding=coding) if coding else Answer(packed, status=400)
     server = Told(lambda body: answered)
@@ -133,7 +133,7 @@ def test_the_first_refusal_is_passed_on_if_nothing_helps(line: Line, library: Mo
 
 
 async def test_an_async_refusal(line: Line) -> None:
-    """Errors that are none of ours reach the caller after one request."""
+    """Errors about other things reach the caller after one request."""
     server = Told(lambda body: Answer(b'{"error": {"message": "slow down"}}', status=429))
     async with line.async_http_client(httpx2, base_url=server.url, headers=HEADERS) as client:
         answer = await client.post(PATH, content=NEXT)
@@ -142,7 +142,7 @@ async def test_an_async_refusal(line: Line) -> None:
 
 
 def test_what_is_no_conversation_is_untouched(line: Line) -> None:
-    """Uploads and lists pass by: nothing of them is read."""
+    """Uploads and lists pass through unread."""
     server = Told(lambda body: Answer(b"{}"))
     with client_of(line, httpx2, server.url) as client:
         answer = client.post("/v1/files", files={"file": b"x" * 100})
@@ -151,7 +151,7 @@ def test_what_is_no_conversation_is_untouched(line: Line) -> None:
 
 
 def test_our_headers_never_go_up(line: Line) -> None:
-    """A session that a caller names in a header is taken out of the request."""
+    """A caller's session header is removed from the request."""
     server = Told(lambda body: Answer(whole()))
     with client_of(line, httpx2, server.url) as client:
         client.post(PATH, content=request(), headers={"x-thoughtline-session": "s"})
@@ -159,7 +159,7 @@ def test_our_headers_never_go_up(line: Line) -> None:
 
 
 def test_what_a_client_was_made_with_stays(line: Line) -> None:
-    """Proxies are transports of their own, and stand inside ours; wrapping twice changes nothing."""
+    """Proxies are transports of their own, and stay inside ours; wrapping twice changes nothing."""
     client = httpx2.Client(proxy="http://127.0.0.1:9", timeout=7)
     inner = client._transport_for_url(httpx2.URL("https://api.deepseek.com/"))
     line.remember(client)
@@ -172,7 +172,7 @@ def test_what_a_client_was_made_with_stays(line: Line) -> None:
 
 @both_libraries
 def test_an_answer_that_was_read_before_it_came(line: Line, library: ModuleType) -> None:
-    """A transport of the caller's own, such as a cache, may give answers whole."""
+    """A caller's own transport, such as a cache, may return whole answers."""
     packed = {"content-type": "application/json", "content-encoding": "gzip"}
     bodies: list[bytes] = []
 
@@ -187,7 +187,7 @@ def test_an_answer_that_was_read_before_it_came(line: Line, library: ModuleType)
 
 
 async def test_a_task_that_is_cancelled(line: Line) -> None:
-    """Cancelled before the answer or within it, the caller gets its own cancellation and nothing else."""
+    """Cancelled before the answer or during it, the caller gets its own cancellation and nothing else."""
     server = Told(lambda body: streamed())
     async with line.async_http_client(httpx2, base_url=server.url, headers=HEADERS) as client:
         for waits in range(4):
@@ -201,7 +201,7 @@ async def test_a_task_that_is_cancelled(line: Line) -> None:
 
 
 def test_an_sdk_that_asks_again(line: Line) -> None:
-    """Each of its tries is prepared alike, and the last answer is remembered."""
+    """All its attempts are prepared alike, and the last answer is stored."""
     answers = iter([Answer(b"{}", status=500), Answer(whole()), Answer(whole())])
     server = Told(lambda body: next(answers))
     client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="key-of-a-test", http_client=line.http_client())
@@ -212,7 +212,7 @@ def test_an_sdk_that_asks_again(line: Line) -> None:
 
 
 def test_an_answer_that_is_hardly_read(line: Line) -> None:
-    """`with_streaming_response` may read a line or nothing: the caller's code sees nothing of us."""
+    """`with_streaming_response` may read a line or nothing: the caller's code is not affected."""
     server = Told(lambda body: streamed())
     client = line.remember(openai.OpenAI(base_url=f"{server.url}/v1", api_key="key-of-a-test"))
     asked = json.loads(request(stream=True))
@@ -226,7 +226,7 @@ def test_an_answer_that_is_hardly_read(line: Line) -> None:
 
 
 def test_an_address_where_nobody_is(line: Line) -> None:
-    """The caller gets the library's own error, again and again."""
+    """The caller gets the library's own error each time."""
     with client_of(line, httpx2, "http://127.0.0.1:9") as client:
         for _ in range(2):
             with pytest.raises(httpx2.ConnectError):
@@ -234,7 +234,7 @@ def test_an_address_where_nobody_is(line: Line) -> None:
 
 
 def test_fifty_threads(line: Line) -> None:
-    """Each asks twice in a conversation of its own, and gets its own reasoning back; one thread of ours serves all."""
+    """Each has a conversation of two requests, and gets its own reasoning back; one of our threads serves all."""
     server = Told(lambda body: Answer(whole().replace(THOUGHT.encode(), json.loads(body)["user"].encode())))
 
     def ask(name: str) -> None:
@@ -264,7 +264,7 @@ def test_fifty_threads(line: Line) -> None:
 def test_a_fault_of_ours_is_nobody_elses(
     line: Line, kind: type, name: str, is_stream: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever breaks in us, the caller sends what it meant to send, and gets what the server said."""
+    """Whatever fails in our code, the caller's request is sent, and it gets the server's answer."""
 
     def breaks(*args: object, **more: object) -> None:
         raise ZeroDivisionError

@@ -31,7 +31,7 @@ ROWS = (
 @pytest.mark.parametrize("row", ROWS, ids=[row.id for row in ROWS])
 @pytest.mark.parametrize("first", ["gateway", "line"])
 def test_each_finds_the_others_turns(row: Row, first: str, tmp_path: Path) -> None:
-    """Step by step the application goes through the one and the other: signed or not, every thought comes back."""
+    """The application alternates between the two: signed or not, all reasoning is restored."""
     upstream = start(row.simulator, row.profile)
     config = tmp_path / "thoughtline.toml"
     config.write_text(f'[providers.{row.simulator}]\nbase_url = "{upstream.url}"\n')

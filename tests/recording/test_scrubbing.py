@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.recording.planted_secrets import HOME, KEYS, MAIL, PASSWORD, PLANTED, TEXT, WORD
+from thoughtline.engine.user_headers import name_in
 from thoughtline.formats import FORMATS
 from thoughtline.formats.aws_event_stream import encode_event
 from thoughtline.recording.scrubbing import Scrubber, StreamKind, cut_again, json_bytes, replaced
@@ -299,18 +300,24 @@ def test_bytes_of_a_stream_that_hides_nothing_stay() -> None:
 
 
 def test_headers_and_addresses() -> None:
-    """Versions and sessions stay; whatever else there is goes."""
+    """Versions, sessions and end users stay, without their names; whatever else there is goes."""
     headers = {
         "anthropic-version": "2023-06-01",
         "anthropic-beta": "interleaved-thinking-2025-05-14",
         "x-session-id": "9f86d081884c7d65",
+        "x-openwebui-user-email": "ann.lee@example.org",
+        "x-portkey-metadata": '{"_user": "ann-lee", "secret": 1}',
         "cookie": "login=abc",
         "authorization": f"Bearer {KEYS[0]}",
         "user-agent": "me/1",
     }
     one = scrubber()
     shown = one.headers(headers)
-    assert list(shown) == ["anthropic-version", "anthropic-beta", "x-session-id"]
+    users = ["x-openwebui-user-email", "x-portkey-metadata"]
+    assert list(shown) == ["anthropic-version", "anthropic-beta", "x-session-id", *users]
+    assert "lee" not in str(shown)
+    assert "secret" not in str(shown)
+    assert all(name_in(name.encode(), shown[name].encode()) for name in users)
     assert (shown["anthropic-version"], shown["anthropic-beta"]) == ("2023-06-01", "interleaved-thinking-2025-05-14")
     assert shown["x-session-id"] == one.stand_ins.id("9f86d081884c7d65") != "9f86d081884c7d65"
     assert one.path(f"/v1/x:generate?key={KEYS[0]}&alt=sse") == "/v1/x:generate?alt=sse"

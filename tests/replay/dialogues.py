@@ -1,11 +1,11 @@
-"""A world in which conversations take place: a provider, a store, and clients that do what clients do.
+"""A world in which conversations take place: a provider, a store, and clients with their usual habits.
 
-    world.answer(request, response)   the provider answered: capture what it said
-    world.send(request)               the client goes on: plan its request; the body that goes out, and the plan
+    world.answer(request, response)   the provider answers: its response is captured
+    world.send(request)               the client continues: its request is planned; returns the body and the plan
 
-Every `send` also checks what holds for every plan: planning the planned body changes nothing, what the plan does not
-name keeps its bytes, and no edit means the client's own bytes. The functions below the class write the messages of the
-four wire formats, so that a test reads as a dialogue.
+Every `send` also checks the laws of every plan: planning the planned body changes nothing, turns that the plan does not
+name keep their bytes, and without edits the client's own bytes are sent. The functions below the class write the
+messages of the four wire formats, so that a test reads as a dialogue.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LISTS: dict[str, str] = {
 
 
 class Sent(NamedTuple):
-    """What went out, and why."""
+    """What was sent, and why."""
 
     body: Json
     plan: Plan
@@ -61,7 +61,7 @@ class Sent(NamedTuple):
 
 @dataclass
 class Store:
-    """Records by key, newest last. Keeps bytes, as a real one does."""
+    """Records by key, newest last. It stores bytes, like a real store."""
 
     kept: dict[Key, dict[str, bytes]] = field(default_factory=dict)
     clock: float = 0.0
@@ -76,13 +76,13 @@ class Store:
             records.pop(record.id, None)
 
     def find(self, keys: tuple[Key, ...]) -> dict[Key, list[Record]]:
-        """All that was asked for, as a store gives it: nothing found is an empty list."""
+        """Return all keys like a store does: an unknown one has an empty list."""
         return {key: [decode_record(data) for data in self.kept.get(key, {}).values()] for key in keys}
 
 
 @dataclass
 class World:
-    """One provider as one account sees it, and what was captured so far."""
+    """One provider as one account sees it, and everything captured so far."""
 
     provider: str
     model: str
@@ -92,7 +92,7 @@ class World:
     store: Store = field(default_factory=Store)
 
     def elsewhere(self, provider: str, model: str, format: FormatName | None = None) -> World:
-        """Another provider, with the same memory behind it."""
+        """Another provider, with the same store."""
         return replace(self, provider=provider, model=model, format=format or self.format)
 
     def contract(self) -> Contract:
@@ -108,9 +108,9 @@ class World:
         complete: bool = True,
         is_seen: bool = True,
     ) -> tuple[Record, ...]:
-        """The provider answers a request, whole (JSON) or as a stream (bytes); what it said is captured.
+        """The provider answers a request, with a body (JSON) or a stream (bytes), and the answer is captured.
 
-        The request is planned first, as a gateway does: the record names the one before it.
+        The request is planned first, as in a gateway: the record names its parent.
         """
         dialect = self.contract().dialect
         asked = self._bodies().decode_request(encoded(request), dialect)
@@ -144,7 +144,7 @@ class World:
         account: str | None = None,
         provider: str | None = None,
     ) -> Sent:
-        """A client goes on: what goes out to the provider, and the plan behind it."""
+        """The client sends a request: return the body for the provider, and the plan."""
         target = replace(
             self,
             provider=provider or self.provider,
@@ -188,17 +188,17 @@ class World:
 
 
 def encoded(value: Json) -> bytes:
-    """JSON with Python's spacing, which no encoder of ours writes: touched bytes show."""
+    """JSON with Python's spacing, which none of our encoders writes, so that changed bytes are visible."""
     return json.dumps(value, ensure_ascii=False).encode()
 
 
 def _known(records: tuple[Record, ...]) -> list[tuple[object, ...]]:
-    """What is kept, but for the key that only some contracts ask for."""
+    """Stored records, without the key that only some contracts use."""
     return [(record.items, [key for key in record.keys if evidence_of(key) != "prefix"]) for record in records]
 
 
 def _assert_rest_untouched(before: Transcript, after: Transcript, planned: Plan) -> None:
-    """What is not named in the plan keeps its bytes."""
+    """Assert that turns which the plan does not name keep their bytes."""
     named = {position for position, _ in planned.edits}
     old, new = _elements(before), _elements(after)
     if len(before.turns) != len(after.turns):
@@ -256,7 +256,7 @@ def chat(*messages: Json, **members: Any) -> Json:
 
 
 def chat_reply(*messages: Json) -> Json:
-    """A whole response, one choice for each message."""
+    """A whole response, one choice per message."""
     choices = [
         {"index": at, "message": message, "finish_reason": "tool_calls" if "tool_calls" in message else "stop"}
         for at, message in enumerate(messages)
@@ -265,7 +265,7 @@ def chat_reply(*messages: Json) -> Json:
 
 
 def bare(message: Json) -> Json:
-    """An assistant message as a client that keeps no reasoning sends it."""
+    """An assistant message from a client that keeps no reasoning."""
     lost = ("reasoning_content", "reasoning", "reasoning_details")
     return {name: value for name, value in message.items() if name not in lost}
 
@@ -276,7 +276,7 @@ def reasoning_of(message: Json) -> str | None:
 
 
 def told(world: World, *turns: Json) -> list[Json]:
-    """A conversation that the world answered turn by turn; user and tool messages stand between the answers."""
+    """A conversation in which the world answered turn by turn; user and tool messages come between the answers."""
     history: list[Json] = []
     for turn in turns:
         if turn["role"] == "assistant":
@@ -374,7 +374,7 @@ def gemini_reply(*parts: Json, **members: Any) -> Json:
 
 
 def signatures(content: Json) -> list[str | None]:
-    """The signature of each part that calls or says something, in order."""
+    """The signature of each part with a call or text, in order."""
     return [part.get("thoughtSignature") for part in content["parts"] if not part.get("thought")]
 
 
@@ -411,7 +411,7 @@ def responses_reply(*items: Json) -> Json:
 
 
 def ids(items: list[Json]) -> list[str | None]:
-    """The names of the model's elements."""
+    """The ids of the model's elements."""
     named = ("reasoning", "message", "function_call")
     return [item.get("id") for item in items if item.get("type") in named]
 

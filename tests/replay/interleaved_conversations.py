@@ -1,27 +1,31 @@
-"""Made-up conversations that interleave: clients that forget reasoning, and whose thought each of their turns gets.
+"""Generated conversations that interleave: clients that lose reasoning, and the reasoning that each of their turns
+gets.
 
-    counts = play(KINDS["different frames"], speaker, seed=1, line=line)      turns, wrong, not restored, restored
+    counts = play(KINDS["different frames"], speaker, seed=1, line=line)     turns, wrong, not restored, restored
 
-Every conversation of a world belongs to one tenant, so nothing but the rule of identity keeps them apart. Clients send
-request after request, in any order, over a real `Line`. Every model turn of every request counts. A turn is *wrong* if
-it carries a thought that was not made for that very turn of that very conversation; *equal* if that thought was made
-for a turn of another conversation that is the same in frame, end user, words, calls and results up to there, and
-*misplaced* if it was made for another turn of the same conversation in the same words: both can happen only where its
-own was never captured. It is *not restored* if it lacks its own.
+All conversations of a world belong to one tenant, so only the rule of identity separates them. Clients send request
+after request, in any order, over a real `Line`. Every model turn of every request counts. A turn is *wrong* if it has
+reasoning that was not made for exactly that turn of that conversation; *equal* if the reasoning was made for a turn of
+another conversation with the same frame, end user, words, calls and results so far, and *misplaced* if it was made for
+another turn of the same conversation with the same words: both can happen only if its own was never captured. It is
+*not restored* if it lacks its own.
 
-Where conversations are visibly equal, or become so by an edit, no evidence may be left: then nothing is to be restored.
-An edit never makes a history that another conversation had word for word, because openings are unique unless a kind has
-twins: so no kind has a turn for which a stranger's evidence is better than its own.
+If conversations are visibly equal, or become equal by an edit, there may be no evidence left: then nothing may be
+restored. An edit never makes a history that another conversation had word for word, because openings are unique unless
+a kind has twins: so no kind has a turn for which another conversation's evidence is better than its own.
 """
 
 from __future__ import annotations
 
+import asyncio
 import random
 import string
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import count
 from operator import itemgetter
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from tempfile import TemporaryDirectory
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
 
@@ -42,6 +46,7 @@ from tests.written_exchanges import (
     thought,
 )
 from thoughtline import Line
+from thoughtline.stores import Filter, open_store
 
 WORDS = ("go on", "list the files", "fix the test", "why?", "thanks", "again please", "is it done?", "and now?")
 ANSWERS = ("Done.", "Let me look.", "It is fixed now.")
@@ -49,14 +54,16 @@ BLANKS = ("if x:\n  y()\nz()", "if x:\n  y()\n  z()", "if x:\r\n  y()\r\nz()")
 PLACES = ("home", "roof")
 OUTPUTS = ("up", "down")
 PLAYED = (CHAT, MESSAGES, SPEAKERS["openai_responses"], SPEAKERS["gemini_generate"])
-"""Who answers: reasoning in the clear, signed, as ciphertext, and as a signature."""
+"""Ways to answer: readable reasoning, signed, as ciphertext, and as a signature."""
 
 WORLD = 24
 """Conversations of one tenant."""
-REQUESTS = 9
-"""Of each conversation."""
-MOST_ROUNDS = 3
-"""What a sliding window keeps."""
+REQUESTS, MANY_REQUESTS = 9, 16
+"""Per conversation; and for one that is long enough to be remembered by its bytes."""
+MAX_ROUNDS = 3
+"""Messages that a sliding window keeps."""
+RESTARTS = 0.01
+"""How often one of two lines is opened again before a request."""
 
 Ids = Literal["none", "counted", "unique"]
 Prompt = Literal["one", "own", "dated", "rewritten"]
@@ -77,11 +84,12 @@ EditName = Literal[
 
 
 class Kind(NamedTuple):
-    """What conversations of a world have in common, and what their clients do.
+    """The common properties of a world's conversations, and what their clients do.
 
-    `twins` conversations begin with the same words. `ids` of calls: without any, the model only talks. `calls` are how
-    many it makes at once. `repeats_words`: users say the same again and again. `loses_records`: a third of the answers
-    is never captured, as if another gateway had served them or the store had lost them.
+    `twins` conversations begin with the same words. `ids` of calls: with none, the model only writes text. `calls` is
+    how many it makes at once. `repeats_words`: users repeat the same words. `loses_records`: a third of the answers is
+    never captured, as if another gateway had served them or the store had lost them. `are_many`: there are two lines on
+    one store, which are closed and opened again, and everything that is remembered is deleted once.
     """
 
     twins: int = 1
@@ -96,6 +104,8 @@ class Kind(NamedTuple):
     has_blanks: bool = False
     repeats_words: bool = True
     loses_records: bool = False
+    requests: int = REQUESTS
+    are_many: bool = False
 
 
 EDITS_OF_HISTORY: tuple[EditName, ...] = (
@@ -114,7 +124,7 @@ NAMINGS: dict[str, Session] = {
     ", session named late": "late",
     ", shared session named late": "late shared",
 }
-"""How clients name sessions, but for those that name one for each conversation."""
+"""How clients name sessions, apart from one name per conversation."""
 
 
 def _kinds() -> Iterator[tuple[str, Kind]]:
@@ -166,12 +176,21 @@ def _kinds() -> Iterator[tuple[str, Kind]]:
     for edit in (*EDITS_OF_HISTORY, "first message rewritten", "no text beside calls"):
         yield f"records lost, {edit}, counted ids", Kind(edit=edit, loses_records=True)
         yield f"records lost, {edit}, unique ids", Kind(edit=edit, ids="unique", loses_records=True)
+    for are_many in (False, True):
+        long = Kind(requests=MANY_REQUESTS, are_many=are_many, ids="unique")
+        name = "long, two lines" if are_many else "long"
+        yield f"{name}, different frames", long._replace(twins=WORLD, prompt="own", ids="counted")
+        yield f"{name}, different end users", long._replace(twins=WORLD, has_end_users=True, ids="none")
+        yield f"{name}, twins, unique ids", long._replace(twins=4)
+        yield f"{name}, twins, records lost", long._replace(twins=4, ids="counted", loses_records=True)
+        yield f"{name}, first message rewritten, unique ids", long._replace(edit="first message rewritten")
+        yield f"{name}, results cleared, unique ids", long._replace(edit="results cleared", loses_records=True)
     for number in range(MIXED):
         yield f"mixed {number}", _mixed(random.Random(number))
 
 
 MIXED = 24
-"""Kinds that are drawn at random, so that every pair of habits meets somewhere."""
+"""Randomly drawn kinds, so that every pair of habits occurs somewhere."""
 
 
 def _mixed(chance: random.Random) -> Kind:
@@ -208,7 +227,7 @@ class Counts(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A turn as a client shows it. `numbers` are those of the thoughts that led to it."""
+    """A turn as a client shows it. `numbers` are those of the reasoning that led to it."""
 
     turn: Turn
     numbers: tuple[int, ...] = ()
@@ -223,7 +242,7 @@ _clock = count(1)
 
 
 class Conversation:
-    """What one client knows, and how it shows it."""
+    """The knowledge of one client, and how it shows it."""
 
     def __init__(self, number: int, kind: Kind, speaker: Speaker, chance: random.Random) -> None:
         self.owner = _name_of(number)
@@ -234,7 +253,7 @@ class Conversation:
         self._edited: int | None = None
 
     def go_on(self) -> View:
-        """Say something, or give back what calls came to; what the client then shows."""
+        """Add a user message or the results of calls; return what the client then shows."""
         last = self._turns[-1].turn if self._turns else None
         if isinstance(last, Said) and last.calls:
             self._turns.append(Shown(Results(tuple((call, self._chance.choice(OUTPUTS)) for call in last.calls))))
@@ -250,7 +269,7 @@ class Conversation:
         return self._words.pop()
 
     def answer(self) -> tuple[Said, str]:
-        """What the model says next, and what it thinks."""
+        """Return the model's next answer with its reasoning."""
         is_result = isinstance(self._turns[-1].turn, Results)
         said = Said(self._chance.choice(BLANKS if self._kind.has_blanks else ANSWERS))
         if self._kind.ids != "none" and (not is_result or self._chance.random() < 0.5):
@@ -268,7 +287,7 @@ class Conversation:
         return Call(name, self._chance.choice(PLACES))
 
     def frame(self) -> Frame:
-        """What stands around this request."""
+        """The frame of this request."""
         kind, number = self._kind, self._number
         prompts: dict[Prompt, str] = {
             "one": "You help.",
@@ -282,31 +301,36 @@ class Conversation:
         return Frame(prompts[kind.prompt], members, tools=tools, model=model)
 
     def history(self, number: int) -> tuple[object, ...]:
-        """All that is visible up to a thought's turn, with frame and end user, but for what clients change: ids, white
-        space, words beside calls. Calls that stand in one turn have no order, nor have those that a client merged into
-        one: there, those of a loop are told by their results."""
-        kind, seen = self._kind, list[Any]()
-        is_merged = kind.edit == "turns merged"
+        """Everything visible up to a turn, with frame and end user, but without what clients change: ids, white space,
+        and text next to calls where they drop it. Calls in one turn have no order, nor have those that a client merged
+        into one: there, those of a loop are identified by their text and results."""
+        kind, seen = self._kind, list[object]()
+        is_merged, words, results = kind.edit == "turns merged", "", list[tuple[str, str]]()
         for one in self._turns:
             match one.turn:
-                case Said(text=text, calls=calls) if not (is_merged and calls) or number in one.numbers:
-                    words = "" if calls else "".join(text.split())
-                    seen.append((words, sorted(call.at for call in calls)))
-                case Said():
-                    pass
+                case Said(text=text, calls=calls):
+                    text = "" if calls and kind.edit == "no text beside calls" else "".join(text.split())
+                    if is_merged and calls and number not in one.numbers:
+                        words += text
+                    else:
+                        seen += [words, results, text, sorted(call.at for call in calls)]
+                        words, results = "", []
                 case Results():
-                    results = [(call.at, text) for call, text in one.turn.of]
-                    before = seen.pop() if is_merged and isinstance(seen[-1], list) else []
-                    seen.append(sorted([*before, *results], key=itemgetter(0)) if is_merged else results)
+                    results = sorted([*results, *((call.at, text) for call, text in one.turn.of)], key=itemgetter(0))
+                    if not is_merged:
+                        seen.append(results)
+                        results = []
                 case Asked():
-                    seen.append(one.turn.text)
+                    seen += [words, results, one.turn.text]
+                    words, results = "", []
             if number in one.numbers:
                 break
         own = (kind.has_end_users, kind.prompt == "own")
         return (*seen, self._number if any(own) else 0)
 
     def headers(self) -> dict[str, str]:
-        """What names its session. `late`: only from some request on, and only in half of the conversations."""
+        """The headers that name its session. `late`: only from some request on, and only in half of the
+        conversations."""
         is_late = self._thoughts >= REQUESTS // 2
         match self._kind.session:
             case "own":
@@ -344,7 +368,7 @@ def _name_of(number: int) -> str:
 
 
 def _rounds(view: View) -> list[View]:
-    """From one message of the user to before the next one."""
+    """From one user message up to the next one."""
     rounds: list[View] = []
     for one in view:
         if isinstance(one.turn, Asked):
@@ -354,7 +378,7 @@ def _rounds(view: View) -> list[View]:
 
 
 def _cleared(_: Conversation, view: View) -> View:
-    """Only the latest results are kept."""
+    """Keep only the latest results."""
     return [
         Shown(Results(tuple((call, "[Old tool result content cleared]") for call, _ in one.turn.of)))
         if isinstance(one.turn, Results) and at < len(view) - 1
@@ -374,7 +398,7 @@ def _rewritten(_: Conversation, view: View) -> View:
 
 
 def _windowed(_: Conversation, view: View) -> View:
-    return [one for part in _rounds(view)[-MOST_ROUNDS:] for one in part]
+    return [one for part in _rounds(view)[-MAX_ROUNDS:] for one in part]
 
 
 def _edited(conversation: Conversation, view: View) -> View:
@@ -394,7 +418,7 @@ def _deleted(conversation: Conversation, view: View) -> View:
 
 
 def _merged(_: Conversation, view: View) -> View:
-    """The steps of each loop in one turn, and then their results."""
+    """Merge the steps of each loop into one turn, followed by their results."""
     merged: View = []
     for part in _rounds(view):
         steps = [one for one in part if isinstance(one.turn, Said) and one.turn.calls]
@@ -412,7 +436,7 @@ def _merged(_: Conversation, view: View) -> View:
 
 
 def _renamed(_: Conversation, view: View) -> View:
-    """Ids by where they stand, as clients write them that keep none."""
+    """Ids by position, from clients that keep none."""
     names: dict[str, str] = {}
 
     def named(call: Call) -> Call:
@@ -464,41 +488,96 @@ EDITS: dict[EditName, Callable[[Conversation, View], View]] = {
 
 
 def play(kind: Kind, speaker: Speaker, *, seed: int, line: Line) -> Counts:
-    """A world of conversations, from its first request to its last."""
+    """Play a world of conversations, from its first request to its last."""
     chance = random.Random(f"{seed} {kind} {speaker.format}")
     conversations = [Conversation(number, kind, speaker, chance) for number in range(WORLD)]
-    requests = [one for one in conversations for _ in range(REQUESTS)]
+    requests = [one for one in conversations for _ in range(kind.requests)]
     chance.shuffle(requests)
-    world, total = _World(speaker, line, conversations), Counts()
-    for one in requests:
-        total = total.plus(world.exchange(one))
+    total = Counts()
+    with _Lines() if kind.are_many else nullcontext() as lines:
+        world = _World(speaker, line, conversations)
+        for at, one in enumerate(requests):
+            if lines is not None:
+                world.use(lines.one_of(chance))
+                if at == len(requests) // 2:
+                    lines.forget()
+                    world.forget()
+            total = total.plus(world.exchange(one))
     return total
 
 
+class _Lines:
+    """Two lines on one store."""
+
+    def __init__(self) -> None:
+        self._folder = TemporaryDirectory()
+        self._url = f"sqlite:///{self._folder.name}/turns.db"
+        self._lines = [Line(self._url), Line(self._url)]
+
+    def __enter__(self) -> _Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for line in self._lines:
+            line.close()
+        self._folder.cleanup()
+
+    def one_of(self, chance: random.Random) -> Line:
+        """One of them, now and then closed and opened again."""
+        at = chance.randrange(len(self._lines))
+        if chance.random() < RESTARTS:
+            self._lines[at].close()
+            self._lines[at] = Line(self._url)
+        return self._lines[at]
+
+    def forget(self) -> None:
+        """Delete all that is remembered, as another process does it."""
+
+        async def forget() -> None:
+            store = await open_store(self._url)
+            await store.delete(Filter())
+            await store.close()
+
+        asyncio.run(forget())
+
+
 class _World:
-    """A tenant that nobody else is, and a model that answers it."""
+    """A tenant of its own, and a model that answers it."""
 
     def __init__(self, speaker: Speaker, line: Line, conversations: Sequence[Conversation]) -> None:
         self._speaker, self._line = speaker, line
         self._by_owner = {one.owner: one for one in conversations}
         self._headers = {"authorization": f"Bearer key-of-world-{next(_tenants)}"}
+        self._all_marks: set[str] = set()
+        self._forgotten: set[str] = set()
+
+    def use(self, line: Line) -> None:
+        self._line = line
+
+    def forget(self) -> None:
+        """What was remembered so far must not come back."""
+        self._forgotten |= self._all_marks
 
     def exchange(self, conversation: Conversation) -> Counts:
-        """One request: what reaches the upstream is judged, and its answer captured."""
+        """One request: judge what reaches the upstream, and capture its answer."""
         view, frame = conversation.go_on(), conversation.frame()
         speaker = self._speaker
         body = msgspec.json.encode(speaker.body([one.turn for one in view], frame, is_streaming=False))
         url = f"https://{HOSTS[speaker.provider]}{speaker.path_for(frame, is_streaming=False)}"
         begun = self._line.begin_sync("POST", url, self._headers | conversation.headers(), body)
-        counts = _judged(view, conversation.owner, _marks_by_run(begun.body, speaker), self._is_equal)
+        marks = _marks_by_run(begun.body, speaker)
+        counts = _judged(view, conversation.owner, marks, self._is_equal)
+        deleted = sum(mark in self._forgotten for run in marks for mark in run)
+        counts = counts._replace(wrong=counts.wrong + deleted)
         said, thinks = conversation.answer()
+        self._all_marks.add(thinks.removeprefix("ThoughtOf"))
         if not conversation.loses_this():
             begun.read(msgspec.json.encode(speaker.answer(said, thinks, next(_clock))))
         begun.end()
         return counts
 
     def _is_equal(self, one: str, other: str) -> bool:
-        """Whether two thoughts were made for turns that are the same in all that is visible up to them."""
+        """Whether two pieces of reasoning were made for turns that are the same in everything visible up to them."""
         return self._history(one) == self._history(other)
 
     def _history(self, mark: str) -> tuple[object, ...]:
@@ -516,7 +595,7 @@ HOSTS = {
 def _judged(
     view: View, owner: str, marks_by_run: Sequence[Sequence[str]], is_equal: Callable[[str, str], bool]
 ) -> Counts:
-    """Neighbouring turns of the model are one run: what a run may carry are the thoughts of its turns, in order."""
+    """Neighbouring model turns are one run: it may carry the reasoning of its turns, in order."""
     runs: list[list[str]] = []
     is_in_run = False
     for one in view:

@@ -1,11 +1,11 @@
-"""Made-up conversations: many of few words, sent again as clients send them, and whose reasoning came back.
+"""Generated conversations: many with few words, sent again like clients do, and the reasoning that is restored.
 
-    counts = tally(Case(...), seed, conversations=60)      wrong, lost, restored
+    counts = tally(Case(...), seed, conversations=60)     wrong, lost, restored
 
-Texts are equal, ids collide, branches share their openings, several tenants say the same, the provider runs tools of
-its own, system messages stand in between. Every turn has reasoning of its own. *Wrong* is reasoning of another turn;
-*lost* is a turn whose own was not restored. Nothing tells apart two turns with the same visible history, ids of calls
-and session included: neither may come back. What a client shows after it dropped words may be the very history of
+Texts are equal, ids collide, branches share their openings, several tenants have the same content, the provider runs
+its own tools, system messages come in between. Every turn has its own reasoning. *Wrong* is reasoning of another turn;
+*lost* is a turn whose own was not restored. Two turns with the same visible history, including call ids and session,
+can't be distinguished: neither may be restored. What a client shows after it dropped text may be exactly the history of
 another.
 """
 
@@ -49,7 +49,7 @@ ARGUMENTS = ('{"path": "a.py"}', '{"path": "b.py"}', "{}")
 REMINDERS = ("Be brief.", "The date has changed.")
 NOTICE = Raw(b'"[Old tool result content cleared]"')
 MOST = 16
-"""Records that a store gives for a key, the newest first."""
+"""Records that a store returns per key, newest first."""
 
 Ids = Literal["counted", "random", "digitless"]
 Mutation = Literal[
@@ -65,7 +65,7 @@ Mutation = Literal[
 
 
 class Maker(NamedTuple):
-    """Who answers: the contract, and what its reasoning looks like."""
+    """Who answers: the contract, and the form of its reasoning."""
 
     contract: Contract
     model: str
@@ -94,7 +94,7 @@ MAKERS = {
 
 
 class Case(NamedTuple):
-    """Who answers, how calls are named, whether clients tell their session, and what they do to a history."""
+    """Who answers, how calls are named, whether clients name their session, and how they change a history."""
 
     maker: str = "kimi"
     ids: Ids = "counted"
@@ -119,7 +119,7 @@ class History(NamedTuple):
 
 @dataclass
 class Conversation:
-    """One conversation as its client knows it, with whose reasoning each assistant turn is."""
+    """One conversation as its client knows it, with the owner of each assistant turn's reasoning."""
 
     tenant: str
     session: str | None
@@ -127,12 +127,12 @@ class Conversation:
     thoughts: dict[int, str] = field(default_factory=dict)
 
     def history(self, position: int) -> History:
-        """All that is visible up to a turn: what makes two turns the same to everybody but their session."""
+        """Everything visible up to a turn: two turns with the same history differ only by their session."""
         visible = [str([_shown(item) for item in turn.items]) for turn in self.turns[: position + 1]]
         return History(self.tenant, self.session or "", "".join(visible))
 
     def words(self, position: int) -> History:
-        """The same by words, calls and results alone: no ids, no system messages, no tools of the provider's own."""
+        """The same by text, calls and results only: no ids, no system messages, no tools of the provider."""
         turns = [turn for turn in self.turns[: position + 1] if turn.role != "system"]
         visible = [str([_plain(item) for item in turn.items if not isinstance(item, Unknown)]) for turn in turns]
         return History(self.tenant, self.session or "", "".join(visible))
@@ -158,7 +158,7 @@ def _plain(item: Item) -> object:
 
 
 class Universe:
-    """Every record there is, and what a store would find."""
+    """All records, and what a store would find."""
 
     def __init__(self, case: Case, seed: int) -> None:
         self.random = random.Random(f"{seed} {case.maker} {case.ids} {case.with_sessions}")
@@ -193,7 +193,7 @@ class Universe:
         return Conversation(talk.tenant, parent.session, list(parent.turns[:cut]), thoughts)
 
     def _step(self, talk: Conversation) -> bool:
-        """One answer of the model; says whether it called tools, whose results then follow."""
+        """One answer of the model; returns whether it called tools, whose results then follow."""
         items: list[Item] = []
         text = self.random.choice(ANSWERS)
         count = self.random.choice((0, 0, 1, 1, 2)) if text else 1
@@ -252,7 +252,7 @@ class Universe:
 
 
 class Sent(NamedTuple):
-    """A turn as a client sends it, and where its parts stood."""
+    """A turn as a client sends it, with the original places of its parts."""
 
     turn: Turn
     origins: tuple[int, ...]
@@ -295,7 +295,7 @@ def _renamed(item: Item) -> Item:
 
 
 def _other_id(name: str | None) -> str:
-    """Ids of few digits, so that some fall together."""
+    """Ids of few digits, so that some collide."""
     return f"{crc32((name or '').encode()) % 997:09d}"
 
 
@@ -314,7 +314,7 @@ def _without_text(turn: Turn) -> Turn:
 
 
 def _merged(turns: list[Sent]) -> list[Sent]:
-    """The steps of each loop in one turn, if all of them call tools, and then their results."""
+    """Merge the steps of each loop into one turn, if all of them call tools, followed by their results."""
     shown: list[Sent] = []
     results: list[Sent] = []
     for sent in turns:
@@ -332,7 +332,7 @@ def _merged(turns: list[Sent]) -> list[Sent]:
 
 
 def _reminded(turns: list[Sent], chance: random.Random) -> Iterator[Sent]:
-    """With a system message more, where nothing is bound to what stands before: behind the last answer."""
+    """Add a system message after the last answer, if no reasoning is bound to its prefix."""
     last = max(at for at, sent in enumerate(turns) if sent.turn.role == "assistant")
     for at, sent in enumerate(turns):
         yield sent
@@ -344,7 +344,7 @@ def _reminded(turns: list[Sent], chance: random.Random) -> Iterator[Sent]:
 
 
 def tally(case: Case, seed: int, conversations: int) -> Counts:
-    """Hold so many conversations, send each of them again, and count whose reasoning came back."""
+    """Play these conversations, send each of them again, and count whose reasoning is restored."""
     universe = Universe(case, seed)
     for number in range(conversations):
         universe.converse(number)

@@ -1,4 +1,4 @@
-"""Turns in which a provider ran tools of its own, as it wrote them, and the wires that they went over."""
+"""Turns in which a provider ran its own tools, exactly as it wrote them, and their wires."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from thoughtline.values.turns import FormatName
 
 
 def hosted(kind: str, id: str, **members: Any) -> Json:
-    """A call of OpenAI's own, with its id and its outcome in one."""
+    """A call by OpenAI, with its id and its result in one."""
     return {"id": id, "type": kind, "status": "completed"} | members
 
 
@@ -256,7 +256,7 @@ def is_thought(element: Json) -> bool:
 
 
 def is_plain(element: Json) -> bool:
-    """Words and calls of the client's own tools: what every client keeps."""
+    """Whether it has only text and calls of the client's own tools, which every client keeps."""
     if any(name in element for name in ("text", "functionCall")):
         return True
     return element.get("type") in ("message", "function_call", "text", "tool_use", "computer_call")

@@ -1,4 +1,4 @@
-"""What Claude's thinking is bound to beside the conversation, and the line of Claude Code that is no part of it."""
+"""What Claude's thinking is bound to apart from the conversation, and Claude Code's line that does not count."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def asking(**members: Any) -> Transcript:
     ],
 )
 def test_what_is_no_part_of_it(members: dict[str, Any]) -> None:
-    """Another form of the same prompt, the attribution line, cache marks, deferred tools and the order of keys."""
+    """Another form of the same prompt, the attribution line, cache markers, deferred tools and key order don't
+    count."""
     assert bound_of(asking(**members)) == bound_of(asking())
 
 
@@ -56,12 +57,12 @@ def test_what_is_no_part_of_it(members: dict[str, Any]) -> None:
     ],
 )
 def test_what_is_part_of_it(members: dict[str, Any]) -> None:
-    """The words of the prompt and every tool that is loaded."""
+    """The words of the prompt and every loaded tool count."""
     assert bound_of(asking(**members)) != bound_of(asking())
 
 
 def test_the_line_goes_and_nothing_else() -> None:
-    """The request of Claude Code for another model has its other entries as they came; any other request is the same
+    """In Claude Code's request for another model, the other entries stay unchanged; any other request is the same
     value."""
     changed = unattributed(asking(system=[LINE, WORDS]))
     assert json.loads(BODIES.encode_request(changed, ANTHROPIC))["system"] == [WORDS]

@@ -1,4 +1,4 @@
-"""Servers that nobody lists, and those that serve everybody's models: reasoning goes back in the member it came in."""
+"""Unlisted servers, and servers with models of many makers: reasoning goes back in the member that it came in."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ASK = user("How many?")
 
 
 def streamed(message: Json) -> bytes:
-    """The same answer as a stream, each of its members in a chunk of its own."""
+    """The same answer as a stream, each member in a separate chunk."""
     calls = [one | {"index": at} for at, one in enumerate(message.get("tool_calls", ()))]
     deltas = [{name: value} for name, value in message.items() if name not in ("role", "content", "tool_calls")]
     chunks = [{"index": 0, "delta": delta} for delta in ({"role": "assistant"}, *deltas, {"tool_calls": calls})]
@@ -61,7 +61,7 @@ def streamed(message: Json) -> bytes:
 @pytest.mark.parametrize("way", CHUNKS)
 @pytest.mark.parametrize(("provider", "model"), SERVERS)
 def test_reasoning_in_the_content_goes_back_there(provider: str, model: str, way: str, *, is_streamed: bool) -> None:
-    """A server that writes chunks reads chunks."""
+    """A server that writes chunks gets chunks."""
     if "gemini" in model:
         return  # its rule asks for a signature on the call, and a chunk can't stand beside one
     world = World(provider, model)
@@ -85,7 +85,7 @@ def members_of(message: Json) -> Json:
 def test_lost_reasoning_goes_back_where_it_came_from(
     provider: str, model: str, field: str, *, is_streamed: bool
 ) -> None:
-    """The server's own answer says which member it reads; the model's name does not. Seals go back with it."""
+    """The server's own answer shows which member it reads, not the model's name. Seals go back with it."""
     world = World(provider, model)
     answer = CALLS | FIELDS[field]
     world.answer(chat(ASK), streamed(answer) if is_streamed else chat_reply(answer))
@@ -97,7 +97,7 @@ def test_lost_reasoning_goes_back_where_it_came_from(
 @pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.parametrize(("provider", "model"), SERVERS)
 def test_kept_reasoning_stays_where_the_client_has_it(provider: str, model: str, field: str) -> None:
-    """A client that sends back what it got sends its own bytes."""
+    """If a client sends back what it got, its own bytes are forwarded."""
     world = World(provider, model)
     answer = CALLS | FIELDS[field]
     world.answer(chat(ASK), chat_reply(answer))
@@ -108,7 +108,7 @@ def test_kept_reasoning_stays_where_the_client_has_it(provider: str, model: str,
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "thinking"])
 @pytest.mark.parametrize(("provider", "model"), SERVERS)
 def test_a_field_of_the_clients_own_choice_stays(provider: str, model: str, field: str) -> None:
-    """A client that writes plain reasoning into another member than the answer's knows why."""
+    """Plain reasoning that a client writes into another member than the answer's is left there."""
     world = World(provider, model)
     world.answer(chat(ASK), chat_reply(CALLS | FIELDS["reasoning_content"]))
     sent = world.send(chat(ASK, CALLS | FIELDS[field], result("call_9fK2mQ7x")))
@@ -116,8 +116,8 @@ def test_a_field_of_the_clients_own_choice_stays(provider: str, model: str, fiel
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_seals_that_nobody_remembers_are_left_to_an_unlisted_server(field: str) -> None:
-    """A server that nobody listed may have made them."""
+def test_unknown_seals_are_left_to_an_unlisted_server(field: str) -> None:
+    """An unlisted server may have made unknown seals, so they are left."""
     sent = World("acme", "glm-5").send(chat(ASK, CALLS | FIELDS[field], result("call_9fK2mQ7x")))
     assert not sent.plan.edits
 
@@ -128,7 +128,7 @@ STRICT = [("acme", "kimi-k2.6"), ("acme", "deepseek-v4-pro"), ("vllm", "kimi-k2.
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "thinking"])
 @pytest.mark.parametrize(("provider", "model"), STRICT)
 def test_a_blank_stands_where_the_other_turns_have_their_reasoning(provider: str, model: str, field: str) -> None:
-    """What never came from this server goes into the member that its answers use."""
+    """Reasoning that never came from this server goes into the member that its answers use."""
     world = World(provider, model)
     lost = said(None, call("call_7aB3xY1z", "pwd"))
     history = [ASK, lost, result("call_7aB3xY1z")]
@@ -138,7 +138,7 @@ def test_a_blank_stands_where_the_other_turns_have_their_reasoning(provider: str
 
 
 def test_another_servers_reasoning_goes_into_the_member_that_is_read_here() -> None:
-    """Text made elsewhere is no evidence of how this server writes."""
+    """Text from another server is no evidence of how this one writes."""
     here, there = World("acme", "glm-5"), World("other", "glm-5", endpoint="https://there.example")
     there.store = here.store
     there.answer(chat(ASK), chat_reply(CALLS | FIELDS["reasoning"]))
@@ -148,7 +148,7 @@ def test_another_servers_reasoning_goes_into_the_member_that_is_read_here() -> N
 
 @pytest.mark.parametrize("change", [{"model": "glm-5"}, {"account": "account-2"}])
 def test_seals_go_back_to_their_model_and_account_alone(change: dict[str, str]) -> None:
-    """An unlisted server may bind its seals to either; their readable half goes to anybody."""
+    """An unlisted server may bind its seals to either; their readable part goes to any."""
     world = World("acme", "novel-9")
     world.answer(chat(ASK), chat_reply(CALLS | FIELDS["signed details"]))
     sent = world.send(chat(ASK, CALLS, result("call_9fK2mQ7x")), **change)
@@ -157,7 +157,7 @@ def test_seals_go_back_to_their_model_and_account_alone(change: dict[str, str]) 
 
 
 def test_the_word_thinking_is_reasoning_only_where_it_is_text() -> None:
-    """A switch or a list under that name is not ours to read or to take away."""
+    """A switch or a list under that name is not ours to read or remove."""
     world = World("acme", "kimi-k2.6")
     world.answer(chat(ASK), chat_reply(CALLS | FIELDS["reasoning_content"]))
     odd = CALLS | {"thinking": {"type": "enabled"}}

@@ -1,4 +1,4 @@
-"""Steps whose own history is not as it was: results were cleared, or several steps stand in one turn."""
+"""Steps whose own history has changed: results were cleared, or several steps were merged into one turn."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def thoughts(messages: list[Json]) -> list[str | None]:
 def test_cleared_results_hide_no_turn(
     provider: tuple[str, str], names: Callable[[int], str], notice: str, count: int
 ) -> None:
-    """A client has cleared the oldest results: every call and every plain answer after them has its thought."""
+    """If a client has cleared the oldest results, every later call and plain answer still gets its reasoning."""
     world = World(*provider)
     history = told(world, *talk(names))
     sent = world.send(chat(*cleared(stripped(history), notice, count)))
@@ -108,7 +108,7 @@ def test_cleared_results_hide_no_turn(
 
 @pytest.mark.parametrize("names", [counted, unique])
 def test_a_conversation_goes_on_after_its_results_were_cleared(names: Callable[[int], str]) -> None:
-    """Answers that were made after the clearing are found, however many results were cleared when, and with what."""
+    """Answers made after the clearing are found, whatever was cleared when, and by what it was replaced."""
     world = World(*KIMI)
     history = told(world, *talk(names))
     now = cleared(history, "[cleared]")
@@ -127,7 +127,7 @@ OTHERS = {"another conversation": "x y z", "the same results": "a b c"}
 @pytest.mark.parametrize("names", [counted, unique])
 @pytest.mark.parametrize("results", OTHERS.values(), ids=OTHERS)
 def test_twins_under_cleared_results(results: str, names: Callable[[int], str], shown: str) -> None:
-    """Two conversations with equal words, and with other results or none to tell by: never the other one's thought."""
+    """Two conversations with equal words, and different or no results: neither gets the other's reasoning."""
     world = World(*KIMI)
     mine = told(world, *talk(names))
     own = thoughts(mine)
@@ -142,7 +142,8 @@ def test_twins_under_cleared_results(results: str, names: Callable[[int], str], 
 
 
 def test_other_results_are_another_conversation() -> None:
-    """Counted ids, equal words, and results that are not what the record's conversation had: no plain answer of it."""
+    """Counted ids, equal words, and results that the record's conversation did not have: its plain answers are not
+    used."""
     world = World(*KIMI)
     told(world, *talk())
     sent = world.send(chat(*stripped(talk(results="x y z"))))
@@ -152,7 +153,8 @@ def test_other_results_are_another_conversation() -> None:
 
 
 def test_results_of_a_repeated_call_that_were_cleared() -> None:
-    """Two answers in equal words after one call, with other results: neither, where only a notice stands for them."""
+    """Two answers in equal words after one call, with different results: neither is used if only a notice replaces
+    them."""
     world = World(*KIMI)
     for number in range(2):
         history = [
@@ -191,7 +193,7 @@ def _gemini(text: str, *, strips: bool) -> list[Json]:
 
 
 def test_cleared_results_on_claude() -> None:
-    """Signed thinking of a plain answer comes back where the results before it were cleared."""
+    """Signed thinking of a plain answer is restored although the results before it were cleared."""
     world = World("anthropic", "claude-opus-4-6", "anthropic_messages")
     full = _claude("a b c", strips=False)
     world.answer(claude(full[0]), claude_reply(*full[1]["content"]))
@@ -201,7 +203,8 @@ def test_cleared_results_on_claude() -> None:
 
 
 def test_cleared_results_on_bound_claude() -> None:
-    """Where thinking is bound to all before it, clearing unbinds what follows: only what stands before comes back."""
+    """If thinking is bound to everything before it, clearing invalidates what follows: only earlier thinking is
+    restored."""
     world = World("anthropic", "claude-opus-5-5", "anthropic_messages")
     full = _claude("a b c", strips=False)
     world.answer(claude(full[0]), claude_reply(*full[1]["content"]))
@@ -213,7 +216,7 @@ def test_cleared_results_on_bound_claude() -> None:
 
 
 def test_cleared_results_in_responses() -> None:
-    """Encrypted reasoning of a plain answer comes back where the results before it were cleared."""
+    """Encrypted reasoning of a plain answer is restored although the results before it were cleared."""
     world = World("openai", "gpt-5.4", "openai_responses")
     full = _responses("a b c", strips=False)
     world.answer(responses(full[0]), responses_reply(*full[1:3]))
@@ -224,7 +227,7 @@ def test_cleared_results_in_responses() -> None:
 
 
 def test_cleared_results_on_gemini() -> None:
-    """The signature of a plain answer comes back where the results before it were cleared."""
+    """The signature of a plain answer is restored although the results before it were cleared."""
     world = World("gemini", "gemini-3-pro-preview", "gemini_generate")
     full = _gemini("a b c", strips=False)
     world.answer(gemini(full[0]), gemini_reply(*full[1]["parts"]))
@@ -237,7 +240,7 @@ def test_cleared_results_on_gemini() -> None:
 
 
 def merged(history: list[Json]) -> list[Json]:
-    """The history with the calls of each loop in one turn, and their results behind it."""
+    """The history with the calls of each loop in one turn, followed by their results."""
     shown: list[Json] = []
     calls: list[Json] = []
     results: list[Json] = []
@@ -257,7 +260,7 @@ def merged(history: list[Json]) -> list[Json]:
 @pytest.mark.parametrize("names", [counted, unique])
 @pytest.mark.parametrize("provider", [KIMI, DEEPSEEK])
 def test_steps_that_a_client_wrote_into_one(provider: tuple[str, str], names: Callable[[int], str]) -> None:
-    """Each loop's calls stand in one turn: it has the thoughts of all of them, and what follows has its own."""
+    """If each loop's calls are in one turn, it gets the reasoning of all of them, and later turns get their own."""
     world = World(*provider)
     history = told(world, *talk(names))
     sent = world.send(chat(*merged(stripped(history))))
@@ -265,7 +268,7 @@ def test_steps_that_a_client_wrote_into_one(provider: tuple[str, str], names: Ca
 
 
 def test_steps_of_another_conversation_written_into_one() -> None:
-    """Counted ids and equal calls, but after another question: nobody's thoughts."""
+    """Counted ids and equal calls after another question get no reasoning."""
     world = World(*KIMI)
     told(world, *talk())
     shown = merged(stripped(talk()))
@@ -275,7 +278,7 @@ def test_steps_of_another_conversation_written_into_one() -> None:
 
 
 def test_twins_written_into_one() -> None:
-    """Two conversations with equal calls and other results: never the other one's thought."""
+    """Two conversations with equal calls and different results: neither gets the other's reasoning."""
     world = World(*KIMI)
     one, two = told(world, *talk()), talk(results="x y z")
     for message in two:
@@ -303,7 +306,7 @@ def test_the_same_words_behind_another_opening(provider: tuple[str, str]) -> Non
 
 
 def test_a_record_that_only_looks_the_same_is_named() -> None:
-    """A finding says that nothing proves whose it is."""
+    """A finding reports a record without proof."""
     world = World(*KIMI)
     history = told(world, user("One."), *talk()[1:])
     sent = world.send(chat(user("Two."), *stripped(history[4:])))
@@ -313,8 +316,8 @@ def test_a_record_that_only_looks_the_same_is_named() -> None:
 
 @pytest.mark.parametrize("shown", ["call_7Yh3Tn65VbW0cXs8dQ", "k3J9x0048"])
 def test_ids_of_a_twin_without_records(shown: str) -> None:
-    """Two conversations in the same words: an id that looks like the model's own is another call of it. One that does
-    not was rewritten by the client, and says nothing."""
+    """Two conversations in the same words: an id of the model's own form is another call of it. One of a different form
+    was rewritten by the client, and proves nothing."""
     world = World(*DEEPSEEK)
     name = "call_9fQ2mZx81LkPq7RtAb"
     told(world, user("Look."), said(None, call(name), reasoning="Ann's."), result(name))
@@ -323,7 +326,7 @@ def test_ids_of_a_twin_without_records(shown: str) -> None:
 
 
 def test_a_turn_after_a_twins_call() -> None:
-    """What follows a call that is another conversation's is that conversation's too."""
+    """A turn after another conversation's call belongs to that conversation, too."""
     world = World(*DEEPSEEK)
     ann, bert = "call_9fQ2mZx81LkPq7RtAb", "call_7Yh3Tn65VbW0cXs8dQ"
     step, answer = said(None, call(ann), reasoning="Ann's."), said("Three files.", reasoning="Ann counts.")
@@ -344,8 +347,7 @@ def test_a_session_with_records_of_its_own() -> None:
 
 
 def test_a_long_run_behind_a_rewritten_opening() -> None:
-    """Calls and results that nobody else has say whose turns they are, though ids are counted and no session is named;
-    in few words they don't."""
+    """Unique calls and results identify their turns, even with counted ids and without a session; a few words don't."""
     for results, is_known in ((LISTING, True), ("ok", False)):
         world = World(*KIMI)
         history = told(world, *talk(results=results))

@@ -1,4 +1,4 @@
-"""What a chat template reads: the questions, and what their answers mean."""
+"""What a chat template reads: the questions, and how answers are interpreted."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ TEMPLATES: dict[str, tuple[Unread, ...]] = {
     ),
     MESSAGES % "{{ if .Thinking }}<think>{{ .Thinking }}</think>{{ end }}": (),
 }
-"""Templates of Ollama, and the turns whose thinking they leave out."""
+"""Ollama templates, and the turns whose thinking they omit."""
 
 
 def read(at: TemplateAt, answer: bytes) -> TemplateReading | None:
-    """What is read where a server says the same to every question."""
+    """Return the reading of a server that answers every question alike."""
     asking = ask(at, "m", "reasoning_content")
     try:
         next(asking)
@@ -40,7 +40,7 @@ def read(at: TemplateAt, answer: bytes) -> TemplateReading | None:
 
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_a_template_of_ollama(template: str) -> None:
-    """Which turns' thinking it renders is written in its conditions."""
+    """A template's conditions show which turns' thinking it renders."""
     assert read("show", json.dumps({"template": template}).encode()) == TemplateReading(TEMPLATES[template])
 
 
@@ -54,7 +54,7 @@ def test_what_ollama_renders_by_itself_is_not_known(shown: object) -> None:
 @pytest.mark.parametrize("answer", [b"", b"<html>", b"[]", b"{}"])
 @pytest.mark.parametrize("at", ["apply-template", "tokenize"])
 def test_a_server_that_does_not_say(at: TemplateAt, answer: bytes) -> None:
-    """Nothing is known then."""
+    """Without an answer, nothing is known."""
     assert read(at, answer) is None
 
 
@@ -63,7 +63,7 @@ def test_reasoning_that_makes_no_difference_is_not_read() -> None:
 
 
 def test_the_first_question() -> None:
-    """It names the model, and has no switch in it."""
+    """The first question names the model, and sets no switch."""
     question: Question = next(ask("tokenize", "m", "reasoning"))
     assert (question.path, question.body["model"]) == ("/tokenize", "m")
     assert "chat_template_kwargs" not in question.body
@@ -85,8 +85,10 @@ CONVERSATIONS: list[tuple[list[Message], tuple[Unread, ...], list[int]]] = [
 
 
 @pytest.mark.parametrize(("messages", "unread", "expected"), CONVERSATIONS)
-def test_only_what_is_certain_is_said(messages: list[Message], unread: tuple[Unread, ...], expected: list[int]) -> None:
-    """Of restored turns, those that the template is known to leave out."""
+def test_only_certain_facts_are_reported(
+    messages: list[Message], unread: tuple[Unread, ...], expected: list[int]
+) -> None:
+    """Of the restored turns, only those that the template certainly omits are reported."""
     body = json.dumps({"model": "m", "messages": messages}).encode()
     transcript = FORMATS["openai_chat"].bodies.decode_request(body, CONTENT_CONTRACT.dialect)
     notes = [TurnNote(turn.at, "restored") for turn in transcript.turns if turn.role == "assistant"]

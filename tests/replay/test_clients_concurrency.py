@@ -1,4 +1,4 @@
-"""Concurrency, retries and cut streams: group E of the catalogue of client behaviours, a test or more a row."""
+"""Concurrency, retries and cut streams: group E of the catalogue of client behaviours, one or more tests per row."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def step(reasoning: str) -> Json:
 
 
 def test_e1_a_title_call_in_the_same_session_at_the_same_moment() -> None:
-    """E1: there is no "last turn of the session": a title answered in between changes nothing for the main line."""
+    """E1: there is no "last turn of the session": a title answered in between changes nothing for the main
+    conversation."""
     world = World(*DEEPSEEK)
     main = said("Three.", reasoning="a, b, c.")
     world.answer(chat(ASK), chat_reply(main), session="s")
@@ -61,8 +62,8 @@ def test_e1_a_title_call_in_the_same_session_at_the_same_moment() -> None:
 
 
 @pytest.mark.parametrize("order", ["ab", "ba"])
-def test_e2_agents_of_one_session_are_told_apart(order: str) -> None:
-    """E2: sub-agents with one session id, equal orders and equal calls: the agent's id tells whose thought it is."""
+def test_e2_agents_of_one_session_are_distinguished(order: str) -> None:
+    """E2: sub-agents with one session id, equal tasks and equal calls: the agent's id decides."""
     world = World("kimi", "kimi-k2.6")
     for agent in order:
         world.answer(chat(ASK), chat_reply(step(f"I am {agent}.")), session="s", agent=agent)
@@ -71,8 +72,8 @@ def test_e2_agents_of_one_session_are_told_apart(order: str) -> None:
         assert reasoning_of(sent.messages[1]) == f"I am {agent}."
 
 
-def test_e2_agents_without_ids_are_told_apart_by_lineage() -> None:
-    """E2: no agent id: what stands before tells conversations of one session apart."""
+def test_e2_agents_without_ids_are_distinguished_by_lineage() -> None:
+    """E2: without agent ids, the history tells conversations of one session apart."""
     world = World("kimi", "kimi-k2.6")
     histories = []
     for task in ("Count.", "Search."):
@@ -83,7 +84,7 @@ def test_e2_agents_without_ids_are_told_apart_by_lineage() -> None:
 
 
 def test_e2_a_session_only_narrows() -> None:
-    """E2: equal words in the same session under another opening are another turn: lineage is stronger than session."""
+    """E2: equal words in the same session with another opening are another turn: lineage is stronger than session."""
     world = World(*DEEPSEEK)
     for task in ("Count.", "Search."):
         world.answer(chat(user(task)), chat_reply(said("Done.", reasoning=f"To {task}")), session="s")
@@ -112,7 +113,7 @@ def test_e3_no_session_is_no_session() -> None:
 
 
 def test_e3_what_the_client_kept_outweighs_the_history_it_stands_in() -> None:
-    """E3: thinking kept from one conversation, whose opening was then made that of another: it stays the client's."""
+    """E3: thinking kept from one conversation, whose opening was replaced by another's, stays the client's."""
     world = World("anthropic", "claude-opus-4-6", "anthropic_messages")
     kept = {}
     for task in ("Count.", "Search."):
@@ -130,7 +131,7 @@ PICTURES: list[Json] = [
 
 
 def test_e3_openings_that_differ_in_a_picture_only() -> None:
-    """E3: the same question about two pictures, answered in the same words: two conversations, two thoughts."""
+    """E3: the same question about two images, answered in the same words: two conversations, two thoughts."""
     world = World(*DEEPSEEK)
     turns = [said("Three.", reasoning=f"I see {name}.") for name in "xy"]
     for picture, turn in zip(PICTURES, turns, strict=True):
@@ -140,7 +141,7 @@ def test_e3_openings_that_differ_in_a_picture_only() -> None:
 
 
 def test_e4_answers_that_differ_in_inner_blanks() -> None:
-    """E4: two answers that differ only in blanks between words are two answers, as long as the client shows which."""
+    """E4: two answers that differ only in inner white space are different, as long as the client shows which."""
     world = World(*DEEPSEEK)
     answers = [said("Run `rm a b`.", reasoning="Two files."), said("Run `rm ab`.", reasoning="One file.")]
     for answer in answers:
@@ -151,7 +152,7 @@ def test_e4_answers_that_differ_in_inner_blanks() -> None:
 
 @pytest.mark.parametrize("session", [None, "s"])
 def test_e4_the_answer_that_the_client_goes_on_from_wins(session: str | None) -> None:
-    """E4: one request, two answers: the client goes on from either, and gets that one's thought."""
+    """E4: one request, two answers: the client continues from either, and gets that one's reasoning."""
     world = World(*DEEPSEEK)
     answers = [said("Three.", reasoning="Counted."), said("About three.", reasoning="Guessed.")]
     for answer in answers:
@@ -161,7 +162,7 @@ def test_e4_the_answer_that_the_client_goes_on_from_wins(session: str | None) ->
 
 
 def test_e4_equal_answers_to_one_request() -> None:
-    """E4: both answers say the same: without a sign of which is meant none comes back; what a client kept stays."""
+    """E4: if both answers are the same, neither is restored without further evidence; what a client kept stays."""
     world = World(*DEEPSEEK)
     old, new = said("Three.", reasoning="Counted once. "), said("Three.", reasoning="Counted twice.")
     for answer in (old, new):
@@ -175,7 +176,7 @@ def test_e4_equal_answers_to_one_request() -> None:
 
 
 def test_e4_equal_signed_answers_to_one_request() -> None:
-    """E4: the signature that the client kept says which of two equal answers it goes on from."""
+    """E4: the signature that the client kept shows which of two equal answers it continues from."""
     world = World("anthropic", "claude-opus-4-6", "anthropic_messages")
     turns = [[thinking("", f"Esig{number}"), words("Three.")] for number in "AB"]
     for turn in turns:
@@ -187,7 +188,7 @@ def test_e4_equal_signed_answers_to_one_request() -> None:
 @pytest.mark.parametrize("signature", [None, ""])
 @pytest.mark.parametrize("name", ["claude-opus-4-5", "claude-opus-4-6", "claude-opus-5-5"])
 def test_e5_unsigned_partial_blocks_are_dropped(name: str, signature: str | None) -> None:
-    """E5: a block that was cut before it was signed would wedge the session: it goes, and that is said."""
+    """E5: a block that was cut before its signature would block the session: it is removed, with a finding."""
     world = World("anthropic", name, "anthropic_messages")
     sent = world.send(claude(ASK, says(thinking("They wa", signature), words("Let")), user("Go on.")))
     assert kinds(sent.messages[1]) == ["text"]
@@ -195,7 +196,7 @@ def test_e5_unsigned_partial_blocks_are_dropped(name: str, signature: str | None
 
 
 def test_e5_seals_of_a_turn_that_was_cut_are_not_sent() -> None:
-    """E5: of a turn that was cut short no seal is put back."""
+    """E5: no seal of a truncated turn is restored."""
     world = World("anthropic", "claude-opus-4-6", "anthropic_messages")
     world.answer(claude(ASK), claude_reply(thinking("Hm.", "EsigA"), words("Thr")), complete=False)
     sent = world.send(claude(ASK, says(words("Thr")), user("Go on.")))
@@ -203,7 +204,7 @@ def test_e5_seals_of_a_turn_that_was_cut_are_not_sent() -> None:
 
 
 def test_e5_text_of_a_turn_that_was_cut_may_be_used() -> None:
-    """E5: plain reasoning of a cut turn is what the model thought: it comes back where text is asked for."""
+    """E5: plain reasoning of a truncated turn is real: it is restored where text is wanted."""
     world = World(*DEEPSEEK)
     world.answer(chat(ASK), chat_reply(said("Thr", reasoning="a, b, c.")), complete=False)
     assert reasoning_of(world.send(chat(ASK, said("Thr"), user("Go on."))).messages[1]) == "a, b, c."
@@ -211,7 +212,7 @@ def test_e5_text_of_a_turn_that_was_cut_may_be_used() -> None:
 
 @pytest.mark.parametrize("is_cut_first", [True, False])
 def test_e6_a_whole_capture_beats_one_that_was_cut(is_cut_first: bool) -> None:
-    """E6: the same turn captured whole and cut short, in either order: the whole one is used."""
+    """E6: of the same turn captured whole and truncated, in either order, the whole one is used."""
     world = World(*DEEPSEEK)
     for is_complete in (not is_cut_first, is_cut_first):
         reasoning = "a, b, c, done." if is_complete else "a, b"
@@ -226,7 +227,7 @@ STEP = [rs("rs_1", "gAAAAone", "Listing."), fc("fc_1", "call_a1B2c3D4")]
 
 @pytest.mark.parametrize("shown", [STEP, STEP[1:]], ids=["kept", "stripped"])
 def test_e7_ciphertext_of_another_account_is_not_sent(shown: list[Json]) -> None:
-    """E7: another account can't read it: it goes, with the ids that would ask for it; the call stays."""
+    """E7: another account can't read it: it is removed, with the ids that would require it; the call stays."""
     world = World("openai", "gpt-5.4", "openai_responses")
     world.answer(responses(ASK), responses_reply(*STEP))
     sent = world.send(responses(ASK, *shown, output("call_a1B2c3D4")), account="account-2")
@@ -236,7 +237,7 @@ def test_e7_ciphertext_of_another_account_is_not_sent(shown: list[Json]) -> None
 
 @pytest.mark.parametrize("name", ["claude-opus-4-6", "claude-sonnet-5-5"])
 def test_e7_signed_blocks_of_another_account_are_not_sent(name: str) -> None:
-    """E7: a signed block goes back to the account it was made for, and is taken out for any other; that is said."""
+    """E7: a signed block goes back to its own account, and is removed for any other, with a finding."""
     world = World("anthropic", name, "anthropic_messages")
     turn = [thinking("List.", "EsigA"), use("toolu_01AbCdEfGh")]
     world.answer(claude(ASK), claude_reply(*turn))
@@ -248,7 +249,7 @@ def test_e7_signed_blocks_of_another_account_are_not_sent(name: str) -> None:
 
 
 def test_e7_a_gemini_signature_of_another_account_gives_way_to_the_skip_value() -> None:
-    """E7: the true signature is refused for another account; the value that says so stands for it, and that is said."""
+    """E7: the real signature is refused for another account; the skip value replaces it, with a finding."""
     world = World("gemini", "gemini-3-pro-preview", "gemini_generate")
     ask = asked({"text": "Look."})
     world.answer(gemini(ask), gemini_reply(runs("ls", "EsigA")))
@@ -269,7 +270,7 @@ def test_e7_text_does_not_care_for_accounts() -> None:
 
 
 def test_e8_one_dead_record_leaves_the_others() -> None:
-    """E8: the record whose blob was refused is gone; its turn goes out without a pair, all others as before."""
+    """E8: without the record whose blob was refused, its turn goes out unpaired, all others as before."""
     world = World("openai", "gpt-5.4", "openai_responses")
     (dead,) = world.answer(responses(ASK), responses_reply(*STEP))
     first = [ASK, *STEP, output("call_a1B2c3D4")]

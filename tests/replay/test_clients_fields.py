@@ -1,4 +1,4 @@
-"""What clients do to fields: group A of the catalogue of client behaviours, one test or more for each row."""
+"""What clients do to fields: group A of the catalogue of client behaviours, one or more tests per row."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def dialogue(world: World) -> list[Json]:
 
 @pytest.mark.parametrize(("provider", "name"), STRICT)
 def test_a1_stripped_reasoning_comes_back(provider: str, name: str) -> None:
-    """A1: what a client strips is restored on tool turns and plain turns alike, to the last blank."""
+    """A1: reasoning that a client strips is restored on tool turns and plain turns, including white space."""
     world = World(provider, name)
     history = dialogue(world)
     sent = world.send(chat(*stripped(history)))
@@ -88,7 +88,7 @@ DIALECTS: list[tuple[str, str, Json, Any]] = [
 
 @pytest.mark.parametrize(("provider", "name", "turn", "shown"), DIALECTS)
 def test_a1_in_the_place_where_each_provider_keeps_it(provider: str, name: str, turn: Json, shown: object) -> None:
-    """A1: in every dialect what was stripped stands again where it stood; a turn that is whole is not touched."""
+    """A1: in every dialect, stripped reasoning is restored at its place; a complete turn is not changed."""
     world = World(provider, name)
     whole = {"role": "assistant"} | turn
     world.answer(chat(user("How many?")), chat_reply(whole))
@@ -99,7 +99,7 @@ def test_a1_in_the_place_where_each_provider_keeps_it(provider: str, name: str, 
 
 @pytest.mark.parametrize(("provider", "name"), STRICT)
 def test_a2_what_the_client_keeps_decides_nothing(provider: str, name: str) -> None:
-    """A2: a client that keeps reasoning for this model name and one that does not give the same request upstream."""
+    """A2: a client that keeps reasoning for this model name and one that does not produce the same upstream request."""
     world = World(provider, name)
     history = dialogue(world)
     kept, lost = world.send(chat(*history)), world.send(chat(*stripped(history)))
@@ -108,7 +108,7 @@ def test_a2_what_the_client_keeps_decides_nothing(provider: str, name: str) -> N
 
 
 def claude_loop(world: World, **members: Any) -> list[Json]:
-    """A tool loop of Claude's, one step done."""
+    """A tool loop of Claude, with one step done."""
     ask = user("How many files?")
     world.answer(claude(ask, **members), claude_reply(thinking("List, then count.", "EsigA"), use("toolu_01AbCdEfGh")))
     return [
@@ -120,7 +120,7 @@ def claude_loop(world: World, **members: Any) -> list[Json]:
 
 @pytest.mark.parametrize("name", ["claude-opus-4-5", "claude-opus-4-6", "claude-opus-5-5"])
 def test_a3_signed_blocks_of_the_loop_come_back(name: str) -> None:
-    """A3: thinking that was stripped while `thinking` stays on stands before its call again, and is what it was."""
+    """A3: thinking that was stripped while `thinking` is on is restored before its call, unchanged."""
     world = World("anthropic", name, "anthropic_messages")
     on = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
     ask, turn, back = claude_loop(world, **on)
@@ -130,7 +130,7 @@ def test_a3_signed_blocks_of_the_loop_come_back(name: str) -> None:
 
 
 def test_a3_a_changed_prefix_of_a_binding_model_is_reported() -> None:
-    """A3: a model that binds, and a changed prefix: nothing comes back, and we say so."""
+    """A3: a binding model and a changed prefix: nothing is restored, with a finding."""
     world = World("anthropic", "claude-opus-5-5", "anthropic_messages")
     ask, turn, back = claude_loop(world)
     sent = world.send(claude(ask, without_thinking(turn), back, system="Be verbose."))
@@ -139,7 +139,7 @@ def test_a3_a_changed_prefix_of_a_binding_model_is_reported() -> None:
 
 
 def test_a4_a_stripped_reasoning_element_stands_before_its_call_again() -> None:
-    """A4: a Responses client that keeps no reasoning elements gets each back before its call, as it came."""
+    """A4: a Responses client that keeps no reasoning elements gets each back before its call, unchanged."""
     world = World("openai", "gpt-5.4", "openai_responses")
     ask, step = user("How many files?"), [rs("rs_1", "gAAAAcipher", "Listing."), fc("fc_1", "call_a1B2c3D4")]
     world.answer(responses(ask), responses_reply(*step))
@@ -148,7 +148,7 @@ def test_a4_a_stripped_reasoning_element_stands_before_its_call_again() -> None:
 
 
 def test_a4_ciphertext_is_asked_for() -> None:
-    """A4: where nothing is kept at the provider and the client does not ask for ciphertext, we do."""
+    """A4: if the provider stores nothing and the client does not request ciphertext, we do."""
     world = World("openai", "gpt-5.4", "openai_responses")
     request = responses(user("How many files?"))
     del request["include"]
@@ -156,7 +156,7 @@ def test_a4_ciphertext_is_asked_for() -> None:
 
 
 def test_a5_an_empty_field_counts_as_missing() -> None:
-    """A5: `""` on a turn that we know is a loss like any other."""
+    """A5: `""` on a known turn is a loss like any other."""
     world = World(*STRICT[0])
     history = dialogue(world)
     emptied = [
@@ -165,8 +165,8 @@ def test_a5_an_empty_field_counts_as_missing() -> None:
     assert world.send(chat(*emptied)).messages == history
 
 
-def test_a5_an_empty_field_on_a_turn_nobody_knows_is_a_miss() -> None:
-    """A5: `""` on a turn that nobody knows is missing too: the filler that is known to be taken, and a finding."""
+def test_a5_an_empty_field_on_an_unknown_turn_is_a_miss() -> None:
+    """A5: `""` on an unknown turn is a miss, too: it gets the accepted filler, with a finding."""
     world = World(*STRICT[0])
     sent = world.send(chat(user("Hi."), said("Hello.", reasoning=""), user("Go on.")))
     assert reasoning_of(sent.messages[1]) == world.contract().filler
@@ -174,7 +174,7 @@ def test_a5_an_empty_field_on_a_turn_nobody_knows_is_a_miss() -> None:
 
 
 def test_a5_the_same_history_gives_the_same_bytes_on_every_turn() -> None:
-    """A5: whatever the client writes for a lost field, the common part of two requests goes out the same."""
+    """A5: whatever the client writes for a lost field, the common part of two requests is sent the same."""
     world = World(*STRICT[0])
     history = dialogue(world)
     first = world.send(chat(*stripped(history)))
@@ -184,7 +184,7 @@ def test_a5_the_same_history_gives_the_same_bytes_on_every_turn() -> None:
 
 
 def test_a6_a_turn_without_reasoning_gets_the_empty_key() -> None:
-    """A6: "none" is a fact: an empty key where every turn must have one; no neighbour's text, no finding."""
+    """A6: "none" is a fact: an empty key where every turn must have one, no text of another turn, no finding."""
     world = World(*STRICT[0])
     history = told(world, user("How many?"), LOOK, result_of(LOOK), said("Three."), user("Sure?"))
     sent = world.send(chat(*stripped(history)))
@@ -205,7 +205,7 @@ def test_a6_a_tool_turn_without_reasoning_on_kimi() -> None:
 
 @pytest.mark.parametrize("provider", ["deepseek", "qwen", "glm"])
 def test_a7_trimmed_reasoning_is_made_whole(provider: str) -> None:
-    """A7: text that is the stored one but for blanks around it goes out as the stored one."""
+    """A7: text that differs from the stored one only in surrounding white space is sent as stored."""
     world = World(provider, {"deepseek": "deepseek-v4-pro", "qwen": "qwen3.6-max", "glm": "glm-5"}[provider])
     history = dialogue(world)
     trimmed = [message | {"reasoning_content": (reasoning_of(message) or "").strip()} for message in (PLAIN, LOOK)]
@@ -235,8 +235,8 @@ SHAPES: dict[str, Json] = {
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("provider", "name", "reads"), NAMES)
 def test_a8_any_name_in_the_right_name_out(provider: str, name: str, reads: str, shape: str) -> None:
-    """A8: reasoning under any of its names goes out under the one that the provider reads, and under no other; but what
-    a client wrote under both is left alone where neither is refused."""
+    """A8: reasoning under any of its names is sent under the one that the provider reads, and under no other; but two
+    copies are left alone if neither is refused."""
     world = World(provider, name)
     step = said(None, call("call_9fK2mQ7x")) | SHAPES[shape]
     turn = world.send(chat(user("How many?"), step, result_of(step))).messages[1]
@@ -246,7 +246,7 @@ def test_a8_any_name_in_the_right_name_out(provider: str, name: str, reads: str,
 
 
 def test_a8_a_renamed_field_is_made_whole_under_its_own_name() -> None:
-    """A8: renamed and trimmed at once: the stored text, under the name that the provider reads."""
+    """A8: renamed and trimmed at once: the stored text is sent, under the name that the provider reads."""
     world = World("vllm", "qwen3.6-35b")
     world.answer(chat(user("How many?")), chat_reply(said("Three.", reasoning=None) | {"reasoning": " Count.\n"}))
     sent = world.send(chat(user("How many?"), said("Three.", reasoning="Count."), user("Sure?")))
@@ -263,7 +263,7 @@ REFUSING = [
 
 @pytest.mark.parametrize(("provider", "name"), REFUSING)
 def test_a9_reasoning_members_that_a_strict_upstream_refuses_go(provider: str, name: str) -> None:
-    """A9: of all the names for reasoning, none that this provider refuses goes out."""
+    """A9: of all names for reasoning, none that this provider refuses is sent."""
     details = [{"type": "reasoning.text", "text": "Hm.", "format": "unknown"}]
     noisy = said("Three.", reasoning="Hm.", reasoning_details=details, reasoning_text="Hm.", reasoning_opaque="op")
     turn = World(provider, name).send(chat(user("How many?"), noisy, user("Sure?"))).messages[1]
@@ -273,14 +273,14 @@ def test_a9_reasoning_members_that_a_strict_upstream_refuses_go(provider: str, n
 
 @pytest.mark.parametrize(("provider", "name"), [("openai", "gpt-4o"), ("mistral", "magistral-medium")])
 def test_a9_members_that_a_library_added_go(provider: str, name: str) -> None:
-    """A9: LiteLLM's `provider_specific_fields` is nobody's member: a provider that refuses extras never sees it."""
+    """A9: LiteLLM's `provider_specific_fields` belongs to no provider: one that refuses extras never sees it."""
     noisy = said("Three.", provider_specific_fields={"reasoning_content": "Hm."})
     turn = World(provider, name).send(chat(user("How many?"), noisy, user("Sure?"))).messages[1]
     assert "provider_specific_fields" not in turn
 
 
 def test_a10_the_signature_returns_to_the_first_call_only() -> None:
-    """A10: Gemini's chat face: the signature that a client dropped stands on the very call that had it."""
+    """A10: in Gemini's chat format, a dropped signature is restored on exactly the call that had it."""
     world = World(*GEMINI)
     first, second = call("fc-1", "ls"), call("fc-2", "pwd")
     world.answer(chat(user("Look.")), chat_reply(said(None, call("fc-1", "ls", SIGNATURE), second)))
@@ -294,7 +294,7 @@ def gemini_loop(world: World, *parts: Json) -> Json:
 
 
 def test_a10_the_signature_returns_to_its_part() -> None:
-    """A10: the same on Gemini's own wire, where the signed part is the second of its turn."""
+    """A10: the same in Gemini's own format, where the signed part is the second of its turn."""
     world = World(*GEMINI, "gemini_generate")
     ask = gemini_loop(world, {"text": "Both."}, runs("ls", SIGNATURE), runs("pwd"))
     sent = world.send(gemini(ask, model({"text": "Both."}, runs("ls"), runs("pwd")), asked(ran(), ran("/"))))
@@ -320,8 +320,8 @@ def test_a11_a_dropped_thought_part_is_no_loss() -> None:
     ids=["joined", "kept", "joined, in the other alphabet"],
 )
 def test_a11_a_signature_joined_to_the_words_goes_back_to_its_own_part(joined: tuple[Json, ...]) -> None:
-    """Gemini's stream ends with an empty part for the signature; pi and others write it on the words. It is sent once,
-    where Gemini had it."""
+    """Gemini's stream ends with an empty part for the signature; pi and others put it on the text. It is sent once, at
+    Gemini's place."""
     world = World(*GEMINI, "gemini_generate")
     made = ({"text": "Looked.", "thought": True}, {"text": "It is empty."}, {"text": "", "thoughtSignature": SIGNATURE})
     ask = gemini_loop(world, *made)
@@ -330,7 +330,7 @@ def test_a11_a_signature_joined_to_the_words_goes_back_to_its_own_part(joined: t
 
 
 def test_a11_a_joined_signature_under_words_of_another_grouping() -> None:
-    """The words of two parts in one: they stay as the client has them, and the signature stands behind, once."""
+    """The text of two parts in one stays as the client has it, followed by the signature, once."""
     world = World(*GEMINI, "gemini_generate")
     ask = gemini_loop(world, {"text": "It is"}, {"text": " empty."}, {"text": "", "thoughtSignature": SIGNATURE})
     sent = world.send(
@@ -342,7 +342,7 @@ def test_a11_a_joined_signature_under_words_of_another_grouping() -> None:
 
 @pytest.mark.parametrize("sentinel", [SKIP, base64.b64encode(SKIP.encode()).decode()])
 def test_a12_a_sentinel_gives_way_to_the_true_signature(sentinel: str) -> None:
-    """A12: a value that says "no signature" is a signature that is missing; the true one, if held, takes its place."""
+    """A12: a value that says "no signature" is a missing signature; the real one, if stored, replaces it."""
     world = World(*GEMINI, "gemini_generate")
     ask = gemini_loop(world, runs("ls", SIGNATURE))
     sent = world.send(gemini(ask, model(runs("ls", sentinel)), asked(ran())))
@@ -352,15 +352,15 @@ def test_a12_a_sentinel_gives_way_to_the_true_signature(sentinel: str) -> None:
 
 
 def test_a12_a_call_without_a_signature_behind_a_thought() -> None:
-    """A12: the words of a thought are no signature; a call that nobody knows still gets the sentinel."""
+    """A12: a thought's text is not a signature; an unknown call still gets the sentinel."""
     world = World("gemini", "gemini-3-pro-preview", "gemini_generate")
     turn = model({"text": "I look.", "thought": True}, runs("ls"))
     sent = world.send(gemini(asked({"text": "Look."}), turn, asked(ran())))
     assert signatures(sent.messages[1]) == [SKIP]
 
 
-def test_a_seal_beside_turns_that_have_none() -> None:
-    """One turn with another provider's seal loses it, whatever the turns around it have."""
+def test_a_seal_among_turns_without_one() -> None:
+    """A turn with another provider's seal loses it, whatever its neighbours have."""
     world = World("deepseek", "deepseek-v4-pro")
     sealed = said("Hm.", reasoning_details=[{"type": "reasoning.encrypted", "data": "c2VhbA==", "format": "x"}])
     sent = world.send(chat(user("One?"), said("Yes."), user("Two?"), sealed, user("Three?"), said("No."), user("So?")))
@@ -369,7 +369,7 @@ def test_a_seal_beside_turns_that_have_none() -> None:
 
 
 def test_a12_a_sentinel_on_the_chat_face() -> None:
-    """A12: the same where the signature stands in `extra_content`."""
+    """A12: the same for a signature in `extra_content`."""
     world = World(*GEMINI)
     world.answer(chat(user("Look.")), chat_reply(said(None, call("fc-1", "ls", SIGNATURE))))
     step = said(None, call("fc-1", "ls", SKIP))
@@ -381,8 +381,8 @@ URL_SAFE = SIGNATURE.translate(str.maketrans("+/", "-_"))
 
 
 @pytest.mark.parametrize("form", [URL_SAFE, URL_SAFE.rstrip("="), SIGNATURE.rstrip("=")])
-def test_a13_a_re_encoded_signature_goes_out_as_it_came(form: str) -> None:
-    """A13: Google reads a signature in any base64 alphabet: the request lost nothing and is not touched."""
+def test_a13_a_re_encoded_signature_is_sent_unchanged(form: str) -> None:
+    """A13: Google reads a signature in any base64 alphabet: the request lost nothing and is not changed."""
     world = World(*GEMINI, "gemini_generate")
     ask = gemini_loop(world, runs("ls", SIGNATURE))
     sent = world.send(gemini(ask, model(runs("ls", form)), asked(ran())))
@@ -392,7 +392,7 @@ def test_a13_a_re_encoded_signature_goes_out_as_it_came(form: str) -> None:
 
 @pytest.mark.parametrize("form", [SIGNATURE, URL_SAFE])
 def test_a13_a_foreign_signature_is_known_in_any_form(form: str) -> None:
-    """A13: the signature of another account does not slip through in another alphabet."""
+    """A13: the signature of another account is recognised in another alphabet."""
     world = World(*GEMINI, "gemini_generate")
     ask = gemini_loop(world, runs("ls", SIGNATURE))
     sent = world.send(gemini(ask, model(runs("ls", form)), asked(ran())), account="account-2")
@@ -401,7 +401,7 @@ def test_a13_a_foreign_signature_is_known_in_any_form(form: str) -> None:
 
 @pytest.mark.parametrize("name", ["claude-opus-4-6", "claude-opus-5-5"])
 def test_a14_signed_thinking_without_text_comes_back(name: str) -> None:
-    """A14: what counts is the signature: a block with empty text is kept where it is and restored where it is lost."""
+    """A14: only the signature counts: a block with empty text is kept where it is and restored where it is lost."""
     world = World("anthropic", name, "anthropic_messages")
     ask, turn = user("How many?"), says(thinking("", "EsigEmpty"), words("Three."))
     world.answer(claude(ask), claude_reply(*turn["content"]))
@@ -436,13 +436,13 @@ def continued_after_cut(*blocks: Json) -> Sent:
 
 
 def test_a15_a_signature_exists_only_when_its_block_has_ended() -> None:
-    """A15: of a stream that was cut inside a thinking block no signature is ever put back."""
+    """A15: of a stream that was cut inside a thinking block, no signature is ever restored."""
     sent = continued_after_cut(words("Looking."))
     assert kinds(sent.messages[1]) == ["text"]
 
 
 def test_a15_half_a_signature_from_the_client_is_dropped() -> None:
-    """A15: half a signature kept after an abort would be refused for ever; it is taken out and reported."""
+    """A15: half a signature kept after an abort would be refused forever; it is removed and reported."""
     sent = continued_after_cut(words("Looking."), thinking("Now li", "EsigHal"))
     assert kinds(sent.messages[1]) == ["text"]
     assert sent.plan.counts.stripped == 1

@@ -1,4 +1,4 @@
-"""What clients do to history: group D of the catalogue of client behaviours, one test or more for each row."""
+"""What clients do to history: group D of the catalogue of client behaviours, one or more tests per row."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ LAST = {
 @pytest.mark.parametrize("session", ["s", None])
 @pytest.mark.parametrize("kind", LAST)
 def test_d1_blocks_behind_a_summary_are_kept_and_never_put_back(kind: str, session: str | None) -> None:
-    """D1: the last turn stands behind a new first message: a block that the client kept goes up, for accounts differ in
-    whether they refuse it; one that it lost is not put back."""
+    """D1: the last turn comes after a new first message: a block that the client kept is sent, because accounts differ
+    in whether they refuse it; one that it lost is not restored."""
     world = World("anthropic", "claude-opus-5-5", "anthropic_messages")
     first, turn = [thinking("Hm.", "EsigA"), words("Which?")], LAST[kind]
     old = [user("How many?"), says(*first), user("All.")]
@@ -88,7 +88,8 @@ def test_d1_blocks_behind_a_summary_are_kept_and_never_put_back(kind: str, sessi
 
 
 def test_d1_compaction_leaves_blocks_that_nothing_binds() -> None:
-    """D1: on a model that checks the signature alone, the block that the client kept stays, and no old one comes."""
+    """D1: on a model that checks only the signature, the block that the client kept stays, and no old one is
+    restored."""
     world = World("anthropic", "claude-opus-4-6", "anthropic_messages")
     turn = LAST["tool turn"]
     world.answer(claude(user("How many?")), claude_reply(*turn))
@@ -101,7 +102,7 @@ def test_d1_compaction_leaves_blocks_that_nothing_binds() -> None:
 
 @pytest.mark.parametrize("provider", [DEEPSEEK, KIMI])
 def test_d2_a_rewritten_opening_does_not_hide_the_turns_after_it(provider: tuple[str, str]) -> None:
-    """D2: the first message is rewritten: a long run of the same calls and results says whose turns they are."""
+    """D2: the first message is rewritten: a long run of the same calls and results identifies the turns."""
     world = World(*provider)
     history = long_talk(world)
     lost = [user("How many files are there?"), *stripped(history)[1:]]
@@ -112,7 +113,7 @@ def test_d2_a_rewritten_opening_does_not_hide_the_turns_after_it(provider: tuple
 
 @pytest.mark.parametrize("provider", [DEEPSEEK, KIMI])
 def test_d2_few_turns_behind_a_rewritten_opening(provider: tuple[str, str]) -> None:
-    """D2: two turns in a row are what another conversation may have too: they prove nothing."""
+    """D2: two consecutive turns may occur in another conversation, too: they prove nothing."""
     world = World(*provider)
     history = long_talk(world)
     lost = [user("How many files are there?"), *stripped(history)[1:4], user("Thanks.")]
@@ -121,8 +122,8 @@ def test_d2_few_turns_behind_a_rewritten_opening(provider: tuple[str, str]) -> N
 
 @pytest.mark.parametrize("provider", [DEEPSEEK, KIMI])
 def test_d2_another_system_prompt_is_another_conversation(provider: tuple[str, str]) -> None:
-    """D2: under another system prompt, with another first message and no id that is one in the world, nothing says
-    that it is the same conversation."""
+    """D2: with another system prompt, another first message and no unique id, nothing proves that it is the same
+    conversation."""
     world = World(*provider)
     history = long_talk(world)
     lost = [{"role": "system", "content": "New."}, user("How many files are there?"), *stripped(history)[1:]]
@@ -130,7 +131,7 @@ def test_d2_another_system_prompt_is_another_conversation(provider: tuple[str, s
 
 
 def test_d2_a_rewritten_opening_within_a_session() -> None:
-    """D2: a session that says so itself is evidence too: even the first turn is found."""
+    """D2: a named session is evidence, too: even the first turn is found."""
     world = World(*DEEPSEEK)
     turn = said("Three files.", reasoning="a, b, c.")
     world.answer(chat(user("How many?")), chat_reply(turn), session="s")
@@ -155,15 +156,15 @@ def test_d2_a_reminder_inside_a_result() -> None:
 
 
 def test_d3_an_edited_question_gets_its_own_answer() -> None:
-    """D3: the user edits a message and the model says the same again: the new answer has its own thought."""
+    """D3: the user edits a message and the model answers the same again: the new answer has its own reasoning."""
     world = World(*DEEPSEEK)
     told(world, user("Is it 3?"), said("Yes.", reasoning="Three it is."))
     history = told(world, user("Is it 4?"), said("Yes.", reasoning="Four it is."), user("Sure?"))
     assert world.send(chat(*stripped(history))).messages == history
 
 
-def test_d3_an_edited_answer_is_nobodys() -> None:
-    """D3: an answer whose words were changed is not the model's: a blank where the key must be, nothing more."""
+def test_d3_an_edited_answer_matches_no_record() -> None:
+    """D3: an answer whose words were changed is not the model's: it gets a blank where the key is required."""
     world = World(*DEEPSEEK)
     told(world, user("How many?"), said("Three.", reasoning="a, b, c."))
     sent = world.send(chat(user("How many?"), said("Four."), user("Sure?")))
@@ -172,7 +173,7 @@ def test_d3_an_edited_answer_is_nobodys() -> None:
 
 
 def test_d4_two_branches_of_one_prefix() -> None:
-    """D4: a fork: both continuations keep their own turns, and share the one before the fork."""
+    """D4: both continuations of a fork keep their own turns, and share the one before the fork."""
     world = World(*KIMI)
     trunk = [user("Look."), step(0, "List."), result("functions.bash:0")]
     left = told(world, *trunk, step(1, "Left: where?", "pwd"), result("functions.bash:1", "/"))
@@ -182,7 +183,7 @@ def test_d4_two_branches_of_one_prefix() -> None:
 
 
 def test_d4_branches_that_say_the_same() -> None:
-    """D4: after the fork both branches answer in equal words: the message before tells them apart."""
+    """D4: after the fork both branches answer in equal words: the message before them decides."""
     world = World(*DEEPSEEK)
     trunk = [user("Look."), said("Where?", reasoning="Ask.")]
     left = told(world, *trunk, user("Here."), said("Fine.", reasoning="Here is fine."), user("Go."))
@@ -195,7 +196,7 @@ def test_d4_branches_that_say_the_same() -> None:
 
 
 def test_d5_another_process_gives_the_same_bytes() -> None:
-    """D5: what another process reads from the kept bytes restores the same request, key for key."""
+    """D5: another process that reads the stored bytes restores the same request, key for key."""
     world = World(*DEEPSEEK)
     history = long_talk(world)
     here = world.send(chat(*stripped(history)))
@@ -207,7 +208,7 @@ def test_d5_another_process_gives_the_same_bytes() -> None:
 
 @pytest.mark.parametrize("dropped", range(1, 8))
 def test_d6_a_window_that_slides(dropped: int) -> None:
-    """D6: the oldest messages are gone and all indexes have shifted: each turn gets its own thought, or a blank."""
+    """D6: the oldest messages are gone and all indexes have shifted: each turn gets its own reasoning, or a blank."""
     world = World(*KIMI)
     history = long_talk(world)
     sent = world.send(chat(*stripped(history[dropped:])))
@@ -218,7 +219,7 @@ def test_d6_a_window_that_slides(dropped: int) -> None:
 
 
 def test_d6_random_ids_survive_any_window() -> None:
-    """D6: a call whose id is one in the world is found with nothing before it."""
+    """D6: a call with a globally unique id is found with nothing before it."""
     world = World(*DEEPSEEK)
     turn = said(None, call("call_00_Qx7Lm2Zp"), reasoning="List.")
     history = told(world, user("Look."), turn, result_of(turn))
@@ -226,7 +227,8 @@ def test_d6_random_ids_survive_any_window() -> None:
 
 
 def test_d7_a_side_request_does_not_replace_the_main_line() -> None:
-    """D7: a compaction order over the same history is answered later, in the same session: the main line stays."""
+    """D7: a compaction request over the same history is answered later, in the same session: the main conversation
+    stays."""
     world = World("anthropic", "claude-opus-4-6", "anthropic_messages")
     one = [thinking("List.", "EsigA"), use("toolu_01AbCdEfGh")]
     main, side = [thinking("Count.", "EsigB"), words("Three.")], [thinking("Sum up.", "EsigC"), words("Summary.")]
@@ -240,7 +242,7 @@ def test_d7_a_side_request_does_not_replace_the_main_line() -> None:
 
 
 def test_d7_a_side_answer_in_the_words_of_the_main_one() -> None:
-    """D7: even if the side answer says the same words, the main line has its own thought."""
+    """D7: even if the side answer has the same words, the main conversation keeps its own reasoning."""
     world = World(*DEEPSEEK)
     main = told(world, user("Count."), said("Three.", reasoning="a, b, c."), user("Go."))
     world.answer(chat(user("Count.\nAnswer for a title.")), chat_reply(said("Three.", reasoning="A title.")))
@@ -254,13 +256,13 @@ OFF = {"thinking": {"type": "disabled"}}
 
 @pytest.mark.parametrize("provider", [DEEPSEEK, KIMI])
 def test_d8_nothing_is_restored_into_a_request_that_does_not_think(provider: tuple[str, str]) -> None:
-    """D8: thinking is off in this request: its history goes out as the client wrote it."""
+    """D8: with thinking off, the history is sent as the client wrote it."""
     world = World(*provider)
     assert world.send(chat(*stripped(long_talk(world)), **OFF)).plan.edits == ()
 
 
 def test_d8_no_thinking_blocks_into_a_claude_request_that_does_not_think() -> None:
-    """D8: Claude refuses thinking at the end of a request that has it off: none is put there."""
+    """D8: Claude refuses thinking at the end of a request that has it off: none is restored there."""
     world = World("anthropic", "claude-opus-4-5", "anthropic_messages")
     turn = LAST["tool turn"]
     world.answer(claude(user("How many?"), **ON), claude_reply(*turn))
@@ -268,8 +270,8 @@ def test_d8_no_thinking_blocks_into_a_claude_request_that_does_not_think() -> No
     assert world.send(claude(*lost, **OFF)).plan.edits == ()
 
 
-def test_d8_a_leading_block_that_nobody_has() -> None:
-    """D8: the block that must lead the loop was never made: thinking is off for this request, and that is said."""
+def test_d8_a_leading_block_that_was_never_made() -> None:
+    """D8: the block that must lead the loop was never made: thinking is off for this request, with a finding."""
     world = World("anthropic", "claude-opus-4-5", "anthropic_messages")
     lost = [user("How many?"), says(use("toolu_01AbCdEfGh")), asks(returned("toolu_01AbCdEfGh"))]
     sent = world.send(claude(*lost, **ON))
@@ -292,7 +294,7 @@ POLICIES: list[tuple[str, str, list[bool]]] = [
 
 @pytest.mark.parametrize(("provider", "name", "filled"), POLICIES)
 def test_d9_each_model_by_its_own_policy(provider: str, name: str, filled: list[bool]) -> None:
-    """D9: for turns that nobody knows, a blank exactly where this model demands the key: all, loop or none."""
+    """D9: unknown turns get a blank exactly where this model requires the key: all, loop or none."""
     one, two = said(None, call("functions.bash:0")), said(None, call("functions.bash:1"))
     members: dict[str, Any] = {"thinking": {"type": "enabled"}}
     request = chat(user("A"), one, result_of(one), said("B"), user("C"), two, result_of(two), **members)

@@ -1,4 +1,4 @@
-"""What clients do to identifiers: group B of the catalogue of client behaviours, one test or more for each row."""
+"""What clients do to ids: group B of the catalogue of client behaviours, one or more tests per row."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def kimi_step(reasoning: str, number: int = 0, command: str = "ls") -> Json:
 
 
 def renamed(message: Json, rename: Callable[[str], str]) -> Json:
-    """A chat message whose ids a client has rewritten, in calls and results alike."""
+    """A chat message whose ids a client has rewritten, in calls and results."""
     changed = dict(message)
     if "tool_calls" in message:
         changed["tool_calls"] = [one | {"id": rename(one["id"])} for one in message["tool_calls"]]
@@ -67,8 +67,8 @@ def test_b1_equal_ids_and_arguments_in_two_conversations() -> None:
 
 
 def test_b1_an_opening_rewritten_under_a_repeated_id() -> None:
-    """B1: Gemini CLI, resumed, rewrites its first message and names no session: its turns are known by their run, the
-    first call, whose id says nothing, too. Another conversation with the same call does not get in the way."""
+    """B1: Gemini CLI, resumed, rewrites its first message and names no session: its turns are identified by their run,
+    including the first call, whose id proves nothing. Another conversation with the same call does not interfere."""
     world = World(*KIMI)
     told(
         world,
@@ -89,7 +89,7 @@ def test_b1_an_opening_rewritten_under_a_repeated_id() -> None:
 
 
 def test_b1_a_next_turn_of_another_conversation_proves_nothing() -> None:
-    """B1: the same call and result, and then a turn that nobody knows: whose the first one is can't be said."""
+    """B1: the same call and result followed by an unknown turn: the owner of the first one is uncertain."""
     world = World(*KIMI)
     told(world, user("One."), kimi_step("List it."), result("functions.bash:0"), said("All there.", reasoning="Fine."))
     bare_turns = stripped([kimi_step("?"), result("functions.bash:0"), said("Never said so.")])
@@ -97,8 +97,8 @@ def test_b1_a_next_turn_of_another_conversation_proves_nothing() -> None:
     assert "List it." not in str(sent.body)
 
 
-def test_b1_what_cannot_be_told_apart_gets_nothing() -> None:
-    """B1: with the openings gone nothing tells the two apart: no reasoning of either, and a note that says why."""
+def test_b1_indistinguishable_turns_get_nothing() -> None:
+    """B1: without the openings, the two are indistinguishable: neither gets reasoning, and a note gives the reason."""
     world = World(*KIMI)
     told(world, user("How many files?"), kimi_step("Count them."))
     told(world, user("Any secrets here?"), kimi_step("Look for keys."))
@@ -109,7 +109,7 @@ def test_b1_what_cannot_be_told_apart_gets_nothing() -> None:
 
 
 def test_b1_an_id_that_repeats_in_one_conversation() -> None:
-    """B1: a counter that starts anew at every turn: the same id, name and arguments, two different thoughts."""
+    """B1: a counter that restarts in every turn: the same id, name and arguments, two different thoughts."""
     world = World(*KIMI)
     history = told(
         world,
@@ -155,7 +155,7 @@ def two_steps(world: World) -> list[Json]:
 
 @pytest.mark.parametrize("renaming", RENAMINGS)
 def test_b2_to_b5_rewritten_ids_still_find_their_turn(renaming: str) -> None:
-    """B2, B3, B4, B5: when the id misses, name, arguments and position find the turn; each turn its own."""
+    """B2, B3, B4, B5: if the id misses, name, arguments and position find each turn's own record."""
     world = World(*KIMI)
     history = two_steps(world)
     sent = world.send(chat(*(renamed(bare(message), RENAMINGS[renaming]) for message in history)))
@@ -163,7 +163,7 @@ def test_b2_to_b5_rewritten_ids_still_find_their_turn(renaming: str) -> None:
 
 
 def test_b2_ids_that_were_exchanged_do_not_exchange_reasoning() -> None:
-    """B2: equal calls, ids swapped by a client: lineage is stronger than an id."""
+    """B2: equal calls whose ids a client swapped: lineage is stronger than an id."""
     world = World(*KIMI)
     history = told(
         world,
@@ -176,7 +176,7 @@ def test_b2_ids_that_were_exchanged_do_not_exchange_reasoning() -> None:
 
 
 def test_b2_kimi_gets_its_own_ids_back() -> None:
-    """B2: Kimi reads its own form of id: the call and its result go out with it, both alike."""
+    """B2: Kimi works best with its own form of id: the call and its result are sent with it."""
     world = World(*KIMI)
     history = two_steps(world)
     sent = world.send(chat(*(renamed(bare(message), RENAMINGS["B2 sanitised"]) for message in history)))
@@ -195,7 +195,7 @@ def test_b3_ids_regenerated_on_every_turn() -> None:
 
 
 def test_b4_cut_ids_that_fall_together() -> None:
-    """B4: two ids that differ only after the cut are one id then; content still tells the calls apart."""
+    """B4: two ids that differ only after the cut become one; content still tells the calls apart."""
     world = World("deepseek", "deepseek-v4-pro")
     long = "call_00_" + "x" * 60
     history = told(
@@ -208,7 +208,7 @@ def test_b4_cut_ids_that_fall_together() -> None:
 
 
 def test_b5_a_signature_inside_an_id_is_taken_out() -> None:
-    """B5: an id with a signature in it is read, and goes out without: on the call and on its result."""
+    """B5: an id with a signature in it is read, and sent without it: on the call and on its result."""
     world = World(*GEMINI)
     world.answer(chat(user("Look.")), chat_reply(said(None, call("fc-1", "ls", "EsigA"))))
     smuggled = "fc-1__thought__RXNpZ0E="
@@ -240,7 +240,7 @@ def test_b6_calls_without_ids(invented: str) -> None:
 
 
 def test_b6_twin_calls_of_one_turn() -> None:
-    """B6: two calls that are equal in name and arguments: the first carries the signature, the second none."""
+    """B6: two calls with equal name and arguments: the first carries the signature, the second none."""
     world = World(*GEMINI, "gemini_generate")
     ask = asked({"text": "Look twice."})
     world.answer(gemini(ask), gemini_reply(runs("ls", "EsigA"), runs("ls")))
@@ -264,7 +264,7 @@ ITEMS: dict[str, list[Json]] = {
 
 @pytest.mark.parametrize("habit", ITEMS)
 def test_b7_all_ids_of_a_step_or_none(habit: str) -> None:
-    """B7: stored reasoning and what it led to go out with all their own ids, or with none: never with half, never
+    """B7: stored reasoning and its followers are sent with all their own ids, or with none: never with half, never
     invented."""
     world = World("openai", "gpt-5.4", "openai_responses")
     ask = user("How many files?")
@@ -278,7 +278,7 @@ def test_b7_all_ids_of_a_step_or_none(habit: str) -> None:
 
 @pytest.mark.parametrize("habit", ["all ids dropped", "the message's dropped", "the call's dropped"])
 def test_b7_items_that_are_not_stored_keep_the_ids_they_have(habit: str) -> None:
-    """B7: with `store: false` no partner is looked for: a client's own items go up as they came."""
+    """B7: with `store: false` no partner is checked: a client's own items are sent unchanged."""
     world = World("openai", "gpt-5.4", "openai_responses")
     ask = user("How many files?")
     world.answer(responses(ask), responses_reply(*STEP))
@@ -286,7 +286,7 @@ def test_b7_items_that_are_not_stored_keep_the_ids_they_have(habit: str) -> None
 
 
 def test_b7_one_id_on_two_messages() -> None:
-    """B7: a client that names two messages alike: no two elements go out under one name."""
+    """B7: if a client gives two messages the same id, no two elements are sent with it."""
     world = World("openai", "gpt-5.4", "openai_responses")
     ask, more = user("How many files?"), user("Sure?")
     world.answer(responses(ask), responses_reply(rs("rs_1", "gAAAAone"), msg("msg_1", "Three.")))
@@ -301,9 +301,9 @@ def test_b7_one_id_on_two_messages() -> None:
     ]
 
 
-def test_b7_half_a_pair_that_nobody_knows() -> None:
-    """B7: a call whose partner nobody has goes out without its id, so that no partner is looked for. Among items that
-    are not stored none is looked for: they go up as they came."""
+def test_b7_half_of_an_unknown_pair() -> None:
+    """B7: a call without its partner is sent without its id, so that no partner is checked. With `store: false`, no
+    partner is checked: it is sent unchanged."""
     world = World("openai", "gpt-5.4", "openai_responses")
     items = user("Look."), fc("fc_7", "call_zZ9yY8xX"), output("call_zZ9yY8xX")
     sent = world.send(responses(*items, store=True))
@@ -316,7 +316,7 @@ def test_b7_half_a_pair_that_nobody_knows() -> None:
 @pytest.mark.parametrize("name", ["fc_1", None])
 def test_b7_a_reference_to_stored_reasoning_stands_for_it(name: str | None, is_remembered: bool) -> None:
     """B7: a client may send `item_reference` in place of stored reasoning. Nothing is missing then: the request stays
-    as it came, whether the call beside it has its own id or none (recorded without: accepted)."""
+    unchanged, whether the call next to it has its own id or none (recorded without: accepted)."""
     world = World("openai", "gpt-5.2", "openai_responses")
     ask = user("How many files?")
     if is_remembered:
@@ -331,7 +331,7 @@ def test_b7_a_reference_to_stored_reasoning_stands_for_it(name: str | None, is_r
 
 
 def resumed(world: World) -> list[Json]:
-    """A conversation as Gemini CLI resumes it: each result stands there twice."""
+    """A conversation resumed by Gemini CLI: each result occurs twice."""
     ask = asked({"text": "Look."})
     world.answer(gemini(ask), gemini_reply(runs("ls", "EsigA")))
     first = [ask, model(runs("ls", "EsigA")), asked(ran())]
@@ -340,21 +340,21 @@ def resumed(world: World) -> list[Json]:
 
 
 def test_b8_repeated_results_do_not_hide_a_turn() -> None:
-    """B8: a result that stands there twice says no more than once: the turns after it are found."""
+    """B8: a repeated result counts once: the turns after it are found."""
     world = World(*GEMINI, "gemini_generate")
     sent = world.send(gemini(*resumed(world)))
     assert [signatures(sent.messages[1]), signatures(sent.messages[3])] == [["EsigA"], ["EsigB"]]
 
 
 def test_b8_repeated_results_go_out_once() -> None:
-    """B8: results are de-duplicated: as many as there are calls."""
+    """B8: results are deduplicated: as many as there are calls."""
     world = World(*GEMINI, "gemini_generate")
     sent = world.send(gemini(*resumed(world)))
     assert [len(content["parts"]) for content in sent.messages] == [1, 1, 1, 1, 1]
 
 
 def test_b8_equal_reasoning_of_two_turns_is_no_duplicate() -> None:
-    """B8: two turns that thought the same thing both get it back."""
+    """B8: two turns with equal reasoning both get it back."""
     world = World(*KIMI)
     history = told(
         world,

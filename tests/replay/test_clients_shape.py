@@ -1,4 +1,4 @@
-"""What clients do to the shape of a turn: group C of the catalogue of client behaviours, a test or more a row."""
+"""What clients do to the shape of a turn: group C of the catalogue of client behaviours, one or more tests per row."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def halves(names: tuple[str, str]) -> tuple[Json, Json]:
 def test_c1_split_calls_each_carry_the_key_where_it_is_demanded(
     provider: str, name: str, is_interleaved: bool, names: str
 ) -> None:
-    """C1: parallel calls split into messages: each part has the reasoning, for the provider wants the key on each."""
+    """C1: parallel calls split into messages: each part gets the reasoning, because the provider wants the key on
+    each."""
     world, used = World(provider, name), NAMES[names]
     world.answer(chat(ASK), chat_reply(parallel(used)))
     (one, two), results = halves(used), [result(used[0]), result(used[1], "/")]
@@ -77,8 +78,8 @@ def test_c1_split_calls_each_carry_the_key_where_it_is_demanded(
     assert [reasoning_of(part) for part in parts] == ["Names and place.", "Names and place."]
 
 
-def test_c1_plain_reasoning_once_where_nobody_demands_it() -> None:
-    """C1: on a provider that only likes to have it, the reasoning stands on the first part and nowhere else."""
+def test_c1_plain_reasoning_once_where_it_is_not_required() -> None:
+    """C1: on a provider that does not enforce it, only the first part gets the reasoning."""
     world, used = World("glm", "glm-5"), NAMES["random ids"]
     world.answer(chat(ASK), chat_reply(parallel(used)))
     sent = world.send(chat(ASK, *halves(used), result(used[0]), result(used[1], "/")))
@@ -91,7 +92,7 @@ SIGNED = [thinking("Names and place.", "EsigA"), use("toolu_01AbCdEfGh", "ls"), 
 @pytest.mark.parametrize("kept", ["none", "first", "both"])
 @pytest.mark.parametrize("is_interleaved", [False, True], ids=["in a row", "results between"])
 def test_c1_a_signed_block_stands_once_on_the_first_part(is_interleaved: bool, kept: str) -> None:
-    """C1: a signed block goes out once, before the first call, however often the client sends it; thinking stays on."""
+    """C1: a signed block is sent once, before the first call, however often the client sends it; thinking stays on."""
     world = World(*CLAUDE)
     world.answer(claude(ASK, **ON), claude_reply(*SIGNED))
     first = says(*([SIGNED[0]] if kept != "none" else []), SIGNED[1])
@@ -121,7 +122,7 @@ INFO = user("<info-msg>\nIt is currently 2026-11-18 16:17:00\n</info-msg>")
 @pytest.mark.parametrize("names", NAMES)
 @pytest.mark.parametrize(("provider", "name"), [DEEPSEEK, ("kimi", "kimi-k2.6")])
 def test_c1_words_cut_off_from_their_call(provider: str, name: str, names: str) -> None:
-    """C1: goose writes a message of its own between a turn's words and its call: both parts have the reasoning."""
+    """C1: goose writes a message of its own between a turn's text and its call: both parts get the reasoning."""
     world, used, session = World(provider, name), NAMES[names][0], "20261118_1"
     opening = user(f"{INFO['content']}\nLook around.")
     world.answer(chat(opening), chat_reply(said("Looking.", call(used), reasoning="Names first.")), session)
@@ -130,7 +131,7 @@ def test_c1_words_cut_off_from_their_call(provider: str, name: str, names: str) 
 
 
 def test_c1_words_that_the_calls_were_not_said_with() -> None:
-    """C1: other words before such a message are a turn of their own: nobody has its reasoning."""
+    """C1: different text before such a message is a separate turn, without known reasoning."""
     world, used = World(*DEEPSEEK), NAMES["random ids"][0]
     world.answer(chat(ASK), chat_reply(said("Looking.", call(used), reasoning="Names first.")))
     sent = world.send(chat(ASK, said("Wait."), INFO, said(None, call(used)), result(used)))
@@ -138,7 +139,7 @@ def test_c1_words_that_the_calls_were_not_said_with() -> None:
 
 
 def test_c1_signed_thinking_stays_with_the_call_that_was_cut_off() -> None:
-    """C1: on Claude the call begins a tool loop, which must begin with thinking; the words before need none."""
+    """C1: on Claude the call begins a tool loop, which must begin with thinking; the text before it needs none."""
     world = World(*CLAUDE)
     block, used = thinking("Names first.", "EsigA"), use("toolu_01AbCdEfGh")
     world.answer(claude(ASK, **ON), claude_reply(block, words("Looking."), used))
@@ -148,8 +149,8 @@ def test_c1_signed_thinking_stays_with_the_call_that_was_cut_off() -> None:
 
 
 def test_c1_the_second_gemini_call_behind_a_message() -> None:
-    """C1: the call that the model did not sign is a step of its own there: the skip value stands on it, and the real
-    signature stays where it was."""
+    """C1: the call that the model did not sign is a separate step there: it gets the skip value, and the real signature
+    stays where it was."""
     world = World("gemini", "gemini-3-pro-preview")
     one, two = call("function-call-4793374385110803", "ls", "EsigA"), call("function-call-2458972535229556", "pwd")
     world.answer(chat(ASK), chat_reply(said(None, one, two)))
@@ -160,7 +161,7 @@ def test_c1_the_second_gemini_call_behind_a_message() -> None:
 
 
 def test_c1_a_copied_gemini_signature_stays_on_the_part_that_was_cut_off() -> None:
-    """C1: goose, in Gemini's own format, writes the signature of a parallel set on each call: what it sent goes up."""
+    """C1: goose, in Gemini's own format, copies the signature of a parallel set to each call: it is sent unchanged."""
     world = World("gemini", "gemini-3-pro-preview", "gemini_generate")
     ask = asked({"text": "Look around."})
     world.answer(gemini(ask), gemini_reply(runs("ls", "EsigA"), runs("pwd")))
@@ -170,7 +171,8 @@ def test_c1_a_copied_gemini_signature_stays_on_the_part_that_was_cut_off() -> No
 
 
 def test_c1_tools_as_one_object() -> None:
-    """C1: goose writes Gemini's `tools` as one object, as Google takes it: such a request is read and restored too."""
+    """C1: goose writes Gemini's `tools` as one object, which Google accepts: such a request is read and restored,
+    too."""
     world = World("gemini", "gemini-3-pro-preview", "gemini_generate")
     ask, tools = asked({"text": "Look around."}), {"functionDeclarations": [{"name": "bash"}]}
     world.answer(gemini(ask) | {"tools": tools}, gemini_reply(runs("ls", "EsigA")))
@@ -182,7 +184,7 @@ def test_c1_tools_as_one_object() -> None:
 
 
 def test_c2_two_steps_merged_into_one_message() -> None:
-    """C2: two steps in one message: the message carries the reasoning of both, in their order."""
+    """C2: two steps in one message: the message gets the reasoning of both, in order."""
     world = World(*DEEPSEEK)
     one = said(None, call("call_00_Qx7Lm2Zp", "ls"), reasoning="First the names.")
     two = said(None, call("call_00_Rt5Vn8Kw", "pwd"), reasoning="Now the place.")
@@ -205,7 +207,7 @@ def test_c2_two_signed_steps_merged_into_one_message() -> None:
 
 
 def test_c2_two_turns_side_by_side() -> None:
-    """C2: two turns with nothing between them are two turns still: each gets its own."""
+    """C2: two turns with nothing between them are still two: each gets its own."""
     world = World(*DEEPSEEK)
     history = told(world, ASK, said("Names?", reasoning="Ask first."), said("Or the place?", reasoning="Ask more."))
     sent = world.send(chat(ASK, *(bare(message) for message in history[1:]), user("Both.")))
@@ -218,7 +220,7 @@ def test_c2_two_turns_side_by_side() -> None:
 @pytest.mark.parametrize("names", NAMES)
 @pytest.mark.parametrize("kept", [0, 1])
 def test_c3_a_dropped_sibling_call(kept: int, names: str) -> None:
-    """C3: a client that keeps one call of two still shows that turn: its reasoning comes back."""
+    """C3: a client that keeps one call of two still shows that turn: its reasoning is restored."""
     world, used = World(*DEEPSEEK), NAMES[names]
     turn = parallel(used)
     world.answer(chat(ASK), chat_reply(turn))
@@ -229,7 +231,7 @@ def test_c3_a_dropped_sibling_call(kept: int, names: str) -> None:
 
 
 def test_c3_a_signed_turn_is_not_made_whole_without_its_results() -> None:
-    """C3: of a signed turn the block comes back; a call whose result is not there is not put back."""
+    """C3: the block of a signed turn is restored; a call without its result is not."""
     world = World(*CLAUDE)
     world.answer(claude(ASK, **ON), claude_reply(*SIGNED))
     sent = world.send(claude(ASK, says(SIGNED[1]), asks(returned("toolu_01AbCdEfGh")), **ON))
@@ -238,7 +240,7 @@ def test_c3_a_signed_turn_is_not_made_whole_without_its_results() -> None:
 
 @pytest.mark.parametrize("is_named", [False, True])
 def test_c3_a_signature_never_moves_to_a_sibling(is_named: bool) -> None:
-    """C3: the call that carried the signature is gone: the one that is left had none, so it gets none of another's."""
+    """C3: the call with the signature is gone: the remaining one had none, so it gets none."""
     world = World("gemini", "gemini-3-pro-preview", "gemini_generate")
     first, second = ({"id": "aZ3kQ9mX"}, {"id": "bY4jR8nW"}) if is_named else ({}, {})
     ask = asked({"text": "Look around."})
@@ -251,7 +253,7 @@ def test_c3_a_signature_never_moves_to_a_sibling(is_named: bool) -> None:
 
 
 def test_c4_results_in_the_order_of_completion() -> None:
-    """C4: chat results are messages; in whatever order they come, the turn after them is the same turn."""
+    """C4: chat results are messages; in any order, the turn after them is the same turn."""
     world, used = World(*DEEPSEEK), NAMES["random ids"]
     results, done = [result(used[0]), result(used[1], "/")], said("Done.", reasoning="Both are here.")
     history = told(world, ASK, parallel(used), *results, done, user("Thanks."))
@@ -260,7 +262,7 @@ def test_c4_results_in_the_order_of_completion() -> None:
 
 
 def test_c4_results_of_one_message_in_any_order() -> None:
-    """C4: the same where all results stand in one message."""
+    """C4: the same for results in one message."""
     world = World("anthropic", "claude-opus-4-6", "anthropic_messages")
     results = [returned("toolu_01AbCdEfGh"), returned("toolu_02IjKlMnOp", "/")]
     world.answer(claude(ASK), claude_reply(*SIGNED))
@@ -288,8 +290,8 @@ ORDERS = {
 @pytest.mark.parametrize("name", ["claude-sonnet-4-5", "claude-opus-4-6", "claude-opus-5-5"])
 @pytest.mark.parametrize("order", ORDERS)
 def test_c5_the_stored_order_goes_out(order: str, name: str) -> None:
-    """C5: blocks that are the stored turn's, not all of them or in an order that a model with a budget refuses: the
-    turn goes out as it was. A model with adaptive thinking accepts any order (live, 2026-09): it goes up as it came."""
+    """C5: the stored turn's blocks, incomplete or in an order that a model with a budget refuses: the turn is sent in
+    its original form. A model with adaptive thinking accepts any order (live, 2026-09): it is sent unchanged."""
     world, on = World("anthropic", name, "anthropic_messages"), ON if name == "claude-sonnet-4-5" else {}
     world.answer(claude(ASK, **on), claude_reply(*WOVEN))
     back = asks(returned("toolu_01AbCdEfGh"), returned("toolu_02IjKlMnOp", "/"))
@@ -314,7 +316,7 @@ SAME = {
 @pytest.mark.parametrize("shape", SAME)
 @pytest.mark.parametrize("name", ["claude-opus-4-6", "claude-opus-5-5"])
 def test_c6_one_message_in_many_shapes(shape: str, name: str) -> None:
-    """C6: list or string, with or without cache marks: the same message, so the turn after it is the same turn."""
+    """C6: list or string, with or without cache markers: the same message, so the turn after it is the same turn."""
     world = World("anthropic", name, "anthropic_messages")
     world.answer(claude(user("Look around.")), claude_reply(thinking("Hm.", "EsigA"), words("Where?")))
     first = {"role": "user", "content": SAME[shape]}
@@ -337,7 +339,7 @@ def test_c6_nothing_in_many_shapes(content: object) -> None:
 
 
 def test_c7_trimmed_text_is_still_the_turn() -> None:
-    """C7: blanks that a client cut from the text or from the message before do not hide a turn."""
+    """C7: white space that a client cut from the text or from the message before does not hide a turn."""
     world = World(*DEEPSEEK)
     told(world, user("Look around. \n"), said("\nWhere?\n\n", reasoning="Ask."))
     sent = world.send(chat(ASK, said("Where?"), user("Here.")))
@@ -345,7 +347,8 @@ def test_c7_trimmed_text_is_still_the_turn() -> None:
 
 
 def test_c7_the_stored_bytes_go_out() -> None:
-    """C7: text that is the stored one but for blanks goes out as the stored one: prompt caches count every newline."""
+    """C7: text that differs from the stored one only in white space is sent as stored: prompt caches count every
+    newline."""
     world = World(*DEEPSEEK)
     step = said("Let me look.\n", call("call_00_Qx7Lm2Zp"), reasoning="Look.")
     world.answer(chat(ASK), chat_reply(step))
@@ -379,7 +382,7 @@ def test_c8_arguments_are_compared_by_value(arguments: str) -> None:
 
 
 def test_c8_arguments_that_are_no_json() -> None:
-    """C8: arguments that were cut, or hold half a character, are equal to themselves and break nothing."""
+    """C8: arguments that are truncated, or hold half a character, are equal only to themselves and break nothing."""
     for arguments in ('{"command": "l', '{"command": "\\ud800"}', ""):
         world = World("kimi", "kimi-k2.6")
         step = said(None, call("functions.bash:0"), reasoning="Look.")
@@ -402,7 +405,7 @@ CHANGED = {
 
 @pytest.mark.parametrize("change", CHANGED)
 def test_c8_a_changed_call_is_another_call(change: str) -> None:
-    """C8: other values under the same id, be it in the last digit: no signature of the call that was."""
+    """C8: different values under the same id, even in the last digit: the call gets no signature."""
     world = World("gemini", "gemini-3-pro-preview")
     step = said(None, call("call_9fK2mQ7x", "ls", "EsigA"))
     step["tool_calls"][0]["function"]["arguments"] = CALLED
@@ -417,8 +420,8 @@ def test_c8_a_changed_call_is_another_call(change: str) -> None:
 # --- C9 to C12 -------------------------------------------------------------------------------------------------------
 
 
-def test_c9_invented_turns_get_nobody_elses_reasoning() -> None:
-    """C9: a turn that the client made up gets a blank where the key must be, even if a like turn was said elsewhere."""
+def test_c9_invented_turns_get_no_other_turns_reasoning() -> None:
+    """C9: an invented turn gets a blank where the key is required, even if an equal turn exists elsewhere."""
     world = World(*DEEPSEEK)
     told(world, user("Hi."), said("Got it.", reasoning="They greet."))
     history = [user("Context: Linux."), said("Got it."), ASK]
@@ -440,7 +443,7 @@ GLUED = {
 @pytest.mark.parametrize("has_call", [True, False], ids=["tool turn", "plain turn"])
 @pytest.mark.parametrize("form", GLUED)
 def test_c10_our_own_reasoning_in_the_text_is_lifted_back(form: str, has_call: bool) -> None:
-    """C10: stored reasoning that a client moved to the head of the text goes back into its field."""
+    """C10: stored reasoning that a client moved to the beginning of the text goes back into its field."""
     world = World(*DEEPSEEK)
     calls = (call("call_00_Qx7Lm2Zp"),) if has_call else ()
     step = said("Let me look.", *calls, reasoning="I must list it.")
@@ -452,7 +455,7 @@ def test_c10_our_own_reasoning_in_the_text_is_lifted_back(form: str, has_call: b
 
 @pytest.mark.parametrize("form", GLUED)
 def test_c10_unknown_tagged_text_is_never_promoted(form: str) -> None:
-    """C10: text that only looks like reasoning is text: the client's, or a user's own `<think>`, and stays as it is."""
+    """C10: text that only looks like reasoning stays as it is: the client's, or a user's own `<think>`."""
     sent = World(*DEEPSEEK).send(chat(user(GLUED[form]), said(GLUED[form]), user("Go on.")))
     assert [message["content"] for message in sent.messages[:2]] == [GLUED[form], GLUED[form]]
     assert (reasoning_of(sent.messages[1]) or "").strip() == ""
@@ -469,7 +472,7 @@ def test_c11_system_messages_inside_the_list(name: str) -> None:
 
 
 def test_c12_one_record_for_each_choice() -> None:
-    """C12: of several answers to one request the client goes on from any, and gets that one's reasoning."""
+    """C12: of several answers to one request the client continues from any, and gets that one's reasoning."""
     world = World(*DEEPSEEK)
     choices = [said("Three.", reasoning="Counted."), said("Some.", reasoning="Guessed.")]
     assert len(world.answer(chat(ASK, n=2), chat_reply(*choices))) == 2

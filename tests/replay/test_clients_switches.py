@@ -76,7 +76,7 @@ MAKERS = {
 @pytest.mark.parametrize("is_last", [True, False], ids=["latest turn", "earlier turn"])
 @pytest.mark.parametrize("maker", MAKERS)
 def test_f1_thinking_of_another_maker_does_not_reach_claude(maker: str, is_last: bool) -> None:
-    """F1: blocks are kept only for the one who made them; the rest goes, the latest turn's too, and that is said."""
+    """F1: blocks are kept only for their maker; the rest is removed, including the latest turn's, with a finding."""
     provider, name, block = MAKERS[maker]
     claude_world = World("anthropic", "claude-opus-4-6", "anthropic_messages")
     claude_world.elsewhere(provider, name).answer(claude(ASK), claude_reply(block, CALL))
@@ -87,8 +87,8 @@ def test_f1_thinking_of_another_maker_does_not_reach_claude(maker: str, is_last:
 
 
 @pytest.mark.parametrize("made_by", ["claude-opus-4-5", "claude-opus-5-5", "claude-fable-5-2"])
-def test_f1_a_block_of_another_claude_of_the_account_goes_up(made_by: str) -> None:
-    """F1: what a Claude can't read of another's it drops itself, and reads again on the way back."""
+def test_f1_a_block_of_another_claude_of_the_account_is_sent(made_by: str) -> None:
+    """F1: a Claude drops another model's blocks that it can't read, and reads its own again later."""
     world = World("anthropic", made_by, "anthropic_messages")
     block = thinking("List.", "EsigOther")
     world.answer(claude(ASK), claude_reply(block, CALL))
@@ -110,7 +110,7 @@ def test_f1_a_block_of_another_claude_of_the_account_goes_up(made_by: str) -> No
     ],
 )
 def test_f1_a_lost_block_is_put_back_for_a_claude_that_reads_it(made_by: str, asked: str, is_put_back: bool) -> None:
-    """F1: after a switch of models, what the new one reads of the old one's comes back."""
+    """F1: after a switch of models, blocks of the old one that the new one reads are restored."""
     world = World("anthropic", made_by, "anthropic_messages")
     world.answer(claude(ASK), claude_reply(thinking("List.", "EsigOther"), CALL))
     sent = world.elsewhere("anthropic", asked).send(claude(ASK, says(CALL), BACK))
@@ -132,7 +132,7 @@ CIPHERS = {
 @pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "stripped"])
 @pytest.mark.parametrize("switch", CIPHERS)
 def test_f2_ciphertext_goes_only_where_it_was_made(switch: str, is_kept: bool) -> None:
-    """F2: whose ciphertext it is we know from its record; no other maker sees it, nor half a pair of ids."""
+    """F2: records show whose ciphertext it is; no other maker sees it, nor half a pair of ids."""
     made, goes, cipher = CIPHERS[switch]
     step = [rs("rs_1", cipher, "Listing."), fc("fc_1", "call_a1B2c3D4")]
     world = World(*made, "openai_responses")
@@ -150,14 +150,14 @@ def test_f2_ciphertext_goes_only_where_it_was_made(switch: str, is_kept: bool) -
 
 
 def test_f3_plain_text_is_carried_to_a_maker_that_takes_text() -> None:
-    """F3: the client dropped all on the switch: from Kimi to DeepSeek, the stored text goes along in its field."""
+    """F3: the client dropped everything on the switch from Kimi to DeepSeek: the stored text is sent in its field."""
     world = World("kimi", "kimi-k2.6")
     history = told(world, ASK, said(None, call("functions.bash:0"), reasoning="List."), result("functions.bash:0"))
     assert world.elsewhere("deepseek", "deepseek-v4-pro").send(chat(*stripped(history))).messages == history
 
 
 def test_f3_claudes_thinking_goes_on_as_unsigned_text() -> None:
-    """F3: from Claude to DeepSeek: the text of the thinking, and never its signature."""
+    """F3: from Claude to DeepSeek: the text of the thinking is sent, and never its signature."""
     world = World("anthropic", "claude-opus-4-6", "anthropic_messages")
     world.answer(claude(ASK), claude_reply(thinking("List.", "EsigA"), CALL))
     other = world.elsewhere("deepseek", "deepseek-v4-pro")
@@ -167,7 +167,7 @@ def test_f3_claudes_thinking_goes_on_as_unsigned_text() -> None:
 
 
 def test_f3_nothing_is_signed_on_the_way_to_claude() -> None:
-    """F3: from DeepSeek to Claude: what was dropped stays dropped, for nobody could sign it."""
+    """F3: from DeepSeek to Claude: dropped reasoning stays dropped, because it can't be signed."""
     world = World("deepseek", "deepseek-v4-pro", "anthropic_messages")
     world.answer(claude(ASK), claude_reply(thinking("List.", None), CALL))
     sent = world.elsewhere("anthropic", "claude-opus-4-6").send(claude(ASK, says(CALL), BACK))
@@ -195,8 +195,8 @@ def bound_talk(world: World) -> list[Json]:
 
 @pytest.mark.parametrize("change", PREFIXES)
 def test_f4_a_changed_frame_forbids_restoring_and_nothing_else(change: str) -> None:
-    """F4: a block is bound to system prompt and tools too: if they change, none is put back, and that is said. Those
-    that the client kept go up: older accounts accept them, and read them."""
+    """F4: a block is also bound to system prompt and tools: if they change, none is restored, with a finding. Those
+    that the client kept are sent: older accounts accept and read them."""
     world = bound()
     history = bound_talk(world)
     for kept in (history, [history[0], says(FIRST[1]), history[2], says(SECOND[1]), history[4]]):
@@ -207,7 +207,7 @@ def test_f4_a_changed_frame_forbids_restoring_and_nothing_else(change: str) -> N
 
 
 def test_f4_blocks_before_the_change_stay() -> None:
-    """F4: an edit in the middle breaks what comes after it, and nothing before."""
+    """F4: an edit in the middle invalidates what comes after it, and nothing before."""
     world = bound()
     history = bound_talk(world)
     history[2] = user("All of them.")
@@ -218,7 +218,7 @@ def test_f4_blocks_before_the_change_stay() -> None:
 
 
 def test_f4_blocks_made_after_the_change_are_good_again() -> None:
-    """F4: a block is bound to what stood before it when it was made: one made under the new prompt is whole there."""
+    """F4: a block is bound to its prefix: one made with the new prompt is valid there."""
     world = bound()
     history = bound_talk(world)
     new = {"tools": TOOLS, "system": "Be verbose."}
@@ -231,7 +231,7 @@ def test_f4_blocks_made_after_the_change_are_good_again() -> None:
 
 @pytest.mark.parametrize("lost", [(), (1,), (3,), (1, 3)])
 def test_f4_cache_marks_and_lost_blocks_break_nothing(lost: tuple[int, ...]) -> None:
-    """F4: cache marks and thinking itself are no part of the prefix: what was lost comes back, byte for byte."""
+    """F4: cache markers and thinking itself don't count for the prefix: lost blocks are restored, byte for byte."""
     world = bound()
     history = bound_talk(world)
     mark = {"cache_control": {"type": "ephemeral"}}
@@ -286,7 +286,7 @@ TAKERS = [
 @pytest.mark.parametrize("shape", SEALED)
 @pytest.mark.parametrize(("provider", "name"), TAKERS)
 def test_f5_seals_in_chat_messages_go_and_their_text_stays(provider: str, name: str, shape: str) -> None:
-    """F5: a maker that reads text gets the text of a sealed thought where it reads it, and no seal; nothing breaks."""
+    """F5: a maker that reads text gets the text of sealed reasoning, and no seal; nothing breaks."""
     sent = World(provider, name).send(chat(ASK, SEALED[shape], result("c-1"), user("Sure?")))
     assert "SEAL" not in str(sent.body)
     assert "Hm." in str(sent.messages[1])
@@ -294,7 +294,7 @@ def test_f5_seals_in_chat_messages_go_and_their_text_stays(provider: str, name: 
 
 
 def test_f5_an_unknown_model_is_left_alone() -> None:
-    """F5: of a model that nobody knows, the client's own reasoning is its own business: no byte is touched."""
+    """F5: a client's reasoning for an unknown model is not changed in a single byte."""
     turns = [
         said("A", reasoning=" x "),
         said("B", reasoning=""),
@@ -306,7 +306,7 @@ def test_f5_an_unknown_model_is_left_alone() -> None:
 
 
 def test_f6_the_model_that_answered_is_the_one_that_made_the_seal() -> None:
-    """F6: one name was asked for, another answered: a request under either name gets its signature back."""
+    """F6: one model was requested, another answered: a request under either name gets its signature back."""
     world = World("gemini", "gemini-3-pro-preview", "gemini_generate")
     ask = asked({"text": "Look."})
     records = world.answer(gemini(ask), gemini_reply(runs("ls", "EsigA"), modelVersion="gemini-3.1-pro-preview"))
@@ -318,7 +318,7 @@ def test_f6_the_model_that_answered_is_the_one_that_made_the_seal() -> None:
 
 @pytest.mark.parametrize("name", ["claude-opus-4-5", "claude-opus-4-6", "claude-opus-5-5"])
 def test_f7_thinking_blocks_are_never_made_up(name: str) -> None:
-    """F7: nobody has this turn's block: no block is invented, whatever the model demands."""
+    """F7: no block is invented, whatever the model requires."""
     lost = [ASK, says(CALL), BACK]
     assert World("anthropic", name, "anthropic_messages").send(claude(*lost, **ON)).messages == lost
 
@@ -337,7 +337,7 @@ def big_talk(steps: int) -> list[Json]:
 
 
 def test_g4_a_body_of_megabytes() -> None:
-    """G4: three megabytes and more than two thousand turns: planned, all of it restored, in seconds."""
+    """G4: three megabytes and more than two thousand turns are planned and restored in seconds."""
     world, steps = World("deepseek", "deepseek-v4-pro"), 2500
     history = big_talk(steps)
     for at in (1, 2 * steps // 4 * 2 + 1, 2 * steps - 1):
@@ -351,7 +351,7 @@ def test_g4_a_body_of_megabytes() -> None:
 
 
 def calls_to_send(world: World, request: Json, session: str | None = None) -> int:
-    """How many functions are called, whatever else the machine has to do."""
+    """The number of function calls, independent of the machine's load."""
     count = 0
 
     def note(frame: object, event: str, argument: object) -> None:
@@ -367,14 +367,14 @@ def calls_to_send(world: World, request: Json, session: str | None = None) -> in
 
 
 def test_g4_work_grows_with_the_body_and_no_faster() -> None:
-    """G4: four times the turns are about four times the work, not sixteen."""
+    """G4: four times the turns take about four times the work, not sixteen."""
     world = World("deepseek", "deepseek-v4-pro")
     short, long = (calls_to_send(world, chat(*stripped(big_talk(steps)))) for steps in (500, 2000))
     assert long < 5 * short
 
 
 def test_g4_many_equal_turns_in_one_session() -> None:
-    """G4: a model that says "OK." in every turn of a session: one key, many records, and still no square of them."""
+    """G4: a model that answers "OK." in every turn of a session: one key, many records, and no quadratic work."""
     taken = []
     for turns in (40, 160):
         world, history = World("deepseek", "deepseek-v4-pro"), []

@@ -1,4 +1,4 @@
-"""Which contract holds where."""
+"""Which contract applies where."""
 
 from __future__ import annotations
 
@@ -78,33 +78,33 @@ TABLE: list[tuple[str, str, str, FormatName, str]] = [
 
 @pytest.mark.parametrize(("provider", "endpoint", "model", "wire", "expected"), TABLE)
 def test_contract_of(provider: str, endpoint: str, model: str, wire: FormatName, expected: str) -> None:
-    """Provider, host, model and format tell the contract."""
+    """Provider, host, model and format determine the contract."""
     assert resolve(Destination(provider, endpoint, model, wire)).name == expected
 
 
 @pytest.mark.parametrize("provider", ["siliconflow", "nebius", "deepinfra", "sambanova", "fireworks", "together"])
 def test_aggregators_restore_and_make_nothing_up(provider: str) -> None:
-    """Of these no refusal is known: a strict model's reasoning is restored there, and a miss is left alone."""
+    """These have no known refusals: a strict model's reasoning is restored there, and a miss gets no filler."""
     contract = resolve(Destination(provider, "", "deepseek-v4", CHAT))
     assert contract.kind == "advisory"
     assert contract.takes == "text"
     assert contract.ladder == ()
 
 
-def test_a_model_nobody_knows_is_left_alone() -> None:
-    """Nothing is demanded and nothing forbidden for it."""
+def test_an_unknown_model_is_left_alone() -> None:
+    """Nothing is required or forbidden for it."""
     contract = resolve(Destination("", "", "brand-new", CHAT))
     assert (contract.kind, contract.scope, contract.takes, contract.ladder) == ("advisory", "nowhere", "text", ())
 
 
 @pytest.mark.parametrize(("alias", "name"), [(alias, row.name) for row in PROVIDERS for alias in row.aliases])
 def test_aliases(alias: str, name: str) -> None:
-    """A provider goes by several names."""
+    """A provider has several names."""
     assert host_of(Destination(alias, "", "", CHAT)).name == name
 
 
 def test_a_host_is_matched_at_its_end_only() -> None:
-    """A host that merely mentions another is not it."""
+    """A host that only contains another's name does not match."""
     assert host_of(Destination("", "https://api.deepseek.com.evil.example/v1", "", CHAT)).name == ""
     assert host_of(Destination("", "https://API.DeepSeek.com:443/v1", "", CHAT)).name == "deepseek"
     assert host_of(Destination("", "https://evil.example/volces.com/api/coding", "", CHAT)).name == ""
@@ -132,12 +132,12 @@ def test_a_host_is_matched_at_its_end_only() -> None:
     ],
 )
 def test_an_address_that_several_share(address: str, name: str) -> None:
-    """Its path says whose it is."""
+    """Its path decides."""
     assert host_of(Destination("", address, "", CHAT)).name == name
 
 
 def test_every_row_has_its_source_and_its_format() -> None:
-    """A row without a source is a rumour."""
+    """Every row needs a source."""
     assert all(contract.source.says for contract in CONTRACTS.values())
     assert all(bool(contract.source.link) == bool(contract.source.day) for contract in CONTRACTS.values())
     assert maker_of("") is None
@@ -158,7 +158,7 @@ def test_every_row_has_its_source_and_its_format() -> None:
     ],
 )
 def test_generations_of_claude(model: str, expected: str) -> None:
-    """Versions decide, in every spelling of a name; one that does not exist yet is of the newest generation."""
+    """Versions decide, in every spelling of a name; an unknown one is of the newest generation."""
     found = resolve(Destination("anthropic", "https://api.anthropic.com", model, "anthropic_messages"))
     assert found.name == expected
     if expected == "anthropic-bound":

@@ -1,4 +1,4 @@
-"""Sentences are found in every envelope that providers and relays put around them."""
+"""Sentences are found in every envelope that providers and relays use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from thoughtline.replay.error_bodies import complaints, plain_complaint
     ],
 )
 def test_a_sentence_is_found(body: bytes) -> None:
-    """Inside objects, arrays, strings and events, without what stands before it."""
+    """Inside objects, arrays, strings and events, without prefixes."""
     assert "Too hot." in [one.sentence for one in complaints(body)]
 
 
@@ -34,5 +34,5 @@ def test_a_body_may_be_the_sentence(body: bytes) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"<html>Too hot.</html>", b'{"a":1}', b"[1]"])
 def test_what_is_no_sentence(body: bytes) -> None:
-    """Pages and JSON are none."""
+    """Pages and JSON are not sentences."""
     assert plain_complaint(body) is None

@@ -1,4 +1,4 @@
-"""The frame of a request: what makes two system prompts one, and what does not."""
+"""The frame of a request: what makes two system prompts equal, and what does not."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def test_dates_and_times_make_no_other_frame(clock: str) -> None:
 
 @pytest.mark.parametrize("word", OTHERS)
 def test_other_numbers_and_words_do(word: str) -> None:
-    """A PIN, a date of birth, a version or an address is no clock."""
+    """A PIN, a date of birth, a version or an address is not a clock."""
     assert scope(PROMPT.format(word)).frame != scope(PROMPT.format("2027-01-02")).frame
     assert scope(PROMPT.format(word)).frame != scope(PROMPT.format("another")).frame
 
 
 def test_a_prompt_in_one_message_or_two() -> None:
-    """White space and where messages end don't count; words do."""
+    """White space and message boundaries don't count; words do."""
     assert scope("Be kind.\n", "Be brief.").frame == scope("Be kind. Be brief.").frame
     assert scope("Be kind.").frame != scope("Be brief.").frame != scope().frame
 
@@ -67,7 +67,7 @@ def test_the_attribution_line_of_claude_code() -> None:
 
 
 def test_system_messages_behind_what_the_user_says() -> None:
-    """Those before the model's first turn are of the frame, those behind it are not."""
+    """System messages before the model's first turn belong to the frame, later ones don't."""
 
     def frame_of(first: str, second: str) -> str:
         said: tuple[tuple[Role, str], ...] = (
@@ -84,7 +84,7 @@ def test_system_messages_behind_what_the_user_says() -> None:
 
 
 def test_what_a_request_names_and_does_not_show() -> None:
-    """By its value; a date in it counts no more than one in a prompt."""
+    """References count by value; a date in them counts no more than one in a prompt."""
 
     def frame_of(reference: bytes) -> str:
         return scope_of(Transcript("openai_chat", (), references=(Raw(reference),)), ME).frame
@@ -94,7 +94,7 @@ def test_what_a_request_names_and_does_not_show() -> None:
 
 
 def test_what_lineages_begin_with() -> None:
-    """The frame and the end user, not the tools; with `any_frame` the end user alone."""
+    """The frame and the end user, not the tools; with `any_frame` only the end user."""
     any_frame = Identity("t", any_frame=True)
     assert scope("A").start != scope("B").start
     assert scope("A", user="u").start != scope("A").start
@@ -109,7 +109,8 @@ def record(frame: str, user: str = "") -> Record:
 
 
 def test_a_record_in_its_scope() -> None:
-    """Of the same frame and end user. A record of an earlier version says neither, and is in no scope."""
+    """A record is in scope with the same frame and end user. A record of an earlier version has neither, and is in no
+    scope."""
     own, ann = scope("A"), scope("A", user="ann")
     assert own.has(record(own.frame))
     assert not own.has(record(scope("B").frame))

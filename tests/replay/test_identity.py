@@ -1,4 +1,4 @@
-"""A law: of conversations that differ in frame or end user, no request carries another one's reasoning."""
+"""A law: between conversations that differ in frame or end user, no request carries another one's reasoning."""
 
 from __future__ import annotations
 
@@ -88,12 +88,12 @@ EDITS: tuple[Edit, ...] = (
     _ids_counted_anew,
     _trimmed,
 )
-"""What clients do to a history before they send it: all of them the same."""
+"""What clients do to a history before they send it: all of them alike."""
 
 
 class Person(NamedTuple):
-    """One conversation: where it differs from the others, and how its provider names calls. `place` is where its prompt
-    stands: at one of the format's two places, behind the user's first message, or where a reference leads to."""
+    """One conversation: how it differs from the others, and how its provider names calls. `place` is where its prompt
+    is: at one of the format's two places, after the user's first message, or behind a reference."""
 
     prompt: int
     user: int
@@ -106,7 +106,7 @@ class Person(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A request of one of the persons, by what it says, shows and is answered. The answer `is_lost` where it leaves no
+    """A request of one person, with its message, its history and its answer. An answer that `is_lost` leaves no
     record."""
 
     person: int
@@ -154,7 +154,7 @@ def line() -> Iterator[Line]:
 
 
 class Conversation:
-    """What a person's client knows."""
+    """The knowledge of a person's client."""
 
     def __init__(self, owner: str, person: Person, speaker: Speaker) -> None:
         members: Json = speaker.end_users[0](USERS[person.user]) if person.user else NOTHING
@@ -170,7 +170,7 @@ class Conversation:
         self.thoughts = self.calls = 0
 
     def go_on(self, step: Step) -> None:
-        """Say something, or give back what the calls of the last answer came to."""
+        """Add a user message, or the results of the last answer's calls."""
         last = self.talk[-1] if self.talk else None
         if isinstance(last, Said) and last.calls:
             outputs = (OUTPUTS[step.outputs // 2], OUTPUTS[step.outputs % 2])
@@ -193,7 +193,7 @@ class Conversation:
 
 
 def exchange(line: Line, conversation: Conversation, step: Step, key: str) -> bytes:
-    """Send a request and read its answer; what would reach the upstream."""
+    """Send a request and read its answer; return what would reach the upstream."""
     speaker, shown = conversation.speaker, conversation.shown(step)
     body = json.dumps(speaker.body(shown, conversation.frame, is_streaming=False)).encode()
     url = f"https://{HOSTS[speaker.provider]}{speaker.path_for(conversation.frame, is_streaming=False)}"
@@ -222,7 +222,7 @@ HOSTS = {
 @settings(max_examples=EXAMPLES)
 @given(persons=PERSONS, steps=STEPS)
 def test_no_word_of_another(line: Line, speaker: Speaker, persons: list[Person], steps: list[Step]) -> None:
-    """Whatever was captured, in whichever order, and however clients edit their histories."""
+    """Whatever was captured, in any order, and however clients edit their histories."""
     key = f"key-{next(_tenants)}"
     conversations = [Conversation(owner, person, speaker) for owner, person in zip(OWNERS, persons, strict=False)]
     for step in steps:

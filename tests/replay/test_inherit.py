@@ -1,4 +1,4 @@
-"""What a turn without reasoning borrows from the turns before it."""
+"""What a turn without reasoning inherits from earlier turns."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ HAS_ITS_OWN: dict[str, tuple[Item, ...]] = {
 
 @pytest.mark.parametrize("name", HAS_ITS_OWN)
 def test_a_turn_with_reasoning_of_its_own_borrows_none(name: str) -> None:
-    """In whichever placement and kind it has it, empty included."""
+    """In any placement and of any kind, including empty."""
     assert inherit([assistant(thought("earlier"), CALL), assistant(*HAS_ITS_OWN[name])]) == {}
 
 
 def test_a_signature_is_not_borrowed() -> None:
-    """The text is; signature, id, index and JSON belong to the turn they came with."""
+    """Only the text is inherited; signature, id, index and JSON belong to their turn."""
     signed = ReasoningText("why", "c2ln", ANTHROPIC_CLAUDE_V1, "r1", 0, Raw(b'{"type":"thinking"}'))
     assert inherit([assistant(signed, CALL), assistant(CALL)]) == {1: ReasoningText("why", format=ANTHROPIC_CLAUDE_V1)}
 
@@ -115,7 +115,8 @@ some_turns = st.lists(
 
 @given(turns=some_turns)
 def test_nothing_is_made_up_and_nothing_borrowed_twice(turns: list[Turn]) -> None:
-    """Each borrowed text was said by an earlier turn, only lacking turns borrow, and once given none lacks any."""
+    """Each inherited text comes from an earlier turn, only turns without reasoning inherit, and afterwards none lacks
+    any."""
     given_items = inherit(turns)
     for position, item in given_items.items():
         earlier = ["".join(r.text for r in turn.items if isinstance(r, ReasoningText)) for turn in turns[:position]]

@@ -1,4 +1,4 @@
-"""The two ways to be wrong, over made-up conversations that interleave (`interleaved_conversations.py`)."""
+"""The two kinds of errors, over generated conversations that interleave (`interleaved_conversations.py`)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ KEEP_EVERY_TURN = frozenset(
         *("sliding window, named sessions", "one turn edited, named sessions", "one turn deleted, named sessions"),
         *(f"unedited{name}, {ids}" for name in NAMINGS for ids in ("counted ids", "text only")),
         *("first message rewritten, unique ids", "first message rewritten, named sessions"),
+        *("long, different frames", "long, different end users", "long, twins, unique ids"),
+        "long, first message rewritten, unique ids",
         *("no text beside calls, unique ids", "no text beside calls, named sessions"),
     }
 )
-"""Kinds whose frame, end user, ids or session says which conversation a turn belongs to."""
+"""Kinds whose frame, end user, ids or session identify the conversation of a turn."""
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +36,7 @@ def line() -> Iterator[Line]:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_whose_thought_a_turn_gets(line: Line, name: str, record_property: Callable[[str, object], None]) -> None:
-    """Its own or none; and none is lost where something says which conversation it belongs to."""
+    """Its own or none; and none is lost if the conversation can be identified."""
     kind = KINDS[name]
     number = list(KINDS).index(name)
     counts = play(kind, PLAYED[number % len(PLAYED)], seed=number, line=line)
@@ -47,7 +49,7 @@ def test_whose_thought_a_turn_gets(line: Line, name: str, record_property: Calla
 
 
 def test_names_of_kinds() -> None:
-    """What must keep every turn is a kind."""
+    """Every kind that must keep all turns exists."""
     assert set(KINDS) >= KEEP_EVERY_TURN
 
 

@@ -1,4 +1,4 @@
-"""The keys that steps are found by, and what an id is worth."""
+"""The keys by which steps are found, and what an id proves."""
 
 from __future__ import annotations
 
@@ -53,18 +53,18 @@ SAYS_NOTHING = (
 
 @pytest.mark.parametrize("name", ONE_IN_THE_WORLD)
 def test_random_ids_mean_one_call(name: str) -> None:
-    """An id that nobody gives twice: letters and digits, many digits, or many letters of both cases."""
+    """A globally unique id: letters and digits, many digits, or many letters of both cases."""
     assert is_distinctive(name)
 
 
 @pytest.mark.parametrize("name", SAYS_NOTHING)
 def test_counts_and_names_mean_nothing(name: str) -> None:
-    """An id that is a count, a word or the name of a tool stands in many conversations."""
+    """An id that is a counter, a word or the name of a tool occurs in many conversations."""
     assert not is_distinctive(name)
 
 
 def test_the_name_of_a_tool_is_not_random() -> None:
-    """What an id has of the tool's own name says nothing about the call."""
+    """The tool's own name in an id proves nothing about the call."""
     assert is_distinctive("functions.kDBQueryV2Xa:0")
     assert not is_distinctive("functions.kDBQueryV2Xa:0", "kDBQueryV2Xa")
     assert is_distinctive("call_lookup_9fK2mQ7z", "lookup")
@@ -96,7 +96,7 @@ def kinds(keys: tuple[Key, ...]) -> set[str]:
 
 
 def test_the_keys_of_a_step() -> None:
-    """One of each kind of evidence that there is for it; the strongest is there at once."""
+    """One for each kind of available evidence; the strongest is computed at once."""
     step, call = last(*TALK), last(SYSTEM, ASKED, CALL)
     assert kinds(step.keys) == {"lineage", "outline", "context", "before", "session", "place"}
     assert kinds(call.keys) == {"lineage", "outline", "call", "before", "session", "place"}
@@ -132,7 +132,7 @@ def test_the_keys_of_a_step() -> None:
     ],
 )
 def test_what_changes_which_key(at: int, said: Said, changed: set[str]) -> None:
-    """What clients do by habit changes none; the rest changes those that rest on it, and no others."""
+    """Clients' habits change no key; any other change affects the keys that depend on it, and no others."""
     before, after = set(last(*TALK).keys), set(last(*TALK[:at], said, *TALK[at + 1 :]).keys)
     assert kinds(tuple(before - after)) == changed
     assert kinds(tuple(after - before)) == changed
@@ -145,7 +145,7 @@ def test_sessions_and_their_agents_are_apart() -> None:
 
 
 def test_a_system_message_inside_is_part_of_the_outline() -> None:
-    """And of what thinking is bound to; clients that add one there keep the lineage."""
+    """Thinking is bound to it, too; clients that add one there keep the lineage."""
     frame = bound_of(request(*TALK))
     note: Said = ("system", Text("Mind the time."))
     plain = walk(request(*TALK), ME, frame).steps[-1]
@@ -155,7 +155,7 @@ def test_a_system_message_inside_is_part_of_the_outline() -> None:
 
 
 def test_results_in_another_order() -> None:
-    """Tools end in any order, in one message or several, and clients repeat what they sent: each is its call's."""
+    """Tools finish in any order, in one message or several, and clients repeat results: each belongs to its call."""
     one, two = ToolResult(Raw(b'"1"'), "a"), ToolResult(Raw(b'"2"'), "b")
     orders: list[list[Said]] = [
         [("user", one, two)],
@@ -167,7 +167,7 @@ def test_results_in_another_order() -> None:
 
 
 def test_neighbouring_turns_of_the_model_are_one_step() -> None:
-    """As if they were one; and each by itself, where the next goes on from the one before."""
+    """Together as one; and each by itself, if the next continues the one before."""
     split = last(ASKED, ("assistant", Text("Look.")), ("assistant", ToolCall("ls", "{}", "call_9fK2mQ7x")))
     assert split.lineage == last(ASKED, CALL).lineage
     assert split.positions == (1, 2)
@@ -176,7 +176,7 @@ def test_neighbouring_turns_of_the_model_are_one_step() -> None:
 
 
 def test_a_step_that_shows_nothing_has_only_its_seals() -> None:
-    """In whichever alphabet they are spelled."""
+    """In any base64 alphabet."""
     step = last(ASKED, ("assistant", ReasoningText("Thought.", "ab-_" * 8)))
     assert step.keys == (seal_key("ab+/" * 8),)
     assert step.lineage is None
@@ -184,7 +184,7 @@ def test_a_step_that_shows_nothing_has_only_its_seals() -> None:
 
 
 def test_what_thinking_is_bound_to() -> None:
-    """System prompt and tools, but for cache marks."""
+    """System prompt and tools, without cache markers."""
     tools = (Raw(b'{"name":"ls"}'), Raw(b'{"name":"ls","cache_control":{}}'), Raw(b'{"name":"pwd"}'))
     frames = [bound_of(replace(request(*TALK), tools=(tool,))) for tool in tools]
     assert frames[0] == frames[1] != frames[2]
@@ -192,7 +192,7 @@ def test_what_thinking_is_bound_to() -> None:
 
 
 def test_a_walk_that_begins_in_the_middle() -> None:
-    """From where a step stands, the steps after it have the keys that they have in the whole."""
+    """Steps after the starting point have the same keys as in the whole conversation."""
     whole = walk(request(*TALK), ME)
     rest = walk(request(*TALK[2:]), ME, start=whole.steps[0].standing)
     assert [step.keys for step in rest.steps] == [step.keys for step in whole.steps]
@@ -200,7 +200,7 @@ def test_a_walk_that_begins_in_the_middle() -> None:
 
 
 def test_where_the_step_after_a_record_stands() -> None:
-    """By the record's own lineage and what was said since; nothing is known where that is too long ago."""
+    """By the record's own lineage and the messages since; unknown if those are too many."""
     first, second = walk(request(*TALK), ME).steps
     where = Provenance("t", "p", "e", "a", "m", "m", "openai_chat", "d")
     record = Record(RecordId("r"), where, first.items, first.keys, 0.0)
@@ -212,6 +212,6 @@ def test_where_the_step_after_a_record_stands() -> None:
 
 
 def test_the_answer_stands_where_the_request_ends() -> None:
-    """So a captured turn has the keys that the next request asks with."""
+    """So a captured turn has the keys that the next request looks up."""
     end = walk(request(*TALK[:5]), ME).end
     assert end.keys((Text("Done."),), ME) == last(*TALK).keys

@@ -1,4 +1,4 @@
-"""What a refusal teaches changes the contract of that very target, for a time."""
+"""A refusal changes the contract of exactly that target, for a limited time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def lesson(body: bytes, sent_filler: str | None = None, target: Destination = HO
 
 
 def planned(contract: Contract) -> tuple[str | None, Contract]:
-    """What goes out as reasoning of a turn nobody knows."""
+    """The reasoning that is sent for an unknown turn."""
     row = FORMATS["openai_chat"]
     request = row.bodies.decode_request(json.dumps(LOST).encode(), contract.dialect)
     issuer = Destination("house", "", "house-1", "openai_chat")
@@ -53,7 +53,7 @@ def planned(contract: Contract) -> tuple[str | None, Contract]:
 
 
 def test_an_unknown_strict_provider_is_known_after_one_refusal() -> None:
-    """First nothing is made up; after the refusal the field is there."""
+    """First nothing is invented; after the refusal the field is sent."""
     believed = resolve(HOST)
     assert planned(believed)[0] is None
     learned = corrected(believed, [lesson(DEEPSEEK)], HOST, 20.0)
@@ -62,7 +62,7 @@ def test_an_unknown_strict_provider_is_known_after_one_refusal() -> None:
 
 
 def test_a_refused_filler_gives_way_to_the_next() -> None:
-    """The least that is accepted is found step by step, then there is none."""
+    """The smallest accepted filler is found step by step; after the last there is none."""
     contract = corrected(resolve(HOST), [lesson(DEEPSEEK)], HOST, 20.0)
     assert corrected(contract, [lesson(DEEPSEEK, "")], HOST, 20.0).filler == " "
     more = corrected(contract, [lesson(DEEPSEEK, " ")], HOST, 20.0)
@@ -88,5 +88,5 @@ def test_a_lesson_holds_for_its_time_only(now: float) -> None:
     "other", [replace(HOST, model="house-2"), replace(HOST, endpoint="https://b"), replace(HOST, provider="c")]
 )
 def test_a_lesson_is_about_its_target_only(other: Destination) -> None:
-    """Another model, address or provider is not concerned."""
+    """Another model, address or provider is not affected."""
     assert corrected(resolve(other), [lesson(DEEPSEEK)], other, 20.0) == resolve(other)

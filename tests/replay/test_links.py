@@ -1,4 +1,4 @@
-"""Which thinking blocks may stand in one request."""
+"""Which thinking blocks may be in one request."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def restored(at: int, after: str = "") -> Link:
     ],
 )
 def test_what_is_left_out(links: list[Link], ours: list[int], refused: list[int]) -> None:
-    """Ours give way to the client's own; the client's own only where the provider has refused them."""
+    """Our own are removed before the client's; the client's own only if the provider has refused them."""
     found = broken(links)
     assert [sorted(at for (at,) in places) for places in found] == [ours, refused]
 
 
 def test_the_last_block_of_a_request() -> None:
-    """Blocks of the model count, and none that stands before a compaction."""
+    """The model's blocks count, except those before a compaction."""
     block = ReasoningText("", "EsigA")
     turns = (Turn("user", (Text("Hi"),)), Turn("assistant", (block, Text("Hm."))), Turn("user", (Text("Go on"),)))
     name = last_block_of(turns)
@@ -71,5 +71,5 @@ def test_the_last_block_of_a_request() -> None:
     ],
 )
 def test_what_a_request_wants_of_a_block_of_elsewhere(thinking: bytes, expected: str) -> None:
-    """By either name of the field; a request that can't be read says nothing."""
+    """By either name of the field; an unreadable request says nothing."""
     assert binding_of(b'{"messages":[],"thinking":%b}' % thinking) == expected

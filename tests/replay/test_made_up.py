@@ -1,4 +1,4 @@
-"""The two ways to be wrong, counted over made-up conversations (`made_up.py`)."""
+"""The two kinds of errors, counted over generated conversations (`made_up_conversations.py`)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 from tests.replay.made_up_conversations import MAKERS, Case, Counts, Ids, Mutation, tally
 
 LOSES_NOTHING = ("nothing", "text trimmed", "system messages added")
-"""What leaves every turn its history."""
+"""Habits that leave every turn its history."""
 
 TWINS = 0.05
-"""The share of turns that have a twin which nothing tells apart: in so few words there are some."""
+"""The share of turns with an indistinguishable twin: with so few words there are some."""
 
 ALL_BUT_FEW = {"ids renamed": 0.98, "results cleared": 0.95, "calls merged": 0.95}
-"""How much comes back at least, where ids are random: all but what may be another turn's as well."""
+"""The minimum share that is restored with random ids: all but what may belong to another turn, too."""
 
 CASES = [
     Case(maker, ids, with_sessions, mutation)
@@ -29,7 +29,7 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
 def test_wrong_and_lost(case: Case, record_property: Callable[[str, object], None]) -> None:
-    """Never another turn's reasoning; and all that can be told apart is restored while history is as it was."""
+    """Never another turn's reasoning; and everything distinguishable is restored while the history is unchanged."""
     counts = Counts()
     for seed in range(2):
         counts = counts.plus(tally(case, seed, conversations=45))

@@ -1,4 +1,4 @@
-"""Which record is meant where several look alike: ids tell twins apart, and what nothing tells apart gets nothing."""
+"""Which record is used if several look alike: ids tell twins apart, and indistinguishable turns get nothing."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ PAIRS = {
 
 
 class Wire(NamedTuple):
-    """How one format tells a call with its thought, and goes on from it without the thought."""
+    """How one format shows a call with its reasoning, and continues without it."""
 
     world: Callable[[], World]
     ask: Json
@@ -94,7 +94,7 @@ WIRES = {
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.parametrize("wire", WIRES)
 def test_equal_ids_beat_unequal_ones(wire: str, pair: str) -> None:
-    """Two conversations with equal words: each gets the thought under its own ids, the older one too."""
+    """Two conversations with equal words: each gets the reasoning under its own ids, even the older one."""
     spoken, world = WIRES[wire], WIRES[wire].world()
     for name, thought in zip(PAIRS[pair], ("older", "newer"), strict=True):
         world.answer(spoken.ask, spoken.answer(name, thought))
@@ -106,7 +106,7 @@ def test_equal_ids_beat_unequal_ones(wire: str, pair: str) -> None:
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_more_twins_than_a_store_gives_for_a_key(wire: str) -> None:
-    """Forty conversations with equal words: the ids find the right one among more than are looked at by history."""
+    """Forty conversations with equal words: the ids find the right one among more than a lookup by history returns."""
     spoken, world = WIRES[wire], WIRES[wire].world()
     names = [f"call_{at:02d}kQzRtPmWx" for at in range(40)]
     for name in names:
@@ -119,7 +119,7 @@ def test_more_twins_than_a_store_gives_for_a_key(wire: str) -> None:
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_ids_of_neither_twin(wire: str) -> None:
-    """A client wrote the ids anew, and there are two it may have had: neither thought is put back, and that is said."""
+    """A client rewrote the ids, and there are two possible records: neither is used, with a finding."""
     spoken, world = WIRES[wire], WIRES[wire].world()
     for name, thought in zip(PAIRS["without digits"], ("older", "newer"), strict=True):
         world.answer(spoken.ask, spoken.answer(name, thought))
@@ -131,7 +131,7 @@ def test_ids_of_neither_twin(wire: str) -> None:
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_new_ids_of_the_only_one(wire: str) -> None:
-    """A client wrote the ids anew, and nothing speaks against the one record there is: it is put back."""
+    """A client rewrote the ids, and nothing contradicts the only record: it is used."""
     spoken, world = WIRES[wire], WIRES[wire].world()
     world.answer(spoken.ask, spoken.answer(PAIRS["without digits"][0], "only"))
     assert "only" in str(world.send(spoken.go_on("k3J9x0048")).body)
@@ -148,7 +148,7 @@ HABITS: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("habit", HABITS)
 def test_ids_that_were_made_of_a_twins(habit: str) -> None:
-    """An id that was cut, lengthened or spelled otherwise still tells which of two twins it was made of."""
+    """An id that was cut, extended or respelled still shows which of two twins it came from."""
     spoken, world = WIRES["chat"], WIRES["chat"].world()
     for name, thought in zip(PAIRS["without digits"], ("older", "newer"), strict=True):
         world.answer(spoken.ask, spoken.answer(name, thought))
@@ -159,7 +159,7 @@ def test_ids_that_were_made_of_a_twins(habit: str) -> None:
 
 
 def test_a_turn_asked_again_under_a_counted_id() -> None:
-    """Kimi counts its ids, so a turn that was asked again has the same: the client has the one that it saw end."""
+    """Kimi counts its ids, so a repeated turn has the same: the client has the one whose end it received."""
     world = World("kimi", "kimi-k2.6")
     for thought, is_seen in (("first try", False), ("second try", True), ("third try", False)):
         reply = chat_reply(said(None, call("functions.bash:0"), reasoning=thought))
@@ -169,7 +169,7 @@ def test_a_turn_asked_again_under_a_counted_id() -> None:
 
 
 def test_two_turns_that_nothing_tells_apart() -> None:
-    """Equal words and counted ids, both seen to their end: neither is believed, and a finding says so."""
+    """Equal words and counted ids, both seen to their end: neither is used, with a finding."""
     world = World("kimi", "kimi-k2.6")
     for thought in ("one's", "the other's"):
         world.answer(chat(user("Look.")), chat_reply(said(None, call("functions.bash:0"), reasoning=thought)))
@@ -185,7 +185,7 @@ ONE, TWO = "msg_68e1b2c3d4e5f607", "msg_kKqPzRtYuIoLmNbVcXzAsDfG"
 
 @pytest.mark.parametrize(("own", "other"), [(ONE, TWO), (TWO, ONE)])
 def test_the_id_of_a_message_tells_answers_apart(own: str, other: str) -> None:
-    """Two answers in equal words to equal questions: the id of the message says which one a client has."""
+    """Two answers in equal words to equal questions: the message id shows which one a client has."""
     world = World("openai", "gpt-5.4", "openai_responses")
     for name in (ONE, TWO):
         world.answer(responses(user("Ready?")), responses_reply(rs(f"rs_{name}", f"gAAA{name}"), msg(name, "Yes.")))
@@ -196,7 +196,7 @@ def test_the_id_of_a_message_tells_answers_apart(own: str, other: str) -> None:
 
 @pytest.mark.parametrize("named", ["fc", "call"])
 def test_the_item_id_of_a_call_is_evidence(named: str) -> None:
-    """Calls under equal ids in two conversations: the second id that Responses gives tells them apart."""
+    """Calls under equal ids in two conversations: the second id of Responses tells them apart."""
     world = World("openai", "gpt-5.4", "openai_responses")
     for thought in ("older", "newer"):
         step = [rs(f"rs_{thought}", f"gAAA{thought}"), fc(f"fc_{thought}", "call_1")]
@@ -208,7 +208,7 @@ def test_the_item_id_of_a_call_is_evidence(named: str) -> None:
 
 
 def test_the_id_of_a_message_behind_another_history() -> None:
-    """The opening was rewritten: a message whose id is one in the world is found by it."""
+    """The opening was rewritten: a message with a globally unique id is found by it."""
     world = World("openai", "gpt-5.4", "openai_responses")
     world.answer(responses(user("Ready?")), responses_reply(rs("rs_1", "gAAAone"), msg(ONE, "Yes.")))
     sent = world.send(responses(user("Summary: all is ready."), msg(ONE, "Yes."), user("Go.")))
@@ -218,7 +218,7 @@ def test_the_id_of_a_message_behind_another_history() -> None:
 
 
 def test_words_tell_claude_twins_apart_no_more_than_ids_do() -> None:
-    """Words beside a call are equal too: the id decides, whichever came last."""
+    """Text next to a call is equal, too: the id decides, whichever came last."""
     world = World("anthropic", "claude-opus-4-6", "anthropic_messages")
     names = PAIRS["without digits"]
     for name in names:
@@ -237,7 +237,7 @@ AGENTS: dict[str, Json] = {
 
 @pytest.mark.parametrize("other", AGENTS)
 def test_what_stands_around_tells_bound_twins_apart(other: str) -> None:
-    """Two agents hear and say the same under different orders: a thought that is bound to its own goes back there."""
+    """Two agents have the same dialogue under different orders: bound reasoning goes back to its own."""
     world = World("anthropic", "claude-opus-5-5", "anthropic_messages")
     world.answer(claude(user("Go.")), claude_reply(thinking("Mine.", "Emine"), words("Done.")))
     world.answer(AGENTS[other], claude_reply(thinking("Its own.", "Eother"), words("Done.")))
@@ -251,7 +251,7 @@ def test_what_stands_around_tells_bound_twins_apart(other: str) -> None:
 @pytest.mark.parametrize("session", [None, "app"])
 @pytest.mark.parametrize("ids", [("call_9fQ2mZx81LkPq7Rt", "call_Yh3Tn65VbW0cXs8d"), ("bash:0", "bash:1")])
 def test_merged_turns_of_another_end_user(ids: tuple[str, str], session: str | None) -> None:
-    """Steps that a client wrote into one turn are never another end user's, whatever their ids and session are."""
+    """Steps that a client merged into one turn never match another end user's, whatever their ids and session."""
     first, second = ids
     calls = [call(first, "ls a"), call(second, "ls b")]
     history = [user("Look."), said(None, calls[0], reasoning="for Ann 1"), result(first, "a")]

@@ -1,4 +1,4 @@
-"""Steps that stand elsewhere than before: what they say there, and where they may be another's."""
+"""Steps at another place than before: what they mean there, and when they may belong to another conversation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def said(role: str, *items: Item, at: int) -> Turn:
 
 
 def conversation(opening: str) -> Transcript:
-    """Three steps, with words of the user between them."""
+    """Three steps, with user messages between them."""
     turns = [SYSTEM, said("user", Text(opening), at=1)]
     for number in range(3):
         call = ToolCall("read", "{}", f"call_{number}x0Ab3dE")
@@ -39,7 +39,7 @@ def start_of(transcript: Transcript) -> Standing:
 
 
 def movable(transcript: Transcript, number: int) -> Movable:
-    """A step and what follows it, as its record and its request have it."""
+    """A step and what follows it, from its record and its request."""
     steps = walk(transcript, WHO).steps
     step, following = steps[number], steps[number + 1]
     assert step.lineage is not None
@@ -64,7 +64,7 @@ def movable(transcript: Transcript, number: int) -> Movable:
 
 @pytest.mark.parametrize("opening", ["Read it.", "It is noon. Read it."])
 def test_they_stand_where_a_walk_finds_them(opening: str) -> None:
-    """By digests, by the outline, and with the turns counted; what is known by its history only where that is so."""
+    """By digests, by the outline, and with the turns counted; a step known by its history only if that is unchanged."""
     before, now = conversation("Read it."), conversation(opening)
     done = moved([movable(before, 0), movable(before, 1)], start_of(now), 2, counts_loops=False)
     assert done is not None
@@ -79,7 +79,7 @@ def test_they_stand_where_a_walk_finds_them(opening: str) -> None:
 
 
 def test_they_are_one_chain() -> None:
-    """A record stands once, and comes after its parent, if it names one."""
+    """A record occurs once, and comes after its parent, if it names one."""
     whole = conversation("Read it.")
     first, second, start = movable(whole, 0), movable(whole, 1), start_of(whole)
     orphan = replace(second, parent=RecordId(""))
@@ -104,7 +104,7 @@ def test_where_tool_loops_count_they_stand_as_deep_in_one() -> None:
 
 
 def test_another_scope_is_another_lineage() -> None:
-    """The same steps under another system prompt are known by their calls."""
+    """The same steps under another system prompt are identified by their calls."""
     whole = conversation("Read it.")
     start = start_of(whole)
     other = start._replace(spot=replace(start.spot, lineage=b"another", scope=Scope("another")))

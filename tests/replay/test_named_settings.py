@@ -1,4 +1,4 @@
-"""A name means a setting of the request, however it is spelled."""
+"""A name refers to a setting of the request, in any spelling."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_name_is_understood(name: str, path: str) -> None:
 
 
 def test_another_name_is_not() -> None:
-    """A part of a word is no name."""
+    """A part of a word is not a name."""
     assert not is_called(FoundSetting(("top_p",), 1), ["p"])
     assert not is_called(FoundSetting(("thinking", "display"), 1), ["thinking"])
 

@@ -1,4 +1,4 @@
-"""The names of a Responses step: which of them hold, when some of it is gone."""
+"""The ids of a Responses step: which of them are valid if some of it is gone."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ CASES: dict[str, tuple[list[Item], list[str | None]]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_thought_keeps_its_name_with_what_came_of_it(name: str) -> None:
-    """All names of a pair or none; what the provider ran itself can't go without its own."""
+    """All ids of a pair or none; calls that the provider ran itself can't go without theirs."""
     items, names = CASES[name]
     assert [name_of(item) for item in paired(items, STEP)] == names
 
 
 def test_a_thought_that_is_only_a_name_is_nothing_without_it() -> None:
-    """An element that the provider kept the content of can't be sent nameless: it would say nothing."""
+    """An element whose content the provider stored can't be sent without its id: it would be empty."""
     assert unnamed((ReasoningSummary("", id="rs_1"), MSG)) == (Text("Done."),)
     assert unnamed((ReasoningSummary("So.", id="rs_1"),)) == (ReasoningSummary("So."),)
 
@@ -66,7 +66,7 @@ def test_a_thought_that_is_only_a_name_is_nothing_without_it() -> None:
     ("is_bound", "shown", "kept"), [(True, None, None), (True, "rs_9", "rs_1"), (False, "rs_9", "rs_9")]
 )
 def test_the_clients_name_for_a_thought_is_no_loss(is_bound: bool, shown: str | None, kept: str | None) -> None:
-    """A thought without a name says the same; under another one it does where nothing is bound to names."""
+    """Reasoning without an id is the same; with another id it is, if nothing is bound to ids."""
     made = (ReasoningText("So.", id="rs_1"),)
     assert named_as_shown(made, (ReasoningText("So.", id=shown),), is_bound=is_bound) == (
         ReasoningText("So.", id=kept),
@@ -86,7 +86,7 @@ def test_the_clients_name_for_a_thought_is_no_loss(is_bound: bool, shown: str | 
 def test_a_step_is_woven_with_the_names_that_hold(
     is_bound: bool, shown: tuple[Item, ...], woven: tuple[Item, ...]
 ) -> None:
-    """A thought comes back with its name where its message has one, and a client's own name for it stays."""
+    """Reasoning is restored with its id if its message has one, and a client's own id for it stays."""
     made = (rs(1), MSG)
     assert woven_in_pairs(made, shown, made, is_bound=is_bound) == woven
 
@@ -105,13 +105,13 @@ def ref(name: str) -> Unknown:
     ids=["one of two", "both"],
 )
 def test_a_thought_that_is_referred_to_is_not_sent_twice(is_bound: bool, shown: tuple[Item, ...]) -> None:
-    """`item_reference` stands for the stored reasoning: a step that has all of it stays as it came."""
+    """`item_reference` stands for stored reasoning: a step that has all of it is unchanged."""
     made = (rs(1), fc(1), rs(2), MSG)
     assert woven_in_pairs(made, shown, made, is_bound=is_bound) == shown
 
 
-def test_beside_a_reference_only_the_lost_thought_comes_back() -> None:
-    """The other thought of the step is put back. No pair can be counted then, so it has no names."""
+def test_with_a_reference_only_the_lost_thought_comes_back() -> None:
+    """The other reasoning of the step is restored. Pairs can't be determined then, so it has no ids."""
     made = (rs(1), fc(1), rs(2), MSG)
     woven = woven_in_pairs(made, (ref("rs_1"), fc(1), MSG), made, is_bound=True)
     assert woven == (ref("rs_1"), fc(1, None), rs(2, None), Text("Done."))

@@ -1,4 +1,4 @@
-"""How a request is told not to think: as the row of its model says, and as translation says it."""
+"""How a request switches thinking off: by the model's row, and by translation."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def switched(provider: str, model: str, format: FormatName, **given: object) -> 
 
 @pytest.mark.parametrize(("provider", "model", "format", "expected"), TARGETS)
 def test_the_switch_of_each_model(provider: str, model: str, format: FormatName, expected: dict[str, Any]) -> None:
-    """Each has its own; one that always thinks has none."""
+    """Each has its own; a model that always thinks has none."""
     assert switched(provider, model, format) == expected
 
 
 @pytest.mark.parametrize(("provider", "model", "format", "expected"), TARGETS)
 def test_translation_says_the_same(provider: str, model: str, format: FormatName, expected: dict[str, Any]) -> None:
-    """There is one way to switch thinking off. Where nothing has to be said, or nothing can be, it may differ."""
+    """There is one way to switch thinking off. It may differ if nothing has to be sent, or nothing can be."""
     settled = settle(Thinking("off"), resolve(Destination(provider, "", model, format)), model, None)
     if expected and settled.members:
         nested: dict[str, Any] = {}
@@ -72,8 +72,8 @@ def test_translation_says_the_same(provider: str, model: str, format: FormatName
     assert bool(settled.problems) is (expected == {})
 
 
-def test_what_stands_beside_the_switch_stays() -> None:
-    """Other settings of the same member are none of its business; how much to think is."""
+def test_members_besides_the_switch_stay() -> None:
+    """Other settings of the same member stay; the amount of thinking is removed."""
     reasoning = {"effort": "high", "summary": "auto"}
     assert switched("openai", "gpt-5.1", RESPONSES, reasoning=reasoning) == {
         "reasoning": {"effort": "none", "summary": "auto"}
@@ -91,7 +91,7 @@ def test_what_stands_beside_the_switch_stays() -> None:
 
 
 def test_converse_is_no_longer_asked() -> None:
-    """Bedrock has no switch: what asks stands among the model's own fields, and goes."""
+    """Bedrock has no switch: the request for thinking among the model's own fields is removed."""
     fields = {"thinking": {"type": "enabled", "budget_tokens": 2_048}, "top_k": 3}
     model = "anthropic.claude-sonnet-4-5-v1:0"
     found = switched("bedrock", model, "bedrock_converse", additionalModelRequestFields=fields)

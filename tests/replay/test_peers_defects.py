@@ -1,7 +1,7 @@
-"""Where other gateways and libraries fail: each defect that concerns matching, placement or audit, as a dialogue.
+"""Where other gateways and libraries fail: each defect in matching, placement or audit, as a dialogue.
 
-Left out: defects of transport, translation and stores (races at the end of a stream, lost captures on a hang-up,
-budgets, usage, cooled-down connections, time to live), which have no place in a pure planner.
+Left out: defects of transport, translation and stores (races at the end of a stream, captures lost on a disconnect,
+budgets, usage, cooled-down connections, time to live), which don't apply to a pure planner.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def chunks(*deltas: Json) -> bytes:
 
 
 def test_streamed_reasoning_keeps_its_outer_blanks() -> None:
-    """OmniRoute trims what it captures from a stream; ours comes back to the last newline."""
+    """OmniRoute trims what it captures from a stream; ours is restored to the last newline."""
     world = World("deepseek", "deepseek-v4-pro")
     pieces = ["\n They", " want a count.", " \n"]
     world.answer(chat(ASK), chunks(*({"reasoning_content": piece} for piece in pieces), {"content": "Three."}))
@@ -90,7 +90,7 @@ def test_no_list_of_names_decides_who_gets_reasoning_back(provider: str, name: s
 
 
 def test_another_caller_with_the_same_id_and_session_gets_nothing() -> None:
-    """OmniRoute hands A's reasoning to any key that sends A's call id; CLIProxyAPI's sessions are not the caller's."""
+    """OmniRoute gives A's reasoning to any key that sends A's call id; CLIProxyAPI's sessions are not per caller."""
     world = World("deepseek", "deepseek-v4-pro")
     turn = said(None, call("call_00_Qx7Lm2Zp"), reasoning="Secret of A.")
     world.answer(chat(ASK), chat_reply(turn), session="s", tenant="a")
@@ -117,7 +117,7 @@ def test_rewritten_ids_do_not_end_in_an_empty_field() -> None:
 
 
 def test_plain_turns_count() -> None:
-    """OmniRoute, CLIProxyAPI and ReasoningPreserver keep nothing of turns without calls."""
+    """OmniRoute, CLIProxyAPI and ReasoningPreserver store nothing of turns without calls."""
     world = World("deepseek", "deepseek-v4-pro")
     history = told(world, ASK, said("Which?", reasoning="Ask."), user("All."), said("Three.", reasoning="Count."))
     assert world.send(chat(*stripped(history), user("Thanks."))).messages[:4] == history
@@ -125,7 +125,7 @@ def test_plain_turns_count() -> None:
 
 @pytest.mark.parametrize("name", ["claude-opus-4-5", "claude-opus-4-6", "claude-opus-5-5"])
 def test_no_constant_is_sent_for_a_signature(name: str) -> None:
-    """OmniRoute and 9router send `.` with a constant signature; ours sends no block that nobody signed."""
+    """OmniRoute and 9router send `.` with a constant signature; ours sends no unsigned block."""
     world = World("anthropic", name, "anthropic_messages")
     sent = world.send(claude(ASK, says(CALL), BACK, **ON))
     assert "signature" not in str(sent.messages)
@@ -133,7 +133,7 @@ def test_no_constant_is_sent_for_a_signature(name: str) -> None:
 
 
 def test_a_responses_step_is_more_than_its_call() -> None:
-    """OmniRoute sends a Responses upstream the call alone; ours the reasoning too, ciphertext included."""
+    """OmniRoute sends a Responses upstream only the call; ours also the reasoning, including ciphertext."""
     world = World("openai", "gpt-5.4", "openai_responses")
     step = [rs("rs_1", "gAAAAone"), fc("fc_1", "call_a1B2c3D4")]
     world.answer(responses(ASK), responses_reply(*step))
@@ -144,7 +144,7 @@ def test_a_responses_step_is_more_than_its_call() -> None:
 
 
 def test_a_blank_never_stands_for_reasoning_that_is_known() -> None:
-    """9router puts a space wherever reasoning is missing; ours only where nobody has it, and says so."""
+    """9router puts a space wherever reasoning is missing; ours only if it is lost, with a finding."""
     world = World("kimi", "kimi-k2.6")
     known, unknown = (
         said(None, call("functions.bash:0"), reasoning="List."),
@@ -158,14 +158,15 @@ def test_a_blank_never_stands_for_reasoning_that_is_known() -> None:
 
 
 def test_reasoning_that_a_client_kept_is_not_replaced() -> None:
-    """9router replaces thinking that a client kept by a blank; what nobody has captured is the client's word."""
+    """9router replaces thinking that a client kept by a blank; ours keeps the client's reasoning if none was
+    captured."""
     for provider, name in (("deepseek", "deepseek-v4-pro"), ("kimi", "kimi-k2.6"), ("mimo", "mimo-v2.5-pro")):
         turn = said(None, call("functions.bash:0"), reasoning="My own.")
         assert World(provider, name).send(chat(ASK, turn, result_of(turn))).plan.edits == ()
 
 
 def test_a_genuine_signature_is_never_overwritten() -> None:
-    """9router overwrites signatures for hosts that speak Anthropic's format; we leave what we don't know as it is."""
+    """9router overwrites signatures for hosts that speak Anthropic's format; ours leaves unknown ones unchanged."""
     world = World("my-proxy", "some-model", "anthropic_messages")
     turn = says(thinking("List.", "EsigGenuine"), CALL)
     assert world.send(claude(ASK, turn, BACK)).plan.edits == ()
@@ -177,8 +178,8 @@ def test_a_genuine_signature_is_never_overwritten() -> None:
 
 
 @pytest.mark.parametrize(("provider", "name"), [("deepseek", "deepseek-v4-pro"), ("kimi", "kimi-k2.6")])
-def test_unsigned_thinking_stays_where_nobody_signs(provider: str, name: str) -> None:
-    """CLIProxyAPI drops unsigned thinking on its way to makers that sign nothing; ours keeps and restores it."""
+def test_unsigned_thinking_stays_where_none_is_signed(provider: str, name: str) -> None:
+    """CLIProxyAPI drops unsigned thinking for makers that sign nothing; ours keeps and restores it."""
     world = World(provider, name, "anthropic_messages")
     turn = [thinking("List.", None), CALL]
     assert world.send(claude(ASK, says(*turn), BACK)).plan.edits == ()
@@ -209,7 +210,7 @@ def test_cache_marks_and_added_fields_do_not_hide_a_turn() -> None:
 
 
 def test_signature_only_blocks_are_held() -> None:
-    """CLIProxyAPI and LiteLLM lose blocks whose text is empty; the signature is what counts."""
+    """CLIProxyAPI and LiteLLM lose blocks with empty text; the signature is what counts."""
     world = World("anthropic", "claude-opus-5-5", "anthropic_messages")
     turn = [thinking("", "EsigA"), CALL]
     world.answer(claude(ASK), claude_reply(*turn))
@@ -217,7 +218,7 @@ def test_signature_only_blocks_are_held() -> None:
 
 
 def test_visible_words_are_never_passed_off_as_reasoning() -> None:
-    """CLIProxyAPI gives Kimi the answer's words, or a fixed phrase, as reasoning; ours is a blank that is reported."""
+    """CLIProxyAPI gives Kimi the answer's words, or a fixed phrase, as reasoning; ours is a blank, with a finding."""
     turn = said("Let me look.", call("functions.bash:0"))
     sent = World("kimi", "kimi-k2.6").send(chat(ASK, turn, result_of(turn)))
     assert reasoning_of(sent.messages[1]) == " "
@@ -225,7 +226,8 @@ def test_visible_words_are_never_passed_off_as_reasoning() -> None:
 
 
 def test_a_blank_of_ours_is_never_taken_for_the_real_thing() -> None:
-    """A placeholder that a provider echoes, or a client sends back, is neither captured nor kept against the truth."""
+    """A placeholder that a provider echoes, or a client sends back, is neither captured nor preferred to the
+    original."""
     world = World("kimi", "kimi-k2.6")
     turn = said(None, call("functions.bash:0"))
     world.answer(chat(ASK), chat_reply(turn | {"reasoning_content": " "}))
@@ -239,7 +241,7 @@ def test_a_blank_of_ours_is_never_taken_for_the_real_thing() -> None:
 
 
 def test_one_signature_does_not_vouch_for_another_item() -> None:
-    """clark-agent passes a turn with one signature anywhere; ours names the block that has none."""
+    """clark-agent accepts a turn with one signature anywhere; ours names the block that has none."""
     signed, unsigned = (ReasoningText("x", name, ANTHROPIC_CLAUDE_V1) for name in ("Esig", None))
     assert audit_replay((signed, unsigned, ToolCall("bash", "{}", "t1")), REQUIRED, True).violations
 
@@ -257,7 +259,7 @@ def test_a_signature_on_the_wrong_call_is_seen_and_moved() -> None:
 
 
 def test_entries_of_unknown_formats_keep_their_bytes() -> None:
-    """clark-agent renames unknown formats and drops null ids; ours gives each entry back as it came."""
+    """clark-agent renames unknown formats and drops null ids; ours returns each entry unchanged."""
     world = World("openrouter", "some/model")
     odd = [{"type": "reasoning.text", "text": "Hm.", "format": "novita-v9", "id": None, "index": 0, "extra": [1.50]}]
     turn = said("Three.", reasoning_details=odd)
@@ -270,7 +272,7 @@ def test_entries_of_unknown_formats_keep_their_bytes() -> None:
 
 
 def test_a_signature_is_not_copied_onto_every_call() -> None:
-    """ReasoningPreserver copies one signature onto all parallel calls; ours stands on the one that had it."""
+    """ReasoningPreserver copies one signature to all parallel calls; ours is on the one that had it."""
     world = World("gemini", "gemini-3-pro-preview")
     calls = [call(f"fc-{number}", f"cat {number}") for number in range(5)]
     world.answer(chat(ASK), chat_reply(said(None, call("fc-0", "cat 0", "EsigA"), *calls[1:])))
@@ -279,7 +281,7 @@ def test_a_signature_is_not_copied_onto_every_call() -> None:
 
 
 def test_details_stand_on_the_message_and_nowhere_else() -> None:
-    """ReasoningPreserver copies `reasoning_details` onto each call, and gives back details or signature, not both."""
+    """ReasoningPreserver copies `reasoning_details` to each call, and returns details or signature, not both."""
     world = World("openrouter", "google/gemini-3-pro-preview")
     details = [
         {"type": "reasoning.text", "text": "List.", "format": "google-gemini-v1", "index": 0},
@@ -294,7 +296,7 @@ def test_details_stand_on_the_message_and_nowhere_else() -> None:
 
 
 def test_a_reasoning_element_stays_the_models() -> None:
-    """LiteLLM turns a reasoning element into a message of the user's; ours stands before its call as it was."""
+    """LiteLLM turns a reasoning element into a user message; ours is before its call, unchanged."""
     world = World("deepseek", "deepseek-v4-pro", "openai_responses")
     thought = {
         "type": "reasoning",
@@ -311,7 +313,7 @@ def test_a_reasoning_element_stays_the_models() -> None:
 
 
 def test_thinking_is_not_switched_off_while_the_block_is_known() -> None:
-    """LiteLLM drops `thinking` when a block is missing, and with it the thinking of the whole loop."""
+    """LiteLLM drops `thinking` if a block is missing, and with it the thinking of the whole loop."""
     world = World("anthropic", "claude-opus-4-5", "anthropic_messages")
     world.answer(claude(ASK, **ON), claude_reply(thinking("List.", "EsigA"), CALL))
     sent = world.send(claude(ASK, says(CALL), BACK, **ON))
@@ -320,14 +322,15 @@ def test_thinking_is_not_switched_off_while_the_block_is_known() -> None:
 
 
 def test_a_model_that_thinks_by_default_is_known_to_think() -> None:
-    """LiteLLM's guard wants thinking to be asked for; DeepSeek V4 thinks unasked, and wants its key all the same."""
+    """LiteLLM's guard requires a request for thinking; DeepSeek V4 thinks by default, and still wants its key."""
     turn = said(None, call("functions.bash:0"))
     sent = World("deepseek", "deepseek-v4-pro").send(chat(ASK, turn, result_of(turn)))
     assert reasoning_of(sent.messages[1]) == " "
 
 
 def test_the_same_history_gives_the_same_bytes_in_any_process() -> None:
-    """LiteLLM's made-up ids come from a hash that differs by process; ours makes up none: two worlds, equal bodies."""
+    """LiteLLM's generated ids come from a hash that differs by process; ours generates none: two worlds, equal
+    bodies."""
     bodies = []
     for _ in range(2):
         world = World("openai", "gpt-5.4", "openai_responses")

@@ -1,4 +1,4 @@
-"""Other quotes, Chinese and settings that are spelled in words become what shapes are made of."""
+"""Other quotes, Chinese and settings spelled in words become the words of shapes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from thoughtline.replay.plain_sentences import plain, with_names
     ],
 )
 def test_a_sentence_in_plain_words(sentence: str, expected: str) -> None:
-    """What has no such words stays as it is."""
+    """A sentence without such words stays unchanged."""
     assert plain(sentence) == expected
 
 
 def test_settings_get_their_names() -> None:
-    """In whatever case, by the last step of their path or the last two; part of a longer word is none."""
+    """In any case, by the last one or two steps of their path; part of a longer word is not a name."""
     found = [FoundSetting(("prompt_mode",), "x"), FoundSetting(("thinking", "type"), "auto")]
     assert with_names("Reasoning prompt mode is off", found) == "Reasoning prompt_mode is off"
     assert with_names("Unsupported thinking type", found) == "Unsupported thinking.type"

@@ -1,7 +1,7 @@
-"""Turns in which a provider ran tools of its own: searches, code, MCP calls stand between the model's thoughts.
+"""Turns in which a provider ran its own tools: searches, code, MCP calls come between the model's reasoning.
 
 A row of `TURNS` is such a turn, as the provider wrote it; each is captured whole and from a stream, and sent back by
-clients with the habits below. What goes out has the record's order, whatever kinds of items are in it.
+clients with the habits below. What is sent has the record's order, whatever kinds of items are in it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def puts_thoughts_first(turn: Elements) -> Elements:
 
 
 def writes_nulls(turn: Elements) -> Elements:
-    """As a typed library does that knows members which the provider left out."""
+    """Like a typed library that knows members which the provider omitted."""
     return [element if is_plain(element) else {**element, "caller": None} for element in bare(turn)]
 
 
@@ -78,7 +78,7 @@ def answered(wire: Wire, turn: Elements, capture: str) -> World:
 @pytest.mark.parametrize("habit", HABITS)
 @pytest.mark.parametrize("name", TURNS)
 def test_the_turn_goes_out_as_the_provider_made_it(name: str, habit: str, capture: str) -> None:
-    """Whatever a client did to thoughts, seals and order, each thought is back between the items it stood between."""
+    """Whatever a client did to reasoning, seals and order, each reasoning item is back between its neighbours."""
     spoken, turn = TURNS[name]
     wire = WIRES[spoken]
     world = answered(wire, turn, capture)
@@ -96,14 +96,14 @@ DROPPED: dict[str, list[Any]] = {
     "MCP": [None, "rs_2", "msg_1"],
     "said between": ["rs_1", "msg_1", None, "rs_3", "msg_2"],
 }
-"""The names of what goes out where a client drops a provider's tools: a thought keeps its own if its element does."""
+"""The ids that are sent if a client drops a provider's tools: reasoning keeps its own if its element does."""
 
 
 @pytest.mark.parametrize("capture", ["whole", "streamed"])
 @pytest.mark.parametrize("name", TURNS)
 def test_the_thoughts_stand_in_order_where_the_tools_are_gone(name: str, capture: str) -> None:
-    """A client that drops a provider's tools too gets its thoughts back, in their order around what it shows; none is
-    put back that it did not send, and OpenAI sees no thought named without the element that it led to."""
+    """A client that also drops a provider's tools gets its reasoning back, in order around what it shows; no tool is
+    restored that it did not send, and OpenAI sees no reasoning id without the element that it led to."""
     spoken, turn = TURNS[name]
     wire = WIRES[spoken]
     world = answered(wire, turn, capture)
@@ -121,7 +121,7 @@ def unnamed(element: Json) -> Json:
 
 BOUND = [name for name, (wire, _) in TURNS.items() if wire == "openai_responses"]
 PAIRED = ("message", "function_call")
-"""Kinds that OpenAI takes without a name."""
+"""Kinds that OpenAI accepts without an id."""
 
 
 def drops_own_names(turn: Elements) -> Elements:
@@ -129,13 +129,13 @@ def drops_own_names(turn: Elements) -> Elements:
 
 
 def drops_all_names(turn: Elements) -> Elements:
-    """But for an output, which is the client's own without one, and a screen, which is known by nothing else."""
+    """Except for an output, which is the client's own without one, and a screen, which has no other identity."""
     kept = ("shell_call_output", "computer_call")
     return [element if element["type"] in kept else unnamed(element) for element in bare(turn)]
 
 
 def named_with_tools(turn: Elements) -> Elements:
-    """The turn with the names of those thoughts that led to a tool of the provider's, and of all that came of them."""
+    """The turn with the ids of reasoning that led to a tool of the provider, and of all that followed it."""
     stretches: list[Elements] = [[]]
     for element in turn:
         stretches += [[]] if is_thought(element) else []
@@ -154,8 +154,8 @@ def named_with_tools(turn: Elements) -> Elements:
 def test_the_providers_tools_have_the_thoughts_that_they_need(
     name: str, habit: Callable[[Elements], Elements], capture: str
 ) -> None:
-    """A tool that OpenAI ran goes by its name and needs the thought that led to it, by name too: where a client drops
-    names, those that belong to a tool come back, and no others."""
+    """A tool that OpenAI ran is identified by its id and needs the reasoning that led to it, with its id, too: if a
+    client drops ids, those that belong to a tool are restored, and no others."""
     wire, turn = WIRES["openai_responses"], TURNS[name][1]
     world = answered(wire, turn, capture)
     sent = world.send(wire.request(wire.ask, *wire.sends(habit(turn)), *wire.back(turn)))
@@ -163,8 +163,8 @@ def test_the_providers_tools_have_the_thoughts_that_they_need(
 
 
 @pytest.mark.parametrize("name", BOUND)
-def test_thoughts_that_a_client_kept_beside_nameless_words(name: str) -> None:
-    """The same for a client that keeps thoughts and tools, and drops the names of words and calls alone."""
+def test_thoughts_that_a_client_kept_with_text_without_ids(name: str) -> None:
+    """The same for a client that keeps reasoning and tools, and drops only the ids of text and calls."""
     wire, turn = WIRES["openai_responses"], TURNS[name][1]
     world = answered(wire, turn, "whole")
     shown = [unnamed(element) if element["type"] in PAIRED else element for element in turn]
@@ -178,7 +178,7 @@ SPLIT = [name for name, (wire, _) in TURNS.items() if wire in ("anthropic_messag
 @pytest.mark.parametrize("capture", ["whole", "streamed"])
 @pytest.mark.parametrize("name", SPLIT)
 def test_a_turn_in_several_messages_has_each_thought_where_it_led(name: str, capture: str) -> None:
-    """A client that writes a message for each block gets every thought into the message of the block it led to."""
+    """A client that writes a message for each block gets all reasoning in the message of the block it led to."""
     spoken, turn = TURNS[name]
     wire = WIRES[spoken]
     world = answered(wire, turn, capture)
@@ -191,7 +191,7 @@ def test_a_turn_in_several_messages_has_each_thought_where_it_led(name: str, cap
 
 
 def test_what_the_record_does_not_know_never_parts_a_thought_from_its_element() -> None:
-    """A compaction that a client puts before a step stands before its thought: OpenAI wants the pair together."""
+    """A compaction that a client puts before a step comes before its reasoning: OpenAI wants the pair together."""
     world = World("openai", "gpt-5.4", "openai_responses")
     ask = user("Look it up.")
     world.answer(responses(ask), responses_reply(rs("rs_1", "gA1"), fc("fc_1", "call_aB3dE5gH")))
@@ -200,8 +200,8 @@ def test_what_the_record_does_not_know_never_parts_a_thought_from_its_element() 
     assert sent.messages[1:-1] == [history, rs("rs_1", "gA1"), fc("fc_1", "call_aB3dE5gH")]
 
 
-def test_a_step_of_one_screen_is_told_from_another() -> None:
-    """Calls of tools that we don't read are told apart by their ids: no step gets another's thought."""
+def test_steps_of_two_screens_are_distinguished() -> None:
+    """Calls of unknown tools are identified by their ids: no step gets another's reasoning."""
     world = World("openai", "gpt-5.4", "openai_responses")
     ask = user("Look.")
     first, second = (hosted("computer_call", f"cu_{n}", call_id=f"call_{n}", action={"type": "wait"}) for n in "12")
@@ -213,8 +213,8 @@ def test_a_step_of_one_screen_is_told_from_another() -> None:
 
 
 @pytest.mark.parametrize("name", ["reordered", "client's own"])
-def test_an_item_nobody_made_stands_where_the_client_has_it(name: str) -> None:
-    """What the record does not have follows what it followed, between the thoughts of others."""
+def test_an_item_of_the_clients_own_keeps_its_place(name: str) -> None:
+    """An item that the record does not have stays after the item it followed, between the reasoning of others."""
     world = WIRES["anthropic_messages"].world()
     turn = [thinking("A", "Es1"), ran_there("srvtoolu_1"), found("srvtoolu_1"), thinking("B", "Es2"), words("Three.")]
     ask = user("Look it up.")
@@ -233,7 +233,7 @@ RESUMED = [found("srvtoolu_1"), thinking("B", "Es2"), words("Three.")]
 @pytest.mark.parametrize("habit", ["keeps_all", "drops_thoughts"])
 @pytest.mark.parametrize("is_joined", [False, True], ids=["two messages", "one message"])
 def test_a_turn_that_paused_and_went_on(habit: str, is_joined: bool) -> None:
-    """Claude may pause while its own tool runs and go on when it is asked again: both halves have their thoughts."""
+    """Claude may pause while its own tool runs and continue in the next request: both halves get their reasoning."""
     world = WIRES["anthropic_messages"].world()
     ask = user("Look it up.")
     world.answer(claude(ask, **ON), claude_reply(*PAUSED, stop_reason="pause_turn"))

@@ -1,4 +1,4 @@
-"""Laws 8 and 9 over real conversations: what was captured comes back in its place, then there is no more to do."""
+"""Laws 8 and 9 over real conversations: captured reasoning is restored in its place, and then nothing is left to do."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def issuer_of(exchange: Exchange) -> Destination:
 
 
 def contract_of(exchange: Exchange) -> Contract:
-    """The contract of the provider, in the dialect that was recorded."""
+    """The contract of the provider, in the recorded dialect."""
     target = Destination(str(exchange.recorded["provider"]), "", model_of(exchange), exchange.format.name)
     return replace(resolve(target), dialect=exchange.dialect)
 
@@ -70,7 +70,7 @@ def index_of(records: Iterable[Record]) -> dict[Key, list[Record]]:
 
 
 def stripped(exchange: Exchange, request: Transcript) -> Transcript:
-    """The request as a client that keeps nothing sends it."""
+    """The request from a client that keeps no reasoning."""
     bodies = exchange.format.bodies
     bare = [
         turn.with_items(without_reasoning(turn.items)) if turn.role == "assistant" else turn for turn in request.turns
@@ -80,20 +80,21 @@ def stripped(exchange: Exchange, request: Transcript) -> Transcript:
 
 
 def ids_of(records: Iterable[Record]) -> set[str]:
-    """Ids come back only where all partners still have theirs."""
+    """Ids are restored only if all partners still have theirs."""
     items = (item for record in records for item in record.items)
     return {item.id for item in items if isinstance(item, REASONING_KINDS) and item.id}
 
 
 def assistant_items(request: Transcript) -> tuple[Item, ...]:
-    """What the model said, but for compactions: those are history, not reasoning."""
+    """The model's items, except compactions: those are history, not reasoning."""
     items = (item for turn in request.turns if turn.role == "assistant" for item in turn.items)
     return tuple(item for item in items if not (isinstance(item, Unknown) and item.kind == "compaction"))
 
 
 @pytest.mark.parametrize("recording", PAIRED, ids=name_of)
 def test_what_was_captured_comes_back(recording: Recording) -> None:
-    """Capture each response, strip all reasoning from the later request, plan: it is back, equal and in its place."""
+    """Capture each response, strip all reasoning from the later request, plan: it is restored, equal and in its
+    place."""
     if any(part in recording.id for part in CHANGED_TURNS):
         return
     exchanges = recording.exchanges
@@ -129,7 +130,7 @@ def test_what_was_captured_comes_back(recording: Recording) -> None:
     "recording", [one for one in PAIRED if any(part in one.id for part in CHANGED_TURNS)], ids=name_of
 )
 def test_a_turn_that_was_changed_gets_nothing(recording: Recording) -> None:
-    """A call or an answer that is not what the model gave is another one: nothing sealed is put on it."""
+    """A call or an answer that differs from the model's is another one: it gets nothing sealed."""
     exchanges = recording.exchanges
     came, went = recording.pairs[0]
     first, second = decode_request(exchanges[came]), decode_request(exchanges[went])
@@ -143,7 +144,7 @@ def test_a_turn_that_was_changed_gets_nothing(recording: Recording) -> None:
 
 
 def as_spoken(exchange: Exchange) -> Contract:
-    """The contract as the gateway resolves it, in the dialect that was recorded where a recording shows one."""
+    """The contract as the gateway resolves it, in the recorded dialect if a recording shows one."""
     target = Destination(str(exchange.recorded["provider"]), "", model_of(exchange), exchange.format.name)
     contract = resolve(target)
     is_told = exchange.dialect is not exchange.format.dialect
@@ -151,7 +152,7 @@ def as_spoken(exchange: Exchange) -> Contract:
 
 
 def thoughts(request: Transcript) -> set[tuple[str, str]]:
-    """Everything of a request that is reasoning, however its JSON is cut and whichever alphabet spells a token."""
+    """All reasoning of a request, whatever its JSON and base64 alphabet."""
     items = [item for turn in request.turns for item in turn.items]
     seals = {("seal", plain_token(seal.data)) for item in items if (seal := seal_of(item)) is not None and seal.data}
     told = {("thought", thought) for item in items if (thought := "".join(thought_of((item,)).split()))}
@@ -160,7 +161,7 @@ def thoughts(request: Transcript) -> set[tuple[str, str]]:
 
 
 class Kept(NamedTuple):
-    """What became of one request that follows captured answers."""
+    """The result for one request that follows captured answers."""
 
     name: str
     is_changed: bool
@@ -168,7 +169,7 @@ class Kept(NamedTuple):
 
 
 def follow_ups(recording: Recording) -> Iterator[Kept]:
-    """Each request after the first, planned with all that was captured before it."""
+    """Each request after the first, planned with everything captured before it."""
     records: list[Record] = []
     for number, exchange in enumerate(recording.exchanges):
         if exchange.family in LEFT_OUT or exchange.request is None:
@@ -186,7 +187,7 @@ def follow_ups(recording: Recording) -> Iterator[Kept]:
 
 
 @pytest.mark.parametrize("recording", SUPPORTED, ids=name_of)
-def test_a_request_that_lost_nothing_goes_up_as_it_came(recording: Recording) -> None:
+def test_a_request_that_lost_nothing_is_sent_unchanged(recording: Recording) -> None:
     """Every request that follows captured answers and kept their reasoning is forwarded byte for byte."""
     changed = [one.name for one in follow_ups(recording) if one.is_changed and not one.is_restored]
     assert not changed or any(part in recording.id for part in PLANNED)
@@ -194,13 +195,13 @@ def test_a_request_that_lost_nothing_goes_up_as_it_came(recording: Recording) ->
 
 @pytest.mark.parametrize("part", PLANNED)
 def test_a_listed_exception_is_one(part: str) -> None:
-    """The list of requests that are changed without a loss has no name that it could do without."""
+    """The list of requests that are changed without a loss has no unnecessary entry."""
     named = [recording for recording in SUPPORTED if part in recording.id]
     assert any(one.is_changed and not one.is_restored for recording in named for one in follow_ups(recording))
 
 
 def audited(exchange: Exchange, records: Iterable[Record]) -> list[Finding]:
-    """The refusals that the auditor foretells of a request, given the answers before it."""
+    """The refusals that the auditor predicts for a request, given the answers before it."""
     contract = as_spoken(exchange)
     assert exchange.request is not None
     request = exchange.format.bodies.decode_request(exchange.request, contract.dialect)
@@ -210,7 +211,7 @@ def audited(exchange: Exchange, records: Iterable[Record]) -> list[Finding]:
 
 @pytest.mark.parametrize("recording", SUPPORTED, ids=name_of)
 def test_the_auditor_raises_no_false_alarm(recording: Recording) -> None:
-    """No refusal is foretold of a request that its provider accepted."""
+    """No refusal is predicted for a request that its provider accepted."""
     records: list[Record] = []
     for exchange in recording.exchanges:
         if exchange.family in LEFT_OUT or exchange.request is None:
@@ -229,19 +230,19 @@ NAMED = {
     "text-encoded-thoughts-openai-responses": "setting",
     "xai--xai--req-llm--reasoning-basic": "setting",
 }
-"""Recorded refusals of reasoning and of its settings, by a part of the recording's name, and the rule that foretells
+"""Recorded refusals of reasoning and its settings, by a part of the recording's name, and the rule that predicts
 each."""
 OTHERS = (
     "multimodal-tool-return",  # files and addresses that can't be read
     "tool-use-failed-error",  # the model's own call was wrong
     "req-llm--tool-round-trip",  # a message in a role that the format does not have
 )
-"""Recorded refusals that are about something else."""
+"""Recorded refusals about something else."""
 
 
 @pytest.mark.parametrize("part", NAMED)
 def test_the_auditor_names_a_recorded_refusal(part: str) -> None:
-    """The request that was refused has a finding with the status of the refusal."""
+    """The refused request has a finding with the status of the refusal."""
     named = [recording for recording in SUPPORTED if part in recording.id]
     assert named
     for recording in named:
@@ -256,6 +257,6 @@ def test_the_auditor_names_a_recorded_refusal(part: str) -> None:
 
 
 def test_every_recorded_refusal_is_judged() -> None:
-    """Each is named by a rule, or is about something else."""
+    """Each is predicted by a rule, or is about something else."""
     refused = [one.id for one in SUPPORTED if any(each.recorded["status"] >= 400 for each in one.exchanges)]
     assert [name for name in refused if not any(part in name for part in (*NAMED, *OTHERS))] == []

@@ -1,4 +1,4 @@
-"""Refusals are recognised in every envelope they come in, and teach what lasts."""
+"""Refusals are recognised in every envelope, and teach lasting corrections."""
 
 # ruff: noqa: E501 (a case is one row of a table, its sentence as the provider sends it)
 
@@ -250,14 +250,14 @@ def told(refusal: Refusal | None) -> tuple[str, ...]:
 
 @of_every_case
 def test_a_refusal_is_recognised(case: Case) -> None:
-    """Each known sentence gives its rule, whose it is, the remedy, the field and the place."""
+    """Each known sentence gives its rule, its provider, the remedy, the field and the place."""
     refusal = classify(case.status, encoded(case.body))
     assert told(refusal) == case[:5]
 
 
 @of_every_case
 def test_a_refusal_is_recognised_through_openrouter(case: Case) -> None:
-    """OpenRouter's envelope, and another around it, change nothing but that the place counts in another's request."""
+    """OpenRouter's envelope, and another around it, change only whose request the place refers to."""
     once = openrouter(encoded(case.body).decode())
     for body in (once, openrouter(once)):
         refusal = classify(case.status, encoded(body))
@@ -281,7 +281,7 @@ def test_evidence_holds_nothing_of_the_body(case: Case) -> None:
 
 
 def test_every_meaning_has_a_case() -> None:
-    """No row stands in the table without a sentence that shows it."""
+    """Every row of the table has an example sentence."""
     read = set()
     for case in CASES.values():
         refusal = classify(case.status, encoded(case.body))
@@ -291,7 +291,7 @@ def test_every_meaning_has_a_case() -> None:
 
 
 def test_the_same_sentence_about_another_item_is_the_same_evidence() -> None:
-    """A fingerprint leaves out ids, numbers, names and what a reseller adds."""
+    """A fingerprint ignores ids, numbers, names and a reseller's additions."""
 
     def fingerprint(message: str) -> str:
         refusal = classify(400, encoded(openai(message)))
@@ -311,7 +311,7 @@ def test_the_same_sentence_about_another_item_is_the_same_evidence() -> None:
 
 
 def test_an_unknown_code_is_not_repeated() -> None:
-    """What a body calls a code may be anything."""
+    """A code from a body may be anything, so an unknown one is not repeated."""
     refusal = classify(400, encoded(openai(KIMI_TEXT, "sk-live-0123456789abcdef")))
     assert refusal is not None
     assert refusal.evidence.code == "invalid_request_error"
@@ -321,7 +321,7 @@ def test_an_unknown_code_is_not_repeated() -> None:
 
 
 def test_what_may_not_be_modified_is_never_stripped() -> None:
-    """Something was left out already: the one remedy is to send what was stored."""
+    """Something was already removed: the only remedy is to send what was stored."""
     for message in (
         NOT_MODIFIED,
         NOT_MODIFIED.replace("`", ""),
@@ -368,7 +368,7 @@ def learned(case: Case, sent_filler: str | None = None) -> Correction | None:
     ],
 )
 def test_a_refusal_corrects_the_contract(name: str, change: str, scope: str, field: str) -> None:
-    """What a model always demands or never takes is learned, with its evidence and an end."""
+    """What a model always requires or never accepts is learned, with its evidence and an expiry."""
     correction = learned(CASES[name])
     assert correction is not None
     assert (correction.change, correction.scope, correction.field) == (change, scope, field)
@@ -397,13 +397,13 @@ def test_one_bad_item_teaches_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("filler", ["", " "])
 def test_a_refused_filler_is_learned(filler: str) -> None:
-    """Reasoning that is missing although something was sent for it: that something does not pass here."""
+    """Reasoning is reported missing although a filler was sent: that filler is not accepted here."""
     correction = learned(CASES["kimi"], filler)
     assert correction is not None
     assert (correction.change, correction.filler) == ("refuses_filler", filler)
 
 
 def test_a_correction_ends() -> None:
-    """It holds from when it was learned until it expires."""
+    """It is valid from when it was learned until it expires."""
     correction = Correction("p", "e", "m", "forbids", "reasoning", EVIDENCE, learned_at=10.0, expires_at=20.0)
     assert [correction.holds_at(now) for now in (9.0, 10.0, 19.9, 20.0)] == [False, True, True, False]

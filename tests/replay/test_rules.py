@@ -1,4 +1,4 @@
-"""Each rule of the auditor: a request it speaks up about, with the provider's own words, and one it keeps silent on."""
+"""Each rule of the auditor: a request with a finding, in the provider's own words, and one without."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def assistant(**members: Any) -> dict[str, Any]:
     ],
 )
 def test_missing_in_chat(provider: str, model: str, sentence: str) -> None:
-    """A tool turn without its reasoning, in the words of who refuses it."""
+    """A tool turn without its reasoning, in the words of the provider."""
     finding = only(found(chat(assistant(tool_calls=[CALL])), provider, model))
     assert (finding.rule, finding.place, finding.status, finding.answer) == ("missing", "/messages/1", 400, sentence)
     assert not found(chat(assistant(tool_calls=[CALL], reasoning_content="hm")), provider, model)
@@ -97,7 +97,7 @@ def test_missing_signature_on_the_first_call() -> None:
 
 
 def test_misplaced_signature() -> None:
-    """A signature on the second call is none on the first."""
+    """A signature on the second call does not count for the first."""
     parts: list[dict[str, Any]] = [{"functionCall": {"name": name, "args": {}}} for name in ("look", "listen")]
     finding = only(found(gemini(parts[0], {**parts[1], "thoughtSignature": SEAL}), "google", "gemini-3-pro"))
     assert finding.rule == "misplaced"
@@ -138,14 +138,14 @@ def test_an_end_that_is_paired() -> None:
     ],
 )
 def test_forbidden_field(provider: str, model: str, field: str, status: int) -> None:
-    """A field that is refused is named."""
+    """A refused field is named."""
     finding = only(found(chat(assistant(content="a", **{field: "hm"})), provider, model))
     assert (finding.rule, finding.place, finding.status) == ("forbidden", f"/messages/1/{field}", status)
     assert not found(chat(assistant(content="a")), provider, model)
 
 
 def test_forbidden_content() -> None:
-    """Nova refuses reasoning in the history at all."""
+    """Nova refuses all reasoning in the history."""
     block = {"reasoningContent": {"reasoningText": {"text": "hm"}}}
     body = {"messages": [{"role": "assistant", "content": [block, {"text": "a"}]}], "inferenceConfig": {}}
     finding = only(found(body, "bedrock", "amazon.nova-pro-v1:0"))
@@ -154,7 +154,7 @@ def test_forbidden_content() -> None:
 
 @pytest.mark.parametrize("signature", ["", "EqQB", "not a token at all!"])
 def test_truncated_seal(signature: str) -> None:
-    """Half a signature is worse than none."""
+    """Half a signature is refused."""
     block = {**THOUGHT, "signature": signature}
     finding = only(found(claude({"role": "assistant", "content": [block, USE]}, RESULT), "anthropic"))
     assert (finding.rule, finding.place) == ("truncated", "/messages/1/content/0")
@@ -172,7 +172,7 @@ def test_unpaired_ids() -> None:
 
 
 def test_stale_id() -> None:
-    """An id that nothing was stored under."""
+    """An id under which nothing was stored."""
     item = {"type": "reasoning", "id": "rs_1", "summary": []}
     call = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "look", "arguments": "{}"}
     finding = only(found(responses(item, call, store=False), "openai"))
@@ -188,7 +188,7 @@ def test_duplicated_block() -> None:
 
 
 def test_sentinel() -> None:
-    """Accepted, and said."""
+    """Accepted, but reported."""
     part = {"functionCall": {"name": "look", "args": {}}, "thoughtSignature": "skip_thought_signature_validator"}
     finding = only(found(gemini(part), "google", "gemini-3-pro"))
     assert (finding.rule, finding.status) == ("sentinel", 0)
@@ -231,7 +231,7 @@ def test_altered_text() -> None:
 
 
 def test_foreign_seal() -> None:
-    """The same block, on its way to another account. Another model of its maker drops what it can't read."""
+    """The same block for another account. Another model of its maker drops what it can't read."""
     body = claude({"role": "assistant", "content": [THOUGHT, USE]}, RESULT, model="claude-sonnet-4-5")
     records = record_of(body, [THOUGHT, USE])
     issuer = Destination("anthropic", "", "claude-sonnet-4-5", "anthropic_messages")
@@ -254,8 +254,8 @@ def test_bound_prefix_changed() -> None:
 
 @pytest.mark.parametrize(("behaviour", "status"), [("error", 400), ("drop_block", None), (None, 0)])
 def test_bound_prefix_changed_where_accounts_differ(behaviour: str | None, status: int | None) -> None:
-    """Older accounts read such a block, so no refusal is foretold, unless the request asks for one; a request that asks
-    for the drop has nothing wrong with it."""
+    """Older accounts read such a block, so no refusal is predicted, unless the request asks for one; a request that
+    asks to drop it has no problem."""
     body = claude({"role": "assistant", "content": [THOUGHT, USE]}, RESULT, model="claude-sonnet-5-5")
     records = record_of(body, [THOUGHT, USE], "claude-sonnet-5-5")
     body |= {"system": "Be brief.", "thinking": {"type": "adaptive"}}
@@ -266,7 +266,7 @@ def test_bound_prefix_changed_where_accounts_differ(behaviour: str | None, statu
 
 
 def test_every_rule_explains_itself() -> None:
-    """What it checks, why, an example, the source: the page for people is made of that."""
+    """What it checks, why, an example, the source: the user page is generated from that."""
     for rule in RULES:
         text = rule.check.__doc__ or ""
         assert all(part in text for part in ("Why: ", "Example: ", "Source: "))
@@ -292,7 +292,7 @@ def test_every_rule_explains_itself() -> None:
     ],
 )
 def test_format_by_the_body(body: dict[str, Any], provider: str, expected: FormatName) -> None:
-    """Members that only one format has tell it."""
+    """Members that only one format has identify it."""
     assert guess_format(json.dumps(body).encode(), provider) == expected
 
 

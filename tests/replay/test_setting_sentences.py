@@ -48,12 +48,12 @@ def test_a_shape(sentence: str, shape: str, legal: tuple[str, ...]) -> None:
     ],
 )
 def test_no_shape(sentence: str) -> None:
-    """Sentences about the conversation, the tools and anything else."""
+    """Sentences about the conversation, the tools and anything else have none."""
     assert read_sentence(sentence) is None
 
 
 def test_endpoints_are_offered_or_closed() -> None:
-    """By what stands before each of them."""
+    """By what comes before each of them."""
     read = read_sentence("This model is only supported in v1/responses and not in v1/chat/completions.")
     assert read is not None
     assert (read.doors, read.closed) == (("responses",), ("chat/completions",))

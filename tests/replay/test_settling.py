@@ -1,4 +1,4 @@
-"""Settings that go with a mode of thinking: they follow when the mode is changed here."""
+"""Settings that depend on a thinking mode follow when we change the mode."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Body = dict[str, Any]
 
 
 def of(provider: str, model: str) -> Contract:
-    """The contract of a model at its maker's."""
+    """The contract of a model at its maker."""
     return resolve(Destination(provider, "", model, "anthropic_messages" if provider == "anthropic" else "openai_chat"))
 
 
 def settled(provider: str, model: str, body: Body, rules: tuple[SettingRule, ...]) -> Body:
-    """A request as it goes up under these rules."""
+    """A request as it is sent under these rules."""
     contract = of(provider, model)
     bodies = FORMATS[contract.format].bodies
     asked = bodies.decode_request(json.dumps({"model": model, "messages": [], **body}).encode(), contract.dialect)
@@ -32,7 +32,7 @@ def settled(provider: str, model: str, body: Body, rules: tuple[SettingRule, ...
 
 
 def test_a_model_that_is_made_to_think_loses_what_excludes_it() -> None:
-    """Sampling goes, and a forced tool is free."""
+    """Sampling is removed, and a forced tool becomes a free choice."""
     rules = while_thinking(of("anthropic", "claude-opus-5-5"), "claude-opus-5-5")
     body = {"temperature": 0.2, "top_p": 0.5, "tool_choice": {"type": "any"}, "max_tokens": 9}
     assert settled("anthropic", "claude-opus-5-5", body, rules) == {"tool_choice": {"type": "auto"}, "max_tokens": 9}
@@ -51,7 +51,7 @@ def test_a_model_that_is_told_not_to_think_loses_what_needs_it() -> None:
 
 
 def test_a_switch_that_is_taken_out_is_no_longer_read() -> None:
-    """The plan sees what goes up."""
+    """The plan reads the request as it is sent."""
     contract = of("deepseek", "deepseek-v4-pro")
     bodies = FORMATS["openai_chat"].bodies
     body = {"model": "m", "messages": [], "thinking": {"type": "disabled"}}

@@ -1,4 +1,4 @@
-"""Modes of thinking: a request goes up in its own, until its provider refuses that."""
+"""Thinking modes: a request is sent in its own, until its provider refuses that."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BODIES = FORMATS["anthropic_messages"].bodies
 
 
 def told(model: str, thinking: Json, refused: str = "", **beside: Any) -> tuple[Json, int]:
-    """What a model is told, and how much is found. `refused` is the mode that its provider has refused."""
+    """The mode and amount that are sent. `refused` is the mode that its provider has refused."""
     body = {"model": model, "max_tokens": 32_000, "messages": [{"role": "user", "content": "x"}], "thinking": thinking}
     target = Destination("anthropic", "https://api.anthropic.com", model, "anthropic_messages")
     contract = corrected(resolve(target), lessons(target, refused) if refused else (), target, 1.0)
@@ -43,7 +43,7 @@ REFUSALS = {
 
 
 def lessons(target: Destination, mode: str) -> tuple[Correction, ...]:
-    """What the refusal of a mode teaches."""
+    """The lessons from the refusal of a mode."""
     error = {"type": "error", "error": {"type": "invalid_request_error", "message": REFUSALS[mode]}}
     body = json.dumps({"model": target.model, "messages": [], "thinking": {"type": mode}}).encode()
     sent = Sent(body, target, resolve(target), Policy(), filler=None)
@@ -93,13 +93,13 @@ def lessons(target: Destination, mode: str) -> tuple[Correction, ...]:
     ],
 )
 def test_another_way_is_found(model: str, thinking: Json, beside: Json, expected: Json) -> None:
-    """Where its mode was refused, a budget becomes the effort that covers it, an effort its budget; what stands beside
-    them stays."""
+    """If its mode was refused, a budget becomes the effort that covers it, an effort its budget; other settings
+    stay."""
     assert told(model, thinking, str(thinking["type"]), **beside) == (expected, 1)
 
 
 def test_a_mode_that_no_refusal_named_stays() -> None:
-    """After `enabled` was refused, a request in a mode that the model has is not rewritten."""
+    """After `enabled` was refused, a request in a mode that the model supports is not rewritten."""
     assert told("claude-sonnet-5-5", {"type": "between_tools"}, "enabled") == (
         {"thinking": {"type": "between_tools"}},
         0,
@@ -126,6 +126,6 @@ def test_a_mode_that_no_refusal_named_stays() -> None:
         ("my-own-name", {"type": "adaptive"}),
     ],
 )
-def test_a_mode_goes_up_as_it_came(model: str, thinking: Json) -> None:
-    """Whatever our table says of the model: its provider decides."""
+def test_a_mode_is_sent_unchanged(model: str, thinking: Json) -> None:
+    """Whatever our table says about the model: its provider decides."""
     assert told(model, thinking) == ({"thinking": thinking}, 0)

@@ -1,4 +1,4 @@
-"""The audit of one turn: what it counts, and what it sees."""
+"""The audit of one turn: its counts and its violations."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ CONTRACTS: dict[ReasoningFormat, ReplayContract] = {
 
 @pytest.mark.parametrize("format", CONTRACTS)
 def test_what_each_maker_demands(format: ReasoningFormat) -> None:
-    """Those that answer 400 are strict, those that only get worse are not, and neither are those we don't know."""
+    """Makers that answer 400 are strict, those whose answers only get worse are not, and neither are unknown ones."""
     assert replay_contract_of(format) is CONTRACTS[format]
 
 
 def test_every_named_maker_has_a_row() -> None:
-    """A maker that gets a constant gets a contract, on purpose."""
+    """A new maker needs a contract."""
     named = {value for name, value in vars(kinds).items() if name.endswith(("_V1", "_V2", "_FORMAT"))}
     assert named == {made for row in (*PROVIDERS, UNLISTED) for made in row.makes}
 
@@ -106,7 +106,7 @@ DUE: list[tuple[ReplayContract, bool, bool]] = [
 def test_nothing_signed_violates_a_contract_that_is_due(
     items: tuple[Item, ...], contract: ReplayContract, carries_tools: bool, is_due: bool
 ) -> None:
-    """With no items at all too."""
+    """Even without any items."""
     audit = audit_replay(items, contract, carries_tools)
     missing = [found for found in audit.violations if isinstance(found, MissingSignaturesForStrictProvider)]
     assert missing == ([MissingSignaturesForStrictProvider(contract, audit.formats)] if is_due else [])
@@ -138,14 +138,14 @@ def test_what_is_counted(
     signed_count: int,
     formats: tuple[ReasoningFormat, ...],
 ) -> None:
-    """Reasoning and seals; what its maker would accept as proof; makers sorted, each once. Whatever the contract."""
+    """Reasoning and seals; what its maker would accept as proof; makers sorted, each once. Under any contract."""
     audit = audit_replay(items, contract, True)
     assert (audit.item_count, audit.signed_count, audit.formats) == (item_count, signed_count, formats)
 
 
 @pytest.mark.parametrize("format", [DEEPSEEK_V1, KIMI_V1, MIMO_V1])
 def test_text_is_proof_enough_where_only_its_presence_is_checked(format: ReasoningFormat) -> None:
-    """A maker that signs nothing is satisfied by its text, and by nothing less."""
+    """A maker that signs nothing accepts its text, and nothing less."""
     contract = replay_contract_of(format)
     assert audit_replay((ReasoningText("why", None, format),), contract, True).is_clean
     assert not audit_replay((ToolCall("look", "{}"),), contract, True).is_clean
@@ -227,7 +227,7 @@ SEEN: dict[str, tuple[tuple[Item, ...], tuple[ReplayViolation, ...]]] = {
 
 @pytest.mark.parametrize("name", SEEN)
 def test_what_is_seen_in_a_turn_that_has_a_signature(name: str) -> None:
-    """The count alone would pass every one of these."""
+    """The count alone would accept all of these."""
     items, expected = SEEN[name]
     audit = audit_replay(items, WITH_TOOLS, True)
     assert audit.signed_count > 0
@@ -235,7 +235,7 @@ def test_what_is_seen_in_a_turn_that_has_a_signature(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SEEN)
-def test_nothing_is_said_while_the_contract_is_not_due(name: str) -> None:
+def test_nothing_is_reported_while_the_contract_is_not_due(name: str) -> None:
     """Stateless, or no tools where tools decide: clean."""
     items, _ = SEEN[name]
     assert audit_replay(items, STATELESS, True).violations == ()
@@ -261,7 +261,7 @@ some_item: st.SearchStrategy[Item] = st.one_of(
 def test_missing_signatures_exactly_when_due_and_none_signed(
     items: list[Item], contract: ReplayContract, carries_tools: bool
 ) -> None:
-    """Whatever else the turn holds; and a contract that is not due gives no violation at all."""
+    """Whatever else the turn has; and a contract that is not due gives no violation."""
     audit: ReplayAudit = audit_replay(items, contract, carries_tools)
     is_due = contract is ALWAYS or (contract is WITH_TOOLS and carries_tools)
     is_missing = MissingSignaturesForStrictProvider(contract, audit.formats) in audit.violations

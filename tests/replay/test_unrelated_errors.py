@@ -1,4 +1,4 @@
-"""Errors about anything else, and bodies of any kind: none is taken for a refusal, none raises, none leaks."""
+"""Errors about anything else, and arbitrary bodies: none is taken for a refusal, none raises, none leaks."""
 
 # ruff: noqa: E501 (a case is one row of a table, its sentence as the provider sends it)
 
@@ -142,7 +142,7 @@ UNRELATED: list[tuple[int, Any]] = [
 
 @pytest.mark.parametrize(("status", "body"), UNRELATED, ids=range(len(UNRELATED)))
 def test_other_errors_are_left_alone(status: int, body: Any) -> None:
-    """Another status, another subject, or our words in somebody's mouth: not a refusal."""
+    """Another status, another subject, or our words in a quotation: not a refusal."""
     assert classify(status, encoded(body)) is None
 
 
@@ -175,7 +175,7 @@ HOSTILE = {
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("status", [400, 404, 422])
 def test_hostile_bodies_are_no_refusals(status: int, body: bytes) -> None:
-    """Nothing that an upstream sends can raise, nor keep us busy for ever."""
+    """No upstream body can raise, nor keep us busy forever."""
     assert classify(status, body) is None
 
 
@@ -191,7 +191,7 @@ def test_hostile_bodies_are_no_refusals(status: int, body: bytes) -> None:
     ids=["trailing bytes", "byte order mark", "JSON in a string", "five envelopes", "lone surrogate"],
 )
 def test_damaged_envelopes_are_still_read(body: bytes) -> None:
-    """What relays do to a body does not hide a refusal."""
+    """Changes that relays make to a body don't hide a refusal."""
     assert told(classify(400, body))[:2] == ("missing", "kimi")
 
 
@@ -232,7 +232,7 @@ def test_no_json_raises(status: int, value: Any) -> None:
 @settings(deadline=None)
 @given(token=st.text(alphabet="abcdefghijklmnopqrstuvwxyzABCDEFGH0123456789+/=_-", min_size=12, max_size=80))
 def test_no_token_reaches_the_evidence(token: str) -> None:
-    """Whatever stands where a body repeats what was sent, evidence doesn't."""
+    """Whatever a body repeats of the request, evidence does not contain it."""
     secret = f"sk-{token}"
     for message in (
         f"The encrypted content {secret} could not be verified.",

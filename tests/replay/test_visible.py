@@ -1,4 +1,4 @@
-"""What a turn is recognised by: what clients' habits don't change, and what makes it another."""
+"""How a turn is recognised: what clients' habits don't change, and what makes it a different turn."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LS, PWD = VisibleCall("ls", "{}"), VisibleCall("pwd", "{}")
     ],
 )
 def test_arguments_that_say_the_same(one: str, other: str) -> None:
-    """Key order, white space, forms of numbers and escapes are a client's own."""
+    """Key order, white space, forms of numbers and escapes don't count."""
     assert canonical_json(one) == canonical_json(other)
     assert is_same_call(ToolCall("f", one, "1"), ToolCall("f", other, "2"))
 
@@ -61,7 +61,7 @@ def test_arguments_that_say_the_same(one: str, other: str) -> None:
     ],
 )
 def test_arguments_that_differ(one: str, other: str) -> None:
-    """What can't be read, or no float holds, is equal only to itself."""
+    """Unreadable arguments, or numbers that no float can hold, are equal only to themselves."""
     assert canonical_json(one) != canonical_json(other)
     assert not is_same_call(ToolCall("f", one, "1"), ToolCall("f", other, "1"))
     assert not is_same_call(ToolCall("f", one, "1"), ToolCall("g", one, "1"))
@@ -98,7 +98,7 @@ def test_a_result_that_is_too_deep_is_itself() -> None:
 
 
 def test_a_step_by_its_words_and_calls() -> None:
-    """White space is nobody's; calls of one step have no order, and as many as there are."""
+    """White space does not count; calls of one step have no order, but their number counts."""
     ls, pwd = ToolCall("ls", "{}", "1"), ToolCall("pwd", "{}", "2")
     step = shown_of([Text("Look\n here."), ls, pwd])
     assert step.content == shown_of([Text(" Look"), pwd, ls, Text("here. ")]).content
@@ -109,7 +109,7 @@ def test_a_step_by_its_words_and_calls() -> None:
 
 
 def test_texts_do_not_run_into_each_other() -> None:
-    """Lengths stand before them: no other step gives the same bytes."""
+    """Lengths come before texts: no other step gives the same bytes."""
     steps: list[list[Item]] = [
         [Text("a"), ToolCall("b", '"c"', "1")],
         [Text("ab"), ToolCall("", '"c"', "1")],
@@ -123,7 +123,8 @@ def test_texts_do_not_run_into_each_other() -> None:
 
 
 def test_other_kinds_count_where_nothing_else_does() -> None:
-    """A `computer_call` by itself, by its id or else its value; beside words clients drop it. Thoughts never count."""
+    """A `computer_call` alone counts by its id or else its value; clients drop it next to text. Reasoning never
+    counts."""
     call = Unknown("computer_call", Raw(b'{"type":"computer_call","id":"cu_1","action":{}}'))
     anonymous = Unknown("computer_call", Raw(b'{"type":"computer_call","action":{"x":1}}'))
     thought = Unknown("reasoning_x", Raw(b'{"id":"r"}'))
@@ -136,7 +137,7 @@ def test_other_kinds_count_where_nothing_else_does() -> None:
 
 
 def test_what_others_say() -> None:
-    """By its trimmed text, in one part or several, and by pictures without a client's mark."""
+    """By its trimmed text, in one part or several, and by images without a client's marker."""
     picture, marked = b'{"type":"image","source":{"a":1}}', b'{"source":{"a":1.0},"cache_control":{},"type":"image"}'
     assert said_by(Turn("user", (Text(" hi "),))) == said_by(Turn("user", (Text("hi"), Text(" "))))
     assert said_by(Turn("user", (Text("hi"),))) != said_by(Turn("system", (Text("hi"),)))
@@ -164,7 +165,7 @@ def test_a_mark_in_what_is_no_object(raw: bytes) -> None:
     ],
 )
 def test_what_is_left_of_a_turn(request_: Visible, is_shown: bool) -> None:
-    """Some calls of a set or the words beside them may be dropped; nothing may be there that the model never said."""
+    """Some calls of a set or the text next to them may be dropped; nothing may be added."""
     assert shows(request_, Visible("Hi.", (LS, PWD))) == is_shown
 
 
@@ -180,7 +181,7 @@ def test_what_is_left_of_a_turn(request_: Visible, is_shown: bool) -> None:
     ],
 )
 def test_reasoning_glued_to_the_words(words: str, is_glued: bool) -> None:
-    """The record's own and all of it, before the words."""
+    """The record's own reasoning, completely, before the text."""
     record = Visible("Hi.", (LS,))
     assert shows_glued(Visible(words, ()), record, "Lo ok.") == is_glued
     assert not shows_glued(Visible(words, (PWD,)), record, "Look.")
@@ -192,7 +193,7 @@ def unknown(raw: bytes, kind: str = "server_tool_use") -> Unknown:
 
 
 def test_the_id_of_another_kind() -> None:
-    """Its own, that of the call it answers, or one inside the member that is named by the kind."""
+    """Its own, that of the call it answers, or one inside the member named by the kind."""
     assert other_name(unknown(b'{"id":"srv_1","tool_use_id":"x"}')) == "srv_1"
     assert other_name(unknown(b'{"toolUse":{"toolUseId":"t_1"}}', "toolUse")) == "t_1"
     assert other_name(unknown(b'{"id":"","call_id":7}')) == ""
@@ -201,7 +202,7 @@ def test_the_id_of_another_kind() -> None:
 
 
 def test_the_value_of_another_kind() -> None:
-    """Without marks, seals and members that hold nothing."""
+    """Without markers, seals and empty members."""
     plain = unknown(b'{"a":[{"b":1}],"c":"d"}')
     marked = unknown(b'{"c":"d","x":null,"cache_control":{},"a":[{"b":1.0,"thoughtSignature":"s"}]}')
     assert other_value(plain) == other_value(marked) == '{"a":[{"b":1}],"c":"d"}'
@@ -223,7 +224,7 @@ def test_the_value_of_another_kind() -> None:
     ],
 )
 def test_what_a_library_left_of_an_item(shown: bytes, is_part: bool) -> None:
-    """Members may be missing; none may be more, or another. Base64 is the same in either alphabet."""
+    """Members may be missing; none may be added or changed. Base64 is the same in either alphabet."""
     made = unknown(b'{"id":"a","list":[{"b":1,"c":3},2],"data":"QUJDREVGR0hJSktMTU5PUFFSU1RVVg=="}')
     assert is_part_of(unknown(shown), made) == is_part
     assert not is_part_of(ToolResult(Raw(shown), "a"), made)
@@ -240,7 +241,7 @@ def test_what_a_library_left_of_an_item(shown: bytes, is_part: bool) -> None:
     ],
 )
 def test_a_text_with_nothing_on_it(raw: bytes, is_it: bool) -> None:
-    """No mark and no citation; what can't be read is not bare."""
+    """No marker and no citation; an unreadable item is not bare."""
     assert is_bare(Text("a", raw=Raw(raw))) == is_it
 
 
@@ -251,7 +252,7 @@ def test_long_content_is_digested() -> None:
 
 
 def test_a_cache_point_says_nothing() -> None:
-    """Converse's mark for prompt caching moves from turn to turn: with it and without it, a turn says the same."""
+    """Converse's marker for prompt caching moves from turn to turn: with or without it, a turn has the same content."""
     point = unknown(b'{"cachePoint":{"type":"default"}}', "cachePoint")
     words, call = Text("Look."), ToolCall("look", "{}", "t1")
     assert said_by(Turn("user", (words, point))) == said_by(Turn("user", (words,)))

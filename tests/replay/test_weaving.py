@@ -1,4 +1,4 @@
-"""Weaving made-up turns: any mix of thoughts, words, calls and items of kinds nobody knows, as any client shows it."""
+"""Weaving generated turns: any mix of reasoning, text, calls and items of unknown kinds, as any client shows it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def unknown(kind: str, seal: Seal | None = None, **members: object) -> Unknown:
 
 
 class MadeUp:
-    """A turn, and what clients make of it. Items look alike often: kinds, values and words are few."""
+    """A turn, and clients' versions of it. Items are often alike: kinds, values and words are few."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -60,7 +60,7 @@ class MadeUp:
                 return unknown(pick(("container_upload", "quantum_call")), file=pick(("f1", "f2")))
 
     def shown(self) -> tuple[Item, ...]:
-        """What a client sends: some thoughts or none, some items of unknown kinds moved, dropped or written anew."""
+        """A client's version: some reasoning or none, some items of unknown kinds moved, dropped or rewritten."""
         keeps_thoughts = self.random.random() < 0.3
         shown = [item for item in self.turn if keeps_thoughts or not isinstance(item, REASONING_KINDS)]
         if self.random.random() < 0.4:
@@ -85,7 +85,7 @@ def value_of(item: Item) -> str:
 
 @pytest.mark.parametrize("part", range(4))
 def test_made_up_turns_come_out_as_they_were(part: int) -> None:
-    """Every thought once; every item that the client shows and none that it does not; all in the record's order."""
+    """All reasoning once; exactly the items that the client shows; all in the record's order."""
     for seed in range(part * 1000, part * 1000 + 1000):
         made = MadeUp(seed)
         shown = made.shown()
@@ -103,7 +103,7 @@ def test_made_up_turns_come_out_as_they_were(part: int) -> None:
 
 @pytest.mark.parametrize("part", range(2))
 def test_a_turn_in_pieces_is_the_same_turn(part: int) -> None:
-    """Written as several messages, a turn has all its thoughts once, and no message has an item of another."""
+    """Written as several messages, a turn has all its reasoning once, and no message has an item of another."""
     for seed in range(part * 500, part * 500 + 500):
         made = MadeUp(seed)
         client = [item for item in made.turn if not isinstance(item, REASONING_KINDS)]
@@ -117,7 +117,7 @@ def test_a_turn_in_pieces_is_the_same_turn(part: int) -> None:
 
 
 def test_what_says_the_same_is_the_clients_own() -> None:
-    """A turn that differs in JSON and base64 alphabet alone is the very turn that the client sent."""
+    """A turn that differs only in JSON and base64 alphabet is the client's own turn, unchanged."""
     call = ToolCall("bash", "{}", "c", seal=SIGNED)
     shown = (ToolCall("bash", "{}", "c", seal=SPELLED_ANEW, raw=Raw(b'{"as": "it came"}')),)
     assert weave((call,), shown) == shown
@@ -125,7 +125,7 @@ def test_what_says_the_same_is_the_clients_own() -> None:
 
 @pytest.mark.parametrize("lost", ["members", "ids", "nothing"])
 def test_a_seal_goes_on_the_code_it_was_made_for(lost: str) -> None:
-    """Items without a name are known by their value, or by what a library left of it; never by their kind alone."""
+    """Items without an id are identified by their value, or by what a library left of it; never by their kind alone."""
     first, second = (
         Unknown("executableCode", Raw(f'{{"executableCode": {{"code": "{n}", "id": "{n}"}}}}'.encode()), Seal(n))
         for n in "12"
@@ -158,7 +158,7 @@ def test_results_of_a_providers_tool_are_known_by_their_call() -> None:
 
 
 def test_a_long_turn_is_woven_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten thousand items of one unknown kind in another order: a few looks at each, not one for each pair."""
+    """Ten thousand items of one unknown kind in another order: a few comparisons per item, not one per pair."""
     looks = 0
 
     def looked(item: Unknown | ToolResult) -> str:

@@ -1,4 +1,4 @@
-"""How a turn of each wire is asked for, answered, streamed, sent back, and found again in a request."""
+"""How a turn of each wire is requested, answered, streamed, sent back, and found again in a request."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Elements = list[Json]
 
 
 class Wire(NamedTuple):
-    """How a turn of one format is asked for, answered, streamed, sent back and found again in a request."""
+    """How a turn of one format is requested, answered, streamed, sent back and found again in a request."""
 
     world: Callable[[], World]
     ask: Json

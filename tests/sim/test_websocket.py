@@ -25,7 +25,7 @@ PROVIDERS = pytest.mark.parametrize("name", ["openai", "azure", "xai"])
 
 def request(*items: Item, **more: Any) -> Item:
     tools = [{"type": "function", "name": name, "parameters": schema} for name, schema in TOOLS.items()]
-    return {"type": "response.create", "model": "gpt-5.1", "tools": tools, **NO_STORE, "input": list(items), **more}
+    return {"type": "response.create", "model": "gpt-5", "tools": tools, **NO_STORE, "input": list(items), **more}
 
 
 def user(text: str = "") -> Item:
@@ -271,7 +271,7 @@ def test_upgrades_that_are_refused(name: str, status: int) -> None:
 
 @pytest.mark.parametrize("member", ["type", "stream_id", "generate"])
 def test_members_of_frames_are_unknown_over_http(member: str) -> None:
-    body = {"model": "gpt-5.1", "input": "hi", member: False}
+    body = {"model": "gpt-5", "input": "hi", member: False}
     response = HTTP.post(served("openai").url + "/v1/responses", json=body)
     assert (response.status_code, response.json()["error"]["code"]) == (400, "unknown_parameter")
 

@@ -1,4 +1,4 @@
-"""The stores that the one suite runs over."""
+"""The stores of the common suite."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAYERED = tuple(f"layered {kind}" for kind in DURABLE)
 
 
 def _url(kind: str, request: pytest.FixtureRequest, folder: Path) -> str:
-    """The address for a kind; a server is started when the first test asks for it."""
+    """Return the address for a kind; a server is started when the first test needs it."""
     fixtures = {"redis": "redis_url", "redis-cluster": "cluster_url", "postgres": "postgres_url"}
     engine = kind.removeprefix("layered ")
     if engine in fixtures:
@@ -38,6 +38,6 @@ async def shared(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 @pytest.fixture(params=DURABLE)
 async def durable(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Place]:
-    """Every durable store, with nothing in front."""
+    """Every durable store, without memory in front."""
     async with place(request.param, _url(request.param, request, tmp_path)) as made:
         yield made

@@ -50,7 +50,7 @@ async def recovered(store: LayeredStore) -> None:
 
 
 def kill_one(url: str, first: int, acknowledgements: int) -> list[int]:
-    """Start a writer, kill it after so many acknowledgements, and say all that it made."""
+    """Start a writer, kill it after this many acknowledgements, and return all that it printed."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

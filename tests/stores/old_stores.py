@@ -68,7 +68,7 @@ TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {"ty
 
 
 class World(NamedTuple):
-    """A gateway on a store, and the strict provider behind it."""
+    """A gateway on a store, with a strict provider behind it."""
 
     url: str
     upstream: Upstream
@@ -89,7 +89,7 @@ class World(NamedTuple):
 
 @contextlib.contextmanager
 def world(store: str, key: str = "") -> Iterator[World]:
-    """DeepSeek, and a GLM that refuses like DeepSeek: the gateway expects nothing of it until it is taught."""
+    """DeepSeek, and a GLM that refuses like DeepSeek: the gateway does not expect that until it learns it."""
     upstream = Upstream()
     upstream.apps = dict.fromkeys(("deepseek", "glm"), simulator_app("deepseek", "tools", seed=7, now=lambda: NOW))
     with gateway(SETTINGS, store=store, proxy=upstream.url) as url:
@@ -97,7 +97,7 @@ def world(store: str, key: str = "") -> Iterator[World]:
 
 
 def converse(here: World, provider: str, turns: int) -> list[Json]:
-    """A client that forgets what the model thought; the history that it sends next."""
+    """Play a client that forgets the model's reasoning; return the history that it sends next."""
     history: list[Json] = [{"role": "user", "content": OPENING}]
     for _ in range(turns):
         response = here.ask(provider, history)
@@ -119,7 +119,7 @@ def keys(store: str, *words: str) -> str:
 
 
 def fill(store: str) -> Json:
-    """Say everything to a new store; gives what is expected of whoever opens it later."""
+    """Fill a new store, and return what a later version should find in it."""
     key = keys(store, "add", "ada")
     revoked = keys(store, "add", "bob")
     keys(store, "revoke", "bob")
@@ -141,7 +141,7 @@ def _sent(here: World, provider: str, history: list[Json]) -> Any:
 
 @contextlib.contextmanager
 def restored(engine: str, server: str, folder: Path) -> Iterator[str]:
-    """The old store, in a database of its own; its address."""
+    """Restore the old store to a database of its own, and return its address."""
     data = (FIXTURES / FILES[engine]).read_bytes()
     if engine == "sqlite":
         (folder / "store.db").write_bytes(data)
@@ -160,7 +160,7 @@ def dump_sqlite(url: str, file: Path) -> None:
 
 
 def dump_redis(url: str, file: Path) -> None:
-    """Every key as a command. Ends of life by the server's clock are left out: the fixture's time stands still."""
+    """Return every key as a command. Expiry by the server's clock is omitted: the fixture's time stands still."""
     client: Any = redis.Redis.from_url(url)
     commands = [_command(client, key) for key in sorted(client.keys()) if key != b"taken"]
     lines = [json.dumps([base64.b64encode(part).decode() for part in command]) for command in commands]

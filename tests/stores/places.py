@@ -1,4 +1,4 @@
-"""Where a store of each kind lives in a test, the clock it is told, and the turns that go into it."""
+"""Where a store of each kind lives in a test, its clock, and the turns that are saved in it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ SETTINGS = StoreSettings(clean_seconds=3600, timeout_seconds=10)
 START = 1_800_000_000.0
 TRUST = SETTINGS.trust_seconds
 TAKEN_SECONDS = 600
-"""No test takes longer: what one that was killed has left is another's then."""
+"""Longer than any test: leftovers of a killed test may be reused then."""
 
 
 class Clock:
-    """Time that stands still until it is told to go on, or back."""
+    """A clock that only moves when a test moves it, forward or back."""
 
     def __init__(self) -> None:
         self.now = START
@@ -41,7 +41,7 @@ class Clock:
 
 
 class Place:
-    """A kind of store and its address. Each `open` is another process's view of the same place."""
+    """A kind of store and its address. Each `open` acts as another process on the same place."""
 
     def __init__(self, kind: str, url: str) -> None:
         self.is_layered = kind.startswith("layered")
@@ -67,27 +67,27 @@ class Place:
 
 
 async def wipe(url: str) -> None:
-    """An empty database."""
+    """Empty a database."""
     if url.startswith("redis"):
         client = Redis.from_url(url.replace("redis-cluster:", "redis:"))
         await client.flushdb()
         await client.aclose()
     elif url.startswith("postgres"):
         connection = await asyncpg.connect(url)
-        await connection.execute("DROP SCHEMA IF EXISTS thoughtline CASCADE")
+        await connection.execute("DROP SCHEMA IF EXISTS thoughtline, thoughtline_words CASCADE")
         await connection.close()
 
 
 @contextmanager
 def own_database(url: str) -> Iterator[str]:
-    """A database that nobody else on this server has, for as long as a test runs."""
+    """A database that no other test on this server uses, while a test runs."""
     with _own_redis(url) if url.startswith("redis") else _own_postgres(url) as own:
         yield own
 
 
 @contextmanager
 def _own_redis(url: str) -> Iterator[str]:
-    """One of its numbered databases, 16 if nothing else is set; 0 is the stores' own tests'."""
+    """One of its numbered databases, 16 by default; 0 is for the stores' own tests."""
     numbered = (urlsplit(url)._replace(path=f"/{number}").geturl() for number in range(1, 16))
     own, client = next(
         (each, client)
@@ -128,7 +128,7 @@ def sqlite_url(folder: Path) -> str:
 
 
 def arrivals(url: str) -> int:
-    """Saves that are in the files beside a SQLite database."""
+    """Saves in the files next to a SQLite database."""
     database = Path(url.removeprefix("sqlite:///"))
     count = 0
     for file in database.parent.glob(f"{database.name}-arrivals-*"):
@@ -150,7 +150,7 @@ def turn(
     shared: tuple[str, ...] = (),
     thought: str = "a thought",
 ) -> Record:
-    """A turn with a lineage of its own, one call, and keys it shares with others."""
+    """A turn with its own lineage, one call, and keys that it shares with others."""
     keys = (f"lineage-v1:{number}", *(f"visible-v1:{name}" for name in shared))
     return Record(
         RecordId(f"record-{number}"),
@@ -162,7 +162,7 @@ def turn(
 
 
 def room_for(*records: Record) -> int:
-    """What these records take in memory, in bytes."""
+    """Memory that these records need, in bytes."""
     index = MemoryIndex(2**30, 1.0)
     for record in records:
         index.put(record, 0.0)

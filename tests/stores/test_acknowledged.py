@@ -1,4 +1,4 @@
-"""What a durable store acknowledged shortly before it failed is written again."""
+"""Records that a durable store acknowledged shortly before it failed are written again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUICK = replace(SETTINGS, timeout_seconds=1.0)
 
 @pytest.fixture
 def valkey() -> Iterator[Valkey]:
-    """A server of the test's own, to be stopped."""
+    """A server that the test may stop."""
     made = Valkey()
     yield made
     made.remove()
@@ -33,14 +33,14 @@ async def opened(url: str) -> LayeredStore:
 
 
 def come_back_empty(server: Valkey) -> None:
-    """As a replica that takes over before it was sent anything."""
+    """Come back like a replica that takes over before it received anything."""
     for path in Path(server._folder).iterdir():
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     server.start()
 
 
 async def test_a_replica_that_takes_over_without_the_latest_turns_gets_them(valkey: Valkey) -> None:
-    """They were acknowledged as durable. Another process finds them; those that were deleted meanwhile stay away."""
+    """They were acknowledged as durable. Another process finds them; those deleted in the meantime stay deleted."""
     here, there = await opened(valkey.url), await opened(valkey.url)
     for number in range(3):
         record = turn(number, session=f"session {number}", at=time.time())
@@ -57,7 +57,7 @@ async def test_a_replica_that_takes_over_without_the_latest_turns_gets_them(valk
 
 
 def test_only_the_latest_are_doubted() -> None:
-    """Those of the last seconds before the failure, and so many at most."""
+    """Only those of the last seconds before the failure, up to a limit."""
     kept = Acknowledged()
     kept.add([turn(0)], 0.0)
     kept.add([turn(number) for number in range(1, MOST + 2)], SECONDS / 2)
@@ -69,7 +69,7 @@ def test_only_the_latest_are_doubted() -> None:
 
 
 def test_what_is_old_is_not_doubted() -> None:
-    """A failure long after the last save puts nothing in doubt."""
+    """A failure long after the last save makes no record doubtful."""
     kept = Acknowledged()
     kept.add([turn(0)], 0.0)
     kept.doubt(SECONDS + 1)
@@ -77,7 +77,7 @@ def test_what_is_old_is_not_doubted() -> None:
 
 
 def test_what_is_deleted_while_it_is_written_again() -> None:
-    """It is gone from what is in doubt, and the rest is settled."""
+    """It is removed from the doubtful records, and the rest is settled."""
     kept = Acknowledged()
     kept.add([turn(number, session=f"s{number}") for number in range(3)], 1.0)
     kept.doubt(1.0)

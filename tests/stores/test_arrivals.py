@@ -1,4 +1,4 @@
-"""A save in SQLite is an append on the loop: it waits for nobody there, and is whole wherever it stands."""
+"""A save in SQLite is an append on the event loop: it never waits there, and is complete at once."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from thoughtline.values.records import RecordId
 
 @pytest.fixture(autouse=True)
 def never_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arrivals are folded when a test says so."""
+    """Fold arrivals only when a test does it."""
     monkeypatch.setattr(sqlite, "FOLD_SECONDS", 3600.0)
 
 
 class File:
-    """A database, the stores that are open on it, and who wrote to it."""
+    """A database, the stores that are open on it, and its writers."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.url = sqlite_url(folder)
@@ -49,7 +49,7 @@ class File:
         return store
 
     async def open_idle(self) -> SqliteStore:
-        """One whose thread has nothing to do: it has looked for what others have left, and has a file to append to."""
+        """Open a store whose thread is idle: it has checked for leftovers, and has a file to append to."""
         store = await self.open()
         await store._folder.stop()
         store._saves = True
@@ -69,7 +69,7 @@ class File:
         return int(count)
 
     def lock(self, path: Path | None = None) -> sqlite3.Connection:
-        """Another process writes, to the database or to a file, and is not done."""
+        """Hold a lock on the database or a file, like another process that is writing."""
         connection = sqlite3.connect(path or self.url.removeprefix("sqlite:///"), isolation_level=None)
         connection.execute("BEGIN IMMEDIATE")
         return connection
@@ -98,7 +98,7 @@ async def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
 
 
 async def test_a_save_is_one_statement_on_the_loop(file: File) -> None:
-    """With no thread in it, and nothing to wait for: what several save at once is written in the order they came."""
+    """It uses no thread and does not wait: concurrent saves are written in order of arrival."""
     store = await file.open_idle()
     statements: list[str] = []
     connection = own_file(store)._connection
@@ -114,7 +114,7 @@ async def test_a_save_is_one_statement_on_the_loop(file: File) -> None:
 
 
 async def test_a_save_reads_what_others_have_appended_first(file: File) -> None:
-    """Only who has read all of it can tell whether a turn is the first of its lineage."""
+    """Only after reading all of it is it known whether a turn is the first of its lineage."""
     one, two = await file.open_idle(), await file.open_idle()
     assert await one.save([turn(1)]) is Saved.FIRST
     again = replace(turn(1, thought="another thought"), id=RecordId("another"))
@@ -128,7 +128,7 @@ async def test_a_save_reads_what_others_have_appended_first(file: File) -> None:
 
 
 async def test_what_was_folded_is_no_longer_held(file: File) -> None:
-    """By whichever process: memory does not grow with what was saved."""
+    """Whichever process folds it: memory does not grow with saves."""
     one, two = await file.open_idle(), await file.open_idle()
     for number in range(3):
         await one.save([turn(number)])
@@ -138,7 +138,7 @@ async def test_what_was_folded_is_no_longer_held(file: File) -> None:
 
 
 async def test_what_was_appended_is_found_by_every_process(file: File) -> None:
-    """Before it is folded, in between and after, whoever folds it; once, with all that share its key."""
+    """Before, during and after folding by any process; once, together with all that share its key."""
     one, two = await file.open_idle(), await file.open_idle()
     for number in range(4):
         await (one, two)[number % 2].save([turn(number, at=START + number, shared=("ok",))])
@@ -153,7 +153,7 @@ async def test_what_was_appended_is_found_by_every_process(file: File) -> None:
 
 
 async def test_what_another_process_has_appended_is_folded_by_the_next(file: File) -> None:
-    """By one that opens the database, as if the other had been killed before it came to that."""
+    """A process that opens the database folds it, as if the other had been killed."""
     one = await file.open_idle()
     await one.save([turn(1), turn(2)])
     two = await file.open()
@@ -164,7 +164,7 @@ async def test_what_another_process_has_appended_is_folded_by_the_next(file: Fil
 
 
 async def test_a_locked_file_does_not_hold_the_loop(file: File) -> None:
-    """The thread waits for the lock; meanwhile the loop goes on, and the save is done when the lock is gone."""
+    """The thread waits for the lock; the event loop continues, and the save is done when the lock is released."""
     store = await file.open_idle()
     lock = file.lock(own_file(store)._path)
     saving = asyncio.create_task(store.save([turn(1)]))
@@ -193,7 +193,7 @@ async def test_the_loop_waits_neither_for_locks_nor_for_checkpoints(file: File) 
 
 
 async def test_a_slow_file_is_written_aside(file: File, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a slow save the loop does not wait for the next; when one was quick, it appends again."""
+    """After a slow save, the next one runs in the thread; when one was fast, the event loop appends again."""
     store = await file.open_idle()
     monkeypatch.setattr(sqlite, "SLOW_SECONDS", -1.0)
     await store.save([turn(1)])
@@ -204,7 +204,7 @@ async def test_a_slow_file_is_written_aside(file: File, monkeypatch: pytest.Monk
 
 
 async def test_a_slow_file_is_listed_whole_and_in_order(file: File, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was appended before a save aside comes before it; what was appended after it is there too."""
+    """Appends before a save in the thread come before it; appends after it are there, too."""
     store = await file.open_idle()
     for number, slow_seconds in enumerate((-1.0, 3600.0, -1.0)):
         monkeypatch.setattr(sqlite, "SLOW_SECONDS", slow_seconds)
@@ -215,7 +215,7 @@ async def test_a_slow_file_is_listed_whole_and_in_order(file: File, monkeypatch:
 
 
 async def test_a_save_that_was_given_up_hides_nothing_for_long(file: File) -> None:
-    """Once the file can be written again, what others have appended is listed."""
+    """Once the file can be written again, other processes' appends are listed."""
     one, two = await file.open(), await file.open_idle()
     await one.save([turn(1)])
     locks = file.lock(), file.lock(own_file(one)._path)
@@ -232,7 +232,7 @@ async def test_a_save_that_was_given_up_hides_nothing_for_long(file: File) -> No
 
 @pytest.mark.parametrize("why", ["full", "large"])
 async def test_what_may_wait_for_a_disk_is_written_aside(file: File, why: str) -> None:
-    """Where every commit waits for it, and where there is much to write."""
+    """If every commit waits for the disk, and if there is a lot to write."""
     store = await file.open(query="?synchronous=full" if why == "full" else "")
     thought = "".join(str(number * number) for number in range(200_000)) if why == "large" else "short"
     await store.save([turn(1, thought=thought)])
@@ -241,7 +241,7 @@ async def test_what_may_wait_for_a_disk_is_written_aside(file: File, why: str) -
 
 
 async def test_a_deletion_means_what_has_arrived(file: File) -> None:
-    """And bars what was made before it and comes after it, by whichever process."""
+    """It also deletes records created before it and saved after it, by any process."""
     one, two = await file.open_idle(), await file.open_idle()
     await one.save([turn(1)])
     assert len(await found(two, 1)) == 1
@@ -255,7 +255,7 @@ async def test_a_deletion_means_what_has_arrived(file: File) -> None:
 
 
 async def test_arrivals_that_were_damaged_hold_up_nothing(file: File, caplog: pytest.LogCaptureFixture) -> None:
-    """They are lost, and told; what came before and after is not."""
+    """They are lost, and reported; those before and after are not."""
     store = await file.open_idle()
     for number in range(3):
         await store.save([turn(number)])
@@ -270,7 +270,7 @@ async def test_arrivals_that_were_damaged_hold_up_nothing(file: File, caplog: py
 
 
 async def test_a_file_is_locked_before_the_database_is_read(file: File) -> None:
-    """A deletion that is noted and then locks each file has all that was appended without knowing of it."""
+    """A deletion that is noted and then locks each file sees all appends that did not know of it."""
     connection = own_file(await file.open_idle())._connection
     program = connection.execute(f"EXPLAIN {APPEND}", (1, 0.0, b"", 0.0, b"")).fetchall()
     (main,) = connection.execute("SELECT seq FROM pragma_database_list WHERE name = 'main'").fetchone()
@@ -280,7 +280,7 @@ async def test_a_file_is_locked_before_the_database_is_read(file: File) -> None:
 
 
 async def test_a_process_that_ends_leaves_only_the_database(file: File) -> None:
-    """With all that it saved."""
+    """It contains everything that the process saved."""
     store = await file.open_idle()
     await store.save([turn(1)])
     await store.close()
@@ -290,7 +290,7 @@ async def test_a_process_that_ends_leaves_only_the_database(file: File) -> None:
 
 
 async def test_what_was_folded_is_taken_out_of_its_file(file: File) -> None:
-    """By the process that wrote it, however much it was: the file does not grow with what was saved."""
+    """The process that wrote it removes it, however much it was: the file does not grow with saves."""
     store = await file.open_idle()
     for number in range(250):
         await store.save([turn(number)])
@@ -304,7 +304,7 @@ async def test_what_was_folded_is_taken_out_of_its_file(file: File) -> None:
 async def test_the_file_of_a_process_that_is_gone_is_folded_and_removed(
     file: File, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that lives and was only silent saves into another file from then on; nothing is lost."""
+    """A process that was only silent saves to another file from then on; nothing is lost."""
     one, two = await file.open_idle(), await file.open_idle()
     former = own_file(one)
     await one.save([turn(1)])
@@ -324,7 +324,7 @@ async def test_the_file_of_a_process_that_is_gone_is_folded_and_removed(
 
 
 async def test_what_was_saved_is_folded_soon(file: File, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By itself."""
+    """Folding happens without further calls."""
     monkeypatch.setattr(sqlite, "FOLD_SECONDS", 0.001)
     store = await file.open()
     await store.save([turn(1)])
@@ -333,7 +333,8 @@ async def test_what_was_saved_is_folded_soon(file: File, monkeypatch: pytest.Mon
 
 
 async def test_the_first_of_several_processes_folds_for_all(file: File) -> None:
-    """One whose saves another has folded waits again from its next save on, and no longer with each that follows."""
+    """After another process has folded its saves, a process starts a new wait with its next save, but not with each
+    later one."""
     one, two = await file.open_idle(), await file.open_idle()
     waiting = []
     for number in range(4):
@@ -348,7 +349,7 @@ async def test_the_first_of_several_processes_folds_for_all(file: File) -> None:
 
 
 async def test_the_log_of_a_file_is_shortened(file: File, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the thread, when it is long; what is in it is still found."""
+    """The thread shortens a long log; its content is still found."""
     monkeypatch.setattr(sqlite_arrivals, "MAX_LOG_BYTES", 100_000)
     one, two = await file.open_idle(), await file.open_idle()
     path = own_file(one)._path
@@ -366,7 +367,7 @@ async def test_the_log_of_a_file_is_shortened(file: File, monkeypatch: pytest.Mo
 
 
 def test_a_process_is_known_to_have_ended_only_where_it_ran() -> None:
-    """Elsewhere its number may be another's, or nobody's."""
+    """Elsewhere its number may be another process's, or free."""
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         pass
     here = sqlite_arrivals._this_process().partition("@")[2]
@@ -376,7 +377,7 @@ def test_a_process_is_known_to_have_ended_only_where_it_ran() -> None:
 
 
 async def test_a_file_that_is_not_folded_is_not_removed(file: File) -> None:
-    """Whatever is thought of its process."""
+    """Even if its process seems to be gone."""
     one, two = await file.open_idle(), await file.open_idle()
     await one.save([turn(1)])
     await two._remove_files([own_file(one).name])
@@ -387,7 +388,7 @@ async def test_a_file_that_is_not_folded_is_not_removed(file: File) -> None:
 
 @pytest.mark.parametrize("how", ["damaged", "taken away"])
 async def test_a_file_that_can_not_be_read_holds_up_nothing(file: File, how: str) -> None:
-    """Of another process: look-ups, saves and deletions go on."""
+    """A file of another process: lookups, saves and deletions continue."""
     one, two = await file.open_idle(), await file.open_idle()
     await one.save([turn(1)])
     await one.stats()

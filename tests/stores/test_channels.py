@@ -1,4 +1,4 @@
-"""How processes on a shared store talk: one suite over Redis, a cluster and PostgreSQL, real servers."""
+"""How processes on a shared store communicate: one suite over Redis, a cluster and PostgreSQL, with real servers."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ async def received(channel: Channel) -> tuple[str, bytes]:
         return await channel.next()
 
 
-async def test_everybody_hears_in_order(pair: tuple[Channel, Channel]) -> None:
-    """Whoever says it, itself too; any bytes, as many as one message may have."""
+async def test_all_receive_in_order(pair: tuple[Channel, Channel]) -> None:
+    """From any sender, including itself; any bytes, up to the maximum size of a message."""
     one, _ = pair
     words = [bytes(range(256)), b"", b"x" * one.max_bytes]
     for word in words:
@@ -43,7 +43,7 @@ async def test_everybody_hears_in_order(pair: tuple[Channel, Channel]) -> None:
 
 
 async def test_only_what_is_followed(pair: tuple[Channel, Channel]) -> None:
-    """Topics come and go while others are heard."""
+    """Topics come and go while others are followed."""
     one, other = pair
     await one.publish("rows", b"before")
     await other.follow("rows")
@@ -57,7 +57,7 @@ async def test_only_what_is_followed(pair: tuple[Channel, Channel]) -> None:
 
 
 async def test_opened_again(pair: tuple[Channel, Channel]) -> None:
-    """A new connection, which follows nothing yet."""
+    """A new connection, which follows no topic yet."""
     one, other = pair
     await one.open()
     await one.follow("rows")
@@ -68,7 +68,7 @@ async def test_opened_again(pair: tuple[Channel, Channel]) -> None:
 
 @pytest.mark.parametrize("make", [Valkey, Postgres])
 async def test_a_server_that_goes(make: type[Valkey] | type[Postgres]) -> None:
-    """Who waits for a message is told, and so is who says one; when it is back, so is the channel."""
+    """Receivers and senders get an error; when the server is back, so is the channel."""
     server = make()
     channel = channel_at(server.url, SETTINGS)
     await channel.open()
@@ -95,7 +95,7 @@ async def test_a_server_that_goes(make: type[Valkey] | type[Postgres]) -> None:
 
 
 async def test_databases_are_apart(redis_url: str) -> None:
-    """Two numbers of one Redis server hear nothing of each other, though the server's channels have no numbers."""
+    """Two numbers of one Redis server are separate, though the server's channels have no numbers."""
     with own_database(redis_url) as first, own_database(redis_url) as second:
         one, other = channel_at(first, SETTINGS), channel_at(second, SETTINGS)
         for channel in (one, other):
@@ -109,7 +109,7 @@ async def test_databases_are_apart(redis_url: str) -> None:
 
 
 def test_which_are_shared() -> None:
-    """By machines, not by processes of one."""
+    """Between machines, not only between processes of one."""
     schemes = ("redis", "rediss", "redis-cluster", "postgresql", "postgres")
     assert all(is_shared(f"{scheme}://a") for scheme in schemes)
     assert not any(map(is_shared, ("sqlite:///a", "memory://")))

@@ -20,7 +20,8 @@ RECOVERY_SECONDS = 120
 
 
 async def test_what_was_acknowledged_survives_being_killed(tmp_path: Path) -> None:
-    """Two lines of writers on one file, each writer killed at a random moment: 200 kills, nothing acknowledged lost."""
+    """Two series of writers on one file, each writer killed at a random moment: 200 kills, no acknowledged turn
+    lost."""
     path = tmp_path / "thoughts.db"
     command = [sys.executable, "-m", "tests.stores.killed_writers", f"sqlite:///{path}", str(KILLS // DRIVERS)]
     drivers = [

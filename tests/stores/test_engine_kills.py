@@ -1,4 +1,4 @@
-"""Engines that are killed under load: every turn is found again, and what is missing meanwhile is announced."""
+"""Engines that are killed under load: every turn is found again, and missing ones are announced in the meantime."""
 
 from __future__ import annotations
 

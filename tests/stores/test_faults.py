@@ -1,4 +1,4 @@
-"""Engines that stop, disks that are full, files that are locked: requests go on, and it mends by itself."""
+"""Engines that stop, full disks, locked files: requests continue, and the store recovers by itself."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def layered(url: str, settings: StoreSettings = QUICK) -> LayeredStore:
 
 
 async def is_written(url: str, count: int, others: int = 0) -> bool:
-    """Whether another process finds all of them, without any memory in front, and no more than so many others."""
+    """Whether another process finds all of them, without memory in front, and at most this many others."""
     store = durable_store(url, SETTINGS, clock)
     await store.open()
     answer = await store.find("tenant", [lineage(number) for number in range(count)])
@@ -49,14 +49,14 @@ async def is_written(url: str, count: int, others: int = 0) -> bool:
 
 @pytest.fixture(params=[Valkey, Postgres], ids=["redis", "postgres"])
 def server(request: pytest.FixtureRequest) -> Iterator[Valkey | Postgres]:
-    """A server of the test's own, to be stopped."""
+    """A server that the test may stop."""
     made = request.param()
     yield made
     made.remove()
 
 
 async def test_a_server_stops_and_starts_under_load(server: Valkey | Postgres) -> None:
-    """Every save returns, every find answers, and what was saved meanwhile is written when the server is back."""
+    """Every save returns, every find answers, and saves in the meantime are written when the server is back."""
     store = await layered(server.url, SETTINGS)
     outcomes: list[Saved] = []
 
@@ -88,7 +88,7 @@ async def test_a_server_stops_and_starts_under_load(server: Valkey | Postgres) -
 
 
 async def test_a_server_that_is_not_there_yet(server: Valkey | Postgres) -> None:
-    """Starting before it is no error; when it comes up, what was saved is written."""
+    """A start before it is no error; when it comes up, earlier saves are written."""
     url = server.url
     server.stop()
     store = await layered(url, SETTINGS)
@@ -102,7 +102,7 @@ async def test_a_server_that_is_not_there_yet(server: Valkey | Postgres) -> None
 
 
 class Cutter:
-    """Passes bytes on to a server; told so, it cuts a connection in the middle of a question, or lets nothing flow."""
+    """Forwards bytes to a server; on command it cuts a connection in the middle of a query, or stops all traffic."""
 
     def __init__(self, url: str) -> None:
         self._parts = urlsplit(url)
@@ -160,7 +160,7 @@ async def cutter(url: str) -> AsyncIterator[Cutter]:
 
 @pytest.mark.parametrize("engine", ["redis", "postgres"])
 async def test_a_connection_cut_in_the_middle(engine: str, request: pytest.FixtureRequest) -> None:
-    """Whether the server had heard it or not: in the end each turn is there once."""
+    """Whether or not the server received it: in the end each turn is there once."""
     server = Valkey() if engine == "redis" else Postgres()
     request.addfinalizer(server.remove)
     async with cutter(server.url) as between:
@@ -179,7 +179,7 @@ async def test_a_connection_cut_in_the_middle(engine: str, request: pytest.Fixtu
 
 @pytest.mark.parametrize("engine", ["redis", "postgres"])
 async def test_a_server_that_answers_no_more(engine: str, request: pytest.FixtureRequest) -> None:
-    """A find waits for a limited time; then memory answers without asking, until the server answers again."""
+    """A find waits for a limited time; then memory answers alone, until the server answers again."""
     server = Valkey() if engine == "redis" else Postgres()
     request.addfinalizer(server.remove)
     elsewhere = await layered(server.url)
@@ -208,7 +208,7 @@ async def test_a_server_that_answers_no_more(engine: str, request: pytest.Fixtur
 
 @contextmanager
 def quota(bytes_per_file: int) -> Iterator[None]:
-    """No file of this process may grow beyond this."""
+    """Limit the size of this process's files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_per_file, hard))
     try:
@@ -218,14 +218,14 @@ def quota(bytes_per_file: int) -> Iterator[None]:
 
 
 async def fill(store: Store, thought: str, saved: list[int]) -> None:
-    """Save until that fails."""
+    """Save until it fails."""
     for number in range(9000, 9100):
         await store.save([turn(number, thought=thought)])
         saved.append(number)
 
 
 async def test_a_full_disk(tmp_path: Path) -> None:
-    """What was acknowledged is still found, what is new is kept in memory, and written when there is room again."""
+    """Acknowledged turns are still found, new ones are kept in memory, and written when there is room again."""
     url = sqlite_url(tmp_path)
     store = await layered(url)
     await store.save([turn(0)])
@@ -249,7 +249,7 @@ async def test_a_full_disk(tmp_path: Path) -> None:
 
 
 async def test_a_locked_database(tmp_path: Path) -> None:
-    """Finds and saves go on: the file that a process appends to has a lock of its own."""
+    """Finds and saves continue: a process's own file has a separate lock."""
     url = sqlite_url(tmp_path)
     store = await layered(url)
     await store.save([turn(0)])
@@ -262,7 +262,7 @@ async def test_a_locked_database(tmp_path: Path) -> None:
 
 @contextmanager
 def locked(*urls: str) -> Iterator[None]:
-    """Another process writes to each of these files, and is not done."""
+    """Lock these files, like another process that is writing."""
     with ExitStack() as lockers:
         for url in urls:
             locker = lockers.enter_context(
@@ -273,7 +273,7 @@ def locked(*urls: str) -> Iterator[None]:
 
 
 async def test_a_locked_database_and_file(tmp_path: Path) -> None:
-    """Finds go on, saves wait in memory, and are written when the lock is gone."""
+    """Finds continue, saves wait in memory, and are written when the lock is released."""
     url = sqlite_url(tmp_path)
     store = await layered(url)
     await store.save([turn(0)])
@@ -298,12 +298,12 @@ with open(sys.argv[1] + "-shm", "r+b", buffering=0) as index:
     print("begun", flush=True)
     sys.stdin.read()
 """
-"""What a process does that reads the log after another one was killed: the index says nothing any more, and it alone
-may write it (SQLite's "WAL-mode File Format", 2.3: the locks for writing and recovering are bytes 120 and 122)."""
+"""Locks of a process that reads the log after another one was killed: the index is invalid, and only this process may
+write it (SQLite's "WAL-mode File Format", 2.3: the locks for writing and recovering are bytes 120 and 122)."""
 
 
 async def test_a_log_that_is_read_after_a_crash(tmp_path: Path) -> None:
-    """A find waits for whoever does that, and the loop doesn't; so does a store that is opened meanwhile."""
+    """A find waits for that process, but the event loop does not; the same for a store that is opened then."""
     url = sqlite_url(tmp_path)
     store, other = (durable_store(url, SETTINGS, clock) for _ in range(2))
     await store.open()
@@ -326,7 +326,7 @@ async def test_a_log_that_is_read_after_a_crash(tmp_path: Path) -> None:
 
 @contextmanager
 def without_privileges() -> Iterator[Path]:
-    """A folder, and for root the rights of nobody: file modes do not bind root."""
+    """A folder, and for root the rights of another user: file modes do not bind root."""
     folder = Path(tempfile.mkdtemp(prefix="thoughtline-"))
     is_root = os.geteuid() == 0
     if is_root:
@@ -341,7 +341,7 @@ def without_privileges() -> Iterator[Path]:
 
 
 async def test_a_read_only_file() -> None:
-    """Memory goes on alone, and says why; when the file can be written again all is written."""
+    """Memory works alone, and reports why; when the file is writable again, everything is written."""
     with without_privileges() as folder:
         path = folder / "thoughts.db"
         url = f"sqlite:///{path}"
@@ -360,7 +360,7 @@ async def test_a_read_only_file() -> None:
 
 
 async def test_a_file_that_is_no_database(tmp_path: Path) -> None:
-    """Damage is told and does not stop anything; the file is left as it is."""
+    """Damage is reported and stops nothing; the file is not changed."""
     path = tmp_path / "thoughts.db"
     path.write_bytes(b"not a database at all" * 1000)
     store = await layered(f"sqlite:///{path}")
@@ -371,8 +371,8 @@ async def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     assert path.read_bytes() == b"not a database at all" * 1000
 
 
-async def test_a_deletion_that_can_not_be_done_is_said(server: Valkey | Postgres) -> None:
-    """Memory forgets at once; the error says that the durable store has not."""
+async def test_a_failed_deletion_is_reported(server: Valkey | Postgres) -> None:
+    """Memory deletes at once; the error says that the durable store has not."""
     store = await layered(server.url)
     await store.save([turn(0)])
     server.stop()

@@ -1,4 +1,4 @@
-"""One question says whether what was found still holds, whoever changed it."""
+"""One value shows whether earlier results are still valid, whichever process changed the store."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ A_PERIOD = SETTINGS.ttl_seconds * PERIOD
 
 
 async def seen_by_all(place: Place, store: Store) -> None:
-    """After a second: SQLite has counted what came, which a look at the tables makes it do now; others are asked."""
+    """Wait until all see it: SQLite has to count new arrivals, which a read of the tables does; other stores are
+    asked."""
     await store.stats()
     place.clock.advance(STALE_SECONDS)
 
 
 async def test_it_stays_while_nothing_is_lost(anywhere: Place) -> None:
-    """New turns, those that share a weaker key, one that is saved again, uses, notes: what was found still holds."""
+    """New turns, those that share a weaker key, a repeated save, uses, notes: earlier results are still valid."""
     store = await anywhere.open()
     await store.save([turn(1, shared=("ok",))])
     await found(store, 1)
@@ -34,7 +35,7 @@ async def test_it_stays_while_nothing_is_lost(anywhere: Place) -> None:
 
 
 async def test_a_deletion_changes_it(anywhere: Place) -> None:
-    """At once, where it was asked for."""
+    """At once, in the process that deletes."""
     store = await anywhere.open()
     await store.save([turn(1), turn(2)])
     before = await store.generation("tenant")
@@ -43,7 +44,7 @@ async def test_a_deletion_changes_it(anywhere: Place) -> None:
 
 
 async def test_a_deletion_changes_it_though_nothing_was_there(shared: Place) -> None:
-    """Another process may have in its memory what is not written, and now never will be."""
+    """Another process may have an unwritten record in its memory, which is now deleted."""
     one, two = await shared.open(), await shared.open()
     before = await two.generation("tenant")
     await one.delete(Filter(tenant="tenant", session="nobody"))
@@ -52,7 +53,7 @@ async def test_a_deletion_changes_it_though_nothing_was_there(shared: Place) -> 
 
 
 async def test_an_end_of_life_changes_it(anywhere: Place) -> None:
-    """Also of what nobody has cleaned up yet: in time for whoever would go on with it."""
+    """Even if no cleaning ran yet: in time for processes that would continue with it."""
     store = await anywhere.open()
     await store.save([turn(1)])
     before = await store.generation("tenant")
@@ -61,7 +62,7 @@ async def test_an_end_of_life_changes_it(anywhere: Place) -> None:
 
 
 async def test_it_changes_before_a_use_is_forgotten(anywhere: Place) -> None:
-    """Who remembers what was found comes back long before the end of its life, and it is renewed."""
+    """A process that caches results asks again long before they expire, and renews them."""
     store = await anywhere.open()
     await store.save([turn(1)])
     before = await store.generation("tenant")
@@ -70,7 +71,7 @@ async def test_it_changes_before_a_use_is_forgotten(anywhere: Place) -> None:
 
 
 async def test_what_is_pushed_out_changes_it(anywhere: Place) -> None:
-    """By size, as by age: what goes is gone, unless it went from the memory in front alone."""
+    """By size or by age, unless it was only evicted from the memory in front."""
     store = await anywhere.open(replace(SETTINGS, memory_bytes=room_for(turn(1)), max_bytes=10))
     await store.save([turn(1)])
     before = await store.generation("tenant")
@@ -81,7 +82,7 @@ async def test_what_is_pushed_out_changes_it(anywhere: Place) -> None:
 
 
 async def test_a_second_turn_of_a_lineage_changes_it(anywhere: Place) -> None:
-    """What was the only turn of that lineage is not any more."""
+    """The first turn of that lineage is no longer the only one."""
     store = await anywhere.open()
     await store.save([turn(1)])
     await found(store, 1)
@@ -110,7 +111,7 @@ async def test_what_another_process_does_changes_it(shared: Place) -> None:
 
 
 async def test_two_turns_of_a_lineage_that_are_saved_at_once(shared: Place) -> None:
-    """By several processes: whoever saw the first alone hears of the second."""
+    """Saved by several processes: one that saw only the first learns of the second."""
     stores = [await shared.open() for _ in range(4)]
     watcher = await shared.open()
     before = await watcher.generation("tenant")
@@ -133,7 +134,7 @@ async def test_a_deletion_by_another_process_is_seen_by_the_next_look_up(shared:
 
 
 async def test_a_second_turn_of_a_lineage_elsewhere_is_seen(shared: Place) -> None:
-    """Memory does not go on with the one it knew."""
+    """Memory does not keep using the one it knew."""
     one, two = await shared.open(), await shared.open()
     await one.save([turn(1)])
     for _ in range(2):

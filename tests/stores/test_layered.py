@@ -1,4 +1,4 @@
-"""Memory in front of a durable store: what it answers alone, what it asks for, and what happens in between."""
+"""Memory in front of a durable store: what it answers alone, when it asks, and what happens in between."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from thoughtline.values.records import Key, Record, RecordId
 
 
 class Gate:
-    """A real SQLite store behind a gate: it can refuse, and it can hold an answer back until it is let go."""
+    """A real SQLite store behind a gate, which can refuse a call, or delay its answer."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -132,7 +132,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 
 
 async def test_memory_answers_what_it_knows(bench: Bench) -> None:
-    """A lineage is asked for once, and again when something was deleted anywhere, or a part of its life is over."""
+    """A lineage is looked up once, and again after a deletion anywhere, or after part of its life."""
     await bench.store.save([turn(1), turn(2)])
     for _ in range(3):
         assert len(await found(bench.store, 1)) == 1
@@ -148,7 +148,7 @@ async def test_memory_answers_what_it_knows(bench: Bench) -> None:
 
 
 async def test_a_key_that_several_turns_share_is_trusted_for_a_while(bench: Bench) -> None:
-    """Another process may save one more under it: nothing says so but asking again."""
+    """Another process may save another turn under it, which only a lookup shows."""
     await bench.store.save([turn(1, shared=("ok",))])
     for expected in (1, 1, 2):
         assert len((await bench.store.find("tenant", [visible("ok")]))[visible("ok")]) == 1
@@ -157,7 +157,7 @@ async def test_a_key_that_several_turns_share_is_trusted_for_a_while(bench: Benc
 
 
 async def test_a_deletion_elsewhere_while_a_find_is_under_way(bench: Bench) -> None:
-    """The find may still have the turn; memory does not know it for it, and the next find asks."""
+    """The find may still return the turn, but memory does not keep it, and the next find asks again."""
     await bench.store.save([turn(1)])
     bench.gate.holds = asyncio.Event()
     asking = asyncio.create_task(found(bench.store, 1))
@@ -171,7 +171,7 @@ async def test_a_deletion_elsewhere_while_a_find_is_under_way(bench: Bench) -> N
 
 
 async def test_a_known_key_takes_up_what_is_saved_here(bench: Bench) -> None:
-    """Without asking again."""
+    """Without another lookup."""
     await bench.store.save([turn(1, shared=("ok",))])
     await bench.store.find("tenant", [visible("ok")])
     await bench.store.save([turn(2, at=START + 1, shared=("ok",))])
@@ -180,7 +180,7 @@ async def test_a_known_key_takes_up_what_is_saved_here(bench: Bench) -> None:
 
 
 async def test_a_turn_that_is_the_first_of_its_lineage_is_not_asked_for(bench: Bench) -> None:
-    """Its save has said so; but for who has never asked before, and for a second one."""
+    """Its save has reported that; but not for a tenant without earlier lookups, nor for a second turn."""
     await bench.store.save([turn(1)])
     await found(bench.store, 1)
     for number in (2, 3):
@@ -195,7 +195,7 @@ async def test_a_turn_that_is_the_first_of_its_lineage_is_not_asked_for(bench: B
 
 
 async def test_a_first_turn_that_another_process_deletes(bench: Bench) -> None:
-    """While it is being saved, or after: it is not answered for what its save has said."""
+    """During its save, or after it: its save's result is no longer used."""
     await bench.store.save([turn(1)])
     await found(bench.store, 1)
     bench.gate.holds = asyncio.Event()
@@ -210,7 +210,7 @@ async def test_a_first_turn_that_another_process_deletes(bench: Bench) -> None:
 
 
 async def test_a_record_pushed_out_makes_its_keys_unknown(tmp_path: Path) -> None:
-    """A key whose records are no longer all in memory is asked for."""
+    """A key whose records are no longer all in memory is looked up."""
     clock = Clock()
     small = Bench(
         Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)),
@@ -228,7 +228,7 @@ async def test_a_record_pushed_out_makes_its_keys_unknown(tmp_path: Path) -> Non
 
 
 async def test_a_deletion_while_a_find_is_under_way(bench: Bench) -> None:
-    """The find does not bring the record back into memory."""
+    """The find does not add the record to memory again."""
     await bench.store.save([turn(1)])
     bench.gate.holds = asyncio.Event()
     asking = asyncio.create_task(found(bench.store, 1))
@@ -242,7 +242,7 @@ async def test_a_deletion_while_a_find_is_under_way(bench: Bench) -> None:
 
 
 async def test_two_finds_under_way_at_once(bench: Bench) -> None:
-    """Each has its own answer, and the key is known afterwards."""
+    """Each gets its own answer, and afterwards the key is known."""
     await bench.store.save([turn(1)])
     bench.gate.holds = asyncio.Event()
     asking = [asyncio.create_task(found(bench.store, 1)) for _ in range(2)]
@@ -256,7 +256,7 @@ async def test_two_finds_under_way_at_once(bench: Bench) -> None:
 
 
 async def test_a_save_while_a_find_is_under_way(bench: Bench) -> None:
-    """The key is not taken for known: the next find has both."""
+    """The key is not marked as known: the next find returns both."""
     await bench.store.save([turn(1, shared=("ok",))])
     bench.gate.holds = asyncio.Event()
     asking = asyncio.create_task(bench.store.find("tenant", [visible("ok")]))
@@ -269,7 +269,7 @@ async def test_a_save_while_a_find_is_under_way(bench: Bench) -> None:
 
 
 async def begun(bench: Bench, *records: Record) -> asyncio.Task[Saved]:
-    """A save that the durable store does not answer until it is let go."""
+    """Start a save that the durable store does not answer until it is released."""
     bench.gate.holds_saves = bench.gate.holds_saves or asyncio.Event()
     saving = asyncio.create_task(bench.store.save(records))
     await asyncio.sleep(0)
@@ -283,7 +283,7 @@ def let_go(bench: Bench) -> None:
 
 
 async def test_a_turn_is_found_while_its_save_is_under_way(bench: Bench) -> None:
-    """However often it is asked for, though the durable store says that there is no such turn; and ever after."""
+    """However often it is looked up, although the durable store does not have it; and afterwards."""
     saving = await begun(bench, turn(1))
     for _ in range(3):
         assert await found(bench.store, 1) == (turn(1),)
@@ -296,7 +296,7 @@ async def test_a_turn_is_found_while_its_save_is_under_way(bench: Bench) -> None
 
 
 async def test_a_save_that_ends_while_a_find_is_under_way(bench: Bench) -> None:
-    """The find asked before the turn was written, and hears that there is none after it was: the turn stays."""
+    """The find asked before the turn was written, and its empty answer arrives after: the turn stays."""
     await bench.store.save([turn(1, shared=("ok",))])
     saving = await begun(bench, turn(2, at=START + 1, shared=("ok",)))
     bench.gate.holds = asyncio.Event()
@@ -313,7 +313,7 @@ async def test_a_save_that_ends_while_a_find_is_under_way(bench: Bench) -> None:
 
 
 async def test_memory_that_is_too_small_for_what_waits(tmp_path: Path) -> None:
-    """A turn that memory had to push out is found while it waits, and when it is written."""
+    """A turn that memory had to evict is found while it waits, and after it is written."""
     clock = Clock()
     small = Bench(
         Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)),
@@ -334,7 +334,7 @@ async def test_memory_that_is_too_small_for_what_waits(tmp_path: Path) -> None:
 
 
 async def test_a_key_that_was_asked_for_while_a_turn_of_it_waited(tmp_path: Path) -> None:
-    """What memory learned of the key then is not all of it: the turn, pushed out meanwhile, is found when written."""
+    """What memory learned of the key then is incomplete: the turn, evicted in the meantime, is found when written."""
     clock = Clock()
     small = Bench(
         Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)),
@@ -354,7 +354,7 @@ async def test_a_key_that_was_asked_for_while_a_turn_of_it_waited(tmp_path: Path
 
 @pytest.mark.parametrize("ends", ["well", "refused", "stopped"])
 async def test_a_deletion_while_a_save_is_under_way(bench: Bench, ends: str) -> None:
-    """What was deleted on its way is found nowhere: not while the save goes on, not after, however it ends."""
+    """A turn deleted during its save is not found: neither during the save nor after it, however it ends."""
     saving = await begun(bench, turn(1))
     bench.clock.advance(1)
     await bench.store.delete(Filter(session="session"))
@@ -384,7 +384,7 @@ async def test_a_turn_that_was_deleted_before_its_save_began(bench: Bench) -> No
 
 
 async def test_what_waits_expires(bench: Bench) -> None:
-    """As any turn does that nobody uses."""
+    """Like any unused turn."""
     saving = await begun(bench, turn(1))
     bench.clock.advance(SETTINGS.ttl_seconds)
     assert await found(bench.store, 1) == ()
@@ -393,7 +393,7 @@ async def test_what_waits_expires(bench: Bench) -> None:
 
 
 async def test_a_save_whose_caller_is_stopped(bench: Bench) -> None:
-    """The turn is found all the same, and written."""
+    """The turn is still found, and written."""
     saving = await begun(bench, turn(1))
     saving.cancel()
     await asyncio.wait([saving])
@@ -404,7 +404,7 @@ async def test_a_save_whose_caller_is_stopped(bench: Bench) -> None:
 
 
 async def test_a_deletion_while_a_find_fails(bench: Bench) -> None:
-    """What memory knew when the find began is not what it answers with."""
+    """What memory knew when the find began is no longer used."""
     await bench.store.save([turn(1)])
     bench.gate.holds = asyncio.Event()
     bench.gate.refuses_late = True
@@ -417,7 +417,7 @@ async def test_a_deletion_while_a_find_fails(bench: Bench) -> None:
 
 
 async def test_a_note_is_read_while_it_is_being_written(bench: Bench) -> None:
-    """By whoever asks in this process."""
+    """In this process."""
     note = Note("learned", "a", b"1", START + 10)
     bench.gate.holds_saves = asyncio.Event()
     putting = asyncio.create_task(bench.store.put_note(note))
@@ -429,7 +429,7 @@ async def test_a_note_is_read_while_it_is_being_written(bench: Bench) -> None:
 
 
 async def test_a_deletion_while_a_save_fails(bench: Bench) -> None:
-    """What was deleted does not wait to be written."""
+    """A deleted turn is not retried."""
     bench.gate.refuses_ids = {"record-1"}
     bench.gate.holds = asyncio.Event()
     saving = asyncio.create_task(bench.store.save([turn(2)]))
@@ -441,7 +441,7 @@ async def test_a_deletion_while_a_save_fails(bench: Bench) -> None:
 
 
 async def test_a_find_that_takes_too_long(tmp_path: Path) -> None:
-    """It is a failure: memory answers alone, until a find, not just any question, is answered in time."""
+    """It is a failure: memory answers alone, until a find, not any other call, is answered in time."""
     clock = Clock()
     slow = Bench(Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)), clock, timeout_seconds=0.5)
     await slow.store.open()
@@ -461,7 +461,7 @@ async def test_a_find_that_takes_too_long(tmp_path: Path) -> None:
 
 
 async def test_an_answer_that_comes_late_is_used(tmp_path: Path) -> None:
-    """One that nothing could interrupt; it is a failure all the same."""
+    """An answer that could not be interrupted is used; it still counts as a failure."""
     clock = Clock()
     late = Bench(Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)), clock, timeout_seconds=0.5)
     await late.store.open()
@@ -494,7 +494,7 @@ async def test_what_waits_is_bounded(bench: Bench, monkeypatch: pytest.MonkeyPat
 
 
 async def test_what_waits_too_long_is_given_up(bench: Bench) -> None:
-    """Before a deletion that could mean it is forgotten."""
+    """Before a deletion that could match it is forgotten."""
     bench.waiting.begin([turn(1)], START)
     bench.waiting.put_off([turn(1)])
     bench.waiting.drop_old(START + MAX_SECONDS)
@@ -504,7 +504,7 @@ async def test_what_waits_too_long_is_given_up(bench: Bench) -> None:
 
 
 async def test_one_bad_record_does_not_hold_up_the_others(bench: Bench) -> None:
-    """It goes to the end of the line."""
+    """It moves to the end of the queue."""
     bench.gate.refuses = True
     for number in range(4):
         await bench.store.save([turn(number)])
@@ -520,7 +520,7 @@ async def test_one_bad_record_does_not_hold_up_the_others(bench: Bench) -> None:
 
 @pytest.mark.parametrize("were_acknowledged", [False, True], ids=["waiting", "in doubt"])
 async def test_a_store_that_is_too_slow_for_many_at_once(bench: Bench, were_acknowledged: bool) -> None:
-    """It gets fewer, not one by one."""
+    """It gets smaller batches, but not single records."""
     records = [turn(number) for number in range(60)]
     bench.gate.refuses = not were_acknowledged
     await bench.store.save(records)
@@ -534,7 +534,7 @@ async def test_a_store_that_is_too_slow_for_many_at_once(bench: Bench, were_ackn
 
 
 async def test_many_finds_at_once_do_not_all_ask_at_once(bench: Bench) -> None:
-    """Each asks twice; those that wait for their turn ask nothing."""
+    """Each asks twice; waiting ones ask nothing."""
     bench.gate.holds = asyncio.Event()
     asking = [asyncio.ensure_future(found(bench.store, number)) for number in range(FINDS_AT_ONCE + 10)]
     while bench.gate.finds < FINDS_AT_ONCE:
@@ -548,7 +548,7 @@ async def test_many_finds_at_once_do_not_all_ask_at_once(bench: Bench) -> None:
 
 
 async def test_notes_wait_too(bench: Bench) -> None:
-    """And are read from memory meanwhile."""
+    """They are read from memory in the meantime."""
     note = Note("learned", "a", b"1", START + 10)
     bench.gate.refuses = True
     await bench.store.put_note(note)
@@ -559,7 +559,7 @@ async def test_notes_wait_too(bench: Bench) -> None:
 
 
 async def test_closing_writes_what_waits(tmp_path: Path) -> None:
-    """If the store will take it by then."""
+    """If the store accepts it by then."""
     clock = Clock()
     made = Bench(Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)), clock)
     await made.store.open()
@@ -574,7 +574,7 @@ async def test_closing_writes_what_waits(tmp_path: Path) -> None:
 
 
 async def test_background_work_that_fails_in_any_way_is_tried_again() -> None:
-    """A driver may raise what nobody expects of it; the retrier of a store goes on all the same."""
+    """A driver may raise unexpected errors; the retry loop of a store continues."""
     failed: list[Exception] = []
     works = asyncio.Event()
 
@@ -594,7 +594,7 @@ async def test_background_work_that_fails_in_any_way_is_tried_again() -> None:
 
 
 async def test_background_work_that_swallows_its_cancellation_still_ends() -> None:
-    """A driver that catches the cancellation of a query does not keep its store from closing."""
+    """A driver that catches the cancellation of a query does not prevent its store from closing."""
     begun = asyncio.Event()
     ended: list[bool] = []
 
@@ -613,7 +613,7 @@ async def test_background_work_that_swallows_its_cancellation_still_ends() -> No
 
 
 async def test_a_slow_file_is_read_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a slow look-up the loop does not wait for the next; the answers are the same."""
+    """After a slow lookup, the event loop does not wait for the next; the answers are the same."""
     monkeypatch.setattr(sqlite, "SLOW_SECONDS", -1.0)
     store = durable_store(sqlite_url(tmp_path), SETTINGS, Clock())
     await store.open()
@@ -628,7 +628,7 @@ async def test_a_slow_file_is_read_aside(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 async def test_a_record_is_encoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For memory, which bounds its bytes, and for the durable store, which writes them."""
+    """Once for memory, which limits its bytes, and for the durable store, which writes it."""
     encoded: list[object] = []
     encode = msgspec.json.encode
 

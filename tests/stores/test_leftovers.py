@@ -1,4 +1,4 @@
-"""What is gone leaves nothing behind: no pointer, no count, no name."""
+"""Deleted records leave nothing behind: no pointer, no count, no name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TABLES = ("records", "lookups", "scopes")
 
 
 async def left(place: Place) -> int:
-    """How many rows or keys there are, beside those that belong to no record."""
+    """The number of rows or keys, without those that belong to no record."""
     if place.url.startswith("sqlite"):
         connection = sqlite3.connect(place.url.removeprefix("sqlite:///"))
         counts = [connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES]
@@ -59,7 +59,7 @@ async def test_nothing_is_left(durable: Place, go: Callable[[Store, Place], Awai
 
 
 async def test_deletions_and_notes_are_forgotten_in_time(durable: Place) -> None:
-    """After a day a deletion bars nothing any more."""
+    """After a day, a deletion no longer applies."""
     store = await durable.open()
     durable.clock.advance(1)
     await store.delete(Filter())

@@ -1,4 +1,4 @@
-"""The structure that memory keeps records in, beside a simple one that says the same."""
+"""The index of records in memory, compared with a simple model."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_what_was_used_longest_ago_goes_first(steps: list[tuple[str, int, int]]) -> None:
-    """Whatever is put, found, dropped and cleaned in which order: the same records are there."""
+    """Whatever is put, found, dropped and cleaned, in any order: the same records are there."""
     index, simple, now = MemoryIndex(room_for(*map(turn, range(ROOM))), TTL), Simple(), START
     for step, number, seconds in steps:
         now += seconds
@@ -77,7 +77,7 @@ def test_what_was_used_longest_ago_goes_first(steps: list[tuple[str, int, int]])
 
 
 def test_bytes_are_bounded() -> None:
-    """A record that is too long for the room alone leaves nothing."""
+    """A record larger than the limit leaves nothing."""
     index = MemoryIndex(10_000, TTL)
     for number in range(50):
         index.put(turn(number), START + number)
@@ -102,7 +102,7 @@ def test_a_shared_key_follows_its_records(kept: int) -> None:
 
 
 def test_of_a_key_that_very_many_share_the_newest_live_on() -> None:
-    """Those that are given back, and no others, are used by it."""
+    """Only the returned ones are renewed."""
     index = MemoryIndex(2**30, TTL)
     for number in range(MAX_PER_KEY + 3):
         index.put(turn(number, at=START + number, shared=("ok",)), START)
@@ -113,7 +113,7 @@ def test_of_a_key_that_very_many_share_the_newest_live_on() -> None:
 
 
 def test_what_comes_and_goes_leaves_nothing() -> None:
-    """Dropped records do not pile up, though nothing was ever pushed out."""
+    """Dropped records do not pile up, even without evictions."""
     index = MemoryIndex(2**30, TTL)
     tracemalloc.start()
     for number in range(1000):

@@ -1,4 +1,4 @@
-"""Older layouts are brought up to date, newer ones refused, and starting at once is safe."""
+"""Older layouts are migrated, newer ones refused, and concurrent starts are safe."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STEPS = [sqlite_schema.MIGRATIONS, postgres_schema.MIGRATIONS, redis.MIGRATIONS]
 
 @pytest.mark.parametrize("migrations", STEPS, ids=["sqlite", "postgres", "redis"])
 def test_steps_are_numbered_and_named(migrations: tuple[Migration, ...]) -> None:
-    """From one up without a gap, each with a name of its own."""
+    """From one upwards without a gap, each with a unique name."""
     assert [step.number for step in migrations] == list(range(1, len(migrations) + 1))
     assert len({step.name for step in migrations}) == len(migrations)
 
@@ -72,7 +72,7 @@ async def _set_layout(place: Place, version: int) -> None:
         connection.close()
     elif place.url.startswith("redis"):
         client = Redis.from_url(place.url.replace("redis-cluster:", "redis:"))
-        await client.set(redis.LAYOUT, version)
+        await client.set(redis.NAMES.layout, version)
         await client.aclose()
     else:
         server = await asyncpg.connect(place.url)
@@ -107,7 +107,7 @@ async def test_an_older_postgres_database_is_brought_up_to_date(postgres_url: st
 
 
 async def test_a_migration_may_take_longer_than_a_request_may_wait(postgres_url: str) -> None:
-    """Who starts meanwhile waits for it: the bound on what a store may take is one for requests."""
+    """Other processes that start wait for it: the store's timeout applies only to requests."""
     await wipe(postgres_url)
     settings = replace(SETTINGS, timeout_seconds=2.0)
     other = await asyncpg.connect(postgres_url)
@@ -163,7 +163,7 @@ asyncio.run(main())
 
 @pytest.mark.parametrize("is_older", [False, True], ids=["new", "older"])
 async def test_processes_that_start_at_once(tmp_path: Path, is_older: bool) -> None:
-    """Real ones, on one file: all of them come up, and all of them write."""
+    """Real processes on one file: all of them start, and all of them write."""
     url = sqlite_url(tmp_path)
     if is_older:
         _first_sqlite_layout(Path(url.removeprefix("sqlite:///")), turn(100))

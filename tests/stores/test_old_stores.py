@@ -1,4 +1,4 @@
-"""Stores that an older version wrote are read: its turns, keys, lessons, sessions and shared settings hold."""
+"""Stores written by an older version are readable, with turns, keys, lessons, sessions and shared settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.stores.old_stores import CONTENTS, ENGINES, SESSION, Json, World, key
 
 @pytest.fixture(params=ENGINES)
 def old(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Json]]:
-    """The address of an old store, given to its engine, and what was said to it."""
+    """The address of an old store, restored to its engine, and the requests that filled it."""
     server = "" if request.param == "sqlite" else str(request.getfixturevalue(f"{request.param}_url"))
     with restored(request.param, server, tmp_path) as url:
         yield url, json.loads(CONTENTS.read_text())[request.param]
@@ -31,7 +31,8 @@ def test_what_an_older_version_kept_still_holds(old: tuple[str, Json]) -> None:
 
 
 def _check_turns(here: World, contents: Json) -> None:
-    """The same bodies go up: reasoning is back, and a provider that once taught us need not refuse again."""
+    """The same bodies are sent: reasoning is restored, and a provider whose refusal was learned need not refuse
+    again."""
     for provider, history in contents["histories"].items():
         assert here.ask(provider, history).status_code == 200
         (sent,) = here.upstream.taken()
@@ -43,7 +44,7 @@ def _check_turns(here: World, contents: Json) -> None:
 
 
 def _check_keys(here: World, contents: Json) -> None:
-    """One opens the door; one that was revoked does not, nor does none."""
+    """A valid key is accepted; a revoked one is not, nor is a missing one."""
     history = contents["histories"]["deepseek"]
     assert here.ask("deepseek", history, key=contents["revoked"]).status_code == 401
     assert here.ask("deepseek", history, key="nobody").status_code == 401

@@ -1,4 +1,4 @@
-"""Packed records: compact, and readable only with a key that we have."""
+"""Packed records: compact, and readable only with a known key."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_what_is_packed_comes_back(thought: str, keys: tuple[str | None, str | N
 
 
 def test_long_records_are_compressed() -> None:
-    """And short ones left as they are."""
+    """Short ones are not changed."""
     short, long = turn(1), turn(1, thought=WORDS * 40)
     assert len(encode_record(short)) < COMPRESS_ABOVE < len(encode_record(long))
     assert Packer().pack(short, b"")[1:] == encode_record(short)
@@ -45,7 +45,7 @@ def test_long_records_are_compressed() -> None:
 
 
 def test_no_content_shows_in_an_encrypted_record() -> None:
-    """Nor does the same record look the same twice."""
+    """And the same record looks different each time."""
     packer = Packer(A)
     packed = packer.pack(turn(1, thought="secret"), b"id")
     assert b"secret" not in packed
@@ -53,7 +53,7 @@ def test_no_content_shows_in_an_encrypted_record() -> None:
 
 
 def test_the_previous_key_still_opens() -> None:
-    """What it packed is known to be stale."""
+    """A record packed with it counts as stale."""
     old, both, new = Packer(A), Packer(B, A), Packer(B)
     packed = old.pack(turn(1), b"id")
     assert both.unpack(packed, b"id") == turn(1)
@@ -64,7 +64,7 @@ def test_the_previous_key_still_opens() -> None:
 
 @pytest.mark.parametrize("packer", [Packer(), Packer(B), Packer(C, B)], ids=["none", "other", "two others"])
 def test_a_wrong_key_is_named(packer: Packer) -> None:
-    """Which key it was and which we have, by name; never the keys."""
+    """The error names the record's key and the known ones; it never shows a key."""
     packed = Packer(A).pack(turn(1), b"id")
     with pytest.raises(WrongKey, match=r"encrypted with key [0-9a-f]{8}; the keys we have: ") as caught:
         packer.unpack(packed, b"id")
@@ -79,7 +79,7 @@ def test_bodies_cannot_be_exchanged() -> None:
 
 @given(st.data(), st.sampled_from([None, A]))
 def test_damage_is_an_error_with_a_name(data: st.DataObject, key: str | None) -> None:
-    """Cut or changed anywhere: `DecodeError` or `WrongKey`, or (in the clear) another record, never anything else."""
+    """Cut or changed anywhere: `DecodeError` or `WrongKey`, or (unencrypted) another record, but no other error."""
     packed = bytearray(Packer(key).pack(turn(1, thought=WORDS * 20), b"id"))
     at = data.draw(st.integers(0, len(packed) - 1))
     packed[at] ^= data.draw(st.integers(1, 255))
@@ -93,7 +93,7 @@ def test_damage_is_an_error_with_a_name(data: st.DataObject, key: str | None) ->
 
 @pytest.mark.parametrize("size", [MAX_UNPACKED + 1, 2 * MAX_UNPACKED])
 def test_a_record_that_claims_to_be_huge_is_not_read(size: int) -> None:
-    """A few bytes can't make us fill the memory."""
+    """A few bytes can't fill the memory."""
     body = zstandard.ZstdCompressor().compress(bytes(size))
     assert len(body) < size / 1000
     with pytest.raises(DecodeError, match="claims"):
@@ -102,7 +102,7 @@ def test_a_record_that_claims_to_be_huge_is_not_read(size: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "short", "x" * 64, b64encode(b"x" * 31).decode(), b64encode(b"x" * 33).decode()])
 def test_a_key_that_is_none_is_refused(text: str) -> None:
-    """With how to make one, and without what was given."""
+    """The error says how to make one, without showing the value."""
     with pytest.raises(StoreRefused, match="openssl rand") as caught:
         decode_key(text)
     assert not text or text not in str(caught.value)
@@ -121,7 +121,7 @@ def test_a_previous_key_alone_is_refused() -> None:
 
 
 async def test_keys_change_without_loss(durable: Place) -> None:
-    """With both keys all is read; what was used meanwhile is there with the new key alone."""
+    """With both keys everything is readable; records used in the meantime also with the new key alone."""
     old = await durable.open(replace(SETTINGS, encryption_key=A))
     await old.save([turn(1), turn(2)])
     await old.close()
@@ -144,7 +144,7 @@ async def test_a_store_does_not_open_with_a_wrong_key(shared: Place, keys: tuple
 
 
 async def test_encryption_can_be_switched_on(durable: Place) -> None:
-    """What was in the clear is read, and packed anew by its first use."""
+    """Unencrypted records are readable, and repacked on their first use."""
     await (await durable.open()).save([turn(1)])
     store = await durable.open(replace(SETTINGS, encryption_key=A))
     assert await found(store, 1) == (turn(1),)
@@ -154,7 +154,7 @@ async def test_encryption_can_be_switched_on(durable: Place) -> None:
 
 @pytest.mark.parametrize("key", [None, A], ids=["clear", "encrypted"])
 async def test_files_are_for_their_owner_alone(tmp_path: Path, key: str | None) -> None:
-    """Mode 0600 for each; with a key none of them shows a thought."""
+    """Mode 0600 for each; with a key none of them shows reasoning."""
     store = await open_store(sqlite_url(tmp_path), replace(SETTINGS, encryption_key=key))
     await store.save([turn(1, thought="xyzzy")])
     files = [path for path in (tmp_path / "deep").iterdir() if path.is_file()]
@@ -166,7 +166,7 @@ async def test_files_are_for_their_owner_alone(tmp_path: Path, key: str | None) 
 
 
 async def test_long_records_are_packed_and_unpacked_in_a_thread(tmp_path: Path) -> None:
-    """So that they hold up no other request; they are found as they were, with a key and without."""
+    """So they block no other request; they are found unchanged, with and without a key."""
 
     class Watched(Packer):
         threads: ClassVar[set[str]] = set()

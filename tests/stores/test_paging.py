@@ -1,4 +1,4 @@
-"""Cursors: what a page gave leads on, and nothing else is taken for one."""
+"""Cursors: only those from a page are accepted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_pair_comes_back(created_at: float) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_what_no_page_gave(text: str) -> None:
-    """It is refused before any database sees it: there it would look like a store that fails."""
+    """It is refused before a database sees it, where it would look like a failing store."""
     with pytest.raises(StoreRefused):
         decode_cursor(text)
     with pytest.raises(StoreRefused):
@@ -36,6 +36,6 @@ def test_what_no_page_gave(text: str) -> None:
 
 
 def test_no_cursor_is_the_first_page() -> None:
-    """None stands for the beginning, before which no number is."""
+    """None starts at the beginning, before all numbers."""
     assert decode_cursor(None) == MAX_CURSOR
     assert decode_pair_cursor(None) is None

@@ -1,4 +1,4 @@
-"""What people write about a store, and what of it is refused."""
+"""Settings of a store, and which values are refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from thoughtline.values.errors import StoreRefused
     [("90s", 90), ("15m", 900), ("2h", 7200), ("7d", 604800), ("2w", 1209600), ("1d12h", 129600), ("0.5h", 1800)],
 )
 def test_lengths_of_time(text: str, seconds: float) -> None:
-    """As people write them."""
+    """In the usual notation."""
     assert decode_duration(text) == seconds
 
 
@@ -37,27 +37,27 @@ def test_lengths_of_time(text: str, seconds: float) -> None:
     [("4096", 4096), ("1GiB", 2**30), ("64 MiB", 2**26), ("500MB", 500_000_000), ("1.5kB", 1500), ("10B", 10)],
 )
 def test_sizes(text: str, size: int) -> None:
-    """As people write them."""
+    """In the usual notation."""
     assert decode_size(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "7", "d", "7 days", "-1d", "1y", "1d 2h", "\uff11d", "1e3s", "nan"])
 def test_no_length_of_time(text: str) -> None:
-    """Refused with the value and how to write it."""
+    """The refusal shows the value and the notation."""
     with pytest.raises(StoreRefused, match="not a duration: write it as"):
         decode_duration(text)
 
 
 @pytest.mark.parametrize("text", ["", "GiB", "-1", "1XB", "1 GiB extra", "1gib"])
 def test_no_size(text: str) -> None:
-    """Refused with the value and how to write it."""
+    """The refusal shows the value and the notation."""
     with pytest.raises(StoreRefused, match="not a size: write it as"):
         decode_size(text)
 
 
 @given(st.text(max_size=30))
 def test_nothing_but_a_refusal(text: str) -> None:
-    """Whatever is written."""
+    """For any text."""
     for decode in (decode_duration, decode_size):
         with suppress(StoreRefused):
             assert decode(text) >= 0
@@ -83,7 +83,7 @@ def test_the_default_store(platform: str, environment: dict[str, str], folder: s
 
 
 def test_keys_from_the_environment() -> None:
-    """Where they are named; an empty one is none."""
+    """If they are set; an empty one counts as missing."""
     assert keys_from_environment({}) == (None, None)
     names = {"THOUGHTLINE_ENCRYPTION_KEY": "a", "THOUGHTLINE_PREVIOUS_ENCRYPTION_KEY": ""}
     assert keys_from_environment(names) == ("a", None)
@@ -94,7 +94,7 @@ def test_keys_from_the_environment() -> None:
     ["", "thoughts.db", "mysql://host", "sqlite:", "sqlite://", "sqlite:///", "sqlite://host/x", "sqlite:///x?mode=ro"],
 )
 async def test_an_address_that_is_none(url: str) -> None:
-    """Refused, with those that are known."""
+    """The refusal lists the known ones."""
     with pytest.raises(StoreRefused):
         await open_store(url)
 

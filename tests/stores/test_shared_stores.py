@@ -1,4 +1,4 @@
-"""What every store does that several processes share: one suite, all of them, real servers."""
+"""Behaviour of all stores that several processes share: one suite, with real servers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def test_another_process_finds_what_was_saved(shared: Place) -> None:
 
 
 async def test_a_shared_key_is_complete_after_a_restart(shared: Place) -> None:
-    """A turn in memory does not hide another that only the durable store has."""
+    """A turn in memory does not hide another one in the durable store."""
     await (await shared.open()).save([turn(1, shared=("ok",))])
     store = await shared.open()
     await store.save([turn(2, at=START + 1, shared=("ok",))])
@@ -29,7 +29,7 @@ async def test_a_shared_key_is_complete_after_a_restart(shared: Place) -> None:
 
 
 async def test_what_another_process_does_is_seen_in_time(shared: Place) -> None:
-    """What it saved under a known key, and what it deleted, after `trust_seconds` at the latest."""
+    """Its saves under a known key, and its deletions, within `trust_seconds`."""
     one, two = await shared.open(), await shared.open()
     await one.save([turn(1, shared=("ok",)), turn(2)])
     assert len((await two.find("tenant", [visible("ok"), lineage(2)]))[visible("ok")]) == 1
@@ -42,7 +42,7 @@ async def test_what_another_process_does_is_seen_in_time(shared: Place) -> None:
 
 
 async def test_a_slow_writer_in_another_process(shared: Place) -> None:
-    """A deletion holds for all of them."""
+    """A deletion applies to all processes."""
     one, two = await shared.open(), await shared.open()
     await one.save([turn(1)])
     shared.clock.advance(1)
@@ -55,7 +55,7 @@ async def test_a_slow_writer_in_another_process(shared: Place) -> None:
 
 
 async def test_several_processes_write_at_once(shared: Place) -> None:
-    """The same turns and others, deletions in between: nothing is lost, nothing counted twice."""
+    """The same and different turns, with deletions in between: nothing is lost, nothing counted twice."""
     stores = [await shared.open() for _ in range(4)]
     work = [store.save([turn(number, session=f"s{number % 5}")]) for number in range(40) for store in stores]
     await asyncio.gather(*work, *(store.delete(Filter(provider="nobody")) for store in stores))
@@ -65,7 +65,7 @@ async def test_several_processes_write_at_once(shared: Place) -> None:
 
 
 async def test_opening_at_once_is_safe(shared: Place) -> None:
-    """The first makes the layout, the others wait for it."""
+    """The first creates the layout, the others wait for it."""
     stores = [shared.make() for _ in range(8)]
     await asyncio.gather(*(store.open() for store in stores))
     await asyncio.gather(*(store.open() for store in stores))
@@ -77,7 +77,7 @@ async def test_opening_at_once_is_safe(shared: Place) -> None:
 
 
 async def test_one_of_several_cleans(durable: Place) -> None:
-    """In the background, what one does nobody does again for a while; files of one machine are cleaned by each."""
+    """A background cleaning by one process is enough for a while; files on one machine are cleaned by each."""
     one, two = await durable.open(), await durable.open()
     assert isinstance(one, DurableStore)
     assert isinstance(two, DurableStore)

@@ -1,4 +1,4 @@
-"""What is done to the tables of a SQLite database: pointers of what is gone, and sessions in the order of time."""
+"""Operations on the tables of a SQLite database: pointers of deleted records, and sessions in time order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LARGE = 40
 
 
 class Kept:
-    """A store, and its database seen from outside."""
+    """A store, and a direct view of its database."""
 
     def __init__(self, store: SqliteStore, clock: Clock, path: Path) -> None:
         self.store = store
@@ -47,7 +47,7 @@ async def kept(tmp_path: Path) -> AsyncIterator[Kept]:
 
 
 async def test_a_deletion_leaves_pointers_to_a_sweep(kept: Kept) -> None:
-    """While few records are gone, none is made; their pointers lead nowhere."""
+    """With few deleted records, no sweep runs; their pointers lead nowhere."""
     await kept.save(*range(LARGE))
     before = kept.rows("lookups")
     kept.clock.advance(1)
@@ -58,7 +58,7 @@ async def test_a_deletion_leaves_pointers_to_a_sweep(kept: Kept) -> None:
 
 
 async def test_a_sweep_takes_out_the_pointers_of_what_is_gone(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In as many parts as it takes, and no others."""
+    """In as many parts as needed, and no other pointers."""
     monkeypatch.setattr(sqlite_work, "SWEPT", 7)
     await kept.save(*range(LARGE))
     each = kept.rows("lookups") // LARGE
@@ -71,7 +71,7 @@ async def test_a_sweep_takes_out_the_pointers_of_what_is_gone(kept: Kept, monkey
 
 
 async def test_what_goes_during_a_sweep_is_left_to_the_next(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where another process begins one before this one ends."""
+    """Also if another process begins one before this one ends."""
     monkeypatch.setattr(sqlite_work, "SWEPT", 20)
     await kept.save(*range(LARGE))
     afters: list[bytes | None] = []
@@ -94,7 +94,8 @@ async def test_what_goes_during_a_sweep_is_left_to_the_next(kept: Kept, monkeypa
 
 
 async def test_a_number_is_not_given_to_two_records(kept: Kept) -> None:
-    """Pointers of the latest one, which is gone, do not lead to the next; nor does a sweep take out the next one's."""
+    """Pointers of the latest record, which is deleted, do not lead to the next one; nor does a sweep remove the next
+    one's."""
     await kept.save(1, 2)
     kept.clock.advance(1)
     await kept.store.delete(Filter(session="s2"))
@@ -120,7 +121,7 @@ async def test_what_is_gone_hides_nothing_under_a_shared_key(kept: Kept) -> None
 
 @pytest.mark.parametrize("tenant", [None, "tenant"])
 async def test_the_latest_sessions_are_found_without_going_through_all(kept: Kept, tenant: str | None) -> None:
-    """A session of several models counts once, with all its records, where its newest puts it."""
+    """A session with several models counts once, with all its records, at the place of its newest."""
     for number in range(20):
         await kept.store.save([turn(number, at=START + number, session=f"s{number}")])
     await kept.store.save([turn(50, at=START + 50, session="s3", model="another")])

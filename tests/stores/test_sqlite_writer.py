@@ -1,4 +1,4 @@
-"""What SQLite says, as an error of ours: with the file, and what helps where that is known."""
+"""SQLite's errors as our own: with the file, and the remedy if known."""
 
 from __future__ import annotations
 

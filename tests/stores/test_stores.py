@@ -1,4 +1,4 @@
-"""What every store does: one suite, all stores, real servers."""
+"""Behaviour of all stores: one suite, with real servers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.stores.places import SETTINGS, START, TRUST, Place, found, lineage, turn, visible
-from thoughtline.stores import Filter, Note, Saved, Share
+from thoughtline.stores import Filter, Note, Saved, Share, durable_store
 from thoughtline.stores.base import MAX_PAGE, MAX_PER_KEY
 from thoughtline.stores.durable import EARLY
 from thoughtline.values.errors import StoreRefused
@@ -17,11 +17,11 @@ from thoughtline.values.records import Key, Record
 
 DAY = 86400.0
 PATIENCE_SECONDS = 60
-"""After which work in the background counts as never done."""
+"""Background work that has not run by then counts as missing."""
 
 
 async def test_a_turn_is_found_by_each_of_its_keys(anywhere: Place) -> None:
-    """What comes back is what was saved, whichever key is asked for."""
+    """The saved turn is returned for each key."""
     store = await anywhere.open()
     record = turn(1, shared=("a", "b"))
     saved = await store.save([record])
@@ -30,7 +30,7 @@ async def test_a_turn_is_found_by_each_of_its_keys(anywhere: Place) -> None:
 
 
 async def test_every_key_asked_for_is_answered(anywhere: Place) -> None:
-    """Many keys in one call, unknown ones and repeated ones too; none is no question."""
+    """Many keys in one call, including unknown and repeated ones; no keys give no records."""
     store = await anywhere.open()
     await store.save([turn(1), turn(2)])
     answer = await store.find("tenant", [lineage(1), lineage(9), lineage(2), lineage(1)])
@@ -41,7 +41,7 @@ async def test_every_key_asked_for_is_answered(anywhere: Place) -> None:
 
 
 async def test_tenants_never_mix(anywhere: Place) -> None:
-    """The same turn of two tenants is two entries, and each sees its own."""
+    """The same turn of two tenants is two entries, and each tenant sees its own."""
     store = await anywhere.open()
     mine, theirs = turn(1, tenant="mine"), turn(1, tenant="theirs")
     await store.save([mine, theirs])
@@ -54,7 +54,7 @@ async def test_tenants_never_mix(anywhere: Place) -> None:
 
 
 async def test_a_shared_key_gives_all_its_turns_newest_first(anywhere: Place) -> None:
-    """Several records may share a weaker key; a store does not choose."""
+    """Several records may share a weaker key; a store returns all of them."""
     store = await anywhere.open()
     turns = [turn(number, at=START + number, shared=("ok",)) for number in range(4)]
     anywhere.clock.advance(10)
@@ -75,7 +75,7 @@ async def test_a_key_gives_a_bounded_number(anywhere: Place) -> None:
 
 
 async def test_the_same_turn_twice_is_one_entry(anywhere: Place) -> None:
-    """Two writers of one turn are fine, one after the other or at once."""
+    """Two writers may save one turn, one after the other or at once."""
     store = await anywhere.open()
     record = turn(1, shared=("a",))
     await store.save([record, record])
@@ -95,7 +95,7 @@ async def test_many_saves_at_once(anywhere: Place) -> None:
 
 
 async def test_an_unused_turn_expires(anywhere: Place) -> None:
-    """And is gone from every view of the store once it was cleaned."""
+    """And disappears from every view of the store once it was cleaned."""
     store = await anywhere.open()
     await store.save([turn(1)])
     anywhere.clock.advance(SETTINGS.ttl_seconds - 1)
@@ -110,7 +110,7 @@ async def test_an_unused_turn_expires(anywhere: Place) -> None:
 
 
 async def test_cleaning_happens_by_itself(anywhere: Place) -> None:
-    """What has expired goes without anybody asking."""
+    """Expired turns are removed without a request."""
     store = await anywhere.open(replace(SETTINGS, clean_seconds=0.01))
     await store.save([turn(1)])
     anywhere.clock.advance(SETTINGS.ttl_seconds + 1)
@@ -122,7 +122,7 @@ async def test_cleaning_happens_by_itself(anywhere: Place) -> None:
 
 
 async def test_much_writing_is_cleaned_early(durable: Place) -> None:
-    """The size cap holds long before the next cleaning is due, but for what was written since the last one."""
+    """The size cap is restored long before the next regular cleaning, except for writes since the last one."""
     limit = 20_000
     store = await durable.open(replace(SETTINGS, max_bytes=limit))
     for number in range(100):
@@ -145,7 +145,7 @@ async def test_use_renews(anywhere: Place) -> None:
 
 
 async def test_the_oldest_go_first_when_there_is_too_much(anywhere: Place) -> None:
-    """Oldest by last use; what is left fits."""
+    """By last use; the rest fits."""
     limit = 20_000
     store = await anywhere.open(replace(SETTINGS, max_bytes=limit, memory_bytes=limit))
     for number in range(50):
@@ -198,7 +198,7 @@ async def test_list_shows_what_fits(anywhere: Place, where: Filter, numbers: set
 
 @pytest.mark.parametrize(("where", "numbers"), LISTED, ids=lambda value: str(value)[:60])
 async def test_delete_takes_out_what_list_shows(anywhere: Place, where: Filter, numbers: set[int]) -> None:
-    """That, and nothing else; by no view of the store is it seen again."""
+    """Exactly those; no view of the store shows them again."""
     store = await anywhere.open()
     anywhere.clock.advance(10)
     records = _mixed()
@@ -215,7 +215,7 @@ async def test_delete_takes_out_what_list_shows(anywhere: Place, where: Filter, 
 
 
 async def test_pages_are_stable(anywhere: Place) -> None:
-    """Saves and deletions between pages neither repeat an entry nor hide one that was there."""
+    """Saves and deletions between pages neither repeat an entry nor hide an older one."""
     store = await anywhere.open()
     anywhere.clock.advance(100)
     for number in range(25):
@@ -233,7 +233,7 @@ async def test_pages_are_stable(anywhere: Place) -> None:
 
 @pytest.mark.parametrize("limit", [0, -1, MAX_PAGE + 1])
 async def test_a_page_has_bounds(anywhere: Place, limit: int) -> None:
-    """Beyond them there is a named error; so for this cursor belongs to no page."""
+    """Other values raise a named error; so does a cursor that is not from a page."""
     store = await anywhere.open()
     with pytest.raises(StoreRefused):
         await store.list_entries(Filter(), limit)
@@ -244,7 +244,7 @@ async def test_a_page_has_bounds(anywhere: Place, limit: int) -> None:
 
 
 async def test_a_slow_writer_does_not_bring_back_what_was_deleted(anywhere: Place) -> None:
-    """What was made before a deletion that means it is not written after it; what was made later is."""
+    """A turn created before a matching deletion is not written after it; a later one is."""
     store = await anywhere.open()
     slow, never_seen, other = turn(1), turn(2), turn(3, session="another")
     await store.save([slow])
@@ -261,7 +261,7 @@ async def test_a_slow_writer_does_not_bring_back_what_was_deleted(anywhere: Plac
     "where", [Filter(), Filter(tenant="tenant"), Filter(provider="deepseek"), Filter(call_id="call_1")], ids=str
 )
 async def test_every_kind_of_deletion_holds(anywhere: Place, where: Filter) -> None:
-    """Also for a tenant that the store had never seen."""
+    """Also for a tenant that is new to the store."""
     store = await anywhere.open()
     await store.save([turn(9, tenant="known")])
     anywhere.clock.advance(5)
@@ -274,7 +274,7 @@ async def test_every_kind_of_deletion_holds(anywhere: Place, where: Filter) -> N
 
 
 async def test_a_clock_that_goes_back_loses_nothing(anywhere: Place) -> None:
-    """After a deletion, too: what is saved is found, and what was there stays."""
+    """Even after a deletion: saved turns are found, and existing ones stay."""
     store = await anywhere.open()
     await store.save([turn(1), turn(5, session="gone")])
     anywhere.clock.advance(10)
@@ -290,7 +290,7 @@ async def test_a_clock_that_goes_back_loses_nothing(anywhere: Place) -> None:
 
 
 async def test_what_has_expired_is_known_until_it_is_cleaned_away(anywhere: Place) -> None:
-    """Its key finds nothing, and is told apart from one that never was; asking does not bring it back."""
+    """Its key finds nothing, but differs from an unknown one; a lookup does not restore it."""
     store = await anywhere.open()
     await store.save([turn(1)])
     assert await store.expired("tenant", [lineage(1), lineage(2)]) == frozenset()
@@ -303,7 +303,7 @@ async def test_what_has_expired_is_known_until_it_is_cleaned_away(anywhere: Plac
 
 
 async def test_stats_tell_what_there_is(anywhere: Place) -> None:
-    """Entries and characters in memory and on disk, by provider and by model, the ends, and what was done."""
+    """Entries and characters in memory and on disk, by provider and by model, the oldest and newest, and counts."""
     store = await anywhere.open()
     anywhere.clock.advance(10)
     records = [
@@ -313,7 +313,7 @@ async def test_stats_tell_what_there_is(anywhere: Place) -> None:
     ]
     await store.save(records)
     await store.find("tenant", [lineage(1), lineage(2), lineage(8)])
-    store.counters.tell(restored=2, missed=1)
+    store.counters.add(restored=2, missed=1)
     stats = await store.stats()
     chars = sum(record.reasoning_chars for record in records)
     first, second, third = (record.reasoning_chars for record in records)
@@ -331,13 +331,13 @@ async def test_stats_tell_what_there_is(anywhere: Place) -> None:
 
 
 async def test_an_empty_store_says_so(anywhere: Place) -> None:
-    """No entry, no end."""
+    """No entries, no dates."""
     stats = await (await anywhere.open()).stats()
     assert (stats.total_entries, stats.oldest_at, stats.newest_at) == (0, None, None)
 
 
 async def test_sessions_with_what_they_hold(anywhere: Place) -> None:
-    """The newest first, of one tenant or of all; turns without a session are in none."""
+    """Newest first, of one tenant or of all; turns without a session are in none."""
     store = await anywhere.open()
     anywhere.clock.advance(10)
     await store.save(
@@ -351,6 +351,10 @@ async def test_sessions_with_what_they_hold(anywhere: Place) -> None:
     )
     mine = await store.sessions("tenant")
     assert [(one.session, one.entries, one.newest_at) for one in mine] == [("a", 2, START + 3), ("b", 1, START + 2)]
+    assert [one.models for one in mine] == [
+        ("deepseek/deepseek-v4", "kimi/deepseek-v4"),
+        ("deepseek/deepseek-v4",),
+    ]
     assert mine[0].chars == turn(1).reasoning_chars + turn(3).reasoning_chars
     everyone = await store.sessions()
     assert [(one.tenant, one.session) for one in everyone] == [("other", "a"), ("tenant", "a"), ("tenant", "b")]
@@ -359,8 +363,50 @@ async def test_sessions_with_what_they_hold(anywhere: Place) -> None:
     assert [one.session for one in await store.sessions("tenant")] == ["b"]
 
 
+async def test_a_session_is_known_by_its_oldest_turn(anywhere: Place) -> None:
+    """Of each session that is asked for, whatever others are called; looking does not make a turn live longer."""
+    store = await anywhere.open()
+    anywhere.clock.advance(10)
+    turns = [
+        turn(1, at=START + 1, session="a"),
+        turn(2, at=START + 2, session="b", provider="kimi"),
+        turn(3, at=START + 3, session="a", provider="kimi"),
+        turn(4, at=START + 4, session="a", tenant="other"),
+        turn(5, at=START + 5, session="c"),
+    ]
+    for one in turns:
+        await store.save([one])
+    places = [("tenant", "a"), ("tenant", "b"), ("other", "a"), ("tenant", "none")]
+    found = await store.openings(places)
+    assert found == {("tenant", "a"): turns[0], ("tenant", "b"): turns[1], ("other", "a"): turns[3]}
+    assert await store.openings([]) == {}
+    anywhere.clock.advance(SETTINGS.ttl_seconds * 0.9)
+    assert len(await store.openings(places)) == 3
+    anywhere.clock.advance(SETTINGS.ttl_seconds * 0.2)
+    await store.clean()
+    assert await store.openings(places) == {}
+
+
+async def test_a_store_of_another_name_shares_nothing(durable: Place) -> None:
+    """At the same address: neither turns nor notes, nor what is deleted."""
+    store, beside = await durable.open(), durable_store(durable.url, SETTINGS, durable.clock, "words")
+    await beside.open()
+    try:
+        await store.save([turn(1)])
+        await beside.save([turn(2)])
+        await beside.put_note(Note("learned", "a", b"1", START + 1000))
+        assert [one.record for one in (await store.list_entries(Filter())).entries] == [turn(1)]
+        assert [one.record for one in (await beside.list_entries(Filter())).entries] == [turn(2)]
+        assert await store.notes("learned") == ()
+        assert await beside.delete(Filter()) == 1
+        assert await beside.clean() == 0
+        assert len((await store.list_entries(Filter())).entries) == 1
+    finally:
+        await beside.close()
+
+
 async def test_notes_are_kept_until_they_expire(anywhere: Place) -> None:
-    """A small area for what belongs to no tenant."""
+    """A small area for values that belong to no tenant."""
     store = await anywhere.open()
     first, second = Note("learned", "b", b"\x00\xff", START + 10), Note("learned", "a", b"2", START + 20)
     for note in (first, replace(first, value=b"old"), first, second, Note("other", "a", b"3", START + 20)):
@@ -392,7 +438,7 @@ async def test_names_may_be_anything(anywhere: Place, name: str) -> None:
 
 @pytest.mark.parametrize("size", [0, 400, 600, 1_000_000])
 async def test_turns_of_any_size(anywhere: Place, size: int) -> None:
-    """Small ones are kept as they are, long ones compressed; all come back whole."""
+    """Small ones are stored uncompressed, long ones compressed; all are returned unchanged."""
     store = await anywhere.open()
     record = replace(turn(1), items=(ReasoningText("".join(chr(97 + i * i % 26) for i in range(size))),))
     await store.save([record])
@@ -400,7 +446,7 @@ async def test_turns_of_any_size(anywhere: Place, size: int) -> None:
 
 
 async def test_a_turn_without_keys_is_kept_and_listed(anywhere: Place) -> None:
-    """It can't be found, only seen."""
+    """It is never found, only listed."""
     store = await anywhere.open()
     await store.save([replace(turn(1), keys=())])
     assert len((await store.list_entries(Filter())).entries) == 1

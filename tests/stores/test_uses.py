@@ -1,4 +1,4 @@
-"""What finds leave to be written: kept until it is, and bounded."""
+"""Work that finds leave for later: kept until it is written, within limits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OLD = START + SETTINGS.ttl_seconds / 2
 
 @asynccontextmanager
 async def locked(url: str) -> AsyncIterator[None]:
-    """Another program has the records for itself."""
+    """Another program locks the records."""
     if url.startswith("sqlite"):
         file = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
         file.execute("BEGIN IMMEDIATE")
@@ -44,7 +44,7 @@ async def locked(url: str) -> AsyncIterator[None]:
 async def test_a_use_is_not_forgotten_when_it_cannot_be_written(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """The next cleaning renews the record, and packs it under the current key."""
+    """The next cleaning renews the record, and packs it with the current key."""
     url = sqlite_url(tmp_path) if kind == "sqlite" else str(request.getfixturevalue("postgres_url"))
     async with place(kind, url) as here:
         await (await here.open()).save([turn(1)])
@@ -62,7 +62,7 @@ async def test_a_use_is_not_forgotten_when_it_cannot_be_written(
 
 
 def test_uses_are_kept_until_they_are_settled() -> None:
-    """What came since stays."""
+    """Later uses stay."""
     uses = Uses(Packer(KEY), SETTINGS.ttl_seconds)
     data = Packer().pack(turn(1), b"id")
     for seq in (3, 1):
@@ -89,7 +89,7 @@ def test_a_fresh_record_under_the_current_key_leaves_nothing() -> None:
 
 
 def test_uses_are_bounded() -> None:
-    """In numbers, and in bytes; what was settled makes room."""
+    """In number and in bytes; settled ones make room."""
     uses = Uses(Packer(KEY), SETTINGS.ttl_seconds)
     data = Packer().pack(turn(1, thought=" ".join(map(str, range(100_000)))), b"id")
     for seq in range(MAX_RENEWALS + 10):

@@ -12,12 +12,16 @@ from tools.house import (
     empty_names,
     functions,
     held,
+    import_share,
+    large_classes,
     lines_by_package,
     long_calls,
     names_in_the_table,
     naming,
     needless,
     old_words,
+    repeated_classes,
+    repeated_files,
     shared_names,
     unneeded,
     untested,
@@ -107,6 +111,38 @@ def test_shared_names_are_found() -> None:
         Source("src/thoughtline/c.py", "from thoughtline.a.one import Step\nfrom thoughtline.b import Line"),
     ]
     assert [one.partition(":")[0] for one in shared_names(files)] == ["Line", "Step"]
+
+
+def test_large_classes_are_found() -> None:
+    """By what they declare and what their methods assign, once each; tables of facts may be large."""
+    members = "".join(f"    m{at}: int\n" for at in range(20))
+    assigns = "    def f(self) -> None:\n        self.m1 = self.other = 1\n"
+    files = [
+        Source("src/a.py", f"class Fits:\n{members}\nclass Large:\n{members}{assigns}"),
+        Source("src/b.py", f"class Wire:\n{members}{assigns}"),
+    ]
+    assert large_classes(files) == ("src/a.py Large: 21",)
+
+
+def test_names_of_several_meanings_are_found() -> None:
+    """Classes and modules; not those of formats that are alike, of the root's doors, or that are listed."""
+    files = [
+        Source("src/thoughtline/gateway/keys.py", "class Row: ...\nclass _Own: ...\nclass StreamDecoder: ..."),
+        Source("src/thoughtline/stores/keys.py", "class Row: ...\nclass _Own: ...\nclass StreamDecoder: ..."),
+        Source("src/thoughtline/formats/one/parts.py", ""),
+        Source("src/thoughtline/formats/two/parts.py", ""),
+        Source("src/thoughtline/codecs.py", ""),
+        Source("src/thoughtline/library/codecs.py", ""),
+        Source("src/thoughtline_sim/wires/keys.py", ""),
+    ]
+    assert repeated_classes(files) == ("Row: thoughtline.gateway.keys, thoughtline.stores.keys",)
+    assert repeated_files(files) == ("keys.py: gateway, stores",)
+
+
+def test_the_share_of_imports() -> None:
+    """Each line of an import counts, wherever it stands."""
+    source = "import a\nfrom b import (\n    c,\n)\n\ndef f() -> None:\n    import d\n\n\nx = 1\n"
+    assert import_share([Source("src/a.py", source)]) == 50.0
 
 
 def test_waivers_without_a_reason_are_found() -> None:

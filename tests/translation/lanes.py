@@ -83,7 +83,7 @@ _STREAM = "/v1beta/models/{model}:streamGenerateContent"
 _CONVERSE = "/model/{model}/converse"
 UPSTREAMS: tuple[Upstream, ...] = (
     Upstream("deepseek", "tools", "deepseek", "openai_chat", "deepseek-v4-pro", "/chat/completions"),
-    Upstream("openai", "default", "openai", "openai_responses", "gpt-5.1", "/v1/responses"),
+    Upstream("openai", "default", "openai", "openai_responses", "gpt-5", "/v1/responses"),
     Upstream("anthropic", "classic", "anthropic", "anthropic_messages", "claude-sonnet-4-5", "/v1/messages"),
     Upstream("gemini", "default", "gemini", "gemini_generate", "gemini-3-pro-preview", _GENERATE, _STREAM),
     Upstream("ollama", "default", "ollama", "ollama_chat", "qwen3:14b", "/api/chat"),
@@ -113,7 +113,7 @@ MORE_UPSTREAMS: tuple[Upstream, ...] = (
     Upstream("qwen", "default", "qwen", "openai_chat", "qwen3.7-max", "/v1/chat/completions"),
     Upstream("gemini", "default", "gemini", "openai_chat", "gemini-3-pro-preview", "/v1beta/openai/chat/completions"),
     Upstream("gemini-2.5", "default", "gemini", "gemini_generate", "gemini-2.5-pro", _GENERATE, _STREAM),
-    Upstream("openai", "default", "openai", "openai_chat", "gpt-5.1", "/v1/chat/completions"),
+    Upstream("openai", "default", "openai", "openai_chat", "gpt-5", "/v1/chat/completions"),
     Upstream("azure", "default", "azure", "openai_responses", "gpt-5-mini", "/v1/responses"),
     Upstream("xai", "default", "xai", "openai_responses", "grok-4.7", "/v1/responses"),
     Upstream(
@@ -155,7 +155,7 @@ class StreamReader:
 
     def feed(self, data: bytes) -> Chunk:
         events = self._decoder.feed(data)
-        return Chunk(data, b"", events) if self._is_same else Chunk(*self._translator.take(events), events)
+        return Chunk(data, b"", events) if self._is_same else Chunk(*self._translator.feed(events), events)
 
     def finish(self) -> Chunk:
         events = self._decoder.finish()

@@ -171,7 +171,7 @@ def test_marks_that_an_upstream_does_not_take_are_left_out_with_a_finding() -> N
     request = translated(MARKED_MESSAGES, "anthropic_messages", DEEPSEEK)
     assert not marks_in(json.loads(request.transcript.body))
     assert [one.message for one in request.findings] == ["this upstream takes no marks for prompt caching"]
-    assert not marks_in(sent(MARKED_CHAT, "openai_chat", Destination("openai", "", "gpt-5.1", "openai_responses")))
+    assert not marks_in(sent(MARKED_CHAT, "openai_chat", Destination("openai", "", "gpt-5", "openai_responses")))
 
 
 # --- set by us --------------------------------------------------------------------------------------------------------

@@ -23,8 +23,8 @@ from thoughtline.values.turns import FormatName
 
 Json = dict[str, Any]
 TARGETS = {
-    "openai": Destination("openai", "https://api.openai.com/v1", "gpt-5.1", "openai_responses"),
-    "openai chat": Destination("openai", "https://api.openai.com/v1", "gpt-5.1", "openai_chat"),
+    "openai": Destination("openai", "https://api.openai.com/v1", "gpt-5", "openai_responses"),
+    "openai chat": Destination("openai", "https://api.openai.com/v1", "gpt-5", "openai_chat"),
     "anthropic": Destination("anthropic", "https://api.anthropic.com", "claude-sonnet-4-5", "anthropic_messages"),
     "kimi": Destination("kimi", "https://api.moonshot.ai/v1", "kimi-k2.6", "openai_chat"),
     "gemini": Destination("gemini", "https://generativelanguage.googleapis.com", "gemini-3-pro", "gemini_generate"),

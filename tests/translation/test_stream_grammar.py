@@ -61,7 +61,7 @@ def _spoken(text: str) -> list[Event]:
 
 def _encoded(events: list[Event], way: ResponseContext) -> bytes:
     outward, encoder = ResponseTranslator(way), FORMATS[way.to].stream_encoder(way.dialect)
-    said = [one for event in events for one in outward.take(event)]
+    said = [one for event in events for one in outward.feed(event)]
     return b"".join([*map(encoder.encode, [*said, *outward.finish()]), encoder.finish()])
 
 

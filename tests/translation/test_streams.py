@@ -224,8 +224,8 @@ def test_an_error_of_ours_in_mid_stream(to: FormatName) -> None:
 def test_pings_are_kept() -> None:
     """A ping of Anthropic's keeps a chat client's connection alive, and says nothing."""
     outward = ResponseTranslator(way_to("openai_chat", "anthropic_messages"))
-    outward.take(Started("m1", "m"))
-    assert outward.take(Other(Raw(b'{"type":"ping"}'))) == [Other(Raw(b'{"type":"ping"}'))]
+    outward.feed(Started("m1", "m"))
+    assert outward.feed(Other(Raw(b'{"type":"ping"}'))) == [Other(Raw(b'{"type":"ping"}'))]
 
 
 def test_what_a_client_has_no_place_for_is_found() -> None:
@@ -237,7 +237,7 @@ def test_what_a_client_has_no_place_for_is_found() -> None:
         TurnDone(0, TOOL_CALLS),
     ]
     outward = ResponseTranslator(way_to("openai_chat", "anthropic_messages"))
-    said = [one for event in events for one in outward.take(event)]
+    said = [one for event in events for one in outward.feed(event)]
     assert [finding.rule for finding in outward.findings] == ["untranslatable"]
     assert [event.item for event in said if isinstance(event, ItemDone)] == [Text("hi")]
 
@@ -250,9 +250,9 @@ def _later(text: str) -> list[Event]:
 def test_a_name_that_comes_late(to: FormatName) -> None:
     """A call is sent once it has a name, with all its earlier pieces."""
     outward = ResponseTranslator(way_to(to, "anthropic_messages" if to == "openai_chat" else "openai_chat"))
-    outward.take(Started())
-    assert outward.take(CallDelta(0, 0, '{"a"')) == []
-    told = outward.take(CallDelta(0, 0, ": 1}", "call_1", "look"))
+    outward.feed(Started())
+    assert outward.feed(CallDelta(0, 0, '{"a"')) == []
+    told = outward.feed(CallDelta(0, 0, ": 1}", "call_1", "look"))
     assert [(event.name, event.arguments) for event in told if isinstance(event, CallDelta)] == [("look", '{"a": 1}')]
 
 

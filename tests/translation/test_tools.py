@@ -76,8 +76,8 @@ def test_openai_itself_takes_free_text_in_chat() -> None:
     asked = spoken.bodies.decode_request(
         json.dumps({"model": "m", "input": "hi", "tools": [PATCH]}).encode(), spoken.dialect
     )
-    contract = resolve(Destination("openai", "https://api.openai.com", "gpt-5.1", "openai_chat"))
-    request = translate_request(asked, "openai_chat", contract, "gpt-5.1")
+    contract = resolve(Destination("openai", "https://api.openai.com", "gpt-5", "openai_chat"))
+    request = translate_request(asked, "openai_chat", contract, "gpt-5")
     assert body_of(request)["tools"][0]["type"] == "custom"
 
 
@@ -199,10 +199,10 @@ def test_tools_that_stand_in_the_conversation_are_offered_too() -> None:
 @pytest.mark.parametrize(
     ("provider", "model", "format"),
     [
-        ("openai", "gpt-5.1", "openai_responses"),
-        ("azure", "gpt-5.1", "openai_responses"),
+        ("openai", "gpt-5", "openai_responses"),
+        ("azure", "gpt-5", "openai_responses"),
         ("anthropic", "claude-opus-4-8", "anthropic_messages"),
-        ("", "gpt-5.1", "openai_responses"),
+        ("", "gpt-5", "openai_responses"),
         ("", "some-model", "anthropic_messages"),
     ],
 )

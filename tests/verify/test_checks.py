@@ -16,7 +16,6 @@ from tests.verify.mutants import (
     DROPPED,
     FORCED,
     MUTANTS,
-    OFF,
     THINKS,
     TOOL_LOOP,
     WARM,
@@ -41,8 +40,7 @@ NOT_ASKED: dict[tuple[str, str], str] = {
 """Simulators, or parts of them, about which nothing is believed, or which can't be verified."""
 
 DIFFERS: dict[tuple[str, str, str], set[str]] = {
-    # Without an effort GPT-5.1 takes one (vercel/ai#10932); the row leaves it out of every request.
-    ("openai", "gpt-5.1", "openai_responses"): {WARM},
+    # Nobody has tried whether a codex model takes one.
     ("copilot", "gpt-5.3-codex", "openai_responses"): {WARM},
     # The page on preserved reasoning names no models.
     ("openai", "gpt-5.6-sol", "openai_responses"): {DROPPED},
@@ -50,8 +48,6 @@ DIFFERS: dict[tuple[str, str, str], set[str]] = {
     ("cerebras", "zai-glm-4.7", "openai_chat"): {COMES_IN},
     # The row has the name of its open weights; the maker named its models by their mode.
     ("deepseek-v3.2", "deepseek-v3.2", CHAT): {THINKS, TOOL_LOOP},
-    # The maker's switch is written, which Ollama does not read.
-    ("ollama", "qwen3:14b", "openai_chat"): {OFF},
     # The simulator checks signatures alone: how Antigravity refuses the rest of what Claude refuses is not known.
     ("code-assist", "claude-sonnet-4-5", "gemini_code_assist"): {FORCED, WARM},
     # Nobody has tried whether its redacted blocks are checked.

@@ -130,9 +130,9 @@ ROWS = (
     _row("gemini", "gemini-3-pro-preview"),
     _row("gemini-2.5", "gemini-2.5-pro", provider="gemini"),
     _row("code-assist", "gemini-3-pro-preview"),
-    _row("openai", "gpt-5.1"),
+    _row("openai", "gpt-5"),
     _row("openai", "gpt-6-luna", "unchecked"),
-    _row("openai", "gpt-5.1", "unverified"),
+    _row("openai", "gpt-5", "unverified"),
     _row("azure", "gpt-5-mini"),
     _row("xai", "grok-4.7"),
     _row("xai", "grok-3-mini"),
@@ -160,8 +160,8 @@ CONTINUITY = '[continuity]\nenabled = true\nmode = "{mode}"\n'
 _BY_MODEL = {row.model: row for row in reversed(ROWS) if row.simulator != "code-assist"}
 CROSSINGS = (
     ("deepseek-v4-pro", "claude-sonnet-4-5"),
-    ("claude-sonnet-4-5", "gpt-5.1"),
-    ("gpt-5.1", "gemini-3-pro-preview"),
+    ("claude-sonnet-4-5", "gpt-5"),
+    ("gpt-5", "gemini-3-pro-preview"),
     ("gemini-3-pro-preview", "deepseek-v4-pro"),
     ("kimi-k2.6", "MiniMax-M2"),
     ("MiniMax-M2", "magistral-medium-latest"),

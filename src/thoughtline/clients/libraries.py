@@ -154,6 +154,10 @@ OPEN_WEBUI = Client(
         SetupStep("Later, in Admin Settings, Connections, OpenAI API:", "words", "URL    <base>/v1\nKey    <key>"),
     ),
     habit="Sends reasoning back as visible text, according to reports.",
-    notes=("In a container, 127.0.0.1 is the container itself: use the address of the host.",),
+    notes=(
+        "In a container, 127.0.0.1 is the container itself: use the address of the host.",
+        "With `ENABLE_FORWARD_USER_INFO_HEADERS=true` it names its users and chats: people who say the same are told "
+        "apart ([how](identity.md#end-users-in-headers)).",
+    ),
     agents=("open webui", "open-webui/"),
 )

@@ -20,6 +20,7 @@ from thoughtline.commands.output import is_confirmed, json_text, print_table
 from thoughtline.gateway.admin.answers import CachePage, CacheStats
 from thoughtline.gateway.admin.cache import as_kept, entry_answer, stats_answer
 from thoughtline.gateway.bus import StoreCounts
+from thoughtline.gateway.words import forget_in
 from thoughtline.settings import Settings
 from thoughtline.stores import Filter, Store, durable_store
 from thoughtline.stores.base import MAX_PAGE
@@ -37,8 +38,9 @@ _LONGEST_NAME = 24
 class StoreCache:
     """A store, opened directly, whether a gateway runs or not."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
+        self._settings = settings
 
     async def page(self, where: Filter, limit: int, cursor: str | None) -> CachePage:
         page = await self._store.list_entries(await as_kept(self._store, where), limit, cursor)
@@ -46,7 +48,10 @@ class StoreCache:
         return CachePage(stats, [entry_answer(entry) for entry in page.entries], page.cursor)
 
     async def clear(self, where: Filter) -> int:
-        return await self._store.delete(await as_kept(self._store, where))
+        kept = await as_kept(self._store, where)
+        gone = await self._store.delete(kept)
+        await forget_in(self._settings, self._store, kept, time.time)
+        return gone
 
 
 class GatewayCache:
@@ -113,7 +118,7 @@ async def _opened(settings: Settings, options: argparse.Namespace) -> AsyncItera
     store = durable_store(settings.store_url, settings.store, time.time)
     await store.open()
     try:
-        yield StoreCache(store)
+        yield StoreCache(store, settings)
     finally:
         await store.close()
 

@@ -33,17 +33,17 @@ def run(options: argparse.Namespace) -> int:
     if options.client is None:
         width = max(len(each.name) for each in clients.CLIENTS)
         for each in clients.CLIENTS:
-            _say(f"{each.name:{width}}  {each.title}: {', '.join(each.formats)}")
+            _print(f"{each.name:{width}}  {each.title}: {', '.join(each.formats)}")
         return 0
     chosen = chosen_client(options)
     record = ClientRecord(data_directory(os.environ, home_folder()), chosen.client)
     if options.undo:
         for path in record.undo():
-            _say(f"{path} is as it was before")
+            _print(f"{path} is as it was before")
     elif options.write:
         _write(chosen, record, options.file)
     else:
-        _say(clients.instructions(chosen.client, chosen.address))
+        _print(clients.instructions(chosen.client, chosen.address))
     if not options.undo and not asyncio.run(answers(chosen.gateway)):
         start = f"Start one: {program()} serve; at every login: {program()} service install"
         sys.stderr.write(f"thoughtline connect: no gateway answers at {chosen.gateway}. {start}\n")
@@ -57,19 +57,19 @@ def _write(chosen: ChosenClient, record: ClientRecord, file: Path | None) -> Non
         sys.stdout.writelines(_difference(change, key))
     record.write(changes)
     if not changes:
-        _say(f"{chosen.client.title} is set already.")
+        _print(f"{chosen.client.title} is set already.")
         return
     for choice in clients.choices_of(chosen.client, chosen.address):
-        _say(f"\n{choice}")
-    _say(f"\nWritten. To put it back: {program()} connect {chosen.client.name} --undo   (kept in {record.path})")
+        _print(f"\n{choice}")
+    _print(f"\nWritten. To put it back: {program()} connect {chosen.client.name} --undo   (kept in {record.path})")
     if not key.variable and any(clients.KEY.encode() in change.after for change in changes):
         names = " or ".join(clients.key_variables(chosen.address))
-        _say(f"{clients.KEY} is a placeholder: replace it by your key, or set {names} and run this again.")
+        _print(f"{clients.KEY} is a placeholder: replace it by your key, or set {names} and run this again.")
     for line in _left(chosen.client, chosen):
-        _say(f"Then, in the shell that starts it: {line}")
+        _print(f"Then, in the shell that starts it: {line}")
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(f"{line}\n")
 
 

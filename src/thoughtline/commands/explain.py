@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from thoughtline.commands.admin_client import AdminClient, add_gateway_options
 from thoughtline.commands.options import read_settings
-from thoughtline.commands.output import tell
+from thoughtline.commands.output import report
 from thoughtline.gateway.admin.request_answers import (
     AttemptView,
     ContractUsed,
@@ -37,7 +37,7 @@ _COLOURS = {
     **dict.fromkeys(("missing", *_FAILED), "red"),
     **dict.fromkeys(("gone", "kept"), "dim"),
 }
-_MOST_ALIKE = 3
+_MAX_ALIKE = 3
 """Consecutive turns that are shown one by one, if all had the same treatment for the same reason."""
 
 
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
         return asyncio.run(_follow(gateway, options) if options.follow else _explain(gateway, options))
     except ThoughtlineError as error:
         if getattr(error, "code", "") != "unknown_request":
-            return tell("explain", error)
+            return report("explain", error)
         known = f"`{program()} explain` shows the last one, the dashboard lists all"
         sys.stderr.write(f"thoughtline explain: no request with the id {options.which!r} is remembered; {known}\n")
         return NOT_FOUND
@@ -225,7 +225,7 @@ def turn_lines(turns: list[TurnView]) -> list[str]:
     lines: list[str] = []
     for _, alike in groupby(turns, key=lambda turn: (turn.treatment, turn.why)):
         run = list(alike)
-        if len(run) > _MOST_ALIKE:
+        if len(run) > _MAX_ALIKE:
             lines.append(_turn_line(f"{run[0].place} … {run[-1].place} ({len(run)} turns)", run[0]))
         else:
             lines += [_turn_line(turn.place, turn) for turn in run]

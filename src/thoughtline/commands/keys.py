@@ -115,7 +115,7 @@ async def kept_keys(settings: Settings) -> AsyncIterator[ClientKeys]:
 async def _add(settings: Settings, options: argparse.Namespace) -> int:
     async with kept_keys(settings) as keys:
         if keys.is_empty:
-            _say(_FIRST if settings.server.require_client_keys is not False else _NOT_REQUIRED)
+            _print(_FIRST if settings.server.require_client_keys is not False else _NOT_REQUIRED)
         secret, key = await keys.add(
             options.name,
             requests_per_minute=options.requests_per_minute,
@@ -148,7 +148,7 @@ async def _revoke(settings: Settings, options: argparse.Namespace) -> int:
     for key in gone:
         sys.stdout.write(f"revoked {key.name} (id {key.id}); running gateways know within seconds\n")
     if is_last:
-        _say(_LAST)
+        _print(_LAST)
     if not gone:
         sys.stderr.write("thoughtline keys: there is no such key; `thoughtline keys list` lists them\n")
     return DONE if gone else NOT_FOUND
@@ -158,11 +158,11 @@ async def _open(settings: Settings, options: argparse.Namespace) -> int:
     async with kept_keys(settings) as keys:
         is_open = keys.is_empty and not KeyMark(data_directory(os.environ, home_folder())).is_set
         for line in (*_effect(keys, is_open=is_open), *_refusals(settings)):
-            _say(line)
+            _print(line)
         if is_open:
             return DONE
         if not options.yes and not (sys.stdin.isatty() and is_confirmed("Open it?")):
-            _say("Nothing was done. Use --yes to skip the question.")
+            _print("Nothing was done. Use --yes to skip the question.")
             return FAILED
         gone = await keys.open_door()
     sys.stdout.write(f"{counted(gone, 'key')} deleted; running gateways know within seconds\n")
@@ -190,7 +190,7 @@ def _refusals(settings: Settings) -> list[str]:
     return warnings
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 

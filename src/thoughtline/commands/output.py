@@ -13,7 +13,7 @@ from thoughtline.values.errors import ThoughtlineError
 FAILED = 2
 
 
-def tell(command: str, error: ThoughtlineError) -> int:
+def report(command: str, error: ThoughtlineError) -> int:
     """Print the command's name, the problem, its position, and a remedy: one line per problem; returns
     the exit status.
     """

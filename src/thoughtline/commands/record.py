@@ -95,10 +95,10 @@ def run(options: argparse.Namespace) -> int:
         ),
     )
     write(file, recording_text(made))
-    _say(f"wrote {counted(len(taken.answered), 'exchange')} to {file}; look at it before you send it to anybody")
+    _print(f"wrote {counted(len(taken.answered), 'exchange')} to {file}; look at it before you send it to anybody")
     for note in made["notes"]:
-        _say(note)
-    _say(f"what would be sent for it: {program()} replay {file}")
+        _print(note)
+    _print(f"what would be sent for it: {program()} replay {file}")
     return status
 
 
@@ -136,7 +136,7 @@ async def _record(options: argparse.Namespace, settings: Settings, taken: TakenE
         command = command_for(options, url) if options.arguments else None
         if command is None:
             base = f"{url}/{canonical_name(options.provider)}" if options.provider else f"{url}/PROVIDER"
-            _say(f"listening on {base}; Ctrl-C ends it and writes the file")
+            _print(f"listening on {base}; Ctrl-C ends it and writes the file")
             with _signals(lambda number: loop.call_soon_threadsafe(stopped.set)):
                 await stopped.wait()
             return 0
@@ -204,6 +204,6 @@ def _pass_on(process: Process, number: int) -> None:
         process.terminate()
 
 
-def _say(words: str) -> None:
+def _print(words: str) -> None:
     sys.stderr.write(f"thoughtline record: {words}\n")
     sys.stderr.flush()

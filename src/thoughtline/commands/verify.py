@@ -32,7 +32,7 @@ from thoughtline.verify.reporting import Verified, lines, overlay_of, plain, rep
 
 AGREED, DIFFERS = 0, 1
 BUDGET = 20_000
-MOST_REQUESTS = 25
+MAX_REQUESTS = 25
 """For one format; most models need fewer."""
 
 _TABLE_WIDTH = 110
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
         raise Declined(400, "no_model", f"No model of {provider.name} is known here.", "Name one: --model MODEL.")
     formats = _formats(provider, options.format)
     key = _key(provider, options.key_env)
-    cost = f"up to {counted(MOST_REQUESTS * len(formats), 'short request')}, at most {options.budget:,} tokens"
+    cost = f"up to {counted(MAX_REQUESTS * len(formats), 'short request')}, at most {options.budget:,} tokens"
     sys.stderr.write(f"thoughtline verify: asks {provider.name} about {model}: {cost}, with your key\n")
     return asyncio.run(_verified(provider, model, formats, key=key, options=options))
 

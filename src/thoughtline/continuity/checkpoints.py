@@ -26,7 +26,7 @@ from thoughtline.values.items import REASONING_KINDS, Item, ReasoningSummary, Re
 from thoughtline.values.records import Key, Record, RecordId
 from thoughtline.values.turns import Transcript
 
-MOST_CHECKPOINTS = 100
+MAX_CHECKPOINTS = 100
 """Of one session (design of the product): no model pays attention to more."""
 
 HEADING = """[Host continuation checkpoint]
@@ -67,7 +67,7 @@ def checkpoints_of(known: Sequence[Known], planned: Transcript, target: Destinat
     """The checkpoints of the turns in a planned request. One that is too long is left out entirely."""
     taken: list[Checkpoint] = []
     findings: list[Finding] = []
-    for step, record in known[-MOST_CHECKPOINTS:]:
+    for step, record in known[-MAX_CHECKPOINTS:]:
         found = checkpoint_of(record)
         if found is None:
             continue

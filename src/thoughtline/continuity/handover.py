@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, Checkpoint, checkpoints_of, quoted
+from thoughtline.continuity.checkpoints import MAX_CHECKPOINTS, Checkpoint, checkpoints_of, quoted
 from thoughtline.continuity.terms import Terms
 from thoughtline.engine.sessions import unnamed_session
 from thoughtline.formats import FORMATS
@@ -151,7 +151,7 @@ def _is_within(quotes: Sequence[Checkpoint], terms: Terms) -> bool:
     size.
     """
     chars = sum(len(one.text) for one in quotes)
-    return len(quotes) <= MOST_CHECKPOINTS and chars <= terms.count * terms.max_chars
+    return len(quotes) <= MAX_CHECKPOINTS and chars <= terms.count * terms.max_chars
 
 
 def _bound(wanted: Sequence[Checkpoint], before: Quoted) -> Quotation:

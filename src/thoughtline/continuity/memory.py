@@ -17,7 +17,7 @@ from itertools import islice
 import msgspec
 from msgspec import Struct
 
-from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, Checkpoint, checkpoint_of
+from thoughtline.continuity.checkpoints import MAX_CHECKPOINTS, Checkpoint, checkpoint_of
 from thoughtline.continuity.handover import NOTHING_QUOTED, Handover, HandoverLine, Quotation, Quoted, line_of
 from thoughtline.continuity.terms import Terms
 from thoughtline.engine.threads import Work, at_once
@@ -35,11 +35,11 @@ from thoughtline.values.records import Key, Record, RecordId, digest
 from thoughtline.values.turns import Transcript
 
 SESSIONS = "continuity"
-MOST_SESSIONS = 1000
-MOST_PLACES = 16
+MAX_SESSIONS = 1000
+MAX_PLACES = 16
 """Notes of one session: a client continues from one of its last answers. Parallel agents of one session share them."""
 
-MOST_LOOKED_AT = 50
+MAX_LOOKED_AT = 50
 """Turns of a session, newest first, that are searched for the last ones of an agent."""
 
 TTL_SECONDS = 7 * 86400.0
@@ -122,7 +122,7 @@ class Memory:
         requests for titles share the session's name.
         """
         try:
-            page = await self._store.list_entries(Filter(tenant=who.tenant, session=who.session), MOST_LOOKED_AT)
+            page = await self._store.list_entries(Filter(tenant=who.tenant, session=who.session), MAX_LOOKED_AT)
         except StoreError:
             return ()
         records = (one.record for one in page.entries if not scope.is_of_other_user(one.record))
@@ -138,7 +138,7 @@ class Memory:
         if not line.places:
             return
         now = self._clock()
-        named = tuple(Quote(one.record, one.key) for one in quotes[-MOST_CHECKPOINTS:])
+        named = tuple(Quote(one.record, one.key) for one in quotes[-MAX_CHECKPOINTS:])
         value = msgspec.json.encode(QuotedNote(now, named))
         try:
             await self._store.put_note(Note(_namespace(line), _key(line.places[0], line), value, now + TTL_SECONDS))
@@ -155,7 +155,7 @@ class Memory:
 
     async def _prune(self, namespace: str) -> None:
         notes = await self._store.notes(namespace)
-        oldest = sorted(notes, key=lambda note: note.expires_at)[: max(0, len(notes) - MOST_PLACES)]
+        oldest = sorted(notes, key=lambda note: note.expires_at)[: max(0, len(notes) - MAX_PLACES)]
         for note in oldest:
             await self._store.delete_notes(namespace, note.key)
 
@@ -166,11 +166,11 @@ class Memory:
         await self._store.put_note(Note(SESSIONS, session, b"", now + _COUNTED_SECONDS))
         notes = sorted(await self._store.notes(SESSIONS), key=lambda note: note.expires_at)
         stale = sum(1 for note in notes if note.expires_at < now + _COUNTED_SECONDS - TTL_SECONDS)
-        for note in notes[: max(stale, len(notes) - MOST_SESSIONS)]:
+        for note in notes[: max(stale, len(notes) - MAX_SESSIONS)]:
             await self._store.delete_notes(f"{SESSIONS}:{note.key}")
             await self._store.delete_notes(SESSIONS, note.key)
             self._touched.pop(note.key, None)
-        if len(self._touched) >= 2 * MOST_SESSIONS:
+        if len(self._touched) >= 2 * MAX_SESSIONS:
             self._touched.clear()
         self._touched[session] = now
 

@@ -16,7 +16,7 @@ from thoughtline.destinations.catalogue import TagMode as TagMode
 Verdict = Literal["keep", "drop", "lift"]
 """What to do with a character: keep it, drop it as part of a marker, or lift it to reasoning."""
 
-MOST_TAG_CHARS = 256
+MAX_TAG_CHARS = 256
 """A longer one is text: a tag that is never closed must not hold up a stream."""
 
 _NAMES = ("think", "thinking", "thought", "reasoning", "analysis")
@@ -52,26 +52,26 @@ class Code:
         self._span = 0
         self._run = ("", 0)
 
-    def hear(self, text: str) -> None:
+    def feed(self, text: str) -> None:
         if not self._run[1] and _SPECIAL.search(text) is None:
-            self._hear_words(text)
+            self._feed_words(text)
             return
         for part in _PARTS.findall(text):
             if part[0] in "`~":
-                self._hear_run(part[0], len(part))
+                self._feed_run(part[0], len(part))
                 continue
             self._end_run()
             if part == "\n":
                 self._end_line()
             else:
-                self._hear_words(part)
+                self._feed_words(part)
 
     def is_here(self) -> bool:
         """Whether the next character, unless it is a backtick, is in code."""
         self._end_run()
         return self._fence is not None or self._opening is not None or self._span > 0
 
-    def _hear_run(self, char: str, count: int) -> None:
+    def _feed_run(self, char: str, count: int) -> None:
         known, so_far = self._run
         if known and known != char:
             self._end_run()
@@ -112,7 +112,7 @@ class Code:
         self._span = 0
         self._head = ""
 
-    def _hear_words(self, words: str) -> None:
+    def _feed_words(self, words: str) -> None:
         if self._is_closing and not words.isspace():
             self._is_closing = False
         if self._head is not None:
@@ -142,10 +142,10 @@ class Scanner:
             self._plain(text[at:start], runs)
             at = start
             is_code = self._code.is_here()
-            if not is_code and len(text) - at < MOST_TAG_CHARS and _COULD_BE.fullmatch(text, at):
+            if not is_code and len(text) - at < MAX_TAG_CHARS and _COULD_BE.fullmatch(text, at):
                 self._held = text[at:]
                 return _joined(runs)
-            tag = None if is_code else _TAG.match(text, at, at + MOST_TAG_CHARS)
+            tag = None if is_code else _TAG.match(text, at, at + MAX_TAG_CHARS)
             if tag is not None:
                 self._take(tag)
                 runs.append(Run("drop", tag[0]))
@@ -164,7 +164,7 @@ class Scanner:
 
     def _plain(self, text: str, runs: list[Run]) -> None:
         if text:
-            self._code.hear(text)
+            self._code.feed(text)
             runs.append(Run("lift" if self._inside else "keep", text))
 
     def _take(self, tag: re.Match[str]) -> None:

@@ -40,6 +40,12 @@ _PRIVATE_SUFFIXES = (".localhost", ".local", ".internal", ".lan", ".home.arpa", 
 and companies invent.
 """
 
+_UNSPECIFIED = frozenset({"0.0.0.0", "::"})
+"""What servers print when they listen everywhere. A system connects to itself there."""
+
+_SHORT_LOOPBACK = re.compile(r"127(?:\.[0-9]+){1,2}|2130706433|0x7f000001|0177(?:\.[0-7]+){3}")
+"""Other spellings of loopback that systems know (`inet_aton`): `127.1`."""
+
 _LOCATION = re.compile(r"[a-z0-9-]{1,63}")
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
 _QUERY_SAFE = "/%:@!$&'()*+,;=~-._?[]|{}"
@@ -117,7 +123,9 @@ def is_loopback_url(url: str) -> bool:
     machine, and see the key.
     """
     host = (urlsplit(url).hostname or "").removesuffix(".")
-    return host == "localhost" or host.endswith(".localhost") or (host != "" and is_this_machine(host))
+    if host in _UNSPECIFIED or host == "localhost" or host.endswith(".localhost"):
+        return True
+    return host != "" and (is_this_machine(host) or _SHORT_LOOPBACK.fullmatch(host) is not None)
 
 
 def _translated(found: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

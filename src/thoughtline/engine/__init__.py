@@ -1,19 +1,19 @@
-"""The engine: puts a model's thoughts back into a request, heals a refused one, and remembers what a response says.
+"""The engine: restores reasoning in a request, heals a refused one, and records what a response contains.
 
     request ─▶ replayer.prepare ─▶ Prepared ─▶ provider ─▶ response ─▶ capture.Watch ─▶ Record ─▶ replayer.save
                  │  sessions: which session it belongs to             │
                  │  contracts: what the provider demands              ├─ refused: heal finds what to change,
                  │  request: decode, find records, plan, encode       │  learned keeps what the refusal taught,
-                 └─ resume: only the end, where the rest is known     └─ and replayer.heal gives the next request
+                 └─ resume: only the end, if the rest is cached       └─ and replayer.heal returns the next request
 
-The gateway and the library both drive it; `threads` runs long work in threads, `audit` says what a provider would
+The gateway and the library both use it; `threads` runs long work in threads, `audit` reports what a provider would
 refuse in a request. The names below are for programs.
 """
 
 from __future__ import annotations
 
 from thoughtline.destinations.credentials import account_of, tenant_of
-from thoughtline.destinations.outgoing import AskedAddress, provider_of, read_address
+from thoughtline.destinations.request_url import AskedAddress, provider_of, read_address
 from thoughtline.engine.capture import StreamWatch, Watch
 from thoughtline.engine.contracts import ContractBook
 from thoughtline.engine.learned import Lessons

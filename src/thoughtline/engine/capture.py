@@ -1,8 +1,8 @@
-"""Reading a copy of a response: what it said so far, when a turn is over, and what is remembered of it.
+"""Reads a copy of a response: its content so far, the end of a turn, and the records of its turns.
 
-A watch never raises and never holds anything back: what it can't read, or what grows beyond its bound, it stops
-reading, and says so. Its records can be taken whenever a turn has ended, and once more at the end of the response, for
-turns that were cut short.
+A watch never raises and never delays anything: if it can't read a response, or it exceeds a limit, it stops reading and
+reports that. Records can be taken whenever a turn has ended, and once more at the end of the response, for truncated
+turns.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from thoughtline.values.turns import Candidate, Finish, FormatName, Provenance, 
 log = logging.getLogger(__name__)
 
 MAX_BYTES = 32 * 2**20
-"""As much of a response as is read: a model's longest answer is well below 1 MB; images may be many."""
+"""Maximum that is read of a response: a model's longest answer is well below 1 MB, but there may be many images."""
 
 STREAM_TYPES = frozenset(
     {"application/jsonl", *(str(wire.stream_type, "ascii").partition(";")[0] for wire in FORMATS.values())}
@@ -41,7 +41,7 @@ STREAM_TYPES = frozenset(
 
 
 def is_stream(kind: str, format: FormatName, *, is_asked: bool) -> bool:
-    """By the content type of an answer; where that tells nothing, by what was asked for."""
+    """Whether an answer is a stream: by its content type, or by the request if the type does not say."""
     return kind in STREAM_TYPES or (is_asked and (kind != "application/json" or bool(FORMATS[format].stream_query)))
 
 
@@ -49,10 +49,10 @@ EditItems: TypeAlias = Callable[[tuple[Item, ...]], tuple[Item, ...]]
 
 
 class Watch:
-    """What is remembered of the response to one request. `edit` is what the client is shown of a turn's items."""
+    """Collects the records of the response to one request. `edit` returns a turn's items as the client sees them."""
 
     def __init__(self, prepared: Prepared, edit: EditItems | None = None) -> None:
-        # Of the request, which may be long, only this: it need not stay for as long as it is answered.
+        # Keep only these parts of the request, which may be long, during the answer.
         self._format, self._dialect = prepared.destination.format, prepared.contract.dialect
         self.provenance: Provenance | None = None
         self._spot: Spot | None = None
@@ -77,7 +77,9 @@ class Watch:
         self.has_news = False
         """Whether a turn has ended whose record was not taken yet."""
         self.is_left = False
-        """Whether the client went away before the end of its turn."""
+        """Whether the client disconnected before the end of its turn."""
+        self.words_before: tuple[Item, ...] = ()
+        """What stands before the turn, where it is kept."""
 
     @property
     def answer_id(self) -> str | None:
@@ -85,16 +87,16 @@ class Watch:
 
     @property
     def answer_model(self) -> str | None:
-        """The model as the answer names it."""
+        """The model that the answer names."""
         return self._started.model
 
     @property
     def finishes(self) -> list[Finish]:
-        """Why each choice ended that did."""
+        """The finish reasons of the choices that have ended."""
         return [finish for _, finish in sorted(self._ended.items()) if finish is not None]
 
     def read_whole(self, body: bytes) -> Reply | None:
-        """A response that is one body; None if it can't be read."""
+        """Read a response with one body; None if it can't be read."""
         wire = FORMATS[self._format]
         try:
             if len(body) > self._left:
@@ -114,7 +116,7 @@ class Watch:
         return reply
 
     def note(self, events: list[Event]) -> None:
-        """Events of a stream."""
+        """Note the events of a stream."""
         for event in events:
             match event:
                 case ItemDone():
@@ -134,8 +136,8 @@ class Watch:
 
     @property
     def losses(self) -> tuple[tuple[str, str], ...]:
-        """What a response says of lost reasoning: `dropped` where the provider did not read it, `withheld` where the
-        model has thought and its response shows nothing of it, not even a seal."""
+        """Lost reasoning: `dropped` if the provider did not read it, `withheld` if the model has thought and its
+        response shows nothing of it, not even a seal."""
         usage = self.usage
         if usage is None or not (usage.dropped or (usage.reasoning and self._ended)):
             return ()
@@ -145,11 +147,11 @@ class Watch:
         return (*dropped, ("withheld", "")) if usage.reasoning and self._ended and not is_shown else tuple(dropped)
 
     def take(self, now: float, outcome: Outcome) -> tuple[Record, ...]:
-        """The records of the turns that have ended since the last time."""
+        """Return the records of the turns that have ended since the last call."""
         return self.ended(now, outcome)()
 
     def ended(self, now: float, outcome: Outcome) -> Callable[[], tuple[Record, ...]]:
-        """What makes these records. It takes a while where an answer is long, and can be called in any thread."""
+        """Return a function that makes these records, in any thread. It takes a while for long answers."""
         new = sorted(self._ended.keys() - self._taken)
         self._taken.update(new)
         self.has_news = False
@@ -160,7 +162,7 @@ class Watch:
             items, finish = tuple(self._items.get(choice, ())), self._ended[choice]
             if self._has_failed and finish is None and not items:
                 continue
-            # As the client was shown them: it will be known again by that.
+            # As the client saw it, since it will be recognised by that.
             if self._edit is not None:
                 items = self._edit(items)
             if self._call_ids is not None:
@@ -182,7 +184,7 @@ class Watch:
 
 
 def session_of(prepared: Prepared) -> str | None:
-    """What the client says, else a name made of how the conversation began."""
+    """Return the client's session, or else a name made from the beginning of the conversation."""
     if prepared.identity.session or prepared.transcript is None:
         return prepared.identity.session
     if prepared.handover is not None:
@@ -191,7 +193,7 @@ def session_of(prepared: Prepared) -> str | None:
 
 
 def provenance_of(prepared: Prepared) -> Provenance:
-    """Where the answer to a request comes from, and whose it is; as long as it says no other, of the model asked."""
+    """Return the origin of the answer to a request; unless it says otherwise, its model is the requested one."""
     where, who, transcript = prepared.destination, prepared.identity, prepared.transcript
     assert transcript is not None
     return Provenance(
@@ -209,7 +211,7 @@ def provenance_of(prepared: Prepared) -> Provenance:
 
 
 class StreamWatch(Watch):
-    """A watch on a stream: bytes in, cut anywhere. `unended_bytes` are those since the last event."""
+    """A watch on a stream of bytes, cut anywhere. `unended_bytes` counts the bytes since the last event."""
 
     def __init__(self, prepared: Prepared, edit: EditItems | None = None) -> None:
         super().__init__(prepared, edit)
@@ -218,7 +220,8 @@ class StreamWatch(Watch):
         self.unended_bytes = 0
 
     def read(self, data: bytes) -> list[Event]:
-        """What these bytes say. Raises where they can't be read, or are too many; there is nothing to read then."""
+        """Return the events in these bytes. Raises if they can't be decoded, or are too many; then nothing more can be
+        read."""
         self._left -= len(data)
         if self._left < 0:
             raise LimitExceeded("a stream that is too long").from_upstream()
@@ -231,13 +234,13 @@ class StreamWatch(Watch):
         return events
 
     def end(self) -> list[Event]:
-        """What the end of the stream says."""
+        """Return the events at the end of the stream."""
         events = self._decoder.finish()
         self.note(events)
         return events
 
     def feed(self, data: bytes) -> bool:
-        """Read on; whether a turn has ended in these bytes."""
+        """Read on, and return whether a turn has ended in these bytes."""
         if self.problem is None:
             try:
                 self.read(data)
@@ -247,7 +250,7 @@ class StreamWatch(Watch):
         return self.has_news
 
     def finish(self) -> bool:
-        """The stream is over; whether that ended a turn."""
+        """End the stream, and return whether that ended a turn."""
         if self.problem is None:
             try:
                 self.end()
@@ -256,7 +259,7 @@ class StreamWatch(Watch):
         return self.has_news
 
 
-# --- from what a response said to what is remembered of it ------------------------------------------------------------
+# --- from a response to its records -----------------------------------------------------------------------------------
 
 
 class Follows(NamedTuple):
@@ -276,14 +279,14 @@ def capture(
     outcome: Outcome | None = None,
     follows: Follows | None = None,
 ) -> tuple[Record, ...]:
-    """What to remember of a reply to a request. `spot` is the `end` of what was needed to plan it, if it was planned:
-    it knows what stands around a conversation only where thinking is bound to it. `follows` is what its plan says."""
+    """Return the records of a reply. `spot` is the `end` of its request's needs, if it was planned: it includes the
+    context of a conversation only if thinking is bound to it. `follows` comes from the plan."""
     spot = spot or end_of(request, Identity(provenance.tenant))
     return captured_at(spot, reply, provenance, now, outcome, follows=follows or Follows())
 
 
 def end_of(request: Transcript, identity: Identity) -> Spot:
-    """Where the reply to a request will stand."""
+    """Return the place of the reply to a request."""
     return walk(request, identity, bound_of(request)).end
 
 
@@ -296,10 +299,10 @@ def captured_at(
     *,
     follows: Follows | None = None,
 ) -> tuple[Record, ...]:
-    """What to remember of a reply: one record for each answer that shows anything. A failed reply leaves nothing.
+    """Return the records of a reply: one per answer with any content. A failed reply has none.
 
-    A turn without reasoning is remembered too: as the fact that it had none. `spot` is where the reply stands,
-    `outcome` what was done to its request.
+    A turn without reasoning is recorded too, as the fact that it had none. `spot` is the place of the reply, `outcome`
+    what was done for its request.
     """
     identity = Identity(provenance.tenant, provenance.named_session, provenance.agent)
     follows = follows or Follows()
@@ -309,7 +312,7 @@ def captured_at(
         turn, finish = candidate.turn, candidate.finish
         items: list[Item] = []
         for item in turn.items:
-            if not is_filler(item):  # without the body that it is a view of
+            if not is_filler(item):  # copied, so that it does not keep the whole body in memory
                 items.append(replace(item, raw=item.raw.copy()) if item.raw else item)
         keys = spot.keys(items, identity)
         if keys:
@@ -331,7 +334,7 @@ def captured_at(
                 parent=follows.parent,
                 since=spot.since,
             )
-            # The same turn captured twice is the same record, whenever that was.
+            # The same turn captured twice is the same record, at any time.
             name = RecordId(digest(encode_record(record)).hex())
             done = replace(outcome, finish=finish.reason) if outcome and finish else outcome
             records.append(replace(record, id=name, created_at=now, outcome=done))
@@ -339,6 +342,6 @@ def captured_at(
 
 
 def log_problem(what: str, problem: BaseException) -> None:
-    """Without the problem's own words: they might quote content."""
+    """Log a problem without its own message, which might quote content."""
     where = "".join(traceback.format_tb(problem.__traceback__)[-3:])
     log.error("%s: %s\n%s", what, type(problem).__name__, where)

@@ -41,7 +41,7 @@ from thoughtline.values.destination import Destination
 from thoughtline.values.items import seal_of
 from thoughtline.values.records import Key
 
-_MOST_PLACES = 1024
+_MAX_PLACES = 1024
 """How many elements are searched for a member, if its position is that of a request rewritten by a relay."""
 
 
@@ -274,7 +274,7 @@ def _pattern(refusal: Refusal, body: bytes) -> str | None:
     if found is not None or not refusal.evidence.is_wrapped or not rest:
         return found
     inner = "/".join(["", *rest[1:]])
-    places = (f"/{outer}/{at}{inner if inner != '/' else ''}" for at in range(_MOST_PLACES))
+    places = (f"/{outer}/{at}{inner if inner != '/' else ''}" for at in range(_MAX_PLACES))
     return next((found for place in places if (found := pattern_at(body, place, refusal.field))), None)
 
 

@@ -26,8 +26,8 @@ SEALS = "refused-seals"
 TTL_SECONDS = 7 * 86400.0
 """Same as a record: providers change their rules by the week, not by the hour."""
 
-MOST_CORRECTIONS = 1000
-MOST_SEALS = 10_000
+MAX_CORRECTIONS = 1000
+MAX_SEALS = 10_000
 """Callers choose models' names and can invent seals, and every replica keeps these in memory."""
 
 _decoder = msgspec.json.Decoder(Correction)
@@ -89,8 +89,8 @@ class Lessons:
         At the limit nothing more is learned until something expires: each request is healed separately.
         """
         known = self.corrections
-        corrections = corrections if len(known) < MOST_CORRECTIONS else ()
-        refused = refused if len(self.refused) < MOST_SEALS else frozenset()
+        corrections = corrections if len(known) < MAX_CORRECTIONS else ()
+        refused = refused if len(self.refused) < MAX_SEALS else frozenset()
         kept = {key_of(one): one for one in (*known, *corrections)}
         self.by_target = _by_target(kept.values())
         self.refused, self._by_account = self.refused | refused, {}

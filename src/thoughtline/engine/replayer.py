@@ -1,16 +1,18 @@
-"""The library's door: prepare a request, heal a refused one, save what the response said.
+"""The engine's interface: prepare a request, heal a refused one, save the turns of a response.
 
     prepare(body, destination, identity)   what to send, and why
-    heal(prepared, status, body)           what to send instead, if the provider refused the reasoning of it
-    save(records)                          what a `Watch` of the response has taken (`capture.py`)
+    heal(prepared, status, body)           what to send instead if the provider refused its reasoning
+    save(records)                          the records that a `Watch` of the response made (`capture.py`)
 
-What can't be read is sent as it came: the provider will say what is wrong with it.
+A request that can't be read is forwarded unchanged: the provider reports what is wrong with it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
 from functools import partial
 from typing import Protocol, TypeAlias
 
@@ -52,32 +54,42 @@ from thoughtline.values.identity import Identity
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import FormatName, Transcript
 
-MOST_HEALINGS = 2
-MOST_SETTLED = 4
-"""Corrections of settings alone: servers refuse them one by one, and each that is corrected stays so."""
+MAX_HEALINGS = 2
+MAX_SETTLED = 4
+"""Maximum number of corrections that change only settings: servers refuse them one by one, and each is lasting."""
 
 REMEMBERED_BYTES = 64 * 2**20
-"""What the conversations of late may take in memory."""
+"""Memory budget for recent conversations."""
 
 PASSAGES_SHARE = 4
-"""Translated passages may take this part of as much again."""
+"""Translated passages may use this fraction of the budget in addition."""
 
 _KEYS_AT_ONCE = 500
-"""Looked for in one go: a store that answers on the loop takes a few milliseconds for so many."""
+"""Keys per lookup: a store that answers on the event loop needs a few milliseconds for this many."""
 
 
 Whole: TypeAlias = Callable[[], Awaitable[Prepared]]
-"""Works through all of a request."""
+"""Processes all of a request."""
 
 
 class Recalls(Protocol):
-    """Fetches what other models thought, for a request whose records were found."""
+    """Fetches other models' reasoning for a request whose records were found."""
 
     def __call__(self, needed: Needs, found: Found, transcript: Transcript, *, work: Work) -> Awaitable[HandsOver]: ...
 
 
+class Timed(Protocol):
+    """A request whose look-ups are timed."""
+
+    look_up_seconds: float
+
+
+timing: ContextVar[Timed | None] = ContextVar("timing", default=None)
+"""The request that the current task prepares, if it wants to know."""
+
+
 class Replayer:
-    """Requests and responses in, a store behind. `work` is how what takes long is done."""
+    """Prepares requests and saves turns, with a store. `work` runs what takes long."""
 
     def __init__(
         self,
@@ -99,7 +111,7 @@ class Replayer:
         self._any_frame = any_frame
 
     def _who_asks(self, identity: Identity, destination: Destination) -> Identity:
-        """Who asks, with what else tells whether a turn is the same."""
+        """Return the identity, with everything else that identifies a turn."""
         return replace(identity, model=destination.model, any_frame=self._any_frame)
 
     def contract_for(self, destination: Destination) -> Contract:
@@ -116,10 +128,10 @@ class Replayer:
         carried: Carried = NOTHING_CARRIED,
         cuts: Sequence[Cut] | None = None,
     ) -> Prepared:
-        """What to send for a request. `model` stands in for the one that the body names, `edits` for other members.
+        """Return what to send for a request. `model` replaces the one in the body, `edits` other members.
 
-        With `recall`, what other models thought is quoted where this one can't take it natively. `cuts` are the body's,
-        where they were looked for already.
+        With `recall`, other models' reasoning is quoted if this one can't accept it natively. `cuts` are the body's, if
+        they were already found.
         """
         identity = self._who_asks(identity, destination)
         original = Original(body, destination, identity, model=model, edits=edits, carried=carried)
@@ -131,7 +143,7 @@ class Replayer:
         return await self._going_on(original, whole, cut)
 
     async def translated(self, body: bytes, direction: Direction, translate: Translates) -> Made:
-        """A request in another format. Only what is new of its conversation is translated."""
+        """Translate a request. Only what is new of its conversation is translated."""
         shortened = self._passages.shortened(body, direction)
         made = await self.work_for(shortened.short)(partial(shortened.translated, translate))
         if made is None:
@@ -150,7 +162,7 @@ class Replayer:
         carried: Carried,
         recall: Recalls | None = None,
     ) -> Prepared:
-        """What to send for a request that came in another format. `carried` is what its client brought."""
+        """Return what to send for a request that came in another format. `carried` is what its client sent along."""
         identity, work = self._who_asks(identity, destination), self.work_for(written.body)
 
         async def whole() -> Prepared:
@@ -170,7 +182,7 @@ class Replayer:
         return await self._going_on(original, whole, cut)
 
     async def _going_on(self, original: Original, whole: Whole, cut: Cut | None) -> Prepared:
-        """From where a request of late ended, if this one begins as that did."""
+        """Resume from a recent request if this one starts with it."""
         if cut is not None and (resumed := await self._resumed(original, cut)) is not None:
             return replace(resumed, whole=whole)
         prepared = await whole()
@@ -199,20 +211,20 @@ class Replayer:
 
     @property
     def remembered_size(self) -> int:
-        """What the conversations of late take in memory, in bytes."""
+        """Memory used by recent conversations and translated passages, in bytes."""
         return self._conversations.size + self._passages.size
 
     def forget_conversations(self) -> None:
-        """Something was deleted: what was made of it need not stay in memory until somebody asks for it again."""
+        """Drop the cached conversations after a deletion, so that deleted content does not stay in memory."""
         self._conversations.clear()
         self._passages.clear()
 
     def cuts(self, body: bytes, format: FormatName, tenant: str) -> tuple[Cut, ...]:
-        """Where a body begins as requests of late did, the longest beginning first."""
+        """Return cuts of a body that begins like recent requests, the longest first."""
         return self._conversations.cuts(body, format, tenant)
 
     def cut_for(self, cuts: Sequence[Cut], destination: Destination, identity: Identity) -> Cut | None:
-        """The one of them that was prepared for the same destination, caller and session, by the same rules."""
+        """Return the first of them with the same destination, caller, session and contract."""
         who = self._who_asks(identity, destination)
         return self._cut_by(cuts, destination, who, self._book.contract_for(destination))
 
@@ -227,8 +239,9 @@ class Replayer:
         return None
 
     async def _resumed(self, original: Original, cut: Cut) -> Prepared | None:
-        """With only what is new worked through; None where that is not enough to know what to send."""
-        work, names = self.work_for(cut.short), cut.new_names
+        """Process only the new messages. Returns None if they are not enough to decide what to send."""
+        work, now = self.work_for(cut.short), self._clock()
+        names = cut.names_to_ask(now)
         short = await work(partial(begun, original, cut))
         if short is None:
             return None
@@ -249,12 +262,12 @@ class Replayer:
         if done is None:
             return None
         prepared, segments = done
-        self._conversations.go_on(cut, segments, self._clock())
-        self._store.counters.tell(prepared.counts.restored, prepared.missed)
+        self._conversations.go_on(cut, segments, now, prepared.begun)
+        self._store.counters.add(prepared.counts.restored, prepared.missed)
         return prepared
 
     async def _remember(self, prepared: Prepared, body: bytes) -> None:
-        """A request that was worked through as a whole: the next one may begin as it does."""
+        """Cache a request that was processed in full: the next one may begin with it."""
         kept = await self.work_for(body)(partial(conversation, prepared, body))
         if kept is not None:
             self._conversations.begin(kept, body, self._clock())
@@ -268,7 +281,8 @@ class Replayer:
         carried: Carried = NOTHING_CARRIED,
         recall: Recalls | None = None,
     ) -> Prepared:
-        """What to send for a request that was read already, or written by us. `carried` is what the client brought."""
+        """Return what to send for a request that is already decoded, or written by us. `carried` is what its client
+        sent along."""
         contract = contract or self._book.contract_for(destination)
         identity = self._who_asks(identity, destination)
         work = self._work_for(transcript)
@@ -291,21 +305,21 @@ class Replayer:
             prepared = replace(prepared, handover=await recall(needed, found, transcript, work=work))
         try:
             prepared = await work(partial(planned, prepared))
-        except EncodeError as problem:  # what was planned can't be written: better nothing than no request
+        except EncodeError as problem:  # the plan can't be encoded: send the request without it
             body = FORMATS[transcript.format].bodies.encode_request(transcript, contract.dialect)
             return replace(prepared, body=body, problem=problem.to_keep())
-        self._store.counters.tell(prepared.counts.restored, prepared.missed)
+        self._store.counters.add(prepared.counts.restored, prepared.missed)
         return prepared
 
     async def latest(self, transcript: Transcript, identity: Identity) -> Record | None:
-        """The record of the model's last turn in a request of any format, whoever made it."""
+        """Return the record of the model's last turn in a request of any format, from any maker."""
         work = self._work_for(transcript)
         identity = replace(identity, any_frame=self._any_frame)
         known = known_steps(*await self._found(partial(_last_step, transcript, identity), work))
         return known[-1].record if known else None
 
     async def heal(self, prepared: Prepared, status: int, answer: bytes) -> Prepared | None:
-        """The request as it should have been, by what the refusal says; None if it is not ours to heal."""
+        """Return the corrected request after a refusal; None if we can't heal it."""
         if prepared.transcript is None:
             return None
         try:
@@ -321,17 +335,17 @@ class Replayer:
         return None if is_same else again
 
     def read_refusal(self, prepared: Prepared, status: int, answer: bytes) -> Refusal | None:
-        """What an error is about, for people."""
+        """Return what an error is about, for display."""
         return read_refusal(status, answer, _sent(prepared))
 
     def doors_named(
         self, prepared: Prepared, status: int, answer: bytes
     ) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-        """Endpoints that a refusal offers, and those that it closes."""
+        """Return the endpoints that a refusal offers, and those that it rules out."""
         return doors_named(status, answer, _sent(prepared))
 
     async def learn_door(self, destination: Destination, format: FormatName, *, with_tools: bool) -> None:
-        """Requests to this model go to another endpoint: it has answered there, and refused here."""
+        """Learn that requests to this model go to another endpoint: it answered there, and refused here."""
         now = self._clock()
         lesson = Correction(
             destination.provider,
@@ -347,13 +361,13 @@ class Replayer:
         await self._lessons.keep((lesson,), frozenset())
 
     def lessons_of(self, destination: Destination) -> tuple[Correction, ...]:
-        """What is known of a model at its address, and still holds."""
+        """Return the valid corrections for a model at its address."""
         known = self._lessons.by_target.get((destination.provider, destination.endpoint, destination.model), ())
         now = self._clock()
         return tuple(one for one in known if one.holds_at(now)) if known else ()
 
     async def keep_lessons(self, prepared: Prepared) -> None:
-        """The healed request went through: what healed it is worth knowing."""
+        """Keep the lessons of a healed request that was accepted."""
         account = prepared.destination.account
         refused = prepared.policy.refused - self._lessons.refused_for(account)
         if prepared.corrections or len(refused) == 1:
@@ -361,7 +375,8 @@ class Replayer:
             await self._lessons.keep(prepared.corrections, frozenset(kept))
 
     async def save(self, records: Sequence[Record], *, learns: bool = False) -> Saved | None:
-        """None where the store could not even remember it for now. `learns`: also what answers say of their server."""
+        """Save records. Returns None if the store could not even hold them in memory. `learns`: also learn from the
+        answers."""
         if learns:
             await self._learn_from(records)
         self._conversations.doubt(records)
@@ -381,7 +396,7 @@ class Replayer:
                 await self._lessons.keep((lesson,), frozenset())
 
     def work_for(self, body: bytes) -> Work:
-        """How to do what takes as long as a body is."""
+        """Return how to run work whose time depends on a body's size."""
         return at_once if is_light(body) else self._work
 
     def _work_for(self, transcript: Transcript) -> Work:
@@ -390,7 +405,7 @@ class Replayer:
     async def _found(
         self, wanted: Callable[[], Needs], work: Work, carried: Carried = NOTHING_CARRIED
     ) -> tuple[Needs, Found]:
-        """By lineage first, which is one key a step and nearly always enough; the other keys for what is left."""
+        """Look up lineages first, one key per step, which is nearly always enough; then other keys for the rest."""
         needed = await work(wanted)
         if not needed.steps:
             return needed, carried.added_to({})
@@ -402,7 +417,7 @@ class Replayer:
         return settled, found
 
     async def _rest(self, needed: Needs, found: Found, work: Work) -> tuple[Needs, Found]:
-        """What the lineages did not settle is looked for by other keys, as long as there are any."""
+        """Look up further keys for what lineages did not settle, until there are none."""
         while True:
             needed, keys = await work(partial(wanting, needed, found))
             more = await self._find_all(needed.identity.tenant, keys) if keys else {}
@@ -411,9 +426,10 @@ class Replayer:
             found = {**found, **more}
 
     async def _find_all(self, tenant: str, keys: Sequence[Key]) -> Found:
-        """In slices, with others let in between them. A failing store never fails a request: it counts and shows its
-        failures itself."""
+        """Look up keys in slices, letting other tasks run in between. A failing store never fails a request: it counts
+        and reports its failures itself."""
         found: dict[Key, Sequence[Record]] = {}
+        began = time.perf_counter()
         for start in range(0, len(keys), _KEYS_AT_ONCE):
             if start:
                 await asyncio.sleep(0)
@@ -421,10 +437,12 @@ class Replayer:
                 found.update(await self._store.find(tenant, keys[start : start + _KEYS_AT_ONCE]))
             except StoreError:
                 continue
+        if (timed := timing.get()) is not None:
+            timed.look_up_seconds += time.perf_counter() - began
         return found
 
     async def _amended(self, prepared: Prepared, healed: Healed) -> Prepared:
-        """The same request under the contract and policy that the refusal teaches."""
+        """Return the same request with the corrected contract and policy."""
         changed = replace(
             prepared,
             contract=healed.contract,
@@ -436,7 +454,7 @@ class Replayer:
         return await self._needing(changed)
 
     async def _needing(self, prepared: Prepared) -> Prepared:
-        """With the records that the corrected contract needs, and the body read in its dialect."""
+        """Return it with the records that the corrected contract needs, and the body decoded in its dialect."""
         assert prepared.transcript is not None
         work = self._work_for(prepared.transcript)
         transcript = await work(partial(_read_again, prepared.transcript, prepared.contract.dialect))
@@ -472,8 +490,8 @@ def _read_again(transcript: Transcript, dialect: Dialect) -> Transcript:
 def _may_try(prepared: Prepared, healed: Healed) -> bool:
     """Whether a request may be sent once more."""
     if healed.is_setting:
-        return prepared.settled < MOST_SETTLED
-    return prepared.healings - prepared.settled < MOST_HEALINGS
+        return prepared.settled < MAX_SETTLED
+    return prepared.healings - prepared.settled < MAX_HEALINGS
 
 
 def _sent(prepared: Prepared) -> Sent:

@@ -1,4 +1,4 @@
-"""A request on its way: as it came, what it brought along, and as it goes up."""
+"""A request on its way: as it came, with what its client sent along, and as it is sent."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from thoughtline.values.records import Record
 from thoughtline.values.turns import Transcript
 
 MAX_FINDINGS = 64
-"""As many as are told of one exchange."""
+"""The maximum number of findings reported for one exchange."""
 
 MemberEdits: TypeAlias = tuple[tuple[str, bytes | None], ...]
 
 
 class MapsCallIds(Protocol):
-    """Ids of calls between two formats: as an answer shows them to its client, and as their maker gave them."""
+    """Maps call ids between two formats: those that an answer shows to its client, and those of their maker."""
 
     def shown(self, items: Iterable[Item], choice: int) -> tuple[Item, ...]: ...
 
@@ -49,7 +49,7 @@ class MapsCallIds(Protocol):
 
 
 class Quotes(Protocol):
-    """What is quoted in a request of what other models thought."""
+    """Other models' reasoning that is quoted in a request."""
 
     @property
     def quotes(self) -> Sized: ...
@@ -62,7 +62,7 @@ class Quotes(Protocol):
 
 
 class HandsOver(Protocol):
-    """What other models thought before a request. `carry_on` is pure: planning again carries on again."""
+    """Reasoning of other models from before a request. `carry_on` is pure: planning again repeats it."""
 
     @property
     def session(self) -> str: ...
@@ -71,10 +71,10 @@ class HandsOver(Protocol):
 
 
 class Carried(Struct, frozen=True, gc=False):
-    """What a request brought along that a store need not know: records in envelopes, and findings of its translation.
+    """What a client sent along that a store need not have: records in envelopes, and findings of the translation.
 
-    `call_ids` maps ids of another format; None where the client speaks the provider's own. `opened` decodes envelopes
-    that nobody has looked into yet.
+    `call_ids` maps ids of another format; None if the client speaks the provider's own. `opened` decodes envelopes that
+    have not been opened yet.
     """
 
     records: tuple[Record, ...] = ()
@@ -83,23 +83,23 @@ class Carried(Struct, frozen=True, gc=False):
     opened: Callable[[], tuple[Record, ...]] | None = None
 
     def all_opened(self) -> Carried:
-        """With the records in all envelopes."""
+        """Return this with the records in all envelopes."""
         return self if self.opened is None else replace(self, records=(*self.records, *self.opened()), opened=None)
 
     def adds_to(self, found: Found) -> bool:
-        """Whether it knows of a turn that a store did not find."""
+        """Whether it has a turn that a store did not find."""
         return any(not any(map(found.get, record.keys[:1])) for record in self.records)
 
     def added_to(self, found: Found) -> Found:
-        """The store's own record of a turn is the better one."""
+        """Add the records that a store did not find. The store's own record of a turn is better."""
         return with_opened(found, self.records) if self.records else found
 
     def renames(self, transcript: Transcript) -> bool:
-        """Whether calls of a request may be known by ids that are not those in its body."""
+        """Whether calls of a request may have other ids than those in its body."""
         return self.call_ids is not None and self.call_ids.may_rename(transcript)
 
     def named(self, transcript: Transcript, found: Found) -> Transcript:
-        """With the ids that the calls were made under, where the client has only digests of them."""
+        """Restore the ids that the calls were made under, if the client has only digests of them."""
         if self.call_ids is None:
             return transcript
         records: dict[str, Record] = {}
@@ -113,8 +113,8 @@ NOTHING_CARRIED = Carried()
 
 
 class Original(NamedTuple):
-    """A request as it came. `model` stands in for the one that the body names, `edits` for other members, `user` for
-    the end user of a body that was translated."""
+    """A request as it came. `model` replaces the one in the body, `edits` other members, `user` the end user of a
+    translated body."""
 
     body: bytes
     destination: Destination
@@ -126,11 +126,11 @@ class Original(NamedTuple):
 
 
 class Prepared(Struct, frozen=True, gc=False):
-    """A request on its way. Without a `transcript` its body could not be read and goes out as it came.
+    """A request on its way. Without a `transcript` its body could not be read, and it is forwarded unchanged.
 
-    `healings` is how often it was corrected after a refusal, `settled` how often of that only its settings were.
-    Where its beginning was remembered, `transcript` is the end of it, `begun` names the session that no client named,
-    and `whole` works through all of it. `trace` is what its plan is made of, if that can be remembered.
+    `healings` is how often it was corrected after a refusal, `settled` how often of these only in its settings. If its
+    beginning was cached, `transcript` is the end of it, `begun` names the session if the client does not, and `whole`
+    processes all of it. `trace` has the parts of its plan, if they can be cached.
     """
 
     destination: Destination
@@ -187,7 +187,7 @@ def _places_of(findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
 
 
 def edited(transcript: Transcript, original: Original) -> Transcript:
-    """With the members that the request is to have."""
+    """Apply the original's edits of members."""
     if original.model and original.model != transcript.model:
         transcript = transcript.with_member("model", msgspec.json.encode(original.model))
     for name, value in original.edits:
@@ -196,7 +196,7 @@ def edited(transcript: Transcript, original: Original) -> Transcript:
 
 
 def as_signed(prepared: Prepared, body: bytes) -> Prepared:
-    """A request that its client signed goes up as it came: what would have been changed is told, and not done."""
+    """Forward a request that its client signed unchanged, and report the changes that were not made."""
     if prepared.body == body:
         return prepared
     undone = ", ".join(f"{name}={count}" for name, count in prepared.counts.counted.items() if count)
@@ -205,7 +205,7 @@ def as_signed(prepared: Prepared, body: bytes) -> Prepared:
 
 
 def with_finding(prepared: Prepared, finding: Finding) -> Prepared:
-    """With one more thing to tell."""
+    """Add a finding."""
     carried = prepared.carried
     if finding in carried.findings:
         return prepared
@@ -213,7 +213,7 @@ def with_finding(prepared: Prepared, finding: Finding) -> Prepared:
 
 
 def planned(prepared: Prepared, past: Past = NO_PAST) -> Prepared:
-    """With its plan made and carried out."""
+    """Plan the request, and apply the plan."""
     transcript, needed = prepared.transcript, prepared.needed
     assert transcript is not None
     assert needed is not None
@@ -258,7 +258,7 @@ def planned(prepared: Prepared, past: Past = NO_PAST) -> Prepared:
 
 
 def _unread(made: Plan, transcript: Transcript, contract: Contract) -> list[Finding]:
-    """The restored turns whose reasoning the server's chat template leaves out."""
+    """Return findings for restored turns whose reasoning the server's chat template omits."""
     if not contract.unread_turns or contract.keeping or not made.counts.restored:
         return []
     place, why = FORMATS[transcript.format].list_place, "the server's chat template leaves this reasoning out"

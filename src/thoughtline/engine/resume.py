@@ -1,7 +1,8 @@
-"""Working through the end of a conversation whose beginning is remembered (`replay/remembering.py`).
+"""Processes the end of a conversation whose beginning is cached (`replay/remembering.py`).
 
-begun    the short body read and walked       gone_on    planned, written, and put behind what went up before
-conversation    what of a request that was worked through as a whole the next one may go on from
+begun           decodes and walks the short body
+gone_on         plans and encodes it, and joins it to what was sent before
+conversation    what of a request, processed in full, can be cached for the next one
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from thoughtline.replay.segments import Worked, segments_of, settles_all
 from thoughtline.values.errors import DecodeError, EncodeError
 
 FEWEST_STEPS = 8
-"""A conversation of fewer is worked through in less time than it takes to remember it."""
+"""A shorter conversation is processed in less time than it takes to cache it."""
 
 
 def begun(original: Original, cut: Cut) -> tuple[Prepared, Cut] | None:
-    """The end of a conversation whose beginning is remembered, read and walked."""
+    """Decode and walk the end of a conversation whose beginning is cached."""
     premises = cut.conversation.premises
     contract, identity = premises.contract, original.identity
     try:
@@ -64,7 +65,7 @@ def begun(original: Original, cut: Cut) -> tuple[Prepared, Cut] | None:
 
 
 def gone_on(prepared: Prepared, cut: Cut, body: bytes) -> tuple[Prepared, list[Segment]] | None:
-    """With its plan made and carried out, and what of it can be remembered."""
+    """Plan it and apply the plan; also return what can be cached of it."""
     needed = prepared.needed
     assert needed is not None
     if not settles_all(needed, prepared.found, cut.past, cut.segments):
@@ -103,7 +104,7 @@ def _segments(
 
 
 def is_worth_remembering(prepared: Prepared) -> bool:
-    """A conversation that is long enough, that the store alone settled, and that could be written."""
+    """Whether it is a conversation that is long enough, settled by the store alone, and could be encoded."""
     needed = prepared.needed
     if needed is None or needed.settled is None:
         return False
@@ -111,7 +112,7 @@ def is_worth_remembering(prepared: Prepared) -> bool:
 
 
 def conversation(prepared: Prepared, body: bytes) -> KnownConversation | None:
-    """What can be remembered of a request that was worked through as a whole."""
+    """Return what can be cached of a request that was processed in full."""
     transcript, needed, who = prepared.transcript, prepared.needed, prepared.identity
     if transcript is None or needed is None or transcript.has_lone_surrogates:
         return None

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Raw, Struct, field
 
+from thoughtline.engine.user_headers import USER_HEADERS, end_user_in
 from thoughtline.formats.json_text import peek
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Text
@@ -42,11 +43,12 @@ _HEADERS = (
     b"x-cagent-session-id",
     b"agent-session-id",
     b"helicone-session-id",
+    b"x-openwebui-chat-id",
 )
 _KNOWN_HEADERS = frozenset(_HEADERS)
 _AGENT, _CLAUDE_CODES_AGENT = b"x-thoughtline-agent", b"x-claude-code-agent-id"
 SESSION_HEADERS = _KNOWN_HEADERS | {_AGENT, _CLAUDE_CODES_AGENT}
-"""All that name a session, or an agent within one."""
+"""All headers that name a session, or an agent in one."""
 
 _IN_USER_ID = re.compile(r"_session_([0-9a-fA-F-]{36})\Z")
 _MODEL = re.compile(rb'\A\s*\{\s*"model"\s*:\s*"([^"\\]{1,200})"')
@@ -84,18 +86,19 @@ _word = msgspec.json.Decoder(str)
 
 
 def who_asks(tenant: str, headers: Mapping[bytes, bytes], body: bytes) -> tuple[Identity, str]:
-    """The caller and the model: the session is the one in the headers, else the one in the body."""
+    """The caller, its end user and the model: the session is the one in the headers, else the one in the body."""
     shown = headers.get(_AGENT) or headers.get(_CLAUDE_CODES_AGENT)
     agent = _name(shown.decode("latin-1")) if shown else None
     session = None if _KNOWN_HEADERS.isdisjoint(headers) else _in_headers(headers)
+    user = "" if USER_HEADERS.isdisjoint(headers) else end_user_in(headers)
     model = first_model(body)
     if session and model:
-        return Identity(tenant, session, agent), model
+        return Identity(tenant, session, agent, user=user), model
     members = peek(_members, body) or _NOTHING
     if session is None and members != _Members(members.model):
         session = _first_named(members)
     model = model or _string(members.model) or (_object(members.params).model if members.params else "")
-    return Identity(tenant, session, agent), model
+    return Identity(tenant, session, agent, user=user), model
 
 
 def first_model(body: bytes) -> str:

@@ -1,7 +1,7 @@
-"""Where work is done that takes long: at once, or in a thread, so that others are served meanwhile.
+"""Runs work that takes long: inline, or in a thread so that other requests are served meanwhile.
 
-The interpreter goes from thread to thread every few milliseconds. Few threads are enough, and many would let the loop
-wait for its turn: that is why they are counted.
+The interpreter switches threads every few milliseconds. A few threads are enough, and many would make the event loop
+wait for its turn: that is why their number is limited.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
-MOST_THREADS = 2
+MAX_THREADS = 2
 
 LONG_BYTES = 512 * 2**10
-"""Work on larger requests is done one at a time: the other thread is for what is soon done."""
+"""Work on larger requests runs one at a time, which leaves the other thread for short work."""
 
-MOST_KNOWN = 1000
-"""Tenants that have nothing to do at the moment, and how much time they have used."""
+MAX_KNOWN = 1000
+"""Maximum number of idle tenants whose used time is kept."""
 
 CREDIT_SECONDS, DEBT_SECONDS = 1.0, 0.25
-"""How much less or more than a fair share a tenant may have used. Without the first, one that has rested would hold up
-all others; without the second, one that has worked would wait for every newcomer, and made-up tenants never end."""
+"""How much less or more than the fair share a tenant may have used. Without the first bound, a tenant that was idle
+would block all others; without the second, a busy tenant would wait for every new one, and invented tenants never
+end."""
 
 Result = TypeVar("Result")
 
 
 class Work(Protocol):
-    """Does something and gives its result."""
+    """Runs a function and returns its result."""
 
     async def __call__(self, do: Callable[[], Result]) -> Result: ...
 
@@ -43,10 +44,10 @@ async def at_once(do: Callable[[], Result]) -> Result:
 
 
 class InThreads:
-    """Does it in one of few threads, or after those who came before."""
+    """Runs functions in a few threads, in order."""
 
     def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(MOST_THREADS, "thoughtline-work")
+        self._pool = ThreadPoolExecutor(MAX_THREADS, "thoughtline-work")
 
     async def __call__(self, do: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._pool, do)
@@ -55,18 +56,18 @@ class InThreads:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-# --- shared fairly by tenants -----------------------------------------------------------------------------------------
+# --- fair sharing between tenants -------------------------------------------------------------------------------------
 
 
 class WorkShare(Struct, frozen=True, gc=False):
-    """Whose work it is, and how large the request is."""
+    """The tenant of some work, and the size of the request."""
 
     tenant: str
     size: int
 
 
 WORK_SHARE: ContextVar[WorkShare] = ContextVar("WORK_SHARE")
-"""Of the request that is being served. Each is served in a task, and so in a context, of its own."""
+"""Set for the current request. Each is served in a separate task, and so in a separate context."""
 
 _NO_SHARE = WorkShare("", 0)
 
@@ -84,10 +85,10 @@ class _Done(NamedTuple):
 
 
 class FairThreads(InThreads):
-    """Of one loop. A tenant has one thread at a time, and the tenant that has used the least time of late is next.
+    """The threads of one event loop. A tenant has one thread at a time, and the tenant with the least recent use is
+    next.
 
-    Work that has begun can't be stopped, so a thread is kept free for others: from a tenant that has much to do, and
-    from large requests.
+    Running work can't be stopped, so a thread is kept free from a tenant with a lot of work, and from large requests.
     """
 
     def __init__(self) -> None:
@@ -96,7 +97,7 @@ class FairThreads(InThreads):
         self._running: dict[str, _Job] = {}
         self._used: dict[str, float] = {}
         self._fair_share = 0.0
-        """What a tenant would have used that always had something to do."""
+        """The time that a tenant with constant work would have used."""
 
     async def __call__(self, do: Callable[[], Result]) -> Result:
         job = _Job(do, WORK_SHARE.get(_NO_SHARE), asyncio.get_running_loop().create_future())
@@ -107,26 +108,26 @@ class FairThreads(InThreads):
         return result
 
     def _enter(self, tenant: str) -> None:
-        """A newcomer has used its fair share; others about that."""
+        """Add a tenant. A new one starts with the fair share; others are kept close to it."""
         share = self._fair_share
-        if tenant not in self._used and len(self._used) >= MOST_KNOWN:
+        if tenant not in self._used and len(self._used) >= MAX_KNOWN:
             self._used = {one: self._used[one] for one in self._running.keys() | self._waiting.keys()}
         used = self._used.get(tenant, share)
         self._used[tenant] = min(max(used, share - CREDIT_SECONDS), share + DEBT_SECONDS)
 
     def _start(self) -> None:
-        """Begin as many jobs as there are threads for."""
-        while len(self._running) < MOST_THREADS and (job := self._next()) is not None:
+        """Start as many jobs as there are threads for."""
+        while len(self._running) < MAX_THREADS and (job := self._next()) is not None:
             self._running[job.share.tenant] = job
             running = asyncio.get_running_loop().run_in_executor(self._pool, _timed, job.do)
             running.add_done_callback(partial(self._end, job))
 
     def _next(self) -> _Job | None:
-        """Of those who wait, and in the order they came where they have used the same."""
+        """Return the next job: of the waiting tenants, the one with the least time used, or else the first to come."""
         has_long = any(job.share.size > LONG_BYTES for job in self._running.values())
         for tenant in sorted(self._waiting, key=self._used.__getitem__):
             jobs = self._waiting[tenant]
-            while jobs and jobs[0].done.done():  # its request was left
+            while jobs and jobs[0].done.done():  # its request was cancelled
                 jobs.popleft()
             is_next = tenant not in self._running and not (has_long and jobs and jobs[0].share.size > LONG_BYTES)
             job = jobs.popleft() if jobs and is_next else None
@@ -154,7 +155,7 @@ class FairThreads(InThreads):
 
 
 def _timed(do: Callable[[], Any]) -> _Done:
-    """The result, or what was raised, and the seconds that it took this thread."""
+    """Run a function; return its result or exception, and the thread time it took."""
     began = time.thread_time()
     try:
         return _Done(do(), None, time.thread_time() - began)

@@ -1,4 +1,4 @@
-"""Overlays as files: those that settings name, and those that `thoughtline facts update` has put beside the store."""
+"""Overlays as files: those named by settings, and those that `thoughtline facts update` stores next to the store."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _ENDING = ".toml"
 
 
 def overlays_folder(data_directory: Path) -> Path:
-    """Where fetched overlays are."""
+    """Return the folder of fetched overlays."""
     return data_directory / "facts"
 
 
 def installed(folder: Path) -> list[Path]:
-    """The fetched overlays, the oldest first: their names begin with a number."""
+    """Return the fetched overlays, oldest first: their names begin with a number."""
     try:
         found = [one for one in folder.iterdir() if one.name.endswith(_ENDING) and one.name[:4].isdecimal()]
     except OSError:
@@ -50,7 +50,7 @@ def _tree_of(file: Path, place: str, problems: Problems, *, remedy: str) -> Tabl
 
 
 def tree_of(raw: bytes, name: str, problems: Problems) -> Table:
-    """The tree of an overlay's bytes."""
+    """Return the tree of an overlay's bytes."""
     if len(raw) > MAX_BYTES:
         problems.add(name, "", f"an overlay has at most {MAX_BYTES // 2**20} MiB", "leave out what does not change")
         return Table({}, name)

@@ -1,4 +1,4 @@
-"""What a gateway learned from refusals, as an overlay that can be reviewed and passed on."""
+"""What a gateway learned from refusals, as an overlay for review and sharing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CHANGES_OF_ONE_ACCOUNT = "it holds for one account alone"
 
 
 def overlay_of(corrections: Iterable[Correction], now: float) -> tuple[Sheets, list[str]]:
-    """The overlay, and what could not be put into it: a sentence each."""
+    """Return the overlay, and a sentence on everything that did not fit into it."""
     sheets: Sheets = {kind: {} for kind in KINDS}
     left: list[str] = []
     by_target: dict[tuple[str, str, str], list[Correction]] = {}

@@ -1,4 +1,4 @@
-"""Facts for people: which there are, how old they are, and what is believed of a model and why."""
+"""Facts for people: a list of them, their age, and what is believed of a model and why."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OLD_DAYS = 90
 
 
 class Fact(NamedTuple):
-    """An entry of the table. `age_days` is None where nobody has read it anywhere."""
+    """An entry of the table. `age_days` is None for an unverified one."""
 
     kind: str
     name: str
@@ -33,7 +33,7 @@ class Fact(NamedTuple):
 
 
 def listed(sheets: Sheets, today: date) -> Iterator[Fact]:
-    """Every entry, in the order in which they are looked at."""
+    """Return all entries, in the order of lookups."""
     for kind, entries in sheets.items():
         for name, entry in entries.items():
             sourced = _sourced(sheets, entries, entry)
@@ -44,7 +44,7 @@ def listed(sheets: Sheets, today: date) -> Iterator[Fact]:
 
 
 def _sourced(sheets: Sheets, entries: dict[str, Entry], entry: Entry) -> Entry:
-    """The entry that says where it comes from: itself, the one it is like, or the contract that all models go by."""
+    """Return the entry with the source: itself, the one it is based on, or the contract of all models."""
     while not any(member in entry for member in SOURCE_MEMBERS):
         if "like" in entry:
             entry = entries[entry["like"]]
@@ -62,7 +62,7 @@ def _about(kind: str, entry: Entry) -> str:
 
 
 def age_days(read: str, today: date) -> int | None:
-    """How many days ago something was read; a month counts from its first day."""
+    """Return the age in days; a month counts from its first day."""
     if not read:
         return None
     year, month, day = (*map(int, read.split("-")), 1)[:3]
@@ -70,7 +70,7 @@ def age_days(read: str, today: date) -> int | None:
 
 
 class Belief(NamedTuple):
-    """One thing that is believed of a model, and what that rests on."""
+    """One fact about a model, and its source."""
 
     what: str
     value: str
@@ -78,7 +78,7 @@ class Belief(NamedTuple):
 
 
 def beliefs(row: ProviderRow, table: FactTable, model: str, contract: Contract) -> Iterator[Belief]:
-    """What is believed of a model at a provider, in the format of a contract."""
+    """Return the facts about a model at a provider, in the format of a contract."""
     source = contract.source
     yield Belief("contract", contract.name, source)
     yield Belief("reasoning goes back", _demand(contract), source)
@@ -135,7 +135,7 @@ def _bounds(contract: Contract) -> tuple[tuple[str, bool], ...]:
 
 
 def formats_of(row: ProviderRow, chosen: str | None) -> tuple[FormatName, ...]:
-    """The formats to show: the named one, or all that a provider speaks."""
+    """Return the formats to show: the named one, or all of a provider."""
     return tuple(one for one in row.formats if chosen in (None, one))
 
 
@@ -150,7 +150,7 @@ class Difference(NamedTuple):
 
 
 def differences(before: Sheets, after: Sheets) -> Iterator[Difference]:
-    """What changes between two states of the sheets, member by member."""
+    """Return the changes between two states of the sheets, member by member."""
     for kind, entries in after.items():
         for name, entry in entries.items():
             old = before.get(kind, {}).get(name, {})

@@ -46,10 +46,10 @@ FETCHED_PROVIDER_MEMBERS = frozenset(
     {"wants_back", "wanted_models", "asks", "example_model", "most_output", "tool_forms", "makes", "has_websocket"}
     | {"is_lenient", "has_documented_field", "may_seal", "dialect", "switches"}
 )
-"""What a fetched overlay may say of a provider. Everything else of a row decides where a key goes, or how."""
+"""Members of a provider that a fetched overlay may set. All others decide where a key is sent, or how."""
 
 LOCAL_PROVIDER_MEMBERS = FETCHED_PROVIDER_MEMBERS | {"failures", "failure_codes", "flags", "counts", "holds", "rules"}
-"""What a local overlay may change of a provider that exists."""
+"""Members of an existing provider that a local overlay may change."""
 
 FETCHED_SETTINGS = frozenset(
     {"temperature", "top_p", "top_k", "min_p", "n", "seed", "stop", "logprobs", "top_logprobs", "logit_bias", "include"}
@@ -58,16 +58,16 @@ FETCHED_SETTINGS = frozenset(
     | {"enable_thinking", "preserve_thinking", "clear_thinking", "chat_template_kwargs", "output_config"}
     | {"tool_choice", "parallel_tool_calls", "generationConfig", "reasoningConfig"}
 )
-"""Members of a request that a fetched overlay may have set: no tool, no address, nothing that says what to do."""
+"""Members of a request that a fetched overlay may set: no tool, no address, and no instructions."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _DAY = re.compile(r"20\d\d-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?")
 _FIRST = ("refusals", "models", "doors", "contexts")
-"""Sheets in which the first entry that fits counts: new ones stand in front."""
+"""Sheets in which the first matching entry counts: new ones go to the front."""
 
 
 class Overlay(NamedTuple):
-    """What a document changes. `places` says where each entry and member stands; an entry's own has the member ""."""
+    """The changes of a document. `places` has the place of each entry and member; an entry's own has the member ""."""
 
     name: str
     changes: Sheets
@@ -78,7 +78,7 @@ class Overlay(NamedTuple):
 
 
 def read_overlay(tree: Table, known: Sheets, problems: Problems, *, is_fetched: bool) -> Overlay:
-    """The changes of a document over what is `known`. Whatever is wrong becomes a problem with its place."""
+    """Return the changes of a document to what is `known`. Errors become problems with their places."""
     return _Reader(tree, known, problems, is_fetched=is_fetched).overlay()
 
 
@@ -142,7 +142,7 @@ class _Reader:
     def _is_fit(self, kind: str, name: str, member: str, *, value: Any, place: str) -> bool:
         path, hints = f"{kind}.{name}.{member}", hints_of(kind)
         if value == self._known[kind].get(name, {}).get(member):
-            return True  # as it is
+            return True  # unchanged
         if member == "like":
             return isinstance(value, str)
         unwritten = ("unset",) if kind == "contracts" else ("unset", "name")
@@ -169,7 +169,7 @@ class _Reader:
         return wrong is None
 
     def _forbidden(self, kind: str, name: str, member: str, *, value: Any) -> tuple[str, str] | None:
-        """Why this overlay may not say this, and what to do instead."""
+        """Return why this overlay must not set this, and what to do instead."""
         if kind == "providers" and member not in SOURCE_MEMBERS and name in self._known[kind]:
             allowed = FETCHED_PROVIDER_MEMBERS if self._is_fetched else LOCAL_PROVIDER_MEMBERS
             if member not in allowed:
@@ -202,7 +202,7 @@ def _plain(node: Given | Table, depth: int = 0) -> Any:
 
 
 def _settings_named(member: str, value: Any) -> Iterator[tuple[str, ...]]:
-    """The members of a request that a fact has written."""
+    """Return the members of a request that a fact sets."""
     if member in ("settings", "keeping"):
         for rule in value if isinstance(value, list) else ():
             if isinstance(rule, dict):
@@ -226,11 +226,11 @@ def _is_harmless(path: tuple[str, ...]) -> bool:
     return bool(inner) and inner[0] in FETCHED_SETTINGS and NOT_SETTINGS.isdisjoint(path)
 
 
-# --- laid over what is known ------------------------------------------------------------------------------------------
+# --- applied to what is known -----------------------------------------------------------------------------------------
 
 
 def laid(sheets: Sheets, overlay: Overlay) -> Sheets:
-    """The sheets with an overlay's changes."""
+    """Return the sheets with an overlay's changes."""
     result: Sheets = {}
     for kind, entries in sheets.items():
         changes = overlay.changes[kind]
@@ -249,7 +249,7 @@ def _changed(entry: Entry, change: Entry | None) -> Entry:
 
 
 def table_of(built_in: FactTable, trees: list[tuple[Table, bool]], problems: Problems) -> FactTable:
-    """The table with overlays over it, in order; each is a tree and whether it was fetched."""
+    """Return the table with overlays applied in order; each is a tree and whether it was fetched."""
     if not trees:
         return built_in
     sheets, overlays = written(built_in), []

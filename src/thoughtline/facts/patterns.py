@@ -20,7 +20,7 @@ _BACKWARD = re.compile(r"\\[1-9]|\(\?P=|\(\?\(")
 
 
 def wrong_with(pattern: str) -> str | None:
-    """Why a pattern can't be taken; None if it can."""
+    """Return why a pattern is not accepted; None if it is."""
     if len(pattern) > MAX_CHARS:
         return f"a pattern has at most {MAX_CHARS:,} characters"
     try:
@@ -37,25 +37,25 @@ def wrong_with(pattern: str) -> str | None:
     return None
 
 
-# --- where patterns stand in an entry ---------------------------------------------------------------------------------
+# --- the places of patterns in an entry -------------------------------------------------------------------------------
 
 _MEMBERS = frozenset(
     {"hosts", "models", "but", "wanted_models", "unread", "forces_any", "thinks_if_asked", "never", "takes_both"}
     | {"accounts_differ", "needs_marks", "names", "sees", "prefix"}
 )
-"""Members that are patterns if they are text, however deep they stand."""
+"""Members that are patterns if they are text, at any depth."""
 
 _EXPRESSION = re.compile(r"<(?:\w{1,20}:)?([^<>]*)>")
 _MAX_TEMPLATE = 10_000
 
 
 def wrong_within(member: str, value: Any) -> str | None:
-    """Why a member of an entry can't be taken for one of its patterns; None if it can."""
+    """Return why a member of an entry is not accepted as one of its patterns; None if it is."""
     return next(filter(None, map(wrong_with, _patterns_in(member, value))), None)
 
 
 def wrong_with_template(template: str) -> str | None:
-    """Why the template of a refusal can't be taken; None if it can."""
+    """Return why the template of a refusal is not accepted; None if it is."""
     try:
         pattern = RefusalTemplate("missing", "pass_on", template).sentence.pattern
     except (KeyError, re.error, RecursionError) as error:

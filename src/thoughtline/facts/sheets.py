@@ -32,16 +32,16 @@ from thoughtline.providers.table import FactTable
 from thoughtline.values.nearest import did_you_mean
 
 Entry: TypeAlias = dict[str, Any]
-"""Members of an entry, as TOML has them."""
+"""Members of an entry, in the form of TOML."""
 
 Sheets: TypeAlias = dict[str, dict[str, Entry]]
 
 UNLISTED = "unlisted"
-"""The entry for hosts that no row names."""
+"""The entry for unlisted hosts."""
 
 
 class Kind(NamedTuple):
-    """A sheet. `of_provider`: the member of a row that has such entries; each entry then says whose it is."""
+    """A sheet. `of_provider`: the member of a row with such entries; each entry then names its provider."""
 
     struct: type[Struct]
     of_provider: str = ""
@@ -66,14 +66,14 @@ REFERENCES: dict[tuple[str, str], str] = {
     ("models", "contracts"): "contracts",
     ("models", "elsewhere"): "contracts",
 }
-"""Members that name entries of another sheet."""
+"""Members that refer to entries of another sheet."""
 
 SOURCE_MEMBERS = ("source", "read", "says", "unverified")
 
 
 @functools.cache
 def hints_of(kind: str) -> dict[str, Any]:
-    """The members that an entry can have, with their types; `Source` is written as four of them."""
+    """Return the members that an entry can have, with their types; `Source` is written as four of them."""
     struct = KINDS[kind].struct
     found = {field.encode_name: field.type for field in fields(struct) if field.name not in _SHEETS_OF_ROWS}
     for (sheet, member), _ in REFERENCES.items():
@@ -86,18 +86,18 @@ def hints_of(kind: str) -> dict[str, Any]:
 
 @functools.cache
 def needed_of(kind: str) -> tuple[str, ...]:
-    """The members without a default, which a new entry must have."""
+    """Return the members without a default, which a new entry must have."""
     struct = fields(KINDS[kind].struct)
     without = [one.name for one in struct if one.default is NODEFAULT and one.default_factory is NODEFAULT]
     own = [name for name in without if name not in (*_SHEETS_OF_ROWS, "name", "source")]
     return (*own, "provider") if KINDS[kind].of_provider and kind != "refusals" else tuple(own)
 
 
-# --- written ----------------------------------------------------------------------------------------------------------
+# --- writing ----------------------------------------------------------------------------------------------------------
 
 
 def written(table: FactTable) -> Sheets:
-    """The table as sheets."""
+    """Return the table as sheets."""
     return _Writer(table).sheets
 
 
@@ -128,7 +128,7 @@ class _Writer:
             self._own("doors", door, row)
 
     def _own(self, kind: str, value: Struct, row: ProviderRow, *, again: bool = False) -> None:
-        """An entry of a provider: numbered, since these have no names of their own."""
+        """Write an entry of a provider: numbered, since it has no name of its own."""
         provider = row.name or UNLISTED
         number = 1 + sum(entry.get("provider") == provider for entry in self.sheets[kind].values())
         name = f"{provider}-{number}"
@@ -140,7 +140,7 @@ class _Writer:
         return self._named("contracts", contract, contract.name)
 
     def _named(self, kind: str, value: Struct, name: str) -> str:
-        """The name of a value's entry: its own, or with a number where another value has that."""
+        """Return the name of a value's entry: its own, with a number if another value has that."""
         for known, known_name in self._names[kind]:
             if known == value:
                 return known_name
@@ -168,7 +168,7 @@ class _Writer:
             return self._contract(value)
         if isinstance(value, Dialect):
             return self._named("dialects", value, value.name)
-        # A refusal that no row lists is one that only the auditor writes.
+        # A refusal that no row lists is written only by the auditor.
         for known, name in self._names[target]:
             if known == value:
                 return name
@@ -196,7 +196,7 @@ class _Writer:
 
 
 def _rests_on_others(value: Struct) -> bool:
-    """Whether an entry says no more than those it names: all models of a provider go by these contracts."""
+    """Whether an entry adds nothing to those it names: these contracts are for all models of a provider."""
     return isinstance(value, ModelRow) and not value.models and value.source == UNVERIFIED
 
 
@@ -213,7 +213,7 @@ def _is_default(field: Any, value: object) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """A value as TOML has it: structs as tables without their defaults, all sequences as lists."""
+    """Return a value in the form of TOML: structs as tables without their defaults, all sequences as lists."""
     if isinstance(value, Struct):
         kept = [field for field in fields(type(value)) if not _is_default(field, getattr(value, field.name))]
         return {field.name: plain(getattr(value, field.name)) for field in kept}
@@ -224,11 +224,12 @@ def plain(value: Any) -> Any:
     return [plain(inner) for inner in value] if isinstance(value, (tuple, list)) else value
 
 
-# --- assembled --------------------------------------------------------------------------------------------------------
+# --- reading
+# -----------------------------------------------------------------------------------------------------------
 
 
 class Unfit(Exception):
-    """An entry that can't be: `kind`, `name`, perhaps a `member`, what is wrong, and what to do."""
+    """An invalid entry: `kind`, `name`, perhaps a `member`, what is wrong, and what to do."""
 
     def __init__(self, kind: str, name: str, member: str, *, why: str, remedy: str) -> None:
         super().__init__(f"{kind}.{name}{'.' if member else ''}{member}: {why}")
@@ -236,7 +237,7 @@ class Unfit(Exception):
 
 
 def assembled(sheets: Sheets) -> FactTable:
-    """The table that sheets describe. Raises `Unfit`."""
+    """Return the table that sheets describe. Raises `Unfit`."""
     return _Assembler(sheets).table()
 
 
@@ -275,7 +276,7 @@ class _Assembler:
         return msgspec.structs.replace(row, name="" if name == UNLISTED else name, **own)
 
     def _entry(self, kind: str, name: str, by: tuple[str, str, str] | None = None) -> Any:
-        """The value of an entry, made once. `by` is the entry and member that names it."""
+        """Return the value of an entry, made once. `by` is the entry and member that refers to it."""
         made = self._made.get((kind, name))
         if made is not None:
             return made
@@ -328,7 +329,7 @@ class _Assembler:
 
 
 def source_of(entry: Entry) -> Source:
-    """What an entry says of where it comes from."""
+    """Return an entry's source."""
     return Source(str(entry.get("source", "")), str(entry.get("read", "")), str(entry.get("says", "")))
 
 

@@ -1,4 +1,4 @@
-"""Overlays that `thoughtline facts update` puts beside the store, and takes away again."""
+"""Installs overlays next to the store for `thoughtline facts update`, and removes them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thoughtline.values.errors import Declined, SettingsError
 
 
 class Checked(NamedTuple):
-    """An overlay that fits, and what it changes."""
+    """A valid overlay, and its changes."""
 
     raw: bytes
     name: str
@@ -26,7 +26,7 @@ class Checked(NamedTuple):
 
 
 def check(raw: bytes, name: str, folder: Path, *, digest: str = "") -> Checked:
-    """An overlay over those that are installed. Raises `SettingsError` with all that is wrong, or `Declined`."""
+    """Check an overlay on top of those installed. Raises `SettingsError` with all problems, or `Declined`."""
     found = hashlib.sha256(raw).hexdigest()
     if digest and digest.lower() != found:
         remedy = f"It has {found}. If that is the one you want, pass it to --sha256."
@@ -44,7 +44,7 @@ def check(raw: bytes, name: str, folder: Path, *, digest: str = "") -> Checked:
 
 
 def sheets_of(trees: Iterable[tuple[Table, bool]]) -> Sheets:
-    """The sheets of the built-in table with overlays over them."""
+    """Return the sheets of the built-in table with overlays applied."""
     sheets = written(BUILT_IN)
     for tree, is_fetched in trees:
         sheets = laid(sheets, read_overlay(tree, sheets, Problems(), is_fetched=is_fetched))
@@ -52,7 +52,7 @@ def sheets_of(trees: Iterable[tuple[Table, bool]]) -> Sheets:
 
 
 def install(checked: Checked, folder: Path) -> Path:
-    """Put an overlay beside the store, behind those that are there. It is whole or not there at all."""
+    """Store an overlay after the existing ones, atomically."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     before = installed(folder)
     number = int(before[-1].name[:4]) + 1 if before else 1
@@ -65,7 +65,7 @@ def install(checked: Checked, folder: Path) -> Path:
 
 
 def undo(folder: Path) -> Path | None:
-    """Take the latest overlay away; None if there is none. It stays beside the others under a name that is not read."""
+    """Remove the latest overlay; None if there is none. Its file stays, under a name that is not read."""
     found = installed(folder)
     if not found:
         return None

@@ -15,9 +15,9 @@ from thoughtline.failover.failures import TargetFailure
 
 State = Literal["closed", "open", "half_open"]
 
-MOST_TARGETS = 4096
-MOST_OPENINGS = 32
-MOST_FAILURES = 3
+MAX_TARGETS = 4096
+MAX_OPENINGS = 32
+MAX_FAILURES = 3
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 15.0, 300.0
 """How long a breaker stays open: twice as long after each failed probe."""
 PROBE_SECONDS = 120.0
@@ -74,7 +74,7 @@ class Breakers:
         breaker = self._known(target)
         breaker.failures += 1
         breaker.probe_until = 0.0
-        if breaker.openings or breaker.failures >= MOST_FAILURES or failure.pause_seconds is not None:
+        if breaker.openings or breaker.failures >= MAX_FAILURES or failure.pause_seconds is not None:
             self._open(breaker, failure, now)
             self.on_change(target)
 
@@ -89,7 +89,7 @@ class Breakers:
             return
         breaker = self._known(target)
         breaker.failures, breaker.probe_until = other.failures, other.probe_until
-        breaker.openings = max(breaker.openings, min(other.openings, MOST_OPENINGS))
+        breaker.openings = max(breaker.openings, min(other.openings, MAX_OPENINGS))
         breaker.open_until = max(breaker.open_until, other.open_until)
 
     def opens_at(self, target: str) -> float:
@@ -100,14 +100,14 @@ class Breakers:
         if now < breaker.open_until and failure.pause_seconds is None:
             return  # requests in progress when it opened
         pause = min(FIRST_PAUSE_SECONDS * 2**breaker.openings, LONGEST_PAUSE_SECONDS)
-        breaker.openings = min(breaker.openings + 1, MOST_OPENINGS)
+        breaker.openings = min(breaker.openings + 1, MAX_OPENINGS)
         requested = failure.pause_seconds
         breaker.open_until = max(breaker.open_until, now + (pause if requested is None else requested))
 
     def _known(self, target: str) -> Breaker:
         breaker = self.known.get(target)
         if breaker is None:
-            if len(self.known) >= MOST_TARGETS:
+            if len(self.known) >= MAX_TARGETS:
                 self.known.pop(next(iter(self.known)))
             breaker = self.known[target] = Breaker()
         return breaker

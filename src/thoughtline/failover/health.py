@@ -25,7 +25,7 @@ from thoughtline.failover.breakers import Breakers
 from thoughtline.failover.failures import TargetFailure
 from thoughtline.values.digests import secret_digest
 
-MOST_CONVERSATIONS = 10_000
+MAX_CONVERSATIONS = 10_000
 
 REJECTED_SECONDS = 600.0
 """How long a rejected key is suspended: someone has to pay a bill or change a setting."""
@@ -33,14 +33,14 @@ REJECTED_SECONDS = 600.0
 LIMITED_SECONDS = 20.0
 """How long a rate-limited key is suspended, unless the provider says otherwise."""
 
-MOST_KEYS = 4096
+MAX_KEYS = 4096
 """Of other processes; this process's own keys come from settings."""
 
 
 class Affinity:
     """The target or key that each conversation used last; the least recently used conversations are forgotten."""
 
-    def __init__(self, most: int = MOST_CONVERSATIONS) -> None:
+    def __init__(self, most: int = MAX_CONVERSATIONS) -> None:
         self._most = most
         self._known: OrderedDict[str, str] = OrderedDict()
 
@@ -106,7 +106,7 @@ class KeyRing:
         """Adopt the state of a key from another process: until when it is suspended, or 0 if it is good again."""
         if not until:
             self.aside.pop(name, None)
-        elif name in self.aside or len(self.aside) < MOST_KEYS:
+        elif name in self.aside or len(self.aside) < MAX_KEYS:
             self.aside[name] = until
 
     def order(

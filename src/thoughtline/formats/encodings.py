@@ -16,7 +16,7 @@ MAX_RATIO = 100
 """The maximum expansion of a body. JSON and text shrink four to twenty times, logs up to fifty."""
 ALWAYS_UNPACKED_BYTES = 2**20
 _PIECE = 64 * 2**10
-_MOST_MEMBERS = 4096
+_MAX_MEMBERS = 4096
 """Of one gzip body: with a few bytes each, decompressing them takes long and yields nothing."""
 
 
@@ -70,7 +70,7 @@ class _Zlib(_Layer):
 
     def _begin_member(self) -> None:
         self._members += 1
-        if self._members > _MOST_MEMBERS:
+        if self._members > _MAX_MEMBERS:
             raise LimitExceeded("a compressed body of too many members")
         self._zlib = zlib.decompressobj(self._window)
 

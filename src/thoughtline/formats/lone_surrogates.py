@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 
-MOST_ESCAPES = 100_000
+MAX_ESCAPES = 100_000
 """Pairs and lone surrogates that are examined: a body with more would take too long, and is rejected."""
 
-MOST_BACKSLASHES = 1024
+MAX_BACKSLASHES = 1024
 
 _PAIR_OR_LONE = re.compile(
     rb"\\u(?:[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>[dD][89a-fA-F][0-9a-fA-F]{2}))"
@@ -54,7 +54,7 @@ def _places(pattern: re.Pattern[bytes], body: bytes) -> list[int] | None:
     """The positions of the digits of lone surrogates; None if there are too many candidates."""
     places: list[int] = []
     at = 0
-    for _ in range(MOST_ESCAPES):
+    for _ in range(MAX_ESCAPES):
         found = pattern.search(body, at)
         if found is None:
             return places
@@ -67,6 +67,6 @@ def _places(pattern: re.Pattern[bytes], body: bytes) -> list[int] | None:
 
 def _is_escape(body: bytes, at: int) -> bool:
     """Whether the backslash at this position is not escaped itself: an even number precedes it, up to a limit."""
-    before = body[max(0, at - MOST_BACKSLASHES) : at]
+    before = body[max(0, at - MAX_BACKSLASHES) : at]
     count = len(before) - len(before.rstrip(b"\\"))
-    return count % 2 == 0 and count < MOST_BACKSLASHES
+    return count % 2 == 0 and count < MAX_BACKSLASHES

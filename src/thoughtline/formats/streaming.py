@@ -59,7 +59,7 @@ class PayloadStreamDecoder(ABC):
                     if payload:
                         if len(payload) > MAX_NESTING:
                             check_nesting(payload)
-                        self._take(payload, events)
+                        self._consume(payload, events)
                 except msgspec.DecodeError:
                     if not self.has_end_mark or payload.strip() not in _END_MARKS:
                         raise
@@ -77,18 +77,18 @@ class PayloadStreamDecoder(ABC):
         try:
             for frame in self._framing.finish():
                 if frame.payload:
-                    self._take_last(frame.payload, events)
+                    self._consume_last(frame.payload, events)
             self._close(events)
         except _UNREADABLE as error:
             raise _named(error) from None
         return events
 
-    def _take_last(self, payload: bytes, events: list[Event]) -> None:
+    def _consume_last(self, payload: bytes, events: list[Event]) -> None:
         with suppress(*_UNREADABLE):  # cut off in the middle of an event: the missing finish reports it
-            self._take(payload, events)
+            self._consume(payload, events)
 
     @abstractmethod
-    def _take(self, payload: bytes, events: list[Event]) -> None:
+    def _consume(self, payload: bytes, events: list[Event]) -> None:
         """Decode one payload."""
 
     @abstractmethod

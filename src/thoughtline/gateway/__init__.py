@@ -1,8 +1,22 @@
 """The gateway: clients point at it; it plans requests, forwards them, and stores what comes back.
 
-    app ── fixed addresses ─▶ admin.table ─▶ cache, sessions, settings, contracts, audits, events, metrics, probes
-    └──── every other ─────▶ Exchange: route → caller → choice → prepare → Upstreams ⟲ heal → Relay → journal
+    client's request                                                 client's answer
+       │                                                                ▲
+    app ── fixed addresses ─▶ admin.table                               │
+       │                                                                │
+    Exchange (proxy)                                                    │
+       │  Incoming.take_in       admit, limit, read, choose targets     │
+       ▼                                                                │
+    Attempt: one target, one key ◀── next target or key ──┐             │
+       │  Outgoing, a frozen value, through               │             │
+       │  request_stages.prepare: server state,           │             │
+       │  continuity, stored responses, compaction,       │           Relay: pieces through the stages of
+       │  tools, restore or translate, tags               │           answer_stages.down, their copy into a Watch
+       ▼                                                  │             ▲          │
+    Upstreams ─▶ provider ── refused: heal, else fail ────┘             │          ▼
+                    └──────── answered ─────────────────────────────────┘    engine: Record, saved
+                                                                             journal, recent: what happened
 
-`State` is everything that a request needs: settings and values derived from them, the store, the lessons, the
-connections.
+The work on reasoning is done by `thoughtline.engine`, which knows nothing of HTTP. `State` is everything that a request
+needs: settings and values derived from them, the store, the lessons, the connections.
 """

@@ -235,7 +235,7 @@ class Neighbours:
         try:
             found = await self._lookup(host)
         except (OSError, TimeoutError, UnicodeError):
-            return False  # nobody reaches a name that nobody knows; a forward proxy may, and that is not near
+            return False  # it has no address; a forward proxy may know it, and that is not nearby
         is_near = any(is_private_address(address) for address in found)
         self._known[host] = self._clock() + KEPT_SECONDS, is_near
         return is_near

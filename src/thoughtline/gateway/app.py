@@ -26,7 +26,7 @@ from thoughtline.gateway.in_flight import InFlight
 from thoughtline.gateway.proxy import Exchange
 from thoughtline.gateway.routing import MAX_PATH_BYTES, Route, route_of
 from thoughtline.gateway.shared_settings import SettingsPatch
-from thoughtline.gateway.state import State, envelope_key, with_shared
+from thoughtline.gateway.state import State, envelope_key, with_envelope_key, with_shared
 from thoughtline.gateway.websocket import HeldConversations
 from thoughtline.gateway.websocket_protocol import WebSocket
 from thoughtline.values.errors import Declined, SettingsError, StoreError, ThoughtlineError
@@ -134,7 +134,7 @@ class Gateway:
 
     async def start(self) -> None:
         state = await self._make_state()
-        self.state = state._replace(envelope_key=await envelope_key(state.settings, state.store))
+        self.state = with_envelope_key(state, await envelope_key(state.settings, state.store))
         self.state.bus.open()
         await self.state.recent.asking.open(self._answer)
         await self.refresh()
@@ -146,7 +146,7 @@ class Gateway:
 
     def leave(self) -> None:
         """Disconnect listeners before a shutdown, so that it does not wait for them."""
-        self.state.signals.stopping.set()
+        self.state.admin.signals.stopping.set()
 
     async def stop(self) -> None:
         self.leave()
@@ -156,8 +156,9 @@ class Gateway:
         await self.state.bus.close()
         await self.state.recent.asking.close()
         self.state.limits.counts.close()
-        self.state.work.close()
+        self.state.background.work.close()
         await self.state.upstreams.close()
+        await self.state.words.close()
         await self.state.store.close()
         if self.state.tracing is not None:
             await asyncio.to_thread(self.state.tracing.close)
@@ -168,21 +169,22 @@ class Gateway:
             await self.state.keys.refresh()
             await self.state.lessons.refresh()
             shared = await shared_settings.load(self.state.store)
-            key = await envelope_key(self.state.settings, self.state.store, self.state.envelope_key)
+            key = await envelope_key(self.state.settings, self.state.store, self.state.services.envelope_key)
             await recent.share(self.state)
+            await self.state.words.settle()
         except StoreError as error:
             log.warning("what other replicas did is not known: %s", error)
             return
-        self.state = self.state._replace(envelope_key=key)
-        if shared != self.state.shared:
-            self._take(shared)
+        self.state = with_envelope_key(self.state, key)
+        if shared != self.state.admin.shared:
+            self._apply_shared(shared)
         self.state.observe()
-        self.state.bus.say()
+        self.state.bus.report_counts()
 
-    def _take(self, shared: SettingsPatch) -> None:
+    def _apply_shared(self, shared: SettingsPatch) -> None:
         """Apply shared settings. Settings that fail a check change nothing, and are reported once."""
         try:
-            checked(shared_settings.merged(self.state.loaded, shared), self.state.keys, self.state.loaded)
+            checked(shared_settings.merged(self.state.admin.loaded, shared), self.state.keys, self.state.admin.loaded)
         except SettingsError as error:
             if shared != self._refused:
                 self.state.journal.say("settings not taken over", str(error))
@@ -191,7 +193,7 @@ class Gateway:
         self.state = with_shared(self.state, shared)
 
     async def _refresh(self) -> None:
-        wake = self.state.signals.wake
+        wake = self.state.admin.signals.wake
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(REFRESH_SECONDS):

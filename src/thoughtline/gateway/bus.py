@@ -16,7 +16,7 @@ import socket
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
@@ -35,12 +35,16 @@ MAX_READ_AT_ONCE = 64
 _SUFFIX = ".sock"
 
 
+Total: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
+"""What counts up to here is a number to all that read it, also as a float."""
+
+
 class StoreCounts(Struct, frozen=True):
     """Counts of a worker's store since the start."""
 
-    hits: Annotated[int, Meta(ge=0)] = 0
-    misses: Annotated[int, Meta(ge=0)] = 0
-    replays: Annotated[int, Meta(ge=0)] = 0
+    hits: Total = 0
+    misses: Total = 0
+    replays: Total = 0
 
 
 class StoreTotals:
@@ -59,7 +63,7 @@ class StoreTotals:
         every = (self.own, *self._others.values())
         return StoreCounts(sum(o.hits for o in every), sum(o.misses for o in every), sum(o.replays for o in every))
 
-    def hear(self, worker: str, counts: StoreCounts) -> bool:
+    def update(self, worker: str, counts: StoreCounts) -> bool:
         """Store another worker's counts. Returns whether that worker is new."""
         is_new = worker not in self._others
         self._others[worker] = counts
@@ -123,9 +127,9 @@ class Bus:
             return
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._socket.fileno(), self._read)
-        self._journal.pass_on(self.tell)
-        self._journal.on_listening = self.say
-        self.say()
+        self._journal.pass_on(self.send_row)
+        self._journal.on_listening = self.report_counts
+        self.report_counts()
 
     async def close(self) -> None:
         if self._socket is None or self._loop is None or self._directory is None:
@@ -137,7 +141,7 @@ class Bus:
         with contextlib.suppress(OSError):
             (self._directory / (self.name + _SUFFIX)).unlink()
 
-    def tell(self, row: RequestRow) -> None:
+    def send_row(self, row: RequestRow) -> None:
         """Send a row, together with others of the same moment, to the workers with listeners."""
         if self._socket is None or self._loop is None or not self._listening:
             return
@@ -157,7 +161,7 @@ class Bus:
             self._send_to(neighbours, rows, lost)
             lost = 0
 
-    def say(self) -> None:
+    def report_counts(self) -> None:
         """Report the counts, for workers that joined later."""
         self._send_to(list(self._neighbours()), [], 0)
 
@@ -207,20 +211,20 @@ class Bus:
                 body = self._socket.recv(BUFFER_BYTES)
             except OSError:  # nothing more to read
                 return
-            self._hear(body)
+            self._receive(body)
 
-    def _hear(self, body: bytes) -> None:
+    def _receive(self, body: bytes) -> None:
         try:
             message = self._decoder.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return  # from a worker of another version, or truncated
         if message.resets:
             self._totals.begin_anew()
-        is_new = self._totals.hear(message.worker, message.counts)
+        is_new = self._totals.update(message.worker, message.counts)
         if is_new and self._journal.listeners:
-            self.say()  # a new worker does not know yet that there are listeners here
+            self.report_counts()  # a new worker does not know yet that there are listeners here
         self._note_listening(message.worker, listens=message.listens)
-        self._journal.hear(message.rows, message.lost)
+        self._journal.receive(message.rows, message.lost)
 
     def _note_listening(self, worker: str, *, listens: bool) -> None:
         """Note whether a worker has listeners: it reports their end, or its socket is found dead. Rows are made only

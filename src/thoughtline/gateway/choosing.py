@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -220,13 +221,23 @@ def named_provider(settings: Settings, route: Route) -> Provider:
 
 
 def _is_misspelled(default: Provider, route: Route, settings: Settings) -> bool:
-    """Whether a path begins with a misspelled provider's name: a similar name, or one followed by a client path. Then
-    the caller's key is not for the default. The default's own paths are allowed."""
-    first, _, rest = route.path.lstrip("/").partition("/")
-    own = {urlsplit(base).path.lstrip("/").partition("/")[0] for base in (default.base_url, *default.bases.values())}
-    if not rest or is_version(first) or first in ("api", *own):
+    """Whether a path begins with a misspelled provider's name: a similar name, or one followed by a client path; or
+    has a provider's name further on before such a path. Then the caller's key is not for the default. The default's
+    own paths are allowed. An escaped slash counts as a slash."""
+    names = unquote(route.path).lstrip("/").split("/")
+    own = {name for base in (default.base_url, *default.bases.values()) for name in urlsplit(base).path.split("/")}
+    if any(is_client_path("/".join(names[at + 1 :])) for at in _providers_named(names[:_MOST_LEADS], settings, own)):
+        return True
+    first, _, rest = "/".join(names).partition("/")
+    if not first or is_version(first) or first in ("api", *own):
         return False
-    return is_client_path(rest) or _looks_like_provider(first, settings)
+    return (bool(rest) and is_client_path(rest)) or _looks_like_provider(_WORD.findall(first)[0], settings)
+
+
+def _providers_named(names: Sequence[str], settings: Settings, own: Container[str]) -> Iterator[int]:
+    for at, name in enumerate(names):
+        if name not in own and canonical_name(name) in settings.providers:
+            yield at
 
 
 def _looks_like_provider(name: str, settings: Settings) -> bool:
@@ -320,6 +331,8 @@ MANAGEMENT_PATHS = (
     "/readyz",
     "/metrics",
     "/login",
+    "/logout",
+    "/api/continuity/preview",
     "/api/settings",
     "/api/sessions",
     "/api/requests",
@@ -340,6 +353,12 @@ MANAGEMENT_PATHS = (
 
 _LONGEST = 200
 """The search for similar words takes time proportional to their length."""
+
+_WORD = re.compile(r"[\w-]+|$")
+"""The part of a segment that may be a provider's name: `kimi` of `kimi:443` or `kimi.ai`."""
+
+_MOST_LEADS = 8
+"""How many segments of a path are searched for a provider's name."""
 
 _MISSPELLED = 0.75
 """How similar a word must be to be rejected as a misspelling: one wrong letter of four. No known API path is that

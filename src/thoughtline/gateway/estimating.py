@@ -111,7 +111,7 @@ def _of_bytes(text: bytes) -> float:
 
 
 EVERY = 10
-_MOST_TARGETS = 256
+_MAX_TARGETS = 256
 _MARGIN = 1.05
 """A client with too low a number compacts too late."""
 
@@ -135,7 +135,7 @@ class TokenRatios:
     def corrected(self, target: str, estimate: int) -> int:
         """Return the estimate corrected for the model; unchanged until something was learned."""
         known = self.targets.get(target)
-        if known is None and len(self.targets) < _MOST_TARGETS:
+        if known is None and len(self.targets) < _MAX_TARGETS:
             self.targets[target] = _Ratio()
         return math.ceil(estimate * known.value * _MARGIN) if known is not None and known.value else estimate
 

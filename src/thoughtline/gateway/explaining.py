@@ -53,6 +53,9 @@ def view_of(
     return RequestView(
         **_members(served, worker),
         tried=[_attempt(one, learned.get(one.target.name, []), overridden) for one in served.attempts],
+        ended_ms=None if served.ended_seconds is None else round(served.ended_seconds * 1000, 2),
+        hold_ms=round(served.end_seconds * 1000, 2),
+        save_ms=round(served.save_seconds * 1000, 2),
         turns=[_turn(note, last, expired, served.line.mode) for note in notes if last is not None],
         findings=[Place(rule, place) for rule, place in served.line.findings],
         bodies=None if bodies is None else _bodies(bodies),
@@ -80,8 +83,12 @@ def outcome_of(served: Served) -> RequestOutcome:
         return "refused"
     if line.healed:
         return "healed"
+    if line.missing or line.dropped:
+        return "lost"
     if line.blank:
         return "blank"
+    if line.late:
+        return "late"
     return "restored" if line.restored or line.inherited or line.stripped else "ok"
 
 
@@ -169,8 +176,10 @@ def _attempt(one: AttemptNote, learned: list[str], overridden: frozenset[str]) -
         contract=used,
         status=one.status,
         error=one.error,
-        started_ms=round(one.started_seconds * 1000, 1),
-        upstream_ms=round(one.upstream_seconds * 1000, 1),
+        prepared_ms=None if one.prepared_seconds is None else round(one.prepared_seconds * 1000, 2),
+        look_up_ms=round(one.look_up_seconds * 1000, 2),
+        started_ms=round(one.started_seconds * 1000, 2),
+        upstream_ms=round(one.upstream_seconds * 1000, 2),
         bytes_up=one.bytes_up,
         sends=one.sends,
         refusals=[_refusal(refusal, one.was_healed) for refusal in one.refusals],

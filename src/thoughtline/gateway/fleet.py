@@ -44,12 +44,12 @@ SILENT_SECONDS = 15.0
 """A process silent for this long is gone; one that has not even received its own messages is cut off."""
 
 FIRST_PAUSE_SECONDS, LAST_PAUSE_SECONDS = 0.5, 5.0
-MOST_IGNORED = 64
+MAX_IGNORED = 64
 _HEAD_BYTES = 512
 """Maximum size of a message apart from its facts or rows."""
 
 
-MOST_APART_SECONDS = 60.0
+MAX_APART_SECONDS = 60.0
 """Maximum age of a message, by the clocks of both: one that was recorded and sent again much later is ignored."""
 
 Pause: TypeAlias = Annotated[float, Meta(ge=0, le=LONGEST_PAUSE_SECONDS)]
@@ -145,7 +145,7 @@ class Fleet:
 
     def open(self) -> None:
         """Join the others as soon as possible, and again whenever the store is back."""
-        self._journal.pass_on(self.tell)
+        self._journal.pass_on(self.send_row)
         self._journal.on_listening = self._wake.set
         self.key_counts.on_change = self._wake.set
         self._health.breakers.on_change = self._note_target
@@ -164,7 +164,7 @@ class Fleet:
         self.is_open = False
         await self._channel.close()
 
-    def say(self) -> None:
+    def report_counts(self) -> None:
         """Report the counts soon."""
         self._wake.set()
 
@@ -174,7 +174,7 @@ class Fleet:
         self._resets = True
         self._wake.set()
 
-    def tell(self, row: RequestRow) -> None:
+    def send_row(self, row: RequestRow) -> None:
         """Send a row, together with others of the same moment, to the processes with listeners."""
         if not self._listening:
             return
@@ -216,7 +216,7 @@ class Fleet:
         self._follows_rows, self._greets, self._tells_all = False, True, True
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._hear_all())
+                tasks.create_task(self._receive_all())
                 tasks.create_task(self._speak())
         except ExceptionGroup as several:
             raise several.exceptions[0] from None
@@ -226,34 +226,34 @@ class Fleet:
         if self.is_open or not self._has_warned:
             log.warning("replicas can't hear each other, each takes its share of limits: %s", problem)
         self.is_open, self._has_warned = False, True
-        self.key_counts.hear_nobody(1 + self.others)
+        self.key_counts.take_share(1 + self.others)
 
-    async def _hear_all(self) -> None:
+    async def _receive_all(self) -> None:
         while True:
             try:
                 async with asyncio.timeout(SILENT_SECONDS):
                     topic, message = await self._channel.next()
             except TimeoutError:
                 raise StoreUnavailable("nothing was heard, not even our own") from None
-            self._hear(topic, message)
+            self._receive(topic, message)
 
-    def _hear(self, topic: str, message: bytes) -> None:
+    def _receive(self, topic: str, message: bytes) -> None:
         try:
             body = self._packer.unseal(message, topic.encode())
             if topic == ROWS:
                 batch = self._row_messages.decode(body)
                 if batch.worker != self.name:
-                    self._journal.hear(batch.rows, batch.lost)
+                    self._journal.receive(batch.rows, batch.lost)
             else:
-                self._hear_news(self._news.decode(body))
-        except (msgspec.DecodeError, UnicodeDecodeError, ThoughtlineError):
+                self._receive_news(self._news.decode(body))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ThoughtlineError):
             return  # from a process of another version, or with another key
 
-    def _hear_news(self, news: News) -> None:
+    def _receive_news(self, news: News) -> None:
         if news.worker == self.name:
             self._come_back()
             return
-        if abs(self._clock() - news.at) > MOST_APART_SECONDS:
+        if abs(self._clock() - news.at) > MAX_APART_SECONDS:
             self._ignore(news.worker)
             return
         if news.leaves:
@@ -263,10 +263,12 @@ class Fleet:
         self._heard_at[news.worker] = now
         if news.resets:
             self._totals.begin_anew()
-        self._totals.hear(news.worker, news.counts)
+        self._totals.update(news.worker, news.counts)
         if news.is_whole:
             self.key_counts.forget(news.worker)
-        self.key_counts.hear(news.worker, [one for one in news.facts if isinstance(one, RequestsFact | HeldFact)], now)
+        self.key_counts.receive(
+            news.worker, [one for one in news.facts if isinstance(one, RequestsFact | HeldFact)], now
+        )
         self._adopt(news.facts)
         (self._listening.add if news.listens else self._listening.discard)(news.worker)
         self._journal.note_listeners(are_elsewhere=bool(self._listening))
@@ -276,7 +278,7 @@ class Fleet:
 
     def _ignore(self, worker: str) -> None:
         """Ignore messages that are too old or too new, and log this once for each sender."""
-        if worker not in self._ignored and len(self._ignored) < MOST_IGNORED:
+        if worker not in self._ignored and len(self._ignored) < MAX_IGNORED:
             self._ignored.add(worker)
             log.warning("what the replica %.40s says is not of now: are the clocks of all machines right?", worker)
 
@@ -286,7 +288,7 @@ class Fleet:
             if self._has_warned:
                 log.warning("replicas hear each other again")
             self.is_open, self._pause = True, FIRST_PAUSE_SECONDS
-            self.key_counts.hear_all()
+            self.key_counts.rejoin()
 
     def _adopt(self, facts: tuple[Fact, ...]) -> None:
         now = self._clock()
@@ -310,8 +312,8 @@ class Fleet:
     async def _speak(self) -> None:
         while True:
             await self._follow_rows()
-            await self._tell_news()
-            await self._tell_rows()
+            await self._send_news()
+            await self._send_rows()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(HEARTBEAT_SECONDS):
                     await self._wake.wait()
@@ -332,7 +334,7 @@ class Fleet:
             await (self._channel.follow if wants_rows else self._channel.leave)(ROWS)
             self._follows_rows = wants_rows
 
-    async def _tell_news(self) -> None:
+    async def _send_news(self) -> None:
         is_whole, greets, resets = self._tells_all, self._greets, self._resets
         facts = self._facts(is_whole=is_whole)
         self._tells_all = self._greets = self._resets = False
@@ -350,7 +352,7 @@ class Fleet:
             await self._publish(NEWS, _with_list(self._encode(news), b"facts", part))
             is_whole = greets = resets = False
 
-    async def _tell_rows(self) -> None:
+    async def _send_rows(self) -> None:
         rows, self._rows = self._rows, []
         lost, self._lost = self._lost, 0
         for part in parts_of(rows, self._most_bytes) if rows or lost else ():

@@ -112,7 +112,7 @@ class FleetCounts:
         own = [RequestsFact(key, seconds, count) for (key, seconds), count in sorted(counts.items(), key=_oldest_first)]
         return [*own, *(HeldFact(key, streams) for key, streams in self._streams.held_by_key.items())]
 
-    def hear(self, worker: str, facts: Iterable[CountFact], now: float) -> None:
+    def receive(self, worker: str, facts: Iterable[CountFact], now: float) -> None:
         for fact in facts:
             if isinstance(fact, RequestsFact):
                 workers = self._others.setdefault(fact.key, {})
@@ -131,12 +131,12 @@ class FleetCounts:
         for workers in self._held.values():
             workers.pop(worker, None)
 
-    def hear_nobody(self, processes: int) -> None:
+    def take_share(self, processes: int) -> None:
         """The others' counts are unknown from now on. `processes` is how many there were, including this one."""
         self._others, self._held = {}, {}
         self._sharers = processes
 
-    def hear_all(self) -> None:
+    def rejoin(self) -> None:
         self._sharers = 1
 
     def clean(self, now: float) -> None:

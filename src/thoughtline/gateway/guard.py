@@ -19,11 +19,11 @@ FREE_TRIES = 10
 """Wrong tokens allowed per address before each further one has to wait."""
 
 PAUSE_SECONDS = 1.0
-MOST_WAITING = 16
+MAX_WAITING = 16
 """How many requests of an address may wait at once. Further wrong tokens are refused immediately."""
 
 FORGET_SECONDS = 600.0
-MOST_ADDRESSES = 1000
+MAX_ADDRESSES = 1000
 
 Sleep = Callable[[float], Awaitable[object]]
 
@@ -60,7 +60,7 @@ class Guard:
         if is_right:
             return
         tries = self._tries_of(address)
-        if tries.waiting >= MOST_WAITING:
+        if tries.waiting >= MAX_WAITING:
             raise Declined(
                 429,
                 "too_many_attempts",
@@ -71,7 +71,7 @@ class Guard:
         tries.wrong, tries.latest = tries.wrong + 1, self._clock()
         self._tries[address] = tries
         self._tries.move_to_end(address)
-        if len(self._tries) > MOST_ADDRESSES:
+        if len(self._tries) > MAX_ADDRESSES:
             self._tries.popitem(last=False)
         if tries.wrong > FREE_TRIES:
             tries.waiting += 1

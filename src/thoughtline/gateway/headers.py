@@ -73,10 +73,16 @@ _PAGES = (b"", b"text/html", b"application/xhtml+xml", b"image/svg+xml", b"text/
 
 ADMIN_COOKIE = "thoughtline_admin"
 
-_BASIC = re.compile(r"\bbasic\s+([A-Za-z0-9+/]+)", re.IGNORECASE)
+_BASIC = re.compile(r"\bbasic\s+([A-Za-z0-9+/_-]+)", re.IGNORECASE)
 """Also after another scheme, as for a provider of another format."""
 
 _CLIENT_KEY = re.compile(r"tl-[A-Za-z0-9_-]{49}")
+_ALONE = re.compile(r"(?<![A-Za-z0-9_-])tl-[A-Za-z0-9_-]{49}(?![A-Za-z0-9_-])")
+"""A key that is a token of its own is rejected even if its checksum is wrong: a mistyped key gives away most of a good
+one. Inside another token these letters can occur by chance."""
+
+_MOST_ESCAPES = 3
+"""How many layers of percent-encoding are removed."""
 
 _CONTROLS = re.compile(rb"[\x00-\x1f\x7f]")
 
@@ -251,7 +257,7 @@ def check_what_goes_up(
     `key` is the provider's key; if the provider is a gateway itself, that is a client key of its own.
     """
     joined = "\n".join((url, *chain.from_iterable(headers)))
-    if not ("%" in url or (token and token in joined) or _CLIENT_KEY.search(joined) or _BASIC.search(joined)):
+    if not ("%" in joined or (token and token in joined) or _CLIENT_KEY.search(joined) or _BASIC.search(joined)):
         return  # nearly always
     ours = "\n".join((key, *provider.headers.values()))
     for text in _texts(url, headers):
@@ -262,7 +268,8 @@ def check_what_goes_up(
                 f"This is the gateway's admin token, which {provider.name} must not see.",
                 "Use a key of the provider; GET /api/openapi.json lists what the token is for.",
             )
-        if any(has_checksum(found) and found not in ours for found in _CLIENT_KEY.findall(text)):
+        found = {*filter(has_checksum, _CLIENT_KEY.findall(text)), *_ALONE.findall(text)}
+        if any(one not in ours for one in found):
             raise Declined(
                 403,
                 "client_key",
@@ -272,18 +279,25 @@ def check_what_goes_up(
 
 
 def _texts(url: str, headers: Sequence[tuple[str, str]]) -> Iterator[str]:
-    yield url
-    if "%" in url:
-        yield unquote(url)
-    for _, value in headers:
-        yield value
-        yield from map(_password, _BASIC.findall(value))
+    for value in (url, *(value for _, value in headers)):
+        yield from _unescaped(value)
+        for basic in _BASIC.findall(value):
+            yield from _unescaped(_password(basic))
+
+
+def _unescaped(text: str) -> Iterator[str]:
+    """Yield the text, and the text without each layer of percent-encoding."""
+    yield text
+    for _ in range(_MOST_ESCAPES):
+        if "%" not in text or (plain := unquote(text, "latin-1")) == text:
+            return
+        yield (text := plain)
 
 
 def _password(basic: str) -> str:
     """Return the user and password in the clear; empty if it can't be decoded."""
     try:
-        return b64decode(basic + "==").decode("latin-1")
+        return b64decode(basic + "==", b"+/" if "+" in basic or "/" in basic else b"-_").decode("latin-1")
     except (binascii.Error, ValueError):
         return ""
 

@@ -28,19 +28,19 @@ it."""
 MAX_UNREAD_BYTES = 256 * 2**10
 """Unread bytes of a body before reading from the connection pauses."""
 
-MOST_PIECES = 32
+MAX_PIECES = 32
 """Unread pieces of a body; further ones are joined to the last. Otherwise a server that sends chunks of one byte would
 make 40,000 pieces of one read, and block all other requests for seconds."""
 
 IDLE_SECONDS = 90.0
-STALE_SECONDS, MOST_STALE = 1.0, 3
+STALE_SECONDS, MAX_STALE = 1.0, 3
 """The other side may close an idle connection just when it is reused: then the request is sent on another one. But not
 after a second, nor after the first byte: a server that disconnects then may have begun to process it."""
 
 _JOINED_BYTES = 64 * 2**10
 """A body up to this size is written together with its head."""
 
-_MOST_ORIGINS = 256
+_MAX_ORIGINS = 256
 _USUAL = Timeouts()
 _URL = re.compile(r"(https?://[^/?#]+)([/?][!-\"$-~]*)?(?:#.*)?")
 """An address and a request target, in ASCII."""
@@ -243,7 +243,7 @@ class Connection(asyncio.Protocol):
                 self.abort()
                 return
         response, others = self._response, len(data) - self._body_bytes
-        if response is not None and len(response._pieces) > (kept := max(MOST_PIECES, response._peeked)):
+        if response is not None and len(response._pieces) > (kept := max(MAX_PIECES, response._peeked)):
             response._pieces[kept:] = [b"".join(response._pieces[kept:])]
         self._other_bytes = others if self._body_bytes else self._other_bytes + others
         if self._is_ended:
@@ -286,7 +286,7 @@ class Connection(asyncio.Protocol):
                 if name == "transfer-encoding" and value.lower() != "chunked":
                     raise ValueError("a coding that was not asked for")
             self._response = UpstreamResponse(self, status, headers)
-            self._is_ended = self._method == "HEAD"  # the parser can't be told
+            self._is_ended = self._method == "HEAD"  # the parser does not know the method
         elif status == 101:
             raise ValueError("an upgrade without a request for it")
 
@@ -426,8 +426,8 @@ class HttpClient:
         origin = self._origins.get(address) or self._origin(address)
         head = _head(method, target if target[0] == "/" else f"/{target}", origin, headers, body)
         began = time.monotonic()
-        for number in range(MOST_STALE):
-            if origin.idle and number < MOST_STALE - 1:
+        for number in range(MAX_STALE):
+            if origin.idle and number < MAX_STALE - 1:
                 connection = origin.idle.pop()
                 del origin.all_idle[connection]
             else:
@@ -450,7 +450,7 @@ class HttpClient:
 
     def _origin(self, address: str) -> Origin:
         """Addresses come from settings, but clients name the location in some, so their number is limited."""
-        if len(self._origins) >= _MOST_ORIGINS:
+        if len(self._origins) >= _MAX_ORIGINS:
             self._origins = {name: origin for name, origin in self._origins.items() if origin.idle}
         origin = self._origins[address] = Origin(address, self._most_idle, self._all_idle)
         return origin

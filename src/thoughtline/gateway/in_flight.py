@@ -27,7 +27,7 @@ RESERVED_DESCRIPTORS = 256
 LAST_DESCRIPTORS = 64
 """No client gets one of these, whatever has opened the others."""
 
-MOST_OF_TENANT = 64
+MAX_OF_TENANT = 64
 """Abandoned requests. People who press Escape leave a few in the minutes that an answer may take to begin."""
 
 LOG_SECONDS = 10.0
@@ -111,7 +111,7 @@ class InFlight:
         of_address = self._abandoned_by_address[owner.address]
         has_room = (
             self.abandoned < self.most_abandoned
-            and self._abandoned_by_tenant[owner.tenant] < min(MOST_OF_TENANT, self.most_of_address)
+            and self._abandoned_by_tenant[owner.tenant] < min(MAX_OF_TENANT, self.most_of_address)
             and (owner.has_key or of_address < self.most_of_address)
         )
         if has_room:

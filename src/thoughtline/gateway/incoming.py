@@ -129,7 +129,7 @@ class Incoming(Struct):
         if encoding and self.caller.is_signed:
             self.encoding = encoding  # its signature is over these bytes
         elif encoding:
-            work = at_once if is_soon_unpacked(body) else self.state.work
+            work = at_once if is_soon_unpacked(body) else self.state.background.work
             body = self.body = await work(partial(unpacked, body, encoding, limit))
             self._share_work(body)
         self.cuts = replayer.cuts(body, self.route.format, self.caller.tenant)
@@ -137,7 +137,7 @@ class Incoming(Struct):
         if is_light(short):
             self.identity, self.model = who_asks(self.caller.tenant, self.headers, short)
         else:
-            self.identity, self.model = await self.state.work(partial(self._who_asks, short))
+            self.identity, self.model = await self.state.background.work(partial(self._who_asks, short))
 
     def _share_work(self, body: bytes) -> None:
         WORK_SHARE.set(WorkShare(self.caller.tenant, len(body)))

@@ -86,7 +86,7 @@ class Listener:
         self._has_rows = asyncio.Event()
         self.lost = 0
 
-    def tell(self, row: RequestRow) -> None:
+    def send(self, row: RequestRow) -> None:
         if len(self._rows) == MAX_WAITING:
             self.lost += 1
         self._rows.append(row)
@@ -154,7 +154,7 @@ class Journal:
         self.is_watched = self._has_listeners_elsewhere = False
         self.on_listening: Callable[[], None] = lambda: None
 
-    def tell(self, line: Line, refusal: str = "") -> None:
+    def record(self, line: Line, refusal: str = "") -> None:
         """Record a finished request. `refusal` is the error text if it was refused, only for logs that people read."""
         for follow in self._followers:
             follow(line)
@@ -174,7 +174,7 @@ class Journal:
     def publish(self, row: RequestRow) -> None:
         """Send a row on the start, stream or end of a request to all listeners, here and at other workers."""
         for listener in self._listeners:
-            listener.tell(row)
+            listener.send(row)
         if self._passes_on is not None:
             self._passes_on(row)
 
@@ -219,12 +219,12 @@ class Journal:
         """Call this with every line of this process."""
         self._followers = (*self._followers, follow)
 
-    def hear(self, rows: Iterable[RequestRow], lost: int) -> None:
+    def receive(self, rows: Iterable[RequestRow], lost: int) -> None:
         """Pass rows of another worker to the listeners."""
         for listener in self._listeners:
             listener.lost += lost
             for row in rows:
-                listener.tell(row)
+                listener.send(row)
 
     @property
     def listeners(self) -> int:

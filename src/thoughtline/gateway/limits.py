@@ -174,7 +174,7 @@ class SharedCounts:
 
     def end(self, key: str) -> None:
         self._own.end(key)
-        self._together(lambda connection: self._tell(connection, key, self._own.held(key)))
+        self._together(lambda connection: self._write(connection, key, self._own.held(key)))
 
     def close(self) -> None:
         if self._connection is not None:
@@ -188,7 +188,7 @@ class SharedCounts:
         if held + sum(others.values()) >= most:
             others = {worker: count for worker, count in others.items() if is_alive(worker)}
         if held + sum(others.values()) < most:
-            self._tell(connection, key, held + 1)
+            self._write(connection, key, held + 1)
         return sum(others.values())
 
     def _others(self, connection: sqlite3.Connection, key: str) -> dict[int, int]:
@@ -197,7 +197,7 @@ class SharedCounts:
         )
         return dict(cursor.fetchall())
 
-    def _tell(self, connection: sqlite3.Connection, key: str, held: int) -> None:
+    def _write(self, connection: sqlite3.Connection, key: str, held: int) -> None:
         connection.execute("REPLACE INTO streams VALUES (?, ?, ?)", (key, self._worker, held))
 
     def _together(self, work: Callable[[sqlite3.Connection], Result]) -> Result | None:

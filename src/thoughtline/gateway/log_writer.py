@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 
-MOST_BYTES = 4 * 2**20
+MAX_BYTES = 4 * 2**20
 """Maximum size of the queue: some thousand lines."""
 
 CLOSE_SECONDS = 5.0
@@ -41,7 +41,7 @@ class LogWriter:
     def write(self, data: bytes) -> None:
         """Queue whole lines, or drop them if there is no room. Never waits for the reader."""
         with self._changed:
-            if self._untold or self._waiting_bytes + len(data) > MOST_BYTES:
+            if self._untold or self._waiting_bytes + len(data) > MAX_BYTES:
                 lines = data.count(b"\n")
                 self._untold += lines
                 self.lost += lines
@@ -65,7 +65,7 @@ class LogWriter:
                 with self._changed:
                     self._waiting_bytes -= len(data)
         with self._changed:
-            self._waiting_bytes = MOST_BYTES
+            self._waiting_bytes = MAX_BYTES
             self._waiting.clear()
 
     def _take(self) -> bytes:

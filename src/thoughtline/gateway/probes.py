@@ -42,7 +42,7 @@ def _is_shut(state: State) -> bool:
 
 def _store_status(state: State) -> tuple[str, str]:
     """Return the store's status, with a sentence if it is not well."""
-    late = state.late
+    late = state.background.late
     if state.durable is not None and not state.durable.is_settled:
         waiting = state.durable.health.waiting
         return (

@@ -20,7 +20,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from thoughtline.gateway.access import authority_of
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.asgi import Scope
-from thoughtline.gateway.relay import ON_DISCONNECT, tell_disconnect
+from thoughtline.gateway.relay import ON_DISCONNECT, report_disconnect
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.websocket_protocol import WebSocket
 from thoughtline.settings import ServerSettings
@@ -76,7 +76,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._is_admitted = False
             self._gateway.connections.leave(self._address)
         if self.cycle is not None and not self.cycle.response_complete:
-            tell_disconnect(cast("Scope", self.cycle.scope))
+            report_disconnect(cast("Scope", self.cycle.scope))
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:

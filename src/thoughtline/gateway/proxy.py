@@ -2,7 +2,7 @@
 
     admit → read → choose → Attempt (prepare, ask, heal) ⟲ the next one → Relay → journal
 
-`pipeline.py` lists the stages in between.
+`answer_stages.py` lists the stages in between.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from thoughtline.clients import client_of
 from thoughtline.continuity.handover import Handover, Quotation
 from thoughtline.destinations.addresses import passthrough_address
 from thoughtline.engine.capture import Watch, log_problem
 from thoughtline.engine.capture import is_stream as is_streamed
 from thoughtline.engine.request import MAX_FINDINGS, Prepared
+from thoughtline.engine.said import said_in
 from thoughtline.failover.failures import TargetFailure, failure_of_error, falls_over
+from thoughtline.gateway.answer_stages import LONG_BYTES, Down, down
 from thoughtline.gateway.asgi import Receive, Scope, Send, as_declined, error_body, retry_after, send_json, send_whole
 from thoughtline.gateway.attempt import Attempt, attempt_at, elsewhere
 from thoughtline.gateway.choosing import Target, named_provider
@@ -34,7 +37,6 @@ from thoughtline.gateway.incoming import ClientGone, Incoming, keys_to_ask_with
 from thoughtline.gateway.judging import verdict_on
 from thoughtline.gateway.model_answers import models_answer
 from thoughtline.gateway.modes import words_of
-from thoughtline.gateway.pipeline import LONG_BYTES, Down, down, prepare
 from thoughtline.gateway.recent import served_of
 from thoughtline.gateway.relay import CUT, DRAIN_SECONDS, Disconnect, Relay
 from thoughtline.gateway.routing import Route
@@ -65,13 +67,13 @@ class Exchange:
         self.relay: Relay | None = None
         self.code = self.message = ""
         self.verdict: Verdict | None = None
-        self._hold = Hold(state.settings.replay.hold_ms / 1000, state.late, type(state.store) is MemoryStore)
+        self._hold = Hold(state.settings.replay.hold_ms / 1000, state.background.late, type(state.store) is MemoryStore)
         self.is_degraded = False
         self._partial_finds = state.durable.partial_finds if state.durable is not None else 0
         self._holds_stream = False
         self._early: EarlySend | None = None
         self._disconnect = Disconnect(
-            DRAIN_SECONDS if route.action == "generate" else 0.0, state.abandoned, state.upstreams.in_flight
+            DRAIN_SECONDS if route.action == "generate" else 0.0, state.background.abandoned, state.upstreams.in_flight
         )
         # A name, not a secret: a system call for it would also let other threads run in between.
         self.id = f"{random.getrandbits(64):016x}"
@@ -137,28 +139,28 @@ class Exchange:
     async def _try(self, attempt: Attempt, send: Send) -> bool:
         """Ask one target with one key, and return whether the client has its answer. A problem with the first target is
         reported to the client."""
-        state, key, name = self._state, self.incoming.caller.key, attempt.target.health_name
+        state, key, name = self._state, self.incoming.caller.key, attempt.ask.target.health_name
         self.attempts.append(attempt)
         try:
-            await prepare(attempt)
+            await attempt.prepare()
         except ThoughtlineError:
             if len(self.attempts) == 1:
                 raise
             self.attempts.pop()  # the client should get the reason why it was asked
             return False
-        if attempt.uncounted is not None:
-            await self._pass_count(attempt, attempt.uncounted, send)
+        if attempt.request.body_to_count is not None:
+            await self._pass_count(attempt, attempt.request.body_to_count, send)
             return True
-        if key is not None and attempt.is_streaming and not self._holds_stream:
+        if key is not None and attempt.request.is_streaming and not self._holds_stream:
             self._holds_stream = state.limits.begin_stream(key)
         if name in state.health.breakers.known:
             state.health.attempted(name, state.clock())
         if state.journal.is_watched:
             self._publish()
-        if self._early is not None and attempt.is_rewritten and attempt.client.is_streaming:
-            self._early.wait(attempt.client, self._own_headers)
+        if self._early is not None and attempt.request.is_rewritten and attempt.request.client.is_streaming:
+            self._early.wait(attempt.request.client, self._own_headers)
         try:
-            response = await attempt.ask()
+            response = await attempt.get_answer()
         except Declined as error:
             return self._declined(attempt, error)
         try:
@@ -171,20 +173,20 @@ class Exchange:
     async def _opens(self, attempt: Attempt, target: Target, send: Send) -> bool:
         """Ask at the endpoint that a refusal names, and return whether the client has its answer."""
         other = elsewhere(attempt, target)
-        other.refusals = attempt.refusals
+        other.log.refusals = attempt.log.refusals
         try:
-            await prepare(other)
-            response = await other.ask()
+            await other.prepare()
+            response = await other.get_answer()
         except ThoughtlineError:
             return False  # the client's own request got the first endpoint's answer
         try:
             if other.refusal is not None:
                 return False
-            self.attempts[-1], other.was_healed = other, True
-            other.outcome = replace(other.outcome, healed=1)
+            self.attempts[-1], other.log.was_healed = other, True
+            other.log.outcome = replace(other.log.outcome, healed=1)
             if self._state.settings.replay.learn:
                 tools = has_tools(self.incoming.body)
-                await self._state.replayer.learn_door(attempt.destination, target.format, with_tools=tools)
+                await self._state.replayer.learn_door(attempt.ask.destination, target.format, with_tools=tools)
             return await self._is_passed(other, response, send)
         finally:
             await response.close()
@@ -192,7 +194,7 @@ class Exchange:
     async def _is_passed(self, attempt: Attempt, response: UpstreamResponse, send: Send) -> bool:
         """Whether the client has this answer, or an error that no other target would avoid; otherwise the next is
         asked."""
-        health, target, conversation = self._state.health, attempt.target, self.incoming.conversation.name
+        health, target, conversation = self._state.health, attempt.ask.target, self.incoming.conversation.name
         failure = await attempt.failure(response) if attempt.has_choice or attempt.refusal is not None else None
         if failure is not None:
             self._note_failure(attempt, failure)
@@ -203,10 +205,12 @@ class Exchange:
         else:
             if conversation or target.health_name in health.breakers.known:
                 health.answered(target.route, target.health_name, conversation)
-            if attempt.key:
-                health.keys.succeeded(target.provider.name, attempt.key, conversation)
-            if attempt.prepared is not None and attempt.prepared.quotation is not None:
-                await self._keep_quotation(attempt.prepared)
+            if attempt.ask.key:
+                health.keys.succeeded(target.provider.name, attempt.ask.key, conversation)
+            prepared = attempt.request.prepared
+            if prepared is not None and prepared.quotation is not None:
+                await self._keep_quotation(prepared)
+            del prepared  # nor may this frame hold it
         if attempt.refusal is not None:
             await self._pass_refusal(attempt, send)
             return True
@@ -237,7 +241,7 @@ class Exchange:
     def _declined(self, attempt: Attempt, error: Declined) -> bool:
         """Note that asking failed before the client got anything. The next target is asked, if there is one."""
         failure = failure_of_error(error.code)
-        attempt.error = error.code
+        attempt.log.error = error.code
         self._note_failure(attempt, failure)
         if attempt.is_last or failure is None:
             raise error
@@ -248,18 +252,18 @@ class Exchange:
         """Store the quotation of an answered request, to repeat it in the requests that continue from it."""
         handover, quotation = prepared.handover, prepared.quotation
         if isinstance(handover, Handover) and isinstance(quotation, Quotation):
-            await self._hold.wait_for(self._state.memory.remember(handover, quotation))
+            await self._hold.wait_for(self._state.services.memory.remember(handover, quotation))
 
     def _note_failure(self, attempt: Attempt, failure: TargetFailure | None) -> None:
         if failure is None:
             return
-        now, target, health = self._state.clock(), attempt.target, self._state.health
+        now, target, health = self._state.clock(), attempt.ask.target, self._state.health
         self._skipped = tuple(("target-skipped", name) for name in self.incoming.conversation.skipped)
         # An account is busy: this counts against a target only if it has no other one.
         if failure.kind != "busy" or len(target.provider.api_keys) <= 1:
             health.failed(target.route, target.health_name, self.incoming.conversation.name, failure, now)
-        if attempt.key:
-            health.keys.failed(target.provider.name, attempt.key, failure, now)
+        if attempt.ask.key:
+            health.keys.failed(target.provider.name, attempt.ask.key, failure, now)
 
     async def _pass_refusal(self, attempt: Attempt, send: Send) -> None:
         """Pass on the provider's own error unchanged, or translated to the client's format."""
@@ -269,16 +273,20 @@ class Exchange:
             return
         first, body, is_whole = attempt.refusal
         self.verdict = verdict_on(attempt, first.status)
-        if attempt.is_translated:
-            self.status, body = translate_error(
-                first.status, attempt.refusal.plain, attempt.target.format, attempt.client.format
-            )
-            headers = client_headers(self._headers_of(first), attempt.client, is_stream=False)
+        if attempt.ask.is_translated:
+            client, target = attempt.request.client, attempt.ask.target
+            self.status, body = translate_error(first.status, attempt.refusal.plain, target.format, client.format)
+            headers = client_headers(self._headers_of(first), client, is_stream=False)
             await send_whole(send, self.status, [*headers, (b"content-length", str(len(body)).encode())], body)
             return
         self.status = first.status
         self.relay = relay = Relay(
-            first, self._headers_of(first), Down(), hold=self._hold, disconnect=self._disconnect, work=self._state.work
+            first,
+            self._headers_of(first),
+            Down(),
+            hold=self._hold,
+            disconnect=self._disconnect,
+            work=self._state.background.work,
         )
         await relay.pass_read(send, body, is_whole)
 
@@ -288,26 +296,28 @@ class Exchange:
 
     async def _pass_down(self, attempt: Attempt, response: UpstreamResponse, send: Send) -> None:
         """Pass on an answer. One that is translated as a whole may fail, and then another target is asked."""
-        state, incoming, prepared, stages = self._state, self.incoming, attempt.prepared, Down()
-        is_stream = is_streamed(response.kind, attempt.target.format, is_asked=attempt.is_streaming)
+        state, incoming, request, stages = self._state, self.incoming, attempt.request, Down()
+        is_stream = is_streamed(response.kind, attempt.ask.target.format, is_asked=request.is_streaming)
         headers = [*response_headers(response.headers), *self._own_headers()]
-        is_read = attempt.is_generating and response.status == 200
+        is_read, prepared = request.is_generating and response.status == 200, request.prepared
         if is_read and prepared is not None and prepared.transcript is not None:
-            make = partial(down, attempt, response, prepared, is_stream=is_stream, now=state.clock())
-            stages = make() if len(prepared.transcript.body) <= LONG_BYTES else await state.work(make)
+            make = partial(down, request, response, state.services.envelope_key, is_stream=is_stream, now=state.clock())
+            stages = make() if len(prepared.transcript.body) <= LONG_BYTES else await state.background.work(make)
             del make
+            if stages.watch is not None and state.words.are_kept:
+                stages.watch.words_before = said_in(prepared.transcript)
             if stages.watch is not None and stages.watch.provenance is not None:
-                attempt.session = stages.watch.provenance.session
-            if attempt.is_rewritten:
-                headers = client_headers(headers, attempt.client, is_stream=attempt.client.is_streaming)
+                attempt.log.session = stages.watch.provenance.session
+            if request.is_rewritten:
+                headers = client_headers(headers, request.client, is_stream=request.client.is_streaming)
             elif stages.is_resized:
                 headers = [pair for pair in headers if pair[0] != b"content-length"]
         if attempt.is_last or attempt.answers_at_once(is_stream=is_stream):
             # No target will be asked again: release the request during the answer.
             incoming.body, incoming.short, incoming.cuts, incoming.headers = b"", b"", (), {}
             for one in self.attempts:
-                one.prepared, one.body = None, b""
-        del prepared  # this frame stays, too
+                one.let_go()
+        del prepared, request  # this frame stays, too
         await self._pump(response, headers, stages, send, is_counted=is_stream or stages.watch is None)
 
     async def _pump(
@@ -322,7 +332,7 @@ class Exchange:
             stages,
             hold=self._hold,
             disconnect=self._disconnect,
-            work=state.work,
+            work=state.background.work,
             problem=stages.unread,
             pulse_seconds=state.settings.translation.pulse_seconds,
         )
@@ -355,7 +365,8 @@ class Exchange:
         method, received = incoming.scope["method"], incoming.scope["headers"]
         response = await attempt.send_up(provider, method, url, key=key, received=received, body=incoming.body)
         try:
-            incoming.body = attempt.body = b""
+            incoming.body = b""
+            attempt.let_go()
             if response.status >= 400:
                 self.verdict = verdict_on(attempt, response.status)
             headers = [*response_headers(response.headers), *self._own_headers()]
@@ -382,24 +393,29 @@ class Exchange:
         state, relay = self._state, self.relay
         if watch is None or relay is None:
             return
-        last, translation, answer = self.attempts[-1], relay.down.translation, b""
+        last, translation, answer = self.attempts[-1].request, relay.down.translation, b""
         try:
             capture = watch.ended(state.clock(), self.outcome())
-            records = await state.work(capture) if relay.is_long else capture()
-            if last.guess and watch.usage is not None:
-                state.caches.ratios.learn(last.target.health_name, last.guess, watch.usage.input)
-            if last.replay == "off":
+            records = await state.background.work(capture) if relay.is_long else capture()
+            if last.estimated_tokens and watch.usage is not None:
+                name, estimate = last.ask.target.health_name, last.estimated_tokens
+                state.caches.ratios.learn(name, estimate, watch.usage.input)
+            if last.ask.replay == "off":
                 return
             if records:
                 self.captured += len(records)
+                began = time.perf_counter()
                 saved = await state.replayer.save(records, learns=state.settings.replay.learn)
+                relay.save_seconds += time.perf_counter() - began
+                if watch.words_before:
+                    state.words.keep(records, watch.words_before)
                 self.is_degraded = saved is None or (state.durable is not None and saved is not Saved.DURABLE)
             if translation is not None:
                 answer, translation.answer = translation.answer, b""
             if answer and watch.provenance is not None:
                 await keep(state.store, watch.provenance, last.conversation, answer, state.clock())
             if self.is_degraded:
-                relay.tell_store("degraded")
+                relay.report_store("degraded")
         except Exception as problem:
             relay.unsaved = f"not remembered: {type(problem).__name__}"
             log_problem("a turn could not be remembered", problem)
@@ -407,10 +423,10 @@ class Exchange:
     def outcome(self) -> Outcome:
         """Return the outcome so far."""
         last, conversation = self.attempts[-1] if self.attempts else None, self.incoming.conversation
-        done = last.outcome if last is not None else Outcome()
+        done = last.log.outcome if last is not None else Outcome()
         upstream, findings = self._passing_seconds, done.findings
         for attempt in self.attempts:
-            upstream += attempt.upstream_seconds
+            upstream += attempt.log.upstream_seconds
         translation = self.relay.down.translation if self.relay is not None else None
         lost = translation.findings if translation is not None else ()
         reader = self.relay.down.reader if self.relay is not None else None
@@ -418,12 +434,13 @@ class Exchange:
         if self._skipped or lost or losses:
             places = ((finding.rule, finding.place) for finding in lost)
             findings = (*self._skipped, *findings, *places, *losses)[:MAX_FINDINGS]
-        is_handed_over = last is not None and last.target.route and conversation.made_by != last.target.name
+        is_handed_over = last is not None and last.ask.target.route and conversation.made_by != last.ask.target.name
         return replace(
             done,
             findings=findings,
             request=self.id,
-            route=last.target.route if last else "",
+            client=client_of(str(self.incoming.user_agent, "latin-1")),
+            route=last.ask.target.route if last else "",
             attempts=max(1, len(self.attempts)),
             handoff=conversation.made_by if is_handed_over else "",
             tool_errors=conversation.tool_errors,
@@ -436,22 +453,22 @@ class Exchange:
 
     def _own_headers(self) -> Headers:
         last = self.attempts[-1] if self.attempts else None
-        done = last.outcome if last is not None else Outcome()
-        is_too_much = last is not None and isinstance(last.problem, LimitExceeded)  # it exceeds the limit for reading
+        done = last.log.outcome if last is not None else Outcome()
+        is_too_much = last is not None and isinstance(last.log.problem, LimitExceeded)  # beyond what is read
         is_unread = is_too_much or self.incoming.is_passed_on
         durable = self._state.durable
         # Now, or when this request looked up its turns.
         fails = durable is not None and (not durable.is_settled or durable.partial_finds != self._partial_finds)
         store = "degraded" if fails else "ok"
         words = replay_words(counts_of(done), store, is_unread)
-        if last is not None and last.replay != "on":
-            words += words_of(last.replay, last.would)
+        if last is not None and last.ask.replay != "on":
+            words += words_of(last.ask.replay, last.log.would)
         headers = [
             (REPLAY, words),
             (b"x-thoughtline-request", self.id.encode()),
         ]
-        if last is not None and last.target.model:
-            headers.append((b"x-thoughtline-target", last.target.header))
+        if last is not None and last.ask.target.model:
+            headers.append((b"x-thoughtline-target", last.ask.target.header))
         if self.verdict is not None:
             headers.append((HEADER, header_value(str(self.verdict))))
         found = (*self._skipped, *done.findings)
@@ -476,10 +493,10 @@ class Exchange:
     def _leave(self) -> None:
         """Record the exchange in the journal and in the recent requests."""
         if self.verdict is None and self.relay is not None and self.relay.problem == CUT:
-            self.verdict = cut(self.attempts[-1].target.provider.name)
+            self.verdict = cut(self.attempts[-1].ask.target.provider.name)
         state, served = self._state, served_of(self, is_over=True)
-        state.recent.end(served, self.attempts[-1].sent if self.attempts else None)
-        state.journal.tell(served.line, served.refusal if state.journal.is_for_people else "")
+        state.recent.end(served, self.attempts[-1].log.bodies if self.attempts else None)
+        state.journal.record(served.line, served.refusal if state.journal.is_for_people else "")
         if self.incoming.trace is not None:
             reader = self.relay.down.reader if self.relay is not None else None
             watch = reader.watch if reader is not None else None

@@ -83,6 +83,8 @@ class AttemptNote(Struct, frozen=True, gc=False):
     contract: Contract | None
     corrections: tuple[Correction, ...]
     notes: NoteChain | None
+    prepared_seconds: float | None = None
+    look_up_seconds: float = 0.0
 
 
 class Served(Struct, frozen=True, gc=False):
@@ -101,6 +103,9 @@ class Served(Struct, frozen=True, gc=False):
     message: str
     tokens: TokenCounts | None
     attempts: tuple[AttemptNote, ...]
+    ended_seconds: float | None = None
+    end_seconds: float = 0.0
+    save_seconds: float = 0.0
 
     @property
     def id(self) -> str:
@@ -129,21 +134,24 @@ def served_of(exchange: Exchange, *, is_over: bool = False) -> Served:
     seconds = time.perf_counter() - incoming.began
     notes = []
     for attempt in exchange.attempts:
+        ask, log = attempt.ask, attempt.log
         note = AttemptNote(
-            attempt.target,
-            attempt.destination.endpoint,
-            attempt.is_translated,
-            status=attempt.status,
-            error=attempt.error,
-            started_seconds=attempt.started_at - incoming.began if attempt.started_at else 0.0,
-            upstream_seconds=attempt.upstream_seconds,
-            bytes_up=attempt.bytes_up,
-            sends=attempt.sends,
-            refusals=attempt.refusals,
-            was_healed=attempt.was_healed,
-            contract=attempt.contract,
-            corrections=attempt.corrections,
-            notes=attempt.notes,
+            ask.target,
+            ask.destination.endpoint,
+            ask.is_translated,
+            status=log.status,
+            error=log.error,
+            started_seconds=log.started_at - incoming.began if log.started_at else 0.0,
+            upstream_seconds=log.upstream_seconds,
+            bytes_up=log.bytes_up,
+            sends=log.sends,
+            refusals=log.refusals,
+            was_healed=log.was_healed,
+            contract=log.contract,
+            corrections=log.corrections,
+            notes=log.notes,
+            prepared_seconds=log.prepared_from - incoming.began if log.prepared_from else None,
+            look_up_seconds=log.look_up_seconds,
         )
         notes.append(note)
     return Served(
@@ -159,6 +167,9 @@ def served_of(exchange: Exchange, *, is_over: bool = False) -> Served:
         message=exchange.message,
         tokens=tokens,
         attempts=tuple(notes),
+        ended_seconds=relay.ended_at - incoming.began if relay is not None and relay.ended_at else None,
+        end_seconds=relay.end_seconds if relay is not None else 0.0,
+        save_seconds=relay.save_seconds if relay is not None else 0.0,
     )
 
 
@@ -166,9 +177,9 @@ def _line(exchange: Exchange, note: str, tokens: TokenCounts | None) -> Line:
     """Return an exchange as its line in the journal. `note` is from the reader of its answer."""
     incoming, attempts, outcome, relay = exchange.incoming, exchange.attempts, exchange.outcome(), exchange.relay
     last, durable = (attempts[-1] if attempts else None), incoming.state.durable
-    session = incoming.identity.session or (last.session if last is not None else None)
-    if not session and last is not None and last.prepared is not None:
-        session = session_of(last.prepared)  # its turns are stored under this name if the client names no session
+    session = incoming.identity.session or (last.log.session if last is not None else None)
+    if not session and last is not None and last.request.prepared is not None:
+        session = session_of(last.request.prepared)  # its turns are stored under this name if the client names none
     rules = [rule for rule, _ in outcome.findings]
     is_degraded = exchange.is_degraded or not (durable is None or durable.is_settled)
     note = relay.unsaved or relay.problem or note if relay is not None else note
@@ -179,14 +190,14 @@ def _line(exchange: Exchange, note: str, tokens: TokenCounts | None) -> Line:
         tenant=incoming.caller.tenant,
         method=incoming.scope["method"],
         route=incoming.route.action,
-        provider=last.target.provider.name if last else "",
+        provider=last.ask.target.provider.name if last else "",
         format=incoming.route.format or "",
-        model=last.target.model if last else "",
+        model=last.ask.target.model if last else "",
         status=exchange.status,
-        avoided=exchange.status == 200 and last is not None and last.is_mended,
+        avoided=exchange.status == 200 and last is not None and last.log.was_saved_from_refusal,
         session=session,
         agent=incoming.identity.agent,
-        is_streaming=last.is_streaming if last else incoming.route.is_streaming,
+        is_streaming=last.request.is_streaming if last else incoming.route.is_streaming,
         via=outcome.route,
         handoff=outcome.handoff,
         added_chars=outcome.added_chars,
@@ -199,13 +210,13 @@ def _line(exchange: Exchange, note: str, tokens: TokenCounts | None) -> Line:
         reasoning_tokens=tokens[2] if tokens is not None else 0,
         upstream_ms=outcome.upstream_ms,
         own_ms=outcome.own_ms,
-        bytes_up=last.bytes_up if last and len(attempts) == 1 else sum([attempt.bytes_up for attempt in attempts]),
+        bytes_up=last.log.bytes_up if last and len(attempts) == 1 else sum([one.log.bytes_up for one in attempts]),
         bytes_down=relay.bytes_down if relay else 0,
         attempts=len(attempts),
         store="degraded" if is_degraded else "slow" if relay is not None and relay.late else "ok",
         late=relay.late if relay else 0,
         code=exchange.code,
-        note=note or ("unread" if incoming.is_passed_on or (last is not None and last.problem is not None) else ""),
+        note=note or ("unread" if incoming.is_passed_on or (last is not None and last.log.problem is not None) else ""),
         **_verdict_and_mode(exchange),
     )
 
@@ -214,9 +225,9 @@ def _verdict_and_mode(exchange: Exchange) -> dict[str, Any]:
     """Return the members that few lines have: the verdict on a failure, and what was only observed."""
     members: dict[str, Any] = {} if exchange.verdict is None else {"verdict": str(exchange.verdict)}
     last = exchange.attempts[-1] if exchange.attempts else None
-    if last is not None and last.replay != "on":
-        is_refused = any(one.refusal is not None for one in last.refusals)
-        members |= {"mode": last.replay, "would": last.would, "preventable": bool(last.would) and is_refused}
+    if last is not None and last.ask.replay != "on":
+        is_refused, would = any(one.refusal is not None for one in last.log.refusals), last.log.would
+        members |= {"mode": last.ask.replay, "would": would, "preventable": bool(would) and is_refused}
     return members
 
 

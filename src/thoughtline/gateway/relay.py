@@ -17,12 +17,12 @@ from typing import Any
 from msgspec import Struct, field
 
 from thoughtline.engine.threads import Work
+from thoughtline.gateway.answer_stages import BRIEF_BYTES, LONG_BYTES, Down, ReadStream, ReadWhole
 from thoughtline.gateway.asgi import Receive, Scope, Send
 from thoughtline.gateway.headers import Headers, with_findings, with_store
 from thoughtline.gateway.http_client import UpstreamCut, UpstreamResponse
 from thoughtline.gateway.in_flight import GATEWAY, InFlight, Owner
 from thoughtline.gateway.pieces import Piece
-from thoughtline.gateway.pipeline import BRIEF_BYTES, LONG_BYTES, Down, ReadStream, ReadWhole
 from thoughtline.gateway.pulse import PulsedSend
 from thoughtline.gateway.saving import Abandoned, Hold
 from thoughtline.values.errors import Declined, DecodeError, EncodeError
@@ -57,6 +57,9 @@ class Relay(Struct):
     saves: set[asyncio.Task[None]] = field(default_factory=set)
     unsaved: str = ""
     held_seconds: float = 0.0
+    ended_at: float = 0.0
+    end_seconds: float = 0.0
+    save_seconds: float = 0.0
     late: int = 0
     bytes_read: int = 0
     drained_bytes: int = 0
@@ -168,7 +171,10 @@ class Relay(Struct):
         if reader is not None and reader.watch is not None and self.disconnect.has_left:
             reader.watch.is_left = True
         if has_ended or (translation is not None and translation.answer):
+            began = time.perf_counter()
+            self.ended_at = self.ended_at or began
             await (save() if self.hold.is_brief and not self.is_long else self._save(save))
+            self.end_seconds += time.perf_counter() - began
         if is_last and not self.has_started and (translation is not None or self.down.is_sized):
             self._finish_headers(len(piece.ending))
         if piece.ending or is_last:
@@ -216,7 +222,7 @@ class Relay(Struct):
         if self.hold.seconds and not task.done():
             self.late += 1
             self.hold.late.follow(task)
-            self.tell_store("slow")
+            self.report_store("slow")
 
     def _saved(self, over: asyncio.Future[None], task: asyncio.Task[None]) -> None:
         self.saves.discard(task)
@@ -226,7 +232,7 @@ class Relay(Struct):
         """Wait for active saves."""
         await asyncio.wait(self.saves)
 
-    def tell_store(self, word: str) -> None:
+    def report_store(self, word: str) -> None:
         """Report the store's status in the headers, unless they are already sent."""
         if not self.has_started:
             self.headers = with_store(self.headers, word)
@@ -285,7 +291,7 @@ DRAIN_SECONDS = 120.0
 """How long an exchange may continue without its client. A model's longest answers take a minute or two."""
 
 
-def tell_disconnect(scope: Scope) -> None:
+def report_disconnect(scope: Scope) -> None:
     """Report that the client of this request has disconnected, now or when the exchange begins to listen."""
     leave = scope.get(ON_DISCONNECT)
     if leave is None:

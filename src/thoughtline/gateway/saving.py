@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 RECENT_SECONDS = 60.0
 """How long after the last late save the store still counts as slow."""
 
-MOST_ABANDONED_BYTES = 64 * 2**20
+MAX_ABANDONED_BYTES = 64 * 2**20
 """Memory for all answers whose clients have disconnected. A model's longest are a few hundred kilobytes."""
 
 
@@ -81,7 +81,7 @@ class Abandoned:
         """Note how many bytes of an answer are kept now."""
         self._bytes += size - self._held.get(one, 0)
         self._held[one] = size
-        while self._bytes > MOST_ABANDONED_BYTES:
+        while self._bytes > MAX_ABANDONED_BYTES:
             newest = next(reversed(self._held))
             self.release(newest)
             newest.give_up()

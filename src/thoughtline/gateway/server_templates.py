@@ -25,14 +25,16 @@ from thoughtline.values.destination import Destination
 from thoughtline.values.errors import ThoughtlineError
 
 if TYPE_CHECKING:
-    from thoughtline.gateway.attempt import Attempt
+    from thoughtline.engine.replayer import Replayer
+    from thoughtline.gateway.outgoing import AskedTarget
+    from thoughtline.settings import ReplaySettings
 
 WAIT_SECONDS = 0.5
 ALL_SECONDS = 10.0
 FRESH_SECONDS = 3600.0
 RETRY_SECONDS = 60.0
 MAX_ANSWER_BYTES = 2**20
-MOST_MODELS = 256
+MAX_MODELS = 256
 """Callers choose the names of models: no more than this are checked within an hour."""
 
 _HEADERS: Headers = [(b"content-type", b"application/json")]
@@ -49,16 +51,16 @@ class Templates:
         self._asking: dict[Destination, asyncio.Task[bool]] = {}
         self._slow: set[Destination] = set()
 
-    async def learn(self, attempt: Attempt) -> bool:
+    async def learn(self, ask: AskedTarget, replayer: Replayer, settings: ReplaySettings) -> bool:
         """Check the model of a request, if it is due. Returns whether that taught something in time."""
-        target, settings = attempt.destination, attempt.state.settings.replay
+        target = ask.destination
         where = Destination(target.provider, target.endpoint, target.model, target.format)
         task = self._asking.get(where)
         if task is None:
             if not settings.learn or "chat_templates" not in FORMATS[target.format].quirks or not self._is_due(where):
                 return False
-            server = _Server(attempt.target.provider, attempt.shown_key, self._upstreams)
-            carrier = attempt.state.replayer.contract_for(target).dialect.carrier
+            server = _Server(ask.target.provider, ask.shown_key, self._upstreams)
+            carrier = replayer.contract_for(target).dialect.carrier
             task = self._asking[where] = asyncio.create_task(self._ask(where, server, carrier))
             task.add_done_callback(lambda _: self._done(where))
         if where in self._slow:
@@ -76,9 +78,9 @@ class Templates:
         now = self._clock()
         if self._fresh_until.get(where, 0.0) > now:
             return False
-        if len(self._fresh_until) >= MOST_MODELS:
+        if len(self._fresh_until) >= MAX_MODELS:
             self._fresh_until = {one: until for one, until in self._fresh_until.items() if until > now}
-        if len(self._fresh_until) >= MOST_MODELS:
+        if len(self._fresh_until) >= MAX_MODELS:
             return False
         self._fresh_until[where] = now + RETRY_SECONDS
         return True

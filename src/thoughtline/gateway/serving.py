@@ -48,6 +48,11 @@ ms, each step of each small request would wait that long."""
 COLLECT_AFTER = 10_000
 """Allocations before a garbage collection: a few hundred open requests."""
 
+YOUNG_COLLECTIONS, MIDDLE_COLLECTIONS = 2, 150
+"""How many collections of a generation come before one of the next. A collection holds the interpreter for as long as
+it has objects to visit. With 20 of the youngest, one of the middle generation took up to 58 ms beside conversations of
+24,000 messages; with 2, up to 25 ms, at the same cost. Full collections are as rare as with 20 and 20."""
+
 
 class ServeOptions(NamedTuple):
     """The options of `serve`: all that is needed to read the settings again."""
@@ -129,7 +134,7 @@ class OwnProcess(Gateway):
     def reload(self) -> None:
         """Apply settings that can change at runtime. Settings that fail a check change nothing, and are reported."""
         try:
-            settings = checked(self._options.settings(), self.state.keys, self.state.loaded)
+            settings = checked(self._options.settings(), self.state.keys, self.state.admin.loaded)
         except ThoughtlineError as error:
             self.state.journal.say("settings not reloaded", str(error))
             return
@@ -196,7 +201,7 @@ def _spare_collections() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(COLLECT_AFTER, 20, 20)
+    gc.set_threshold(COLLECT_AFTER, YOUNG_COLLECTIONS, MIDDLE_COLLECTIONS)
 
 
 class AppFactory:

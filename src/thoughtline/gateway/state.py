@@ -9,8 +9,10 @@ import time
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from msgspec.structs import replace
+
 from thoughtline.continuity.memory import Memory
-from thoughtline.engine.contracts import ContractBook, contract_book
+from thoughtline.engine.contracts import contract_book
 from thoughtline.engine.learned import Lessons
 from thoughtline.engine.replayer import Replayer
 from thoughtline.engine.threads import FairThreads
@@ -28,12 +30,14 @@ from thoughtline.gateway.limits import KeyLimits, SharedCounts
 from thoughtline.gateway.metrics import Metrics
 from thoughtline.gateway.model_lists import ModelLists
 from thoughtline.gateway.recent import Recent
+from thoughtline.gateway.request_stages import Services
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import Abandoned, LateSaves
 from thoughtline.gateway.server_templates import Templates
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
 from thoughtline.gateway.tracing import Tracing
 from thoughtline.gateway.upstream import Upstreams
+from thoughtline.gateway.words import Words
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock, LayeredStore, Note, Store, channel_at, is_shared
 from thoughtline.stores.packing import Packer
@@ -43,7 +47,7 @@ log = logging.getLogger(__name__)
 Raw = TypeVar("Raw")
 Value = TypeVar("Value")
 
-MOST_ENTRIES = 1024
+MAX_ENTRIES = 1024
 MAX_ENTRY_BYTES = 4 * 2**10
 """What is made of longer values is made each time."""
 
@@ -54,7 +58,7 @@ class BoundedCache(dict[Raw, Value]):
     def keep(self, raw: Raw, value: Value, size: int = 0) -> Value:
         """Keep what was made of raw values of this size, and give it back."""
         if size <= MAX_ENTRY_BYTES:
-            if len(self) >= MOST_ENTRIES:
+            if len(self) >= MAX_ENTRIES:
                 self.clear()
             self[raw] = value
         return value
@@ -79,42 +83,53 @@ class Caches:
         self.ratios = TokenRatios()
 
 
+class Admin(NamedTuple):
+    """What the admin API and a reload need. `loaded` are the settings of file, environment and flags, `shared` those of
+    the store. Without a `token` the management addresses are closed."""
+
+    token: str | None
+    loaded: Settings
+    guard: Guard
+    signals: Signals
+    shared: SettingsPatch = SettingsPatch()
+
+
+class Background(NamedTuple):
+    """What goes on beyond the event loop or an answer: long work, late saves, the answers of clients that left."""
+
+    work: FairThreads
+    late: LateSaves
+    abandoned: Abandoned
+
+
 class State(NamedTuple):
     """All that a request needs.
 
-    `loaded` are the settings of file, environment and flags; `settings` have what was `shared` by the store over them.
-    `durable` is the store if it keeps what it has.
+    `settings` are those of file, environment and flags, changed by what the store shares. `durable` is the store if it
+    keeps what it has. `services` is what the stages of a request work with.
     """
 
     settings: Settings
     store: Store
     lessons: Lessons
-    book: ContractBook
     replayer: Replayer
-    memory: Memory
+    services: Services
     upstreams: Upstreams
     keys: KnowsKeys
     journal: Journal
     limits: KeyLimits
-    admin_token: str | None
-    loaded: Settings
+    admin: Admin
     metrics: Metrics
     bus: Bus | Fleet
     models: ModelLists
-    templates: Templates
-    signals: Signals
     health: TargetHealth
-    guard: Guard
-    late: LateSaves
-    work: FairThreads
-    abandoned: Abandoned
+    background: Background
     recent: Recent
     caches: Caches
     durable: LayeredStore | None
+    words: Words
     clock: Clock = time.time
-    envelope_key: bytes = b""
     tracing: Tracing | None = None
-    shared: SettingsPatch = SettingsPatch()
 
     @property
     def in_flight(self) -> InFlight:
@@ -136,47 +151,53 @@ def make_state(
     login_code: str = "",
 ) -> State:
     """All of it, from settings and an open store. Without a token the management addresses are closed."""
-    book = contract_book(settings, lessons := Lessons(store, clock))
+    lessons, work, caches = Lessons(store, clock), FairThreads(), Caches()
+    replayer = _replayer(settings, store, lessons, clock=clock, work=work)
+    upstreams = Upstreams(InFlight(journal.say))
     journal.follow((metrics := Metrics()).count)
     bus, limits = _joined(settings, store, journal, health=(health := TargetHealth()), clock=clock)
     return State(
         settings,
         store,
         lessons,
-        book=book,
-        work=(work := FairThreads()),
-        replayer=_replayer(settings, store, lessons, book=book, clock=clock, work=work),
-        memory=Memory(store, clock),
-        upstreams=(upstreams := Upstreams(InFlight(journal.say))),
+        replayer,
+        services=Services(
+            settings,
+            store,
+            replayer,
+            memory=Memory(store, clock),
+            templates=Templates(lessons, upstreams, clock),
+            ratios=caches.ratios,
+        ),
+        upstreams=upstreams,
         keys=keys,
         journal=journal,
         limits=limits,
-        admin_token=admin_token or settings.server.admin_token,
-        loaded=settings,
+        admin=Admin(
+            admin_token or settings.server.admin_token,
+            settings,
+            Guard(login_code, _together(settings)),
+            Signals(asyncio.Event(), asyncio.Event()),
+        ),
         metrics=metrics,
         bus=bus,
         models=ModelLists(clock),
-        templates=Templates(lessons, upstreams, clock),
-        signals=Signals(asyncio.Event(), asyncio.Event()),
         health=health,
-        guard=Guard(login_code, _together(settings)),
-        late=LateSaves(),
-        abandoned=Abandoned(),
+        background=Background(work, LateSaves(), Abandoned()),
         recent=Recent(settings, bus.name),
-        caches=Caches(),
+        caches=caches,
         durable=store if isinstance(store, LayeredStore) else None,
+        words=Words(settings, store, clock),
         clock=clock,
     )
 
 
-def _replayer(
-    settings: Settings, store: Store, lessons: Lessons, *, book: ContractBook, clock: Clock, work: FairThreads
-) -> Replayer:
+def _replayer(settings: Settings, store: Store, lessons: Lessons, *, clock: Clock, work: FairThreads) -> Replayer:
     terms = settings.replay
     return Replayer(
         store,
         lessons,
-        book,
+        contract_book(settings, lessons),
         clock,
         work=work,
         remembered_bytes=terms.remembered_bytes,
@@ -206,15 +227,29 @@ def _joined(
 def with_settings(state: State, settings: Settings) -> State:
     """The same store, connections and lessons under other settings, as they were loaded."""
     state.keys.follow(settings)
-    return with_shared(state._replace(loaded=settings), state.shared)
+    state.words.follow(settings)
+    return with_shared(state._replace(admin=state.admin._replace(loaded=settings)), state.admin.shared)
 
 
 def with_shared(state: State, shared: SettingsPatch) -> State:
     """The same with other settings for all."""
-    settings = merged(state.loaded, shared)
-    book = contract_book(settings, state.lessons)
-    replayer = _replayer(settings, state.store, state.lessons, book=book, clock=state.clock, work=state.work)
-    return state._replace(settings=settings, shared=shared, book=book, replayer=replayer, caches=Caches())
+    settings = merged(state.admin.loaded, shared)
+    replayer, caches = (
+        _replayer(settings, state.store, state.lessons, clock=state.clock, work=state.background.work),
+        Caches(),
+    )
+    return state._replace(
+        settings=settings,
+        replayer=replayer,
+        services=replace(state.services, settings=settings, replayer=replayer, ratios=caches.ratios),
+        admin=state.admin._replace(shared=shared),
+        caches=caches,
+    )
+
+
+def with_envelope_key(state: State, key: bytes) -> State:
+    """The same with the key that envelopes are sealed with."""
+    return state._replace(services=replace(state.services, envelope_key=key))
 
 
 # --- the key that envelopes are sealed with ---------------------------------------------------------------------------

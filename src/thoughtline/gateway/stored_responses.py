@@ -36,7 +36,7 @@ KIND = "conversation"
 MAX_BYTES = 4 * 2**20
 """The longest conversation that is stored under a response's id; a longer one has to be sent whole."""
 
-MOST_LOOKED_UP = 64
+MAX_LOOKED_UP = 64
 """Lookups for the references of one request. Each conversation includes everything that led to it."""
 
 _OWN_ID = "resp_"
@@ -125,7 +125,7 @@ async def _looked_up(store: Store, tenant: str, given: list[Raw], work: Work) ->
     known: dict[str, Raw] = {}
     looked_up = 0
     for name in reversed(names):
-        if name and name not in known and looked_up < MOST_LOOKED_UP:
+        if name and name not in known and looked_up < MAX_LOOKED_UP:
             looked_up += 1
             kept = await _kept(store, tenant, name, work)
             known = {**await work(partial(_by_id, kept or [])), **known}

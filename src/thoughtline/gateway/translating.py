@@ -115,7 +115,7 @@ class Translate(Struct):
         if self.translator is None:
             self._events += without_deltas(events)
         elif events:
-            piece.data, piece.ending = self.translator.take(events)
+            piece.data, piece.ending = self.translator.feed(events)
             if self.client.is_array or self.keeps_answer:
                 self._adjust(piece)
         elif piece.plain.startswith(b":") or b"\n:" in piece.plain:

@@ -46,11 +46,11 @@ _FRAME_EXTRA = 1024
 _TOO_BIG = 1009
 _MAX_EVENT_BYTES = 32 * 2**20
 _MAX_QUEUE_BYTES = 2 * 2**20
-"""Events that wait for a slow client: about 2,500 deltas. Beyond this, reading stops, so that the provider waits too,
-and pings are no longer answered. A single larger event is still taken, alone."""
+"""Limit of the events that wait for a slow client: about 2,500 deltas. Beyond it the gateway stops reading, so that the
+provider waits too, and it answers no pings. A single larger event is still accepted."""
 
 _FRAME_COST = 512
-"""About what a frame takes besides its bytes. It is counted too, because events may be short."""
+"""Approximate memory of a frame besides its bytes. It counts too, because events may be short."""
 
 _PING_SECONDS, _PONG_SECONDS = 20.0, 60.0
 _FRAME_HEAD = b'{"type":"response.create",'
@@ -115,8 +115,8 @@ class _Connect(connect):
 
 
 class _Connection(ClientConnection):
-    """Reads no further while `_MAX_QUEUE_BYTES` of whole events wait. Half an event is read on: it could not be taken,
-    and its size has a bound of its own."""
+    """Stops reading while `_MAX_QUEUE_BYTES` of whole events wait. It completes an event that has begun, whose size has
+    its own limit."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -134,7 +134,7 @@ class _Connection(ClientConnection):
             self._half_bytes = 0
             self._read_on(self._waiting_bytes <= _MAX_QUEUE_BYTES)
         elif self._half_bytes > 2 * _MAX_EVENT_BYTES:
-            self.transport.abort()  # endless fragments with next to nothing in them
+            self.transport.abort()  # endless fragments that are nearly empty
 
     async def next_event(self) -> bytes:
         message = await self.recv(decode=False)

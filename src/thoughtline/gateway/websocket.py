@@ -33,7 +33,7 @@ from thoughtline.gateway.frames import (
 )
 from thoughtline.gateway.headers import Headers
 from thoughtline.gateway.incoming import IS_COUNTED, Incoming, admitted, keys_to_ask_with
-from thoughtline.gateway.relay import HAS_LEFT, ON_DISCONNECT, tell_disconnect
+from thoughtline.gateway.relay import HAS_LEFT, ON_DISCONNECT, report_disconnect
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
 from thoughtline.gateway.stored_responses import not_found
@@ -47,12 +47,12 @@ IDLE_SECONDS = 900.0
 AGE_SECONDS = 3600.0
 """The same as OpenAI. An active turn is finished."""
 
-MOST_HELD_BYTES = 128 * 2**20
+MAX_HELD_BYTES = 128 * 2**20
 """Memory for the conversations of all connections. Codex sends a conversation whole when it is no longer known."""
 
-MOST_ERROR_BYTES = 2**20
+MAX_ERROR_BYTES = 2**20
 
-MOST_BAD_FRAMES = 16
+MAX_BAD_FRAMES = 16
 """Consecutive invalid frames before a connection is closed. An honest client stops at the first."""
 
 _SITE = b"sec-fetch-site"
@@ -73,7 +73,7 @@ class HeldConversations:
         self.release(owner)
         self._held[owner] = conversation
         self._bytes += len(conversation.input)
-        while self._bytes > MOST_HELD_BYTES:
+        while self._bytes > MAX_HELD_BYTES:
             self.release(next(iter(self._held)))
 
     def find(self, owner: object, name: str) -> LatestConversation | None:
@@ -123,7 +123,7 @@ async def _check(state: State, route: Route, scope: Scope) -> None:
     CORS to WebSockets."""
     headers = dict(scope["headers"])
     is_page = opens_from_page(headers)
-    if is_page:  # as the browser says it of a POST: a page spends no key of the gateway's, listed or not
+    if is_page:  # cross-site, like a browser marks a POST: no page may use a gateway key
         scope["headers"] = [*(pair for pair in scope["headers"] if pair[0] != _SITE), (_SITE, b"cross-site")]
     query = scope["query_string"].decode("latin-1")
     incoming = Incoming(state, scope, _nothing, route=route, headers=headers, query=query)
@@ -173,10 +173,10 @@ class Connection:
                 self._bad_frames = 0
                 await self._guarded(self._ask(turn))
             del turn
-            if self._bad_frames >= MOST_BAD_FRAMES:
+            if self._bad_frames >= MAX_BAD_FRAMES:
                 socket.fail(1008, "too many bad frames")
                 return
-        await self._tell(_too_old())
+        await self._send_error(_too_old())
         socket.close(1000, "websocket_connection_limit_reached")
 
     async def _guarded(self, work: Coroutine[Any, Any, Result]) -> Result | None:
@@ -256,15 +256,15 @@ class Connection:
     def _leave(self) -> None:
         self._has_left = True
         if self._turn_scope is not None:
-            tell_disconnect(self._turn_scope)
+            report_disconnect(self._turn_scope)
 
     async def _refuse(self, declined: Declined, stream_id: Raw | None = None) -> None:
         """Answer an invalid frame."""
         self._bad_frames += 1
         self._application.state.journal.say("websocket frame refused", f"{declined.code}, {self.tenant}")
-        await self._tell(declined, stream_id)
+        await self._send_error(declined, stream_id)
 
-    async def _tell(self, declined: Declined, stream_id: Raw | None = None) -> None:
+    async def _send_error(self, declined: Declined, stream_id: Raw | None = None) -> None:
         body = error_body(declined, _FORMAT, "")
         await self._socket.send(error_frame(declined.status, retry_after(declined), body, stream_id))
 
@@ -289,7 +289,7 @@ class _AnswerOut:
             return
         data = message.get("body", b"")
         if not self._is_stream:
-            self._body = (self._body + data)[:MOST_ERROR_BYTES]
+            self._body = (self._body + data)[:MAX_ERROR_BYTES]
             return
         for text in self.events.feed(data):
             await self._socket.send(text)

@@ -26,7 +26,7 @@ from thoughtline.gateway.headers import Headers as HeaderPairs
 from thoughtline.settings import ServerSettings
 
 PING_SECONDS = 30.0
-MOST_SILENT_PINGS = 2
+MAX_SILENT_PINGS = 2
 """Unanswered pings in a row before the connection is closed: 60 to 90 s. Any byte counts as an answer, because a client
 can't answer in the middle of a large message."""
 
@@ -36,9 +36,9 @@ CLOSE_SECONDS = 10.0
 LEAST_MESSAGE_BYTES = 4 * 2**10
 """Bytes of a message that must arrive within `body_timeout`, unless it is complete."""
 
-MOST_FRAGMENTS = 4_096
+MAX_FRAGMENTS = 4_096
 CONTROL_FRAMES_PER_SECOND = 10.0
-MOST_CONTROL_FRAMES = 100
+MAX_CONTROL_FRAMES = 100
 """Pings and pongs that may come at once; each costs as much as a short message. Clients send one every 20 to 30 s."""
 
 FAULTS = frozenset({1002, 1003, 1007, 1008, 1009})
@@ -297,13 +297,13 @@ class WebSocket(asyncio.Protocol):
                 self._messages.append(b"".join(self._fragments))
                 self._fragments = []
                 self._wake()
-            elif len(self._fragments) >= MOST_FRAGMENTS:
+            elif len(self._fragments) >= MAX_FRAGMENTS:
                 self.fail(1008, "too many fragments")
 
     def _count_control(self) -> None:
         now = self._loop.time()
         self._controls_until = max(self._controls_until, now) + 1 / CONTROL_FRAMES_PER_SECOND
-        if self._controls_until - now > MOST_CONTROL_FRAMES / CONTROL_FRAMES_PER_SECOND:
+        if self._controls_until - now > MAX_CONTROL_FRAMES / CONTROL_FRAMES_PER_SECOND:
             self.fail(1008, "too many pings")
 
     def _wake(self) -> None:
@@ -341,7 +341,7 @@ class WebSocket(asyncio.Protocol):
         self._bytes_at_ping = self._bytes_in
         if self._frames.state is not State.OPEN:
             return
-        if self._silent_pings > MOST_SILENT_PINGS:
+        if self._silent_pings > MAX_SILENT_PINGS:
             self.fail(1011, "no answer to a ping")
             return
         self._frames.send_ping(b"")

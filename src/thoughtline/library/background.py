@@ -1,7 +1,7 @@
-"""A loop in a thread of its own, one in each process: stores live there, whoever asks from wherever.
+"""An event loop in a background thread, one per process. Stores live on it, and any thread can use them.
 
-Made when it is first needed, and again in a process that was forked off. Most of what is asked for needs no waiting:
-whoever asks then does it in their own thread, in the loop's place.
+It is started on first use, and again in a forked process. Most calls need no waiting: the calling thread then runs them
+itself, in the loop's place.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from thoughtline.library.shared_loop import Result, Running, SharedLoop
 
 
 class _Process:
-    """What belongs to this process alone."""
+    """State of this process only."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -28,7 +28,7 @@ class _Process:
 
 _process = _Process()
 _left_behind: list[object] = []
-"""What the process had that this one was forked off from. It is not closed here: that would be done to the other's."""
+"""Objects of the parent process. Closing them here would close the parent's."""
 
 
 def _begin_anew() -> None:
@@ -42,12 +42,12 @@ if hasattr(os, "register_at_fork"):
 
 
 def lock() -> threading.RLock:
-    """Held while something is made that a process has once."""
+    """Return the lock for making something that a process has once."""
     return _process.lock
 
 
 def leave_behind(thing: object) -> None:
-    """Keep what another process made from being closed by this one."""
+    """Keep a reference to what another process made, so that this one does not close it."""
     _left_behind.append(thing)
 
 
@@ -61,24 +61,24 @@ def _loop() -> SharedLoop:
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Running[Result]:
-    """Have it done: here, as far as it goes without waiting, unless somebody else is at it; the rest on the loop."""
+    """Run a coroutine: here, as far as it goes without waiting, unless the loop is in use; the rest on the loop."""
     return (_process.loop or _loop()).do(work)
 
 
-def tell(what: Callable[[], None]) -> None:
-    """Have something counted there."""
+def call_on_loop(what: Callable[[], None]) -> None:
+    """Run a function on the loop."""
     _loop().call_soon_threadsafe(what)
 
 
 async def wait_for(done: Running[Result]) -> Result:
-    """Its result, for code on a loop of asyncio or trio."""
+    """Return its result, for code on an event loop of asyncio or trio."""
     if not done.done():
         await is_done(done)
     return done.result()
 
 
 async def is_done(done: Running[Any], seconds: float | None = None) -> bool:
-    """Whether it is, after so long at most."""
+    """Wait until it is done, for `seconds` at most, and return whether it is."""
     if isinstance(done, Future) and not done.done():
         try:
             loop = asyncio.get_running_loop()
@@ -93,7 +93,7 @@ async def _wait_on_asyncio(done: Future[Any], seconds: float | None, loop: async
     over = asyncio.Event()
 
     def tell_asyncio(_: object) -> None:
-        with suppress(RuntimeError):  # nobody waits any longer, and the loop is closed
+        with suppress(RuntimeError):  # the loop is closed, so no one is waiting
             loop.call_soon_threadsafe(over.set)
 
     done.add_done_callback(tell_asyncio)

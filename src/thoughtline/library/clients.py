@@ -1,4 +1,4 @@
-"""The HTTP clients inside an SDK's object: openai, anthropic, google-genai, and what frameworks build on them."""
+"""Finds the HTTP clients inside an SDK's object: openai, anthropic, google-genai, and frameworks built on them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _INSIDE = (
     *("root_client", "root_async_client", "http_client", "_http_client", "http_async_client"),
     *("_api_client", "_httpx_client", "_async_httpx_client", "provider", "_provider", "model"),
 )
-"""Where SDKs and frameworks keep the client that they ask with: read from their code, 2026-11."""
+"""The attributes in which SDKs and frameworks keep their client: read from their code, 2026-11."""
 
 _DEPTH = 4
 
 
 def http_clients(thing: object) -> list[Any]:
-    """Those of httpx and httpx2 that an object asks with. Raises where there is none."""
+    """Return the httpx and httpx2 clients that an object uses. Raises if there are none."""
     found = {id(client): client for client in _search(thing, _DEPTH)}
     if not found:
         raise TypeError(
@@ -47,7 +47,7 @@ def is_http_client(thing: object) -> bool:
 
 
 def _keep_off_aiohttp(thing: object) -> None:
-    """google-genai asks with aiohttp where that is installed, unless it was given a client of httpx."""
+    """Make google-genai use httpx: it uses aiohttp if that is installed, unless it was given an httpx client."""
     options, client = getattr(thing, "_http_options", None), getattr(thing, "_async_httpx_client", None)
     if options is not None and client is not None and hasattr(options, "httpx_async_client"):
         options.httpx_async_client = client

@@ -1,4 +1,4 @@
-"""The settings of a line: what a program passes, over the gateway's file and environment."""
+"""The settings of a line: a program's arguments, over the gateway's file and environment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from thoughtline.settings import Flags, Settings, home_folder, load_settings
 
 
 def settings_of(store: str | PathLike[str] | None, config: str | PathLike[str] | Settings | None) -> Settings:
-    """A store is an address, or the path of a SQLite file."""
+    """Return the settings. A store is an address, or the path of a SQLite file."""
     if not isinstance(store, str | PathLike | None):
         raise TypeError(f"store is an address such as 'sqlite:///thoughts.db', or a path, not {type(store).__name__}")
     if not isinstance(config, str | PathLike | Settings | None):

@@ -1,4 +1,4 @@
-"""What an SDK has decoded, as JSON again: dictionaries, models of pydantic, and models inside of dictionaries."""
+"""Encodes what an SDK has decoded: dictionaries, pydantic models, and models inside dictionaries."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import msgspec
 
 
 def json_of(value: object) -> bytes:
-    """Raises `TypeError` for what is neither."""
+    """Encode a value as JSON. Raises `TypeError` for other types."""
     return msgspec.json.encode(value, enc_hook=_dumped)
 
 
 def _dumped(value: Any) -> object:
-    """Without what nobody set: SDKs have members for all that a provider might say."""
+    """Dump a model without unset members: SDKs have members for everything that a provider might send."""
     dump = getattr(value, "model_dump", None)
     if dump is None:
         raise TypeError(f"a {type(value).__name__} is not JSON")

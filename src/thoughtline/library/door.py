@@ -1,4 +1,4 @@
-"""A line: where turns are remembered, and for whom, with a door for each kind of client."""
+"""A line: stores turns for a tenant, and has an integration for each kind of client."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote
 
 from thoughtline.destinations.credentials import account_of, credentials_of, is_signed, tenant_of
-from thoughtline.destinations.outgoing import AskedAddress, Server, read_address, server_of
+from thoughtline.destinations.request_url import AskedAddress, Server, read_address, server_of
 from thoughtline.engine.capture import log_problem
 from thoughtline.engine.sessions import first_model, session_of, who_asks
 from thoughtline.formats.json_text import json_given
@@ -40,14 +40,14 @@ Body: TypeAlias = bytes | str | dict[str, Any]
 Client = TypeVar("Client")
 OnExchange = TypeVar("OnExchange", bound=Listener)
 
-_MOST_SERVERS = 1024
+_MAX_SERVERS = 1024
 
 _session: ContextVar[str] = ContextVar("thoughtline_session", default="")
 _user: ContextVar[str] = ContextVar("thoughtline_user", default="")
 
 
 class _Request(NamedTuple):
-    """A request of a format, on its way."""
+    """A request of a known format."""
 
     address: AskedAddress
     destination: Destination
@@ -55,10 +55,10 @@ class _Request(NamedTuple):
 
 
 class ReplayLine:
-    """Remembers what models thought in `store`: the gateway's own, unless another is named.
+    """Remembers models' reasoning in `store`; by default in the gateway's own.
 
-    Without a `tenant`, turns are kept for whoever holds the credential that a request shows. Settings are those of the
-    gateway: the file of `config`, or the usual one, and the environment; or `config` is `Settings` that were read.
+    Without a `tenant`, turns belong to the credential in each request. Settings are those of the gateway: the file
+    `config`, or the default one, and the environment; or `config` is a `Settings` object.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class ReplayLine:
         self._servers: dict[AskedAddress, Server] = {}
         self._made: tuple[int, Engine] | None = None
         self.is_closed = False
-        """A line that is used again opens itself again; until then, another line may have its clients."""
+        """Whether it is closed. A closed line opens again on use; until then, another line may take its clients."""
 
     def __repr__(self) -> str:
         url = self._settings.store_url.partition("?")[0]
@@ -89,7 +89,7 @@ class ReplayLine:
 
     @classmethod
     def of(cls, client: object) -> ReplayLine:
-        """The line that a client remembers in. Raises `LookupError` if it remembers nothing."""
+        """Return the line of a client. Raises `LookupError` if it has none."""
         for inner in http_clients(client):
             if (found := wrapped_by(inner)) is not None:
                 return found.line
@@ -97,7 +97,7 @@ class ReplayLine:
 
     @staticmethod
     def default() -> ReplayLine:
-        """The line of `remember` and `install` where none is named: in the store that is the gateway's own."""
+        """Return the default line of `remember` and `install`, which uses the gateway's own store."""
         with lock():
             if not _default:
                 _default.append(ReplayLine())
@@ -105,7 +105,7 @@ class ReplayLine:
 
     @property
     def _engine(self) -> Engine:
-        """That of this process."""
+        """The engine of this process."""
         made = self._made
         if made is None or made[0] != os.getpid():
             with lock():
@@ -116,25 +116,25 @@ class ReplayLine:
                 made = self._made
         return made[1]
 
-    # --- for authors of frameworks ------------------------------------------------------------------------------------
+    # --- for framework authors ----------------------------------------------------------------------------------------
 
     async def begin(self, method: str, url: str, headers: Headers, body: Body) -> AsyncExchange:
-        """A request that is about to be sent. What is no request of a known format goes out as it came."""
+        """Begin a request that is about to be sent. One of an unknown format is sent unchanged."""
         return await self.begin_at(_address_of(method, url), url, headers=headers, body=json_given(body))
 
     def begin_sync(self, method: str, url: str, headers: Headers, body: Body) -> SyncExchange:
-        """The same for code without a loop."""
+        """The same for code without an event loop."""
         return self.begin_at_sync(_address_of(method, url), url, headers=headers, body=json_given(body))
 
     async def begin_at(self, address: AskedAddress | None, url: str, *, headers: Headers, body: bytes) -> AsyncExchange:
-        """A request whose address was read already."""
+        """Begin a request whose address is already parsed."""
         request = self._recognised(address, url, headers, body)
         if request is None:
             return AsyncExchange(self._engine, body, None)
         return await self.begin_for(request.destination, request.identity, body, address=request.address)
 
     def begin_at_sync(self, address: AskedAddress | None, url: str, *, headers: Headers, body: bytes) -> SyncExchange:
-        """The same for code without a loop."""
+        """The same for code without an event loop."""
         request = self._recognised(address, url, headers, body)
         if request is None:
             return SyncExchange(self._engine, body, None)
@@ -143,7 +143,7 @@ class ReplayLine:
     async def begin_for(
         self, destination: Destination, identity: Identity, body: bytes, *, address: AskedAddress | None = None
     ) -> AsyncExchange:
-        """A request of which you know yourself where it goes and whose it is."""
+        """Begin a request whose destination and identity you know yourself."""
         engine = self._engine
         try:
             prepared = await wait_for(run(engine.prepare(body, destination, identity)))
@@ -155,7 +155,7 @@ class ReplayLine:
     def begin_for_sync(
         self, destination: Destination, identity: Identity, body: bytes, *, address: AskedAddress | None = None
     ) -> SyncExchange:
-        """The same for code without a loop."""
+        """The same for code without an event loop."""
         engine = self._engine
         try:
             prepared = run(engine.prepare(body, destination, identity)).result()
@@ -165,7 +165,8 @@ class ReplayLine:
         return SyncExchange(engine, body, prepared, address)
 
     def _recognised(self, address: AskedAddress | None, url: str, headers: Headers, body: bytes) -> _Request | None:
-        """As the gateway does: both find each other's turns. None where nothing is to be done."""
+        """Identify a request like the gateway does, so that both find each other's turns. None if there is nothing to
+        do."""
         if address is None:
             return None
         try:
@@ -191,24 +192,24 @@ class ReplayLine:
 
     def _server_of(self, address: AskedAddress) -> Server:
         found = server_of(address, self._providers)
-        if len(self._servers) < _MOST_SERVERS:
+        if len(self._servers) < _MAX_SERVERS:
             self._servers[address] = found
         return found
 
-    # --- doors --------------------------------------------------------------------------------------------------------
+    # --- integrations -------------------------------------------------------------------------------------------------
 
     def remember(self, client: Client) -> Client:
-        """The same client, which remembers from now on: of any SDK over httpx or httpx2."""
+        """Make a client of any SDK over httpx or httpx2 remember from now on, and return it."""
         for inner in http_clients(client):
             wrap(inner, self)
         return client
 
     def http_client(self, library: ModuleType | None = None, **options: Any) -> Any:
-        """A client of httpx2 or httpx, whichever is loaded; `options` are its own."""
+        """Return a client of httpx2 or httpx, whichever is loaded; `options` are passed to it."""
         return self.remember((library or loaded_library()).Client(**{"follow_redirects": True, **options}))
 
     def async_http_client(self, library: ModuleType | None = None, **options: Any) -> Any:
-        """The same for code on a loop."""
+        """The same for code on an event loop."""
         return self.remember((library or loaded_library()).AsyncClient(**{"follow_redirects": True, **options}))
 
     @property
@@ -217,24 +218,24 @@ class ReplayLine:
         return middleware_of(self)
 
     def google(self, **options: Any) -> Any:
-        """The `http_options` of `genai.Client`, sync and async, a dictionary; `options` are more of them. Its type is
-        `HttpOptionsDict`, which can't be named here without the SDK."""
+        """Return the `http_options` of `genai.Client`, sync and async, as a dictionary; `options` are added. Its type
+        is `HttpOptionsDict`, which can't be named here without the SDK."""
         return {"httpx_client": self.http_client(), "httpx_async_client": self.async_http_client(), **options}
 
     def langchain(self) -> dict[str, Any]:
-        """What `ChatOpenAI`, `ChatDeepSeek` and others built on openai's SDK take."""
+        """Return the arguments for `ChatOpenAI`, `ChatDeepSeek` and others built on OpenAI's SDK."""
         return {"http_client": self.http_client(), "http_async_client": self.async_http_client()}
 
     @contextmanager
     def session(self, name: str) -> Iterator[None]:
-        """What is asked in this block belongs to one session."""
+        """Assign all requests in this block to one session."""
         with self.conversation(session=name):
             yield
 
     @contextmanager
     def conversation(self, *, user: str = "", session: str = "") -> Iterator[None]:
-        """What is asked in this block is asked for one end user, in one of their sessions: in this thread or task, and
-        in tasks that it starts. End users never share a turn."""
+        """Assign all requests in this block to an end user, in one of their sessions: in this thread or task, and in
+        tasks that it starts. End users never share a turn."""
         before = [(_user, _user.set(user or _user.get())), (_session, _session.set(session or _session.get()))]
         try:
             yield
@@ -245,17 +246,17 @@ class ReplayLine:
     def translate_history(
         self, messages: Sequence[Any], *, to: str, format: FormatName | None = None, key: str = ""
     ) -> dict[str, Any]:
-        """A history of any format as `to` (`provider/model`) takes it: the members of a request that hold it.
+        """Convert a history of any format for `to` (`provider/model`): return the members of a request that hold it.
 
-        Seals are removed. What was thought goes along as text where the model takes that, else as a checkpoint. What
-        the history lost is looked for in the store, for the line's tenant or for whoever holds `key`.
+        Seals are removed. Reasoning is included as text if the model accepts that, or else as a checkpoint. Reasoning
+        that the history lost is looked up in the store, for the line's tenant or for the owner of `key`.
         """
         return self._translating(messages, to, format=format, key=key).result()
 
     async def atranslate_history(
         self, messages: Sequence[Any], *, to: str, format: FormatName | None = None, key: str = ""
     ) -> dict[str, Any]:
-        """The same for code on a loop."""
+        """The same for code on an event loop."""
         return await wait_for(self._translating(messages, to, format=format, key=key))
 
     def _translating(
@@ -266,7 +267,7 @@ class ReplayLine:
         who = Identity(_tenant_for(self._tenant or tenant_of(key)), session_of(headers, b""))
         return run(self._engine.translate(body_of(messages), destination, who))
 
-    # --- its life -----------------------------------------------------------------------------------------------------
+    # --- state --------------------------------------------------------------------------------------------------------
 
     @property
     def report(self) -> LineReport:
@@ -275,25 +276,25 @@ class ReplayLine:
 
     @property
     def exchanges(self) -> tuple[ExchangeReport, ...]:
-        """What was done for the last hundred calls, the newest at the end."""
+        """Reports of the last hundred calls, the newest at the end."""
         return tuple(self._listeners.exchanges)
 
     def explain(self, calls: int = 1) -> str:
-        """What was done for the last calls, turn by turn, as `thoughtline explain` says it."""
+        """Explain the last calls, turn by turn, like `thoughtline explain` does."""
         if calls < 1:
             raise ValueError("explain at least one call")
         return "\n".join(map(str, self.exchanges[-calls:])) or "nothing was asked through this line yet"
 
     def on_exchange(self, function: OnExchange) -> OnExchange:
-        """Call this function after each call, with what was done: in the thread that made the call, so it should be
-        short. An error of its own is logged. Also a decorator."""
+        """Call this function with a report after each call, in the thread that made the call, so it should be short.
+        Its own errors are logged. Also works as a decorator."""
         if not callable(function) or iscoroutinefunction(function):
             raise TypeError("on_exchange takes a function that is not async")
         self._listeners.functions = (*self._listeners.functions, function)
         return function
 
     def close(self) -> None:
-        """Wait for what is being saved, and close the store. A line that is used again opens it again."""
+        """Wait for running saves, and close the store. A line that is used again opens it again."""
         if (closing := self._closing()) is not None:
             closing.result()
 
@@ -308,12 +309,12 @@ class ReplayLine:
         return run(made[1].close()) if made is not None and made[0] == os.getpid() else None
 
     def _abandon(self) -> None:
-        """What could not be opened: the next request begins with another."""
+        """Drop an engine that could not be opened: the next request makes another."""
         with lock():
             self._made, self.is_closed = None, True
 
     def __enter__(self) -> ReplayLine:
-        """Raises `StoreError` if the store can't be opened."""
+        """Open the store. Raises `StoreError` if that fails."""
         try:
             run(self._engine.open_whole()).result()
         except BaseException:
@@ -340,12 +341,12 @@ _default: list[ReplayLine] = []
 
 
 def remember(client: Client, line: ReplayLine | None = None) -> Client:
-    """The same client, which remembers from now on: in this line, or in the store that is the gateway's own."""
+    """Make a client remember from now on, in this line or in the gateway's own store, and return it."""
     return (line or ReplayLine.default()).remember(client)
 
 
 def _tenant_for(tenant: str) -> str:
-    """The tenant of the end user that this is asked for. A slash in a user's name can't lead to another's turns."""
+    """Return the tenant of the current end user. A slash in a user's name can't lead to another user's turns."""
     user = _user.get()
     return f"{tenant}/{quote(user, safe='')}" if user else tenant
 
@@ -353,12 +354,12 @@ def _tenant_for(tenant: str) -> str:
 def _address_of(method: str, url: str) -> AskedAddress | None:
     try:
         return read_address(method, url)
-    except ValueError:  # no address at all
+    except ValueError:  # not a valid address
         return None
 
 
 def _lowered(headers: Headers) -> dict[bytes, bytes]:
-    if isinstance(headers, list):  # as transports have them
+    if isinstance(headers, list):  # the form that transports have
         return {name.lower(): value for name, value in headers}
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     return {_bytes(name).lower(): _bytes(value) for name, value in pairs}

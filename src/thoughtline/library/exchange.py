@@ -1,4 +1,4 @@
-"""One request and its answer, for whoever sends it.
+"""One request and its answer, for the code that sends it.
 
     exchange = await line.begin("POST", url, headers, body)
     send exchange.body; while it is refused and `await exchange.heal(status, answer)`, send exchange.body again
@@ -6,7 +6,8 @@
     whole:   exchange.read(answer)
     await exchange.end()
 
-Nothing here raises for a fault of ours: what can't be prepared goes out as it came, what can't be read is not kept.
+Our own faults never raise here: a request that can't be prepared is sent unchanged, an answer that can't be read is not
+stored.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from thoughtline.destinations.outgoing import AskedAddress
+from thoughtline.destinations.request_url import AskedAddress
 from thoughtline.engine.capture import is_stream, log_problem
 from thoughtline.engine.request import Prepared
-from thoughtline.library.background import is_done, run, tell, wait_for
+from thoughtline.library.background import call_on_loop, is_done, run, wait_for
 from thoughtline.library.explaining import ExchangeReport
 from thoughtline.library.line_engine import Engine
 from thoughtline.library.reading import AnswerReader
@@ -41,7 +42,8 @@ from thoughtline.values.records import Record
 
 
 class ExchangeState:
-    """What both kinds of exchange have. Without `prepared` the request is none of ours, and nothing is done."""
+    """The common part of both kinds of exchange. Without `prepared` the request is not for a provider, and nothing is
+    done."""
 
     def __init__(
         self, engine: Engine, body: bytes, prepared: Prepared | None, address: AskedAddress | None = None
@@ -56,11 +58,11 @@ class ExchangeState:
         self._is_unread = prepared is not None and isinstance(prepared.problem, LimitExceeded)
         self._teller = Teller(engine.listeners, prepared, lambda: self.outcome) if prepared is not None else None
         self.is_whole = False
-        """Whether the answer is one body: it is read when all of it is there, so its last piece waits for that."""
+        """Whether the answer is one body: it is read when it is complete, so its last piece waits for that."""
 
     @property
     def body(self) -> bytes:
-        """What to send."""
+        """The body to send."""
         return self._prepared.body if self._prepared is not None else self._body
 
     @property
@@ -72,7 +74,7 @@ class ExchangeState:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What an answer says of it: `x-thoughtline-replay`, and `x-thoughtline-findings` where there are any."""
+        """Headers for the answer: `x-thoughtline-replay`, and `x-thoughtline-findings` if there are any."""
         if self._teller is None:
             return {}
         words = replay_words(counts_of(self.outcome), self._engine.store_word, self._is_unread)
@@ -83,11 +85,12 @@ class ExchangeState:
 
     @property
     def is_healable(self) -> bool:
-        """Whether a refusal of it is worth reading."""
+        """Whether to read a refusal of it."""
         return self._prepared is not None and self._prepared.transcript is not None
 
     def answer(self, status: int, headers: Mapping[str, str]) -> bool:
-        """The head of the answer has come; whether its body is worth reading. `headers` are found by lower case."""
+        """Note the head of the answer, and return whether to read its body. The names in `headers` are in lower
+        case."""
         prepared = self._prepared
         if self._teller is not None:
             self._teller.status = status
@@ -103,7 +106,7 @@ class ExchangeState:
         return True
 
     def read(self, data: bytes) -> bool:
-        """A whole answer."""
+        """Read a whole answer."""
         reader = self._reader or self._listen(is_stream=False)
         if reader is None:
             return False
@@ -111,33 +114,35 @@ class ExchangeState:
         return reader.end()
 
     def feed(self, data: bytes) -> bool:
-        """A piece of an answer, as it came. Whether a turn has ended in it: save that before you show the piece."""
+        """Read a piece of an answer, and return whether a turn has ended in it: save that before you show the piece."""
         reader = self._reader or self._listen(is_stream=True)
         return reader is not None and reader.feed(data)
 
     def hear(self, chunk: object) -> bool:
-        """The same for a chunk that was decoded already: a dict, or an SDK's model."""
+        """The same for a chunk that is already decoded: a dict, or an SDK's model."""
         reader = self._reader or self._listen(is_stream=True)
         return reader is not None and reader.hear(chunk)
 
     def cut(self) -> None:
-        """The caller has left, or there is no answer: what came is kept as a turn cut short. Nothing waits for that."""
+        """End early, because the caller has left or there is no answer: keep what came as a truncated turn, without
+        waiting."""
         if records := self._last(is_cut=True):
             _in_background(self._engine.save(records))
         self._over(is_cut=True)
 
     @property
     def report(self) -> ExchangeReport | None:
-        """What was done, in words; None for a request that is not to a provider."""
+        """The report on the exchange; None for a request that is not to a provider."""
         return self._teller.report() if self._teller is not None else None
 
     def _over(self, *, is_cut: bool = False) -> None:
-        """Once: it is known what was done."""
+        """Report the exchange once its result is known."""
         if self._teller is not None:
-            self._teller.tell(is_cut=is_cut)
+            self._teller.finish(is_cut=is_cut)
 
     def _listen(self, *, is_stream: bool, encoding: str = "") -> AnswerReader | None:
-        """Once. The request is let go of then: it may be long, and is sent. What there is to tell of it stays."""
+        """Start reading, once. Releases the request, which may be long and is already sent; the report keeps what it
+        needs."""
         prepared, address = self._prepared, self._address
         if prepared is None or prepared.transcript is None or (address is not None and address.action != "generate"):
             return None
@@ -171,7 +176,7 @@ class ExchangeState:
         return self._count(reader.take(time.time(), self.outcome))
 
     async def _heal(self, status: int, answer: bytes) -> bool:
-        """On the background loop."""
+        """Runs on the background loop."""
         prepared = self._prepared
         if prepared is None or prepared.transcript is None:
             return False
@@ -183,31 +188,32 @@ class ExchangeState:
 
 
 class AsyncExchange(ExchangeState):
-    """For code on a loop of asyncio or trio."""
+    """An exchange for code on an event loop of asyncio or trio."""
 
     async def heal(self, status: int, answer: bytes) -> bool:
-        """Whether a refusal was about reasoning, and `body` is now another, to be sent again. Twice at most."""
+        """Heal a refusal about reasoning, and return whether `body` has changed and should be sent again. Twice at
+        most."""
         try:
             return await wait_for(run(self._heal(status, answer)))
         except Exception as problem:
             return _not_healed(problem)
 
     async def save(self) -> None:
-        """Save the turns that have ended; 250 ms at most, then it goes on behind."""
+        """Save the turns that have ended. Waits 250 ms at most; then the save continues in the background."""
         await self._save(self._taken())
 
     async def end(self) -> None:
-        """The answer is over: save what is left of it."""
+        """End the answer, and save the rest of it."""
         await self._save(self._last())
         self._over()
 
     async def _save(self, records: tuple[Record, ...]) -> None:
         if records and not await is_done(run(self._engine.save(records)), self._engine.hold_seconds):
-            tell(self._engine.count_late)
+            call_on_loop(self._engine.count_late)
 
 
 class SyncExchange(ExchangeState):
-    """The same for code without a loop."""
+    """The same for code without an event loop."""
 
     def heal(self, status: int, answer: bytes) -> bool:
         try:
@@ -227,7 +233,7 @@ class SyncExchange(ExchangeState):
             return
         done = run(self._engine.save(records))
         if isinstance(done, Future) and wait([done], self._engine.hold_seconds).not_done:
-            tell(self._engine.count_late)
+            call_on_loop(self._engine.count_late)
 
 
 def _not_healed(problem: Exception) -> bool:
@@ -238,7 +244,7 @@ def _not_healed(problem: Exception) -> bool:
 def _in_background(work: Coroutine[Any, Any, None]) -> None:
     try:
         running = run(work)
-    except RuntimeError:  # the interpreter is on its way out
+    except RuntimeError:  # the interpreter is shutting down
         work.close()
         return
     if isinstance(running, Future):

@@ -1,4 +1,4 @@
-"""What a line did for a call, in the words of the gateway's `explain`."""
+"""Reports what a line did for a call, in the words of the gateway's `explain`."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from thoughtline.values.outcome_words import count_words, words_of
 
 ExchangeOutcome = Literal[
     "pending",  # it is not over
-    "ok",  # answered, and nothing had to be done for it
-    "restored",  # answered, and turns were restored, filled or stripped before it was sent
-    "blank",  # answered, and a turn was sent with the least that is accepted: its reasoning was not found
-    "healed",  # refused for its reasoning, corrected, answered
+    "ok",  # answered, and nothing had to be done
+    "restored",  # answered; turns were restored, filled or stripped before it was sent
+    "blank",  # answered; a turn was sent with the smallest accepted filler because its reasoning was not found
+    "healed",  # refused because of its reasoning, then corrected and answered
     "refused",  # the provider's 4xx went to the caller
     "failed",  # the provider's 5xx, or no answer at all
     "gone",  # the caller left before the end
 ]
 
-_MOST_ALIKE = 3
-"""Turns in a row that are printed one by one, if the same was done about all for the same reason."""
+_MAX_ALIKE = 3
+"""Consecutive turns that are printed one by one if the same was done for all, for the same reason."""
 
 
 class TurnReport(Struct, frozen=True, gc=False):
-    """What was done about one turn of the model, and why.
+    """What was done for one turn of the model, and why.
 
-    `place` is a JSON pointer into the request, `why` the evidence that its record was found by or the reason that none
-    was used; `words` says both to people.
+    `place` is a JSON pointer into the request, `why` the evidence for its record or the reason that none was used;
+    `words` says both for people.
     """
 
     place: str
@@ -45,10 +45,10 @@ class TurnReport(Struct, frozen=True, gc=False):
 
 
 class ExchangeReport(Struct, frozen=True, gc=False, kw_only=True):
-    """What was done for one call. `print` shows it as `thoughtline explain` does.
+    """What was done for one call. `print` shows it like `thoughtline explain` does.
 
-    `outcome` is what became of it in a word, `summary` in a sentence, `counts` what was done in numbers, `saved` how
-    many turns of its answer are remembered. `status` is None where there was no answer.
+    `outcome` is its result in one word, `summary` in a sentence, `counts` are numbers of what was done, `saved` is how
+    many turns of its answer were stored. `status` is None if there was no answer.
     """
 
     at: datetime
@@ -77,14 +77,14 @@ class ExchangeReport(Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def is_mended(self) -> bool:
-        """Whether something was put back, taken out or corrected."""
+        """Whether something was restored, removed or corrected."""
         done = self.counts
         mended = (done.restored, done.inherited, done.blank, done.stripped, done.healed, done.checkpoints)
         return any(mended)
 
     @property
     def turns(self) -> tuple[TurnReport, ...]:
-        """Turns that have no reasoning and need none are left out."""
+        """What was done for each turn. Turns without reasoning that need none are omitted."""
         place = FORMATS[self.destination.format].list_place
         notes = sorted(self.notes or (), key=lambda note: note.at)
         return tuple(
@@ -102,11 +102,11 @@ class ExchangeReport(Struct, frozen=True, gc=False, kw_only=True):
 
 
 def _turn_lines(turns: Sequence[TurnReport]) -> list[str]:
-    """One for each turn; of many alike in a row one for all."""
+    """Return a line for each turn, or one for a long run of equal turns."""
     lines: list[str] = []
     for words, alike in groupby(turns, key=lambda turn: turn.words):
         run = list(alike)
-        if len(run) > _MOST_ALIKE:
+        if len(run) > _MAX_ALIKE:
             lines.append(f"  {run[0].place} … {run[-1].place} ({len(run)} turns)  {words}")
         else:
             lines += [f"  {turn.place}  {words}" for turn in run]
@@ -118,7 +118,7 @@ def moment(seconds: float) -> datetime:
 
 
 def outcome_of(counts: Outcome, status: int | None, *, is_over: bool, is_cut: bool) -> ExchangeOutcome:
-    """In one word, as the gateway has it."""
+    """Return the outcome in one word, as in the gateway."""
     if not is_over:
         return "pending"
     if status is None or status >= 500:

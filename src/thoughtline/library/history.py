@@ -1,7 +1,7 @@
-"""A history for another model: what its maker would refuse is taken out, what was thought is quoted to it.
+"""Converts a history for another model: removes what its maker would refuse, and quotes the reasoning to it.
 
-What the history still has of reasoning is read from it; what it lost comes from the store. Reasoning that the new model
-takes as its own stays where it was; the rest stands in a checkpoint, as the gateway's continuity quotes it.
+Reasoning that is still in the history is used; the rest comes from the store. Reasoning that the new model accepts as
+its own stays in place; the rest goes into a checkpoint, like in the gateway's continuity.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from thoughtline.values.turns import Candidate, Finish, FormatName, Provenance, 
 
 
 def destination_of(to: str, providers: dict[str, Provider], format: FormatName | None) -> Destination:
-    """Where `provider/model` is, in a format of the caller's or the provider's first."""
+    """Return the destination for `provider/model`, in a given format or the provider's first."""
     name, _, model = to.partition("/")
     row = providers.get(canonical_name(name))
     if row is None or not model:
@@ -47,10 +47,10 @@ def destination_of(to: str, providers: dict[str, Provider], format: FormatName |
 
 
 def body_of(messages: Sequence[Any]) -> bytes:
-    """A request that has this history, in the format that it is in."""
+    """Return a request with this history, in the history's own format."""
     elements = msgspec.json.decode(json_of(list(messages)), type=list[dict[str, Any]])
     has = {name for element in elements for name in element}
-    # Items by themselves last: the `type` that tells them is a word that other elements may have too.
+    # Bare items last: the `type` that identifies them is a word that other elements may also have.
     wires = sorted(FORMATS.values(), key=lambda wire: "items_are_elements" in wire.quirks)
     found = next((wire for wire in wires if wire.telling_element in has), USUAL)
     return msgspec.json.encode({"model": "", found.list_member: elements})
@@ -59,7 +59,7 @@ def body_of(messages: Sequence[Any]) -> bytes:
 async def translated(
     replayer: Replayer, store: Store, settings: Settings, *, body: bytes, to: Destination, who: Identity
 ) -> dict[str, Any]:
-    """The members of a request that hold the history."""
+    """Return the members of a request that hold the history."""
     wire = FORMATS[guess_format(body)]
     transcript = wire.bodies.decode_request(body, wire.dialect)
     of_all, contract = settings.continuity, replayer.contract_for(to)
@@ -80,7 +80,8 @@ async def translated(
 
 
 def _records(transcript: Transcript, who: Identity) -> tuple[Record, ...]:
-    """The turns that still have their reasoning, as records of somebody whom no provider is: seals go nowhere."""
+    """Return records of the turns that still have their reasoning, from an invented provider, so that seals are never
+    sent."""
     somebody = {"account": "", "model_asked": "model", "model_answered": "model", "dialect": ""}
     made = Provenance(who.tenant, "earlier", "", format=transcript.format, **somebody)
     found: list[Record] = []
@@ -91,13 +92,13 @@ def _records(transcript: Transcript, who: Identity) -> tuple[Record, ...]:
             if any(isinstance(item, REASONING_KINDS) for item in turn.items):
                 reply = Reply(transcript.format, (Candidate(turn, 0, Finish("stop", "stop")),), b"")
                 found += captured_at(trail.end(), reply, made, time.time())
-            trail.take((position,), transcript.turns)
+            trail.add_step((position,), transcript.turns)
     return tuple(found)
 
 
 def _unsealed(transcript: Transcript) -> Transcript:
-    """Without what was sealed in it: many speak a format, and a history does not say who sealed it. What one provider
-    sealed another refuses; what the line itself has heard of the new one comes from the store."""
+    """Remove all seals: many providers share a format, and a history does not say who made its seals, which other
+    providers refuse. The new provider's own turns come from the store."""
     turns = (
         turn.with_items(tuple(_open_items(turn.items))) if any(map(is_reasoning, turn.items)) else turn
         for turn in transcript.turns

@@ -1,4 +1,4 @@
-"""Functions that are called once a module has been imported: at once if it has been, else when that happens."""
+"""Calls functions once a module has been imported: at once if it already is, or else on import."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WhenImported: TypeAlias = Callable[[ModuleType], None]
 
 
 class ImportHook(MetaPathFinder):
-    """Calls `then` with each of the modules of these names."""
+    """Calls `then` with each module of these names."""
 
     def __init__(self, names: Sequence[str], then: WhenImported) -> None:
         self._names = names
@@ -22,7 +22,7 @@ class ImportHook(MetaPathFinder):
         self._looked_for: set[str] = set()
 
     def begin(self) -> None:
-        """Modules that another thread is just importing are met by neither way: install before you start threads."""
+        """Start. Modules that another thread is importing now are missed: install before you start threads."""
         sys.meta_path.insert(0, self)
         for name in self._names:
             module = sys.modules.get(name)
@@ -40,7 +40,7 @@ class ImportHook(MetaPathFinder):
             return None
         self._looked_for.add(fullname)
         try:
-            spec = find_spec(fullname)  # as it would be without us
+            spec = find_spec(fullname)  # the same as without us
         finally:
             self._looked_for.discard(fullname)
         if spec is not None and spec.loader is not None:
@@ -49,7 +49,7 @@ class ImportHook(MetaPathFinder):
 
 
 class _Loader(Loader):
-    """Loads as the module's own loader, and puts that in its place before any code of the module runs."""
+    """Loads like the module's own loader, and restores that before any code of the module runs."""
 
     def __init__(self, loader: Loader, then: WhenImported) -> None:
         self._loader = loader

@@ -1,9 +1,9 @@
-"""Every HTTP client of this process remembers: those of httpx and httpx2, whoever makes them, before or after.
+"""Makes every HTTP client of this process remember: all httpx and httpx2 clients, made before or after.
 
     install ──▶ Client.send, AsyncClient.send ──▶ wrap the client before its next request, as `remember` does
 
-`send` is the one method that is replaced: it is documented, and every request of a client passes through it. What is
-installed can be taken away again, and nothing stays behind.
+Only the method `send` is replaced: it is documented, and every request of a client passes through it. `uninstall`
+removes everything again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = logging.getLogger("thoughtline.line")
 
 
 class Installation:
-    """One call of `install`. `uninstall` takes it back, as the end of a `with` block does."""
+    """One call of `install`. `uninstall` reverts it, as does the end of a `with` block."""
 
     def __init__(self, line: ReplayLine, hosts: tuple[str, ...], without: tuple[str, ...]) -> None:
         self.line = line
@@ -52,11 +52,11 @@ class Installation:
 def install(
     line: ReplayLine | None = None, *, hosts: str | Iterable[str] = (), without: str | Iterable[str] = ()
 ) -> Installation:
-    """Have every client of httpx and httpx2 in this process remember, made before or after, sync and async.
+    """Make every httpx and httpx2 client in this process remember, made before or after, sync and async.
 
-    With `hosts`, only requests to these and to what is under them (`openai.com` stands for `api.openai.com`); those
-    `without` are left alone. Clients that a line was given keep that line. A second call adds to the first, in the same
-    line; another line is an error.
+    With `hosts`, only requests to these hosts and their subdomains (`openai.com` includes `api.openai.com`); those in
+    `without` are left alone. Clients that have a line keep it. A second call adds to the first, in the same line;
+    another line is an error.
     """
     with lock():
         already = _installed[0].line if _installed else None
@@ -75,7 +75,7 @@ def install(
 
 
 def uninstall() -> None:
-    """Take back every `install`. Clients that were given to `remember` go on remembering."""
+    """Revert every `install`. Clients that were given to `remember` still remember."""
     with lock():
         _installed.clear()
         _restore()
@@ -94,11 +94,11 @@ def _is_among(host: str, hosts: tuple[str, ...]) -> bool:
     return any(host == one or host.endswith(f".{one}") for one in hosts)
 
 
-# --- the one method that is replaced ----------------------------------------------------------------------------------
+# --- the replaced method ----------------------------------------------------------------------------------------------
 
 
 class _Replaced(NamedTuple):
-    """A method of a class, and what stands in its place."""
+    """A method of a class, and its replacement."""
 
     kind: Any
     send: Callable[..., Any]
@@ -115,7 +115,7 @@ def _serves(host: str) -> bool:
 
 
 def _meet(client: Any) -> None:
-    """A client is about to send something."""
+    """Wrap a client that is about to send something."""
     if not _installed or wrapped_by(client) is not None:
         return
     try:
@@ -128,7 +128,7 @@ def _meet(client: Any) -> None:
 
 
 def _replace(library: ModuleType) -> None:
-    """In a library that has just been imported, or was before."""
+    """Replace the method in a library that has just been imported, or was before."""
     try:
         check_library(library)
     except RuntimeError as problem:
@@ -161,7 +161,7 @@ def _sending_async(send: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _restore() -> None:
-    """As it was. Where somebody else has replaced `send` after us, ours stays in their chain and does nothing."""
+    """Restore the methods. If other code has replaced `send` after us, ours stays in its chain and does nothing."""
     _hook.end()
     for one in [one for one in _replaced if one.kind.send is one.ours]:
         one.kind.send = one.send

@@ -1,4 +1,4 @@
-"""What stands behind a line: the store, the replayer, what refusals taught. All of it runs on the background loop."""
+"""The engine of a line: the store, the replayer and the lessons. All of it runs on the background loop."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from thoughtline.values.records import Record
 log = logging.getLogger(__name__)
 
 REFRESH_SECONDS = 30.0
-"""How often what other processes have learned is looked at."""
+"""How often lessons of other processes are loaded."""
 
 
 class LineReport(Counts, frozen=True, kw_only=True):
-    """What a line has done since it was made: requests, turns saved, and the counts of `x-thoughtline-replay` summed.
+    """What a line has done since it was made: requests, saved turns, and the summed counts of `x-thoughtline-replay`.
 
-    `late` are turns whose end did not wait for their record any longer. `store` is `ok`; `degraded` while turns are
-    kept in memory until it works again; or `memory` where it could not be opened. `problem` says why.
+    `late` are turns whose end no longer waited for their record. `store` is `ok`; `degraded` while turns are kept in
+    memory until it works again; or `memory` if it could not be opened. `problem` says why.
     """
 
     requests: int = 0
@@ -50,7 +50,7 @@ class LineReport(Counts, frozen=True, kw_only=True):
 
 
 class _Open(Struct):
-    """What an engine has once its store is open."""
+    """The parts of an engine that need an open store."""
 
     store: Store
     replayer: Replayer
@@ -95,7 +95,7 @@ class Engine:
         return store.last_failure or "turns wait to be written"
 
     async def open_whole(self) -> None:
-        """Raises where the store does not work, even if it might work again later."""
+        """Open the store. Raises if it does not work now, even if it might later."""
         await self.open()
         if self._failure:
             failure = self._failure
@@ -103,7 +103,7 @@ class Engine:
             raise StoreUnavailable(failure)
 
     async def open(self) -> _Open:
-        """Raises what the store says, if it can't be opened."""
+        """Open the store. Raises its error if that is not possible."""
         if self._opened is None:
             if self._opening is None:
                 self._opening = asyncio.ensure_future(self._open(self.settings.store_url))
@@ -136,7 +136,8 @@ class Engine:
         return opened.replayer
 
     async def _open_anyway(self) -> _Open:
-        """A store that a person has to mend is no reason for a request to fail: memory goes on alone, and says so."""
+        """Open the store, or continue with memory alone and report that: a store that a person has to fix must not fail
+        a request."""
         try:
             return await self.open()
         except (StoreError, OSError) as error:
@@ -154,19 +155,19 @@ class Engine:
         return prepared
 
     async def heal(self, prepared: Prepared, status: int, answer: bytes) -> tuple[Refusal | None, Prepared | None]:
-        """What a refusal is about, if it is about reasoning, and the corrected request."""
+        """Return what a refusal is about, if it is about reasoning, and the corrected request."""
         replayer = await self._ready()
         refusal = replayer.read_refusal(prepared, status, answer)
         return refusal, await replayer.heal(prepared, status, answer) if self.settings.replay.heal else None
 
     async def accept(self, prepared: Prepared) -> None:
-        """A healed request went through."""
+        """Note that a healed request was accepted."""
         self._healed += 1
         if self.settings.replay.learn:
             await (await self._ready()).keep_lessons(prepared)
 
     async def save(self, records: Sequence[Record]) -> None:
-        """Who closes a line while it is being answered does not want the rest."""
+        """Save records, unless the line is closed: then the rest is dropped."""
         task = asyncio.current_task()
         if self._is_closed or task is None:
             return
@@ -180,17 +181,17 @@ class Engine:
             self._saves.discard(task)
 
     def count_late(self) -> None:
-        """A turn's end was shown before the turn was saved; that goes on behind."""
+        """Count a turn whose end was shown before it was saved; the save continues in the background."""
         self._late += 1
 
     async def translate(self, body: bytes, to: Destination, who: Identity) -> dict[str, Any]:
-        """The members of a request that hold a history which another model takes."""
+        """Return the members of a request with a history that another model accepts."""
         replayer, store = await self._ready(), self._store
         assert store is not None
         return await translated(replayer, store, self.settings, body=body, to=to, who=who)
 
     async def settle(self) -> None:
-        """Wait for what is still being saved."""
+        """Wait for running saves."""
         if self._saves:
             await asyncio.wait(self._saves)
 

@@ -22,7 +22,7 @@ from litellm.integrations.custom_logger import CustomLogger
 
 from thoughtline.destinations.catalogue import listed
 from thoughtline.destinations.credentials import account_of, tenant_of
-from thoughtline.destinations.outgoing import AskedAddress, server_of
+from thoughtline.destinations.request_url import AskedAddress, server_of
 from thoughtline.engine.capture import log_problem
 from thoughtline.formats import USUAL
 from thoughtline.library.decoded import json_of
@@ -35,7 +35,7 @@ from thoughtline.values.records import digest, digest_of
 
 Json = dict[str, Any]
 
-MOST_UNDER_WAY = 10_000
+MAX_UNDER_WAY = 10_000
 """Calls whose answer has not come. Those that failed leave nothing behind but this."""
 
 LOGGER_SECONDS = 5.0
@@ -90,7 +90,7 @@ class _UnderWay:
 
     def add(self, kwargs: Json, call: _Call) -> None:
         self._calls.setdefault(_name_of(kwargs), []).append(call)
-        while len(self._calls) > MOST_UNDER_WAY:
+        while len(self._calls) > MAX_UNDER_WAY:
             self._calls.popitem(last=False)
 
     def get(self, kwargs: Json) -> _Call | None:
@@ -231,7 +231,7 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
 
 
 def _give_up(streams: list[Future[None]]) -> None:
-    """Somebody has left a stream before its end: it is waited for once."""
+    """A caller has left a stream before its end: wait for such a stream only once."""
     for over in streams:
         over.cancel()
 

@@ -1,7 +1,7 @@
-"""The door of Anthropic's SDK: a middleware.
+"""A middleware for Anthropic's SDK.
 
-A middleware sees a request before its address and its key are put in, and both decide whose turns these are. It finds
-the client that it was given to, and has that remember; the request then goes on as it came.
+A middleware sees a request before its address and key are set, which both determine its turns. So it finds the client
+that it was given to, and wraps that; the request itself is passed on unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def middleware_of(line: ReplayLine) -> Any:
-    """Of a class that anthropic takes for sync and async clients alike."""
+    """Return a middleware of a class that anthropic accepts for sync and async clients."""
     anthropic = sys.modules.get("anthropic")
     if anthropic is None or not hasattr(anthropic, "Middleware"):
         raise RuntimeError("import anthropic first, in a version that has middleware; or pass it line.http_client()")
@@ -51,7 +51,7 @@ class _Remembers:
 
 
 def _client_of(call_next: Callable[[Any], Any]) -> object:
-    """The client at the end of a chain of middleware: what the last of its functions was made for."""
+    """Return the client at the end of a chain of middleware: the object of the last function."""
     around = getclosurevars(call_next).nonlocals
     while "self" not in around:
         around = getclosurevars(around["call_next"]).nonlocals

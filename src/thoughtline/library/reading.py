@@ -1,6 +1,6 @@
-"""What is read of an answer, beside whoever it is for: bytes as they came, chunks that an SDK has decoded, or a body.
+"""Reads a copy of an answer: bytes as they came, chunks that an SDK has decoded, or a whole body.
 
-A fault of ours stays here: the answer then goes on unread.
+Our own faults stay here: the answer is then passed on unread.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from thoughtline.values.records import Record
 
 
 class AnswerReader:
-    """An answer, streamed or whole. Each way in says whether a turn has ended that is not saved yet."""
+    """Reads an answer, streamed or whole. Each method returns whether a turn has ended that is not saved yet."""
 
     def __init__(self, prepared: Prepared, *, is_stream: bool, encoding: str = "") -> None:
         self._watch: Watch | None = StreamWatch(prepared) if is_stream else Watch(prepared)
@@ -32,7 +32,7 @@ class AnswerReader:
                 self._stop(problem)
 
     def feed(self, data: bytes) -> bool:
-        """Bytes as they came, cut anywhere."""
+        """Read bytes, cut anywhere."""
         watch = self._watch
         if watch is None:
             return False
@@ -47,7 +47,7 @@ class AnswerReader:
         return watch.has_news
 
     def hear(self, chunk: object) -> bool:
-        """A chunk of a stream that was decoded already."""
+        """Read a chunk of a stream that is already decoded."""
         if self._watch is None:
             return False
         try:
@@ -58,7 +58,7 @@ class AnswerReader:
         return self.feed(text + b"\n" if self._is_lines else sse(text))
 
     def end(self, *, is_cut: bool = False) -> bool:
-        """Nothing more comes. Of a body that is cut nothing can be read."""
+        """End the answer. A truncated whole body can't be read."""
         watch = self._watch
         if watch is None:
             return False

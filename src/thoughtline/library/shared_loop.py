@@ -1,7 +1,7 @@
-"""A loop whose place another thread may take while it waits for something to happen.
+"""An event loop whose place another thread may take while it waits for events.
 
-What a line asks of its store is nearly always answered from memory, or from a page that SQLite has at hand. To hand
-that over to another thread and to wait for it takes as long as the work itself.
+A line's calls to its store are nearly always answered from memory, or from a page in SQLite's cache. Handing them over
+to another thread and waiting would take as long as the work itself.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any, TypeAlias, TypeVar, TypeVarTuple, Unpack
 Result = TypeVar("Result")
 Given = TypeVarTuple("Given")
 Running: TypeAlias = Future[Result] | asyncio.Task[Result]
-"""What is being done. A task is over: nobody but its loop may wait for one."""
+"""A running call. A task is finished: only its own loop may wait for one that is not."""
 
 
 class _Selector(DefaultSelector):
-    """Lets go of the loop's place for as long as it waits."""
+    """Releases the loop's place while it waits."""
 
     def __init__(self, place: threading.Lock) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class _Selector(DefaultSelector):
 
 
 class SharedLoop(asyncio.SelectorEventLoop):
-    """Whoever has its place is alone with all that lives on it."""
+    """The thread that holds its place is the only one to touch anything on it."""
 
     def __init__(self) -> None:
         self._place = threading.Lock()
@@ -46,24 +46,24 @@ class SharedLoop(asyncio.SelectorEventLoop):
         self._due: deque[asyncio.Handle] | None = None
         self._timers: list[asyncio.TimerHandle] = []
         super().__init__(_Selector(self._place))
-        self.set_debug(False)  # which asks that only one thread be here
+        self.set_debug(False)  # debug mode requires a single thread
 
     def run_forever(self) -> None:
         with self._place:
             super().run_forever()
 
     def do(self, work: Coroutine[Any, Any, Result]) -> Running[Result]:
-        """Have it done: here, or on the loop where somebody else is at it, in the order of asking."""
+        """Run a coroutine here, or on the loop if another thread is using it, in the order of calls."""
         return self.do_here(work) or self._hand_over(work)
 
     def do_here(self, work: Coroutine[Any, Any, Result]) -> Running[Result] | None:
-        """Do it in this thread until it has to wait, which it then does on the loop. None, and nothing is done, where
-        somebody else has the place, or is to have it first."""
+        """Run it in this thread until it has to wait; it then waits on the loop. Returns None without doing anything if
+        another thread has the place, or is next."""
         if self._handed_over or not self._place.acquire(blocking=False):
             return None
         outer = asyncio._get_running_loop()
         outside = asyncio.current_task(outer) if outer is not None else None
-        if outer is not None and outside is not None:  # in the middle of a task of another loop
+        if outer is not None and outside is not None:  # in a task of another loop
             asyncio._leave_task(outer, outside)
         asyncio._set_running_loop(self)
         self._due, self._timers = due, timers = deque[asyncio.Handle](), list[asyncio.TimerHandle]()
@@ -79,7 +79,7 @@ class SharedLoop(asyncio.SelectorEventLoop):
             if outer is not None and outside is not None:
                 asyncio._enter_task(outer, outside)
             self._due = None
-            for handle in due:  # somebody has pressed Ctrl-C
+            for handle in due:  # interrupted by Ctrl-C
                 super().call_soon(handle._run)
             self._place.release()
             if due or task is None or running is not task or not all(map(asyncio.TimerHandle.cancelled, timers)):
@@ -114,7 +114,7 @@ class SharedLoop(asyncio.SelectorEventLoop):
 
 
 def _passed_on(task: asyncio.Task[Result]) -> Future[Result]:
-    """For whoever waits elsewhere. Whoever stops waiting stops nothing else."""
+    """Return a future for another thread. Cancelling it cancels nothing else."""
     done = Future[Result]()
     _pass_on_to(done, task)
     return done
@@ -134,4 +134,4 @@ def _end(done: Future[Result], task: asyncio.Task[Result]) -> None:
 
 
 def _wake() -> None:
-    """The loop looks at what there is to do, and until when."""
+    """Wakes the loop, so that it checks its work and timers."""

@@ -1,5 +1,5 @@
-"""Whom a line tells what it did for a call: `last()` in the same task or thread, `line.exchanges`, functions that asked
-for it, and the log."""
+"""Reports what a line did for a call: to `last()` in the same task or thread, `line.exchanges`, registered functions,
+and the log."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ log = logging.getLogger("thoughtline.line")
 Listener: TypeAlias = Callable[[ExchangeReport], object]
 
 KEPT = 100
-"""Exchanges that a line remembers what it did for."""
+"""Number of exchanges whose reports a line keeps."""
 
 
 class Listeners:
-    """What a line did of late, and who wants to know."""
+    """A line's recent reports, and the functions that receive them."""
 
     def __init__(self) -> None:
         self.exchanges: deque[ExchangeReport] = deque(maxlen=KEPT)
         self.functions: tuple[Listener, ...] = ()
 
-    def tell(self, report: ExchangeReport) -> None:
+    def report(self, report: ExchangeReport) -> None:
         self.exchanges.append(report)
         if report.is_mended and log.isEnabledFor(logging.INFO):
             to = report.destination
@@ -44,7 +44,7 @@ class Listeners:
 
 
 class Teller:
-    """What there is to tell of one exchange. The request itself is not kept: the notes of its plan are enough."""
+    """Collects the report of one exchange. It does not keep the request: the notes of its plan are enough."""
 
     def __init__(self, listeners: Listeners, prepared: Prepared, outcome: Callable[[], Outcome]) -> None:
         self._listeners = listeners
@@ -60,7 +60,7 @@ class Teller:
         _last.set(self)
 
     def healed(self, prepared: Prepared, refusal: Refusal | None) -> None:
-        """It was refused; `prepared` is what is sent next, or the same again."""
+        """Note a refusal; `prepared` is what is sent next, or the same again."""
         self._refusal = refusal or self._refusal
         self._notes = prepared.plan.notes if prepared.plan is not None else None
 
@@ -80,12 +80,12 @@ class Teller:
             notes=self._notes,
         )
 
-    def tell(self, *, is_cut: bool) -> None:
-        """It is over. Once: what happens after that changes nothing."""
+    def finish(self, *, is_cut: bool) -> None:
+        """Report the end, once: later events change nothing."""
         if self._report is None:
             self._report = self.report(is_over=True, is_cut=is_cut)
-            self._outcome = _nothing  # which holds the exchange
-            self._listeners.tell(self._report)
+            self._outcome = _nothing  # it refers to the exchange
+            self._listeners.report(self._report)
 
 
 _nothing = Outcome
@@ -94,6 +94,6 @@ _last: ContextVar[Teller | None] = ContextVar("thoughtline_last", default=None)
 
 
 def last() -> ExchangeReport | None:
-    """What was done for the last call of this task or thread; None before the first."""
+    """Return the report on the last call of this task or thread; None before the first."""
     teller = _last.get()
     return teller.report() if teller is not None else None

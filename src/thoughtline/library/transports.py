@@ -1,6 +1,6 @@
-"""Transports for httpx and httpx2, which have the same classes: made of whichever of them a client is made of.
+"""Transports for httpx and httpx2, whose classes are the same: built from the library that a client uses.
 
-A transport stands around the client's own, so that its proxies, certificates and timeouts stay. It sees every try of an
+A transport wraps the client's own, so that its proxies, certificates and timeouts stay. It sees every attempt of an
 SDK, sends a healed request again before the caller has seen a byte, and reads the answer on its way.
 """
 
@@ -12,7 +12,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from thoughtline.destinations.outgoing import AskedAddress, read_address
+from thoughtline.destinations.request_url import AskedAddress, read_address
 from thoughtline.engine.capture import log_problem
 from thoughtline.formats.encodings import unpacked
 from thoughtline.library.exchange import AsyncExchange, ExchangeState, SyncExchange
@@ -25,20 +25,21 @@ LIBRARIES = ("httpx2", "httpx")
 Serves: TypeAlias = Callable[[str], bool]
 """Whether requests to a host are remembered."""
 MAX_REFUSAL_BYTES = 4 * 2**20
-"""An error that is looked at: some providers repeat the refused input in it. A longer one is passed on unread."""
+"""Maximum size of an error that is read: some providers repeat the refused input in it. A longer one is passed on
+unread."""
 
 _REFUSALS = frozenset({400, 404, 413, 422})
-"""What is wrong with a request itself. Any other error of a second try (429, 5xx) is news, and passed on instead."""
+"""Errors about the request itself. Any other error of a second attempt (429, 5xx) is new, and passed on instead."""
 
 
 def library_of(thing: object) -> ModuleType | None:
-    """The HTTP library that an object is of, or is derived from."""
+    """Return the HTTP library of an object, or of its base classes."""
     names = (base.__module__.partition(".")[0] for base in type(thing).__mro__)
     return next((sys.modules[name] for name in names if name in LIBRARIES), None)
 
 
 def loaded_library() -> ModuleType:
-    """The one that was imported; the newer, if both were."""
+    """Return the library that was imported; the newer one if both were."""
     found = next((sys.modules[name] for name in LIBRARIES if name in sys.modules), None)
     if found is None:
         raise RuntimeError("neither httpx nor httpx2 is loaded: import the SDK first, or name the library")
@@ -46,7 +47,7 @@ def loaded_library() -> ModuleType:
 
 
 class Transports(NamedTuple):
-    """What one HTTP library needs."""
+    """The transports for one HTTP library."""
 
     sync: type[_SyncTransport]
     asynchronous: type[_AsyncTransport]
@@ -54,7 +55,7 @@ class Transports(NamedTuple):
 
 @cache
 def transports(library: ModuleType) -> Transports:
-    """Of each library once."""
+    """Make them, once per library."""
     sync_stream = type("Stream", (_SyncStream, library.SyncByteStream), {})
     async_stream = type("AsyncStream", (_AsyncStream, library.AsyncByteStream), {})
     sync = {"library": library, "stream": sync_stream}
@@ -66,8 +67,8 @@ def transports(library: ModuleType) -> Transports:
 
 
 def wrap(client: Any, line: ReplayLine, *, serves: Serves | None = None) -> None:
-    """Have a client of either library remember. With `serves` only requests that it allows, and only if nothing else
-    remembers them: `install` does that, and a line that is named for the client takes its place."""
+    """Make a client of either library remember. With `serves`, only requests that it allows, and only if nothing else
+    wraps the client: `install` does that, and a line given for the client replaces it."""
     library = library_of(client)
     assert library is not None
     check_library(library)
@@ -85,13 +86,13 @@ def wrap(client: Any, line: ReplayLine, *, serves: Serves | None = None) -> None
 
 
 def wrapped_by(client: Any) -> RememberingTransport | None:
-    """What has a client remember, if anything does."""
+    """Return the client's wrapper, if it has one."""
     outer = client._transport
     return outer if isinstance(outer, RememberingTransport) else None
 
 
 def unwrap(client: Any) -> None:
-    """Have a client forget that it was wrapped. What it is doing goes on as it began."""
+    """Unwrap a client. Active requests continue as they began."""
     client._mounts = {at: _unwrapped(inner) for at, inner in client._mounts.items()}
     client._transport = _unwrapped(client._transport)
 
@@ -102,7 +103,7 @@ def _unwrapped(inner: Any) -> Any:
 
 @cache
 def check_library(library: ModuleType) -> None:
-    """Raise where a release keeps its transports elsewhere: better than to wrap nothing."""
+    """Raise if a release keeps its transports elsewhere, rather than wrap nothing."""
     client = library.Client(transport=library.BaseTransport(), trust_env=False)
     if not {"_transport", "_mounts"} <= vars(client).keys():
         version = getattr(library, "__version__", "")
@@ -112,7 +113,7 @@ def check_library(library: ModuleType) -> None:
 
 
 class RememberingTransport:
-    """What both kinds have."""
+    """The common part of both kinds."""
 
     library: Any
     stream: type[Any]
@@ -123,13 +124,13 @@ class RememberingTransport:
         self.serves = serves
 
     def __getattr__(self, name: str) -> Any:
-        """What a client's owner looks for on the transport that it made."""
-        if name == "inner":  # not there yet: this is being copied
+        """Return attributes of the inner transport, which the client's owner may look for."""
+        if name == "inner":  # not set yet: this is being copied
             raise AttributeError(name)
         return getattr(self.inner, name)
 
     def _address(self, request: Any) -> tuple[AskedAddress | None, str]:
-        """What a request asks for; None where it is none of ours."""
+        """Return the parsed address of a request; None if it is not one of ours."""
         url = str(request.url)
         address = read_address(request.method, url)
         if address is not None and self.serves is not None and not self.serves(request.url.host):
@@ -137,7 +138,7 @@ class RememberingTransport:
         return address, url
 
     def _with_body(self, request: Any, body: bytes) -> Any:
-        """The request as it goes out: the caller's own where there is nothing to change."""
+        """Return the request to send: the caller's own if nothing changes."""
         own = [name for name, _ in request.headers.raw if name.lower().startswith(b"x-thoughtline-")]
         if not own and body == request.content:
             return request
@@ -150,16 +151,16 @@ class RememberingTransport:
                 changed.headers[name.decode("latin-1")] = str(len(body))
         for name in own:
             del changed.headers[name.decode("latin-1")]
-        changed.read()  # whoever looks at its content finds it
+        changed.read()  # so that its content can be read
         return changed
 
     def _listen(self, exchange: ExchangeState, response: Any) -> bool:
-        """Put our header on the answer, and read it on its way to the caller. Whether it was read already."""
+        """Add our header to the answer, and read it on its way to the caller. Returns whether it was already read."""
         try:
             for name, value in exchange.headers.items():
                 response.headers[name] = value
             is_read = response.is_stream_consumed
-            # What was read is plain, whatever its head says.
+            # A body that was read is decompressed, whatever its headers say.
             head = {"content-type": response.headers.get("content-type", "")} if is_read else response.headers
             if not exchange.answer(response.status_code, head):
                 return False
@@ -174,7 +175,7 @@ class RememberingTransport:
 
 
 class _Refusal:
-    """An error that was read to see what it says. `rest` is what was not read of it."""
+    """An error that was read to classify it. `rest` is the unread part."""
 
     def __init__(self, response: Any) -> None:
         self.response = response
@@ -183,14 +184,14 @@ class _Refusal:
         self._size = 0
 
     def add(self, piece: bytes) -> bool:
-        """Whether this is more than is looked at."""
+        """Add a piece, and return whether the limit is exceeded."""
         self.pieces.append(piece)
         self._size += len(piece)
         return self._size > MAX_REFUSAL_BYTES
 
     @property
     def body(self) -> bytes:
-        """Without its compression; empty if it is too long, or can't be unpacked."""
+        """The body without compression; empty if it is too long, or can't be decompressed."""
         body, encoding = b"".join(self.pieces), self.response.headers.get("content-encoding", "")
         try:
             return b"" if self.rest is not None else unpacked(body, encoding, MAX_REFUSAL_BYTES) if encoding else body
@@ -217,7 +218,7 @@ class _SyncTransport(RememberingTransport):
         return response
 
     def _healed(self, request: Any, exchange: SyncExchange, response: Any) -> Any:
-        """The answer to a corrected request; the first refusal, as it came, if nothing helps."""
+        """Return the answer to a corrected request; if nothing helps, the first refusal unchanged."""
         first: _Refusal | None = None
         while response.status_code >= 400:
             refusal = self._read(response)
@@ -300,7 +301,7 @@ class _AsyncTransport(RememberingTransport):
 
 
 class _Read:
-    """The body of an error that was read already."""
+    """The body of an error that was already read."""
 
     def __init__(self, refusal: _Refusal) -> None:
         self._refusal = refusal
@@ -327,7 +328,7 @@ class _AsyncRead(_Read):
 
 
 class _SyncStream:
-    """An answer on its way to the caller. What ends a turn waits until the turn is saved."""
+    """An answer on its way to the caller. The piece that ends a turn waits until the turn is saved."""
 
     def __init__(self, inner: Any, exchange: SyncExchange | None) -> None:
         self._inner = inner

@@ -223,8 +223,8 @@ ADAPTIVE = replace(
     ),
 )
 _UNORDERED = (_BOUND_ELSEWHERE, _INVALID)
-"""From 5 on: thinking behind a call, or with its visible text edited, was taken (measured on Opus 5, Opus 5.5 and
-Sonnet 5.5, 2026-09-26)."""
+"""From 5 on, thinking behind a call and thinking with its visible text edited are accepted (Opus 5, Opus 5.5 and
+Sonnet 5.5, measured 2026-09-26)."""
 THINKING = replace(ADAPTIVE, thinks_by_default=True, answers=_UNORDERED)
 BOUND = replace(
     ADAPTIVE,

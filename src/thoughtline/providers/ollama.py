@@ -2,7 +2,7 @@
 
 from thoughtline.providers.contract import Contract, Source
 from thoughtline.providers.dialects import REASONING, Dialect
-from thoughtline.providers.knobs import TO_HIGH, Knob
+from thoughtline.providers.knobs import EVERY_EFFORT, TO_HIGH, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import ModelRow, ProviderRow
 from thoughtline.providers.sources import seen
@@ -13,6 +13,10 @@ _PAGE = "https://ollama.com/blog/thinking"
 OLLAMA = Dialect("ollama", "native", source=seen(_PAGE, "2026-11-16"))
 OLLAMA_TAGS = Dialect("ollama_tags", "think_tags", source=seen(_PAGE, "2026-11-16", "of models that it does not know"))
 
+_EFFORTS = seen(
+    "ollama/ollama#14820, openai/openai.go", "2026-11-19", "chat reads `reasoning_effort` alone, of any maker"
+)
+_PLAIN = "^(llama|gemma2|gemma3|mistral|phi)"
 _NATIVE = Contract(
     "ollama",
     "advisory",
@@ -21,7 +25,7 @@ _NATIVE = Contract(
     thinks_by_default=True,
     format="ollama_chat",
     knobs=(
-        Knob("^(llama|gemma2|gemma3|mistral|phi)", "no_knob"),
+        Knob(_PLAIN, "no_knob"),
         Knob("gpt-oss", "think_level", TO_HIGH, can_be_off=False),
         Knob("", "think"),
     ),
@@ -44,6 +48,11 @@ ROW = ProviderRow(
     rows=(ModelRow(contracts=(_NATIVE,)),),
     dialect=REASONING,
     switches=("think", "reasoning_effort", "reasoning"),
+    knobs=(
+        Knob(_PLAIN, "no_knob"),
+        Knob("gpt-oss", "reasoning_effort", TO_HIGH, can_be_off=False, source=_EFFORTS),
+        Knob("", "reasoning_effort", EVERY_EFFORT, source=_EFFORTS),
+    ),
     template_at="show",
     refusals=(
         says(

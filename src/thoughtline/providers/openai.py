@@ -193,6 +193,14 @@ RESPONSES = Contract(
     answers=(_UNPAIRED, _NOT_FOUND, _UNVERIFIED, _DUPLICATE),
     sampling=_SAMPLING,
 )
+UNASKED = replace(
+    RESPONSES,
+    thinks_by_default=False,
+    sampling=Sampling(
+        while_thinking=("temperature", "top_p"),
+        source=seen("vercel/ai#10932", "2026-11-19", "without an effort they are taken"),
+    ),
+)
 PRESERVED = replace(
     RESPONSES,
     name="openai-preserved",
@@ -277,6 +285,16 @@ ROW = ProviderRow(
             source=UNREASONING,
         ),
         ModelRow(
+            models=r"gpt-5\.[1-4](?!\d)(?!.*-(codex|pro))",
+            contracts=(UNASKED, CHAT),
+            elsewhere=(UNASKED,),
+            source=seen(
+                "Microsoft's reference of its SDK for AI projects, and recorded answers",
+                "2026-11-19",
+                "GPT-5.1 and 5.4 have the effort `none` where a request names none; 5, 5.5 and 5.6 have `medium`",
+            ),
+        ),
+        ModelRow(
             models=r"gpt-([6-9]|\d\d)",
             contracts=(PRESERVED, CHAT),
             elsewhere=(PRESERVED,),
@@ -295,6 +313,6 @@ ROW = ProviderRow(
     doors=DOORS,
     has_websocket=True,
     source=seen("https://developers.openai.com", "2026-11-16", "its address and formats; guide: WebSocket mode"),
-    example_model="gpt-5.1",
+    example_model="gpt-5.5",
     refusals=(*_OF_RESPONSES, *_OF_CHAT),
 )

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from thoughtline.providers.contract import Contract
 from thoughtline.providers.dialects import Dialect
+from thoughtline.providers.knobs import Knob
 from thoughtline.providers.refusals import RefusalTemplate
 from thoughtline.providers.sources import UNVERIFIED, Source
 from thoughtline.providers.tool_forms import USUAL_FORMS, ToolForms
@@ -150,9 +151,9 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     error's `metadata` that say why input was flagged. `relays`: it passes on the makers' errors. `traced_as`: its name
     in OpenTelemetry, if different (registry of `gen_ai.provider.name`, read 2026-11-16). `template_at`: a self-hosted
     server, and the address of its chat template. `switches` are the members of a chat request that switch thinking
-    here, for every model; if empty, the maker's are used. `doors` are formats for requests whose own format can't carry
-    reasoning here. `key_variables`: the environment variables for its key, if not `NAME_API_KEY`. `key_prefixes`: the
-    prefixes of its keys, by which they are recognised anywhere.
+    here, for every model; if empty, the maker's are used. `knobs` are how a chat request sets thinking here. `doors`
+    are formats for requests whose own format can't carry reasoning here. `key_variables`: the environment variables for
+    its key, if not `NAME_API_KEY`. `key_prefixes`: the prefixes of its keys, by which they are recognised anywhere.
     """
 
     name: str
@@ -195,6 +196,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     doors: tuple[Door, ...] = ()
     template_at: TemplateAt = ""
     switches: tuple[str, ...] = ()
+    knobs: tuple[Knob, ...] = ()
     key_variables: tuple[str, ...] = ()
     key_prefixes: tuple[str, ...] = ()
     source: Source = UNVERIFIED

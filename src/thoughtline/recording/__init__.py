@@ -1,6 +1,6 @@
-"""Recorded exchanges without anything secret in them, and what the engine makes of them: a bug report that reproduces.
+"""Recorded exchanges without secrets, and replaying them in the engine: bug reports that reproduce.
 
-taking     exchanges as they pass, held in memory           stand_ins, secrets   what stands for what may not be shown
-scrubbing  a body or a stream without secrets               form                 the file: written and read
-replaying  each exchange of a file through the library's engine, off the network
+taking     records exchanges as they pass, in memory   stand_ins, secrets   replacements for secrets
+scrubbing  removes secrets from bodies and streams     form                 the file: written and read
+replaying  runs each exchange of a file through the library's engine, offline
 """

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from thoughtline.destinations.catalogue import listed
 from thoughtline.destinations.credentials import credential_of
-from thoughtline.destinations.outgoing import AskedAddress, read_address
+from thoughtline.destinations.request_url import AskedAddress, read_address
 from thoughtline.formats import FORMATS, Wire
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE as BINARY
 from thoughtline.formats.encodings import unpacked
@@ -32,7 +32,7 @@ from thoughtline.values.turns import FormatName
 Json: TypeAlias = dict[str, Any]
 
 MAX_BODY_BYTES = 64 * 2**20
-"""Of one body without its compression."""
+"""Limit for one body without its compression."""
 
 _STREAMS: dict[str, StreamKind] = {
     "text/event-stream": "events",
@@ -45,7 +45,7 @@ _THINK_TAG = re.compile(r"<think>")
 
 @dataclass(frozen=True)
 class RecordedExchange:
-    """One request and its response, as a file has them."""
+    """One request and its response, in the form of the file."""
 
     recorded: Json
 
@@ -77,12 +77,12 @@ class RecordedExchange:
 
     @property
     def address(self) -> AskedAddress | None:
-        """What its path asks for, if that is a format's."""
+        """The parsed address of its path, if it is one of a format."""
         return read_address(str(self.recorded.get("method") or "POST"), f"https://recorded{self.path}")
 
     @property
     def format_name(self) -> FormatName | None:
-        """By its path, by its family, or the only one of its provider; None for a wire that is not known here."""
+        """The format, by its path, by its family, or the only one of its provider; None for an unknown wire."""
         if (address := self.address) is not None:
             return address.format
         for wire in FORMATS.values():
@@ -98,7 +98,7 @@ class RecordedExchange:
 
     @property
     def response(self) -> bytes | None:
-        """A whole answer, also one that is no JSON."""
+        """A whole answer, even if it is not JSON."""
         if "response_text" in self.recorded:
             return str(self.recorded["response_text"]).encode()
         response = self.recorded.get("response")
@@ -106,7 +106,7 @@ class RecordedExchange:
 
     @property
     def is_array_stream(self) -> bool:
-        """Gemini's stream without `alt=sse` is one JSON array, and is recorded as such."""
+        """Whether it is Gemini's stream without `alt=sse`, which is recorded as one JSON array."""
         return isinstance(self.recorded.get("response"), list)
 
     @property
@@ -121,7 +121,7 @@ class RecordedExchange:
 
 @dataclass(frozen=True)
 class RecordingFile:
-    """A file: exchanges in the order in which they were asked."""
+    """A file: exchanges in the order of their requests."""
 
     entry: Json
 
@@ -131,7 +131,7 @@ class RecordingFile:
 
 
 def read_recording(data: bytes) -> RecordingFile:
-    """Raises `DecodeError` for what is no recording."""
+    """Read a recording. Raises `DecodeError` for anything else."""
     try:
         entry = json.loads(data)
     except (ValueError, RecursionError):
@@ -147,8 +147,7 @@ def read_recording(data: bytes) -> RecordingFile:
 
 @dataclass(eq=False)
 class TakenExchange:
-    """An exchange as it passed, with all that is secret in it: held in memory alone. Names of headers are in lower
-    case."""
+    """An exchange as it passed, with all its secrets: only ever in memory. Header names are in lower case."""
 
     provider: str
     wire: Wire
@@ -176,7 +175,7 @@ class WriteOptions:
 
 
 def recording_of(taken: Iterable[TakenExchange], options: WriteOptions) -> Json:
-    """The file of these exchanges, with nothing secret in it."""
+    """Return the file of these exchanges, without secrets."""
     taken = list(taken)
     scrubber = Scrubber(options.chance, replaces_texts=options.replaces_texts)
     for one in taken:
@@ -218,7 +217,7 @@ def recording_of(taken: Iterable[TakenExchange], options: WriteOptions) -> Json:
 
 
 def recording_text(recording: Json) -> bytes:
-    """A file of it, for people to read before they send it."""
+    """Write it in a form that people can read before they send it."""
     try:
         return json.dumps(recording, ensure_ascii=False, indent=1).encode() + b"\n"
     except UnicodeEncodeError:
@@ -226,7 +225,7 @@ def recording_text(recording: Json) -> bytes:
 
 
 def _credentials(taken: TakenExchange) -> list[str]:
-    """Every key that a client shows, in its headers and in its address."""
+    """Return all credentials of a client, from its headers and its address."""
     headers = {name.encode(): value.encode("latin-1", "replace") for name, value in taken.headers.items()}
     from_query = [
         value
@@ -280,7 +279,7 @@ def _answer(data: bytes, content_type: str, scrubber: Scrubber, *, is_error: boo
 
 
 def model_of(exchange: RecordedExchange) -> str:
-    """The model of an exchange, which the request or its address names."""
+    """Return the model of an exchange, from the request or its address."""
     request, address = exchange.recorded.get("request"), exchange.address
     named = request.get("model") if isinstance(request, dict) else None
     return named if isinstance(named, str) else address.model if address is not None else ""

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.destinations.credentials import account_of, tenant_of
-from thoughtline.destinations.outgoing import UNLISTED
+from thoughtline.destinations.request_url import UNLISTED
 from thoughtline.engine.request import Prepared
 from thoughtline.engine.sessions import who_asks
 from thoughtline.gateway.admin.answers import Place
@@ -31,7 +31,7 @@ from thoughtline.values.errors import ThoughtlineError
 from thoughtline.values.turns import FormatName
 
 NOW = 1_700_000_000.0
-"""When everything in a replay happens."""
+"""The time at which everything in a replay happens."""
 
 ReplayResult = Literal["untouched", "changed", "unread", "skipped"]
 
@@ -62,14 +62,14 @@ class ReplayedExchange(Struct, frozen=True):
 
 
 class ReplayTarget(NamedTuple):
-    """Who is asked in place of those that the recording names; empty where it decides."""
+    """The target that replaces the recorded one; empty to keep that."""
 
     provider: str = ""
     model: str = ""
 
 
 async def replayed(file: RecordingFile, settings: Settings, target: ReplayTarget) -> list[ReplayedExchange]:
-    """Every exchange of a recording. Raises nothing of one that can't be read: it says so."""
+    """Replay every exchange of a recording. Never raises for an unreadable one: the result says so."""
     engine = Engine(replace(settings, store_url="memory://"), Listeners())
     try:
         return [await _replayed(engine, number, one, target) for number, one in enumerate(file.exchanges, 1)]
@@ -132,7 +132,8 @@ def _with_plan(made: ReplayedExchange, prepared: Prepared, body: bytes, format: 
 async def _with_refusal(
     engine: Engine, made: ReplayedExchange, prepared: Prepared, exchange: RecordedExchange
 ) -> ReplayedExchange:
-    """Of a recorded error: what it means. If it answers what would be sent today: whether that would be corrected."""
+    """Return what a recorded error means. If it answers the request that would be sent today, also whether that would
+    be corrected."""
     answer = exchange.response or exchange.stream or b""
     refusal, healed = await engine.heal(prepared, exchange.status, answer)
     meaning = meaning_of(refusal) if refusal is not None else "not about reasoning, as far as is known"
@@ -142,7 +143,7 @@ async def _with_refusal(
 
 
 async def _capture(engine: Engine, prepared: Prepared, exchange: RecordedExchange) -> int:
-    """The turns of a recorded answer, saved; how many there were."""
+    """Save the turns of a recorded answer, and return how many there were."""
     stream, response = exchange.stream, exchange.response
     reader = AnswerReader(prepared, is_stream=stream is not None)
     reader.feed(stream if stream is not None else response or b"")

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from thoughtline.engine.sessions import SESSION_HEADERS
+from thoughtline.engine.user_headers import PORTKEY, USER_HEADERS, name_in
 from thoughtline.formats.aws_event_stream import EventStream, encode_message
 from thoughtline.formats.framing import Frame, Framing, JsonLines, ServerSentEvents, sse
 from thoughtline.recording.secrets import PLACEHOLDER, is_file, is_secret_member, random_in, secrets_in
@@ -24,7 +25,7 @@ from thoughtline.recording.stand_ins import StandIns
 Json: TypeAlias = Any
 Path: TypeAlias = tuple[str, ...]
 Part: TypeAlias = tuple[int, int, str]
-"""A piece of a text, from and to, and what stands for it."""
+"""A range of a text, and its replacement."""
 
 Kind = Literal["text", "word", "id", "seal", "file", "key"]
 StreamKind = Literal["events", "lines", "binary"]
@@ -37,7 +38,7 @@ _FRAMINGS: dict[StreamKind, type[ServerSentEvents] | type[JsonLines] | type[Even
 
 _SEAL = re.compile(r"(?:signature|ciphertext|opaque)\Z|^encrypted|^redacted_?(?:content|reasoning)\Z", re.I)
 _NO_SEAL = re.compile(r"[a-z_]*|.*\s.*", re.DOTALL)
-"""A word that stands for one, or an argument of a tool."""
+"""A word used as an identifier, or an argument of a tool."""
 
 _SEALED_TYPES = frozenset({"redacted_thinking", "reasoning.encrypted", "encrypted"})
 _ID = re.compile(r"(?:^|_)(?:id|ids)\Z|(?:Id|Ids|ID)\Z")
@@ -88,7 +89,7 @@ _LEAST_NAME_CHARS = 4
 
 @dataclass
 class _Leaf:
-    """A string and where it stands. `channel` is the text of a stream that it is a piece of."""
+    """A string and its place. `channel` is the text of a stream that it is a piece of."""
 
     holder: Any
     key: Any
@@ -102,7 +103,7 @@ class _Leaf:
 
 
 class Scrubber:
-    """For one recording: what is the same in two places stays the same."""
+    """Scrubs one recording: equal values stay equal."""
 
     def __init__(self, chance: random.Random, *, replaces_texts: bool = False) -> None:
         self.stand_ins = StandIns(chance)
@@ -112,16 +113,16 @@ class Scrubber:
         self._version = (False, -1, -1, -1)
         self._shown_as_key: set[str] = set()
         self.is_learning = False
-        """While it looks at all of a recording for the first time: what looks random may prove to be an id."""
+        """Whether this is the first pass over the recording: random text may turn out to be an id."""
 
     # --- a text -------------------------------------------------------------------------------------------------------
 
     def text(self, text: str, *, is_spoken: bool = True) -> str:
-        """A text. `is_spoken`: words of a user, a tool or a model."""
+        """Scrub a text. `is_spoken`: text of a user, a tool or a model."""
         return replaced(text, self.parts(text, is_spoken=is_spoken))
 
     def parts(self, text: str, *, is_spoken: bool, is_json: bool = False) -> list[Part]:
-        """What of a text is replaced, in order."""
+        """Return the parts of a text to replace, in order."""
         if is_file(text):
             return [(0, len(text), self.stand_ins.file(text))]
         found = self.stand_ins
@@ -177,7 +178,7 @@ class Scrubber:
         return self.stand_ins.key(original)
 
     def _known_pattern(self) -> re.Pattern[str] | None:
-        """Keys and names of users that were found elsewhere, and need not look like any here."""
+        """A pattern of keys and user names found elsewhere, which need not look like any here."""
         stand_ins = self.stand_ins
         if (size := len(stand_ins.keys) + len(stand_ins.homes)) != self._known[0]:
             keys = [re.escape(key) for key in stand_ins.keys if key in self._shown_as_key or _is_no_word(key)]
@@ -193,13 +194,13 @@ class Scrubber:
         return self._known[1]
 
     def credential(self, value: str) -> str:
-        """What a client shows who it is with: nowhere else is it shown, whatever it looks like."""
+        """Scrub a client's credential, which is secret in any form and at any place."""
         if len(value) >= _LEAST_KNOWN_CHARS:
             self._shown_as_key.add(value)
         return self.stand_ins.key(value)
 
     def _json_parts(self, text: str, words: bool) -> list[Part]:
-        """Of JSON in a text: values are read as what they mean; names of members stay, but for keys."""
+        """Return the parts of JSON in a text: values are read by their meaning; member names stay, except keys."""
         parts: list[Part] = []
         member = ""
         for token in _JSON_STRING.finditer(text):
@@ -223,13 +224,13 @@ class Scrubber:
     # --- JSON ---------------------------------------------------------------------------------------------------------
 
     def body(self, value: Json, *, is_error: bool = False) -> Json:
-        """A request, or a whole answer. A list is a stream of Google's in one array."""
+        """Scrub a request, or a whole answer. A list is one of Google's streams as an array."""
         events = value if isinstance(value, list) else [value]
         shown = self.events(events, is_error=is_error, is_stream=isinstance(value, list))
         return shown if isinstance(value, list) else shown[0]
 
     def events(self, events: list[Json], *, is_error: bool = False, is_stream: bool = True) -> list[Json]:
-        """The payloads of a stream. Words of errors are the provider's, and stay."""
+        """Scrub the payloads of a stream. The text of errors is the provider's, and stays."""
         leaves: list[_Leaf] = []
         walk = _Walk(leaves, is_stream=is_stream)
         holders = [[_with_shown_names(event, self)] for event in events]
@@ -269,7 +270,7 @@ class Scrubber:
         return [next(shown) if text else "" for text in texts]
 
     def _id(self, text: str, path: Path) -> str:
-        """An id; some clients write JSON into one, or an address."""
+        """Scrub an id; some clients write JSON or an address into one."""
         if _is_json(text):
             return json.dumps(self.body(json.loads(text)), ensure_ascii=False, separators=(",", ":"))
         if "@" in text:
@@ -281,7 +282,7 @@ class Scrubber:
     # --- streams, headers, addresses ----------------------------------------------------------------------------------
 
     def stream(self, data: bytes, kind: StreamKind) -> tuple[bytes, list[Json]]:
-        """A stream as it came, and its events. Bytes of events with nothing to hide are not touched."""
+        """Return a stream without secrets, and its events. Bytes of events without secrets are not changed."""
         frames = _frames(_FRAMINGS[kind](), data)
         read = [_read(frame.payload, kind) for frame in frames]
         shown = iter(self.events([event for event in read if event is not None]))
@@ -296,7 +297,7 @@ class Scrubber:
         return b"".join(pieces), events
 
     def _unread(self, frame: Frame) -> bytes:
-        """What is no JSON: comments, marks of the end, and texts."""
+        """Scrub a payload that is not JSON: comments, end markers, and texts."""
         if frame.headers:
             return b""
         is_spoken = re.fullmatch(rb"\[?\w*\]?", frame.payload.strip()) is None
@@ -305,15 +306,20 @@ class Scrubber:
         return frame.with_payload(self.text(_utf8(frame.payload)).encode())
 
     def headers(self, headers: dict[str, str]) -> dict[str, str]:
-        """Those that say which version is spoken, and which session a request belongs to; names are in lower case."""
+        """Return the headers that name a version, or the session or end user of a request; names are in lower case."""
         kept = {name: value for name, value in headers.items() if _VERSION_HEADER.search(name)}
         shown = {name: self.text(value, is_spoken=False) for name, value in kept.items()}
-        return shown | {
-            name: self._id(value, ()) for name, value in headers.items() if name.encode() in SESSION_HEADERS
-        }
+        for name, value in headers.items():
+            header = name.encode()
+            if header in SESSION_HEADERS:
+                shown[name] = self._id(value, ())
+            elif header in USER_HEADERS and (user := name_in(header, value.encode())):
+                stand_in = self.stand_ins.run(user.decode("utf-8", "replace"))
+                shown[name] = json.dumps({"_user": stand_in}) if header == PORTKEY else stand_in
+        return shown
 
     def path(self, path: str) -> str:
-        """What was asked for, with no key in its query."""
+        """Return the path without keys in its query."""
         bare, mark, query = path.partition("?")
         pairs = [
             pair
@@ -346,11 +352,11 @@ class _Walk:
             self._leaves.append(_Leaf(holder, key, path, kind, channel))
         elif isinstance(value, dict):
             if "logprobs" in value:
-                value["logprobs"] = None  # they have each piece of a text a second time
+                value["logprobs"] = None  # they repeat each piece of a text
             value.pop("logprobsResult", None)
             at = (*at, *(item for item in value.items() if _places(*item)))
             if path in ((), ("bytes",)) and isinstance(value.get("type"), str):
-                at = (*at, value["type"])  # which event it is
+                at = (*at, value["type"])  # the type of the event
             for name in value:
                 inner = is_argument or _begins_arguments(name, value[name], path)
                 self.visit(value, name, (*path, name), at, is_argument=inner)
@@ -362,7 +368,7 @@ class _Walk:
                 self.visit(value, number, path, (*at, *place), is_argument=is_argument)
 
     def _look_at_part(self, path: Path, part: dict[str, Json]) -> None:
-        """Parts have no number: a text goes on until a part of another kind comes."""
+        """Parts have no number: a text continues until a part of another kind comes."""
         kind = (
             bool(part.get("thought"))
             if "text" in part and not part.keys() & {"functionCall", "function_call"}
@@ -385,7 +391,7 @@ def _has_index(element: Json) -> bool:
 
 
 def _begins_arguments(name: str, value: Json, path: Path) -> bool:
-    """Whether a member holds what a tool was called with, or gave: its own names mean nothing here."""
+    """Whether a member holds a tool's arguments or result: its own member names mean nothing here."""
     is_result = name == "response" and path[-1:] != () and path[-1] in _RESULTS
     return isinstance(value, dict) and (name in _ARGUMENTS or is_result)
 
@@ -413,7 +419,7 @@ def _kind(value: str, path: Path, holder: Any, is_argument: bool) -> Kind:
 
 
 def _with_shown_names(value: Json, scrubber: Scrubber) -> Json:
-    """A copy whose names of members hold no secrets either."""
+    """Return a copy whose member names hold no secrets either."""
     if isinstance(value, dict):
         return {
             scrubber.text(name, is_spoken=False): _with_shown_names(element, scrubber)
@@ -423,7 +429,7 @@ def _with_shown_names(value: Json, scrubber: Scrubber) -> Json:
 
 
 class _Parts:
-    """Pieces of a text that don't overlap: the first one that claims a place has it."""
+    """Parts of a text that don't overlap: the first one to claim a place gets it."""
 
     def __init__(self, text: str) -> None:
         self._claimed = bytearray(len(text))
@@ -445,12 +451,12 @@ class _Parts:
 
 
 def replaced(text: str, parts: list[Part]) -> str:
-    """A text with its stand-ins."""
+    """Return a text with its replacements."""
     return cut_again([text], parts)[0]
 
 
 def cut_again(texts: list[str], parts: list[Part]) -> list[str]:
-    """The stand-ins of a text that is cut into pieces: each is in the piece that its original began in."""
+    """Return the pieces of a text with replacements: each is in the piece in which its original began."""
     shown: list[str] = []
     waiting, start = list(reversed(parts)), 0
     for text in texts:
@@ -475,7 +481,7 @@ def _frames(framing: Framing, data: bytes) -> list[Frame]:
 
 
 def _read(payload: bytes, kind: StreamKind) -> Json | None:
-    """The JSON of an event; some services wrap it once more."""
+    """Decode the JSON of an event; some services wrap it once more."""
     try:
         value = json.loads(payload) if payload else None
         if kind == "binary" and isinstance(value, dict) and isinstance(value.get("bytes"), str):
@@ -495,7 +501,7 @@ def _written(frame: Frame, event: Json, kind: StreamKind) -> bytes:
 
 
 def json_bytes(value: Json) -> bytes:
-    """On one line; half a character, which a stream may be cut at, as an escape."""
+    """Encode on one line; half a character, at which a stream may be cut, is escaped."""
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:
@@ -503,7 +509,7 @@ def json_bytes(value: Json) -> bytes:
 
 
 def _is_no_word(key: str) -> bool:
-    """Whether a key can't be a word that stands elsewhere in its own right."""
+    """Whether a key can't also be an ordinary word elsewhere."""
     return len(key) >= 2 * _SHORT_FILE_CHARS or (len(key) > 7 and re.search(r"[^A-Za-z_./:-]", key) is not None)
 
 

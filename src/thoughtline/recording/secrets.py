@@ -1,6 +1,6 @@
-"""What in a text must not be shown: where it stands, and of which kind it is. Pure.
+"""Finds secrets in a text, with their places and kinds. Pure.
 
-Keys are recognized by how those of providers and hosts begin, by the name in front of them, and by looking random.
+Keys are recognised by the prefixes of providers and hosts, by the name in front of them, and by looking random.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 SecretKind = Literal["key", "file", "mail", "home", "id", "account"]
 
 _START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"
-"""Where a word begins, also behind a line break that is written as an escape."""
+"""The beginning of a word, also after a line break that is written as an escape."""
 
 _KEYS = re.compile(
     rf"""{_START}(?:
@@ -57,14 +57,14 @@ _UNSPEAKABLE = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}")
 _PATH_WORD = re.compile(r"[A-Z]?[a-z]{3,}(?:(?:[_-][A-Z]?|[A-Z])[a-z]+)*[_-]?[0-9]{0,4}|[A-Z]{4,}")
 
 PLACEHOLDER = re.compile(r"KEY_REDACTED_[0-9]+|SIGREDACTED[0-9]{5,}|FILE[0-9]{8}|user[0-9]+@example\.com")
-"""What stands for a key, a signature, a file and an address: never replaced again."""
+"""Placeholders for a key, a signature, a file and an address: never replaced again."""
 
 LEAST_FILE_CHARS = 200
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]+={0,2}\Z")
 
 
 class Secret(NamedTuple):
-    """A piece of a text that must not be shown."""
+    """A part of a text that must not be shown."""
 
     start: int
     end: int
@@ -72,7 +72,7 @@ class Secret(NamedTuple):
 
 
 def secrets_in(text: str) -> Iterator[Secret]:
-    """What is recognized by how it is written. They may overlap: the first ones are the surer ones."""
+    """Yield secrets recognised by their form. They may overlap: the first ones are the most certain."""
     for pattern in (_PEM, _KEYS):
         yield from (Secret(*found.span(), "key") for found in pattern.finditer(text))
     yield from (Secret(*found.span("value"), "file") for found in _DATA_URL.finditer(text))
@@ -86,7 +86,7 @@ def secrets_in(text: str) -> Iterator[Secret]:
 
 
 def random_in(text: str) -> Iterator[tuple[int, int]]:
-    """What looks random, from and to: of paths and addresses, which have words in them, the parts that do."""
+    """Yield ranges that look random; of paths and addresses, which contain words, only such parts."""
     for found in _TOKEN.finditer(text):
         token, start = found[0], found.start()
         parts = list(re.finditer(r"[^/]+", token))
@@ -105,23 +105,23 @@ def is_secret_member(name: str) -> bool:
 
 
 def is_file(text: str) -> bool:
-    """Whether a whole text is a file in base64: a picture, a document, a sound."""
+    """Whether a whole text is a file in base64: an image, a document, audio."""
     return len(text) >= LEAST_FILE_CHARS and _BASE64.match("".join(text.split("\n"))) is not None
 
 
 def looks_random(run: str) -> bool:
-    """Letters and digits whose classes change too often for words with numbers, or for words written together."""
+    """Whether a run mixes letters and digits too often for words with numbers, or for joined words."""
     if not any(char.isdigit() for char in run):
         return len(run) >= 20 and _change_rate(run) >= 0.4
     return len(run) >= 16 and (_change_rate(run) >= 0.2 or _UNSPEAKABLE.search(run) is not None)
 
 
 def _is_mixed(plain: str) -> bool:
-    """The same of a longer one that had marks in it, which may part words."""
+    """The same for a longer run without its punctuation, which may separate words."""
     return len(plain) >= 24 and _change_rate(plain) >= 0.35
 
 
 def _change_rate(run: str) -> float:
-    """How often a small letter, a capital and a digit stand beside each other, of all neighbours."""
+    """Return the share of neighbouring characters of different classes: lower case, upper case, digit."""
     classes = ["d" if char.isdigit() else "u" if char.isupper() else "l" for char in run]
     return sum(one != other for one, other in pairwise(classes)) / (len(run) - 1)

@@ -1,7 +1,7 @@
-"""What stands in a recording for what may not be shown: the same stand-in for the same original, wherever it is.
+"""Replacements for secrets in a recording: the same original always gets the same one.
 
-Nothing of an original is in its stand-in but its shape, so there is no key that could turn one back. Stand-ins are
-drawn from a source of chance that the caller brings.
+A replacement has only the shape of its original, so no key could reverse it. They are drawn from a random source that
+the caller provides.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from thoughtline.replay.ids import random_parts
 _HEX = re.compile(r"(?:[0-9a-f]+|[0-9A-F]+)\Z")
 _UUID = re.compile(r"([0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})")
 _CJK, _CJK_SIZE = 0x4E00, 0x5000
-_MOST_DRAWS = 200
+_MAX_DRAWS = 200
 _USUAL_HOMES = re.compile(r"(?:user[0-9]*|root|Public|Shared|\.\.?|~|\$\w+|%\w+%)\Z")
 
 
 class StandIns:
-    """The stand-ins of one recording."""
+    """The replacements of one recording."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -35,7 +35,7 @@ class StandIns:
         self._issued: set[str] = set()
 
     def key(self, original: str) -> str:
-        """A key or password."""
+        """Replace a key or password."""
         if PLACEHOLDER.fullmatch(original):
             return original
         return self.keys.setdefault(original, f"KEY_REDACTED_{len(self.keys) + 1}")
@@ -62,7 +62,7 @@ class StandIns:
         return shown
 
     def file(self, original: str) -> str:
-        """A picture or document: still base64."""
+        """Replace an image or document: still base64."""
         if original in self._issued:
             return original
         if original not in self._files:
@@ -75,13 +75,13 @@ class StandIns:
         return self._mails.setdefault(original.lower(), f"user{len(self._mails) + 1}@example.com")
 
     def home(self, original: str) -> str:
-        """The name of a user's home folder."""
+        """Replace the name of a user's home folder."""
         if _USUAL_HOMES.match(original):
             return original
         return self.homes.setdefault(original, f"user{len(self.homes) + 1}")
 
     def id(self, original: str) -> str:
-        """An id with its prefix and its shape: what is random in it is drawn again, what is counted stays."""
+        """Replace an id, keeping its prefix and shape: random parts are drawn again, counters stay."""
         pieces = _UUID.split(original)
         for at in range(0, len(pieces), 2):
             for part in random_parts(pieces[at]):
@@ -97,7 +97,7 @@ class StandIns:
         return self.runs[original]
 
     def run(self, original: str) -> str:
-        """Letters and digits of an id."""
+        """Replace letters and digits of an id."""
         if original in self._issued:
             return original
         if original not in self.runs:
@@ -105,7 +105,7 @@ class StandIns:
         return self.runs[original]
 
     def word(self, original: str) -> str:
-        """A word of a text: as long, with capitals and digits in the same places."""
+        """Replace a word of a text: same length, with capitals and digits in the same places."""
         if original not in self._words:
             self._words[original] = self._issue(self._fresh(original))
         return self._words[original]
@@ -115,19 +115,19 @@ class StandIns:
         return shown
 
     def _fresh(self, original: str) -> str:
-        """One that stands for nothing else, as long as there are any."""
+        """Return one that is not used yet, as long as there are any."""
         shown = self._draw(original)
-        for _ in range(_MOST_DRAWS):
+        for _ in range(_MAX_DRAWS):
             if shown not in self._issued and (shown != original or len(original) < 3):
                 break
             shown = self._draw(original)
         return shown
 
     def _draw(self, original: str) -> str:
-        """Characters of the same classes: what is read out of the shape of an id is the same."""
+        """Return characters of the same classes, so that the shape of an id stays recognisable."""
         letters = "abcdef" if _HEX.match(original) and len(original) >= 4 else string.ascii_lowercase
         drawn = [self._drawn(char, letters) for char in original]
-        if original[:1].isdigit():  # a run of digits that begins with 0 is a count
+        if original[:1].isdigit():  # a run of digits that begins with 0 is a counter
             drawn[0] = "0" if original[0] == "0" else self._chance.choice("123456789")
         return "".join(drawn)
 

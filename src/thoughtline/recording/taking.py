@@ -1,12 +1,12 @@
-"""Takes exchanges as they pass: a gateway that changes nothing, or one in front of another, and what it has seen.
+"""Records exchanges as they pass through a gateway that changes nothing, or one in front of another gateway.
 
-What passes is held in memory, within a bound, and written only after it was scrubbed. A client waits for nothing.
+Exchanges are held in memory, up to a limit, and written only after they are scrubbed. Clients never wait for that.
 """
 
 from __future__ import annotations
 
 from thoughtline.destinations.catalogue import Provider
-from thoughtline.destinations.outgoing import UNLISTED, provider_of
+from thoughtline.destinations.request_url import UNLISTED, provider_of
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.app import Gateway, MakeState
 from thoughtline.gateway.asgi import Message, Receive, Scope, Send, error_body, send_json
@@ -18,7 +18,7 @@ from thoughtline.recording.form import TakenExchange
 from thoughtline.values.errors import Declined
 
 MAX_BYTES = 64 * 2**20
-"""Of all bodies of a recording."""
+"""Limit for all bodies of a recording."""
 
 _OF_A_CONNECTION = frozenset(
     {"host", "connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "content-length", "expect"}
@@ -26,7 +26,7 @@ _OF_A_CONNECTION = frozenset(
 
 
 class TakenExchanges:
-    """What was taken so far. Exchanges that find no room are counted."""
+    """The exchanges recorded so far. Those without room are counted."""
 
     def __init__(self, most_bytes: int = MAX_BYTES) -> None:
         self.exchanges: list[TakenExchange] = []
@@ -38,7 +38,7 @@ class TakenExchanges:
         self.exchanges.append(exchange)
 
     def grow(self, exchange: TakenExchange, *, request: bytes = b"", answer: bytes = b"") -> None:
-        """A piece more of an exchange; one for which there is no room is left out whole."""
+        """Add a piece of an exchange; an exchange without room for it is left out completely."""
         if exchange not in self.exchanges:
             return
         self._bytes += len(request) + len(answer)
@@ -51,7 +51,7 @@ class TakenExchanges:
 
     @property
     def answered(self) -> list[TakenExchange]:
-        """Those that have begun to be answered."""
+        """The exchanges whose answers have begun."""
         return [one for one in self.exchanges if one.status]
 
 
@@ -83,7 +83,7 @@ class RecordingGateway(Gateway):
             await super().__call__(scope, receive, send)
 
     def websocket_route(self, path: bytes) -> Route | None:
-        """None: clients then ask over HTTP, which is recorded."""
+        """Return None: clients then use HTTP, which is recorded."""
         return None
 
     async def serve_websocket(self, route: Route, socket: WebSocket) -> None:
@@ -107,7 +107,7 @@ class RecordingGateway(Gateway):
         return exchange
 
     def _named(self) -> str:
-        """Whom an address without a provider's name asks."""
+        """The provider for an address without a provider's name."""
         settings = self.state.settings
         default: Provider | None = settings.providers.get(self._provider or settings.default_provider or "")
         return default.name if default is not None else provider_of(self._through) if self._through else UNLISTED
@@ -135,7 +135,7 @@ class RecordingGateway(Gateway):
         return received, sent
 
     async def _pass_through(self, scope: Scope, receive: Receive, send: Send, raw: str) -> None:
-        """To the other gateway and back, byte for byte."""
+        """Forward to the other gateway and back, byte for byte."""
         body, more = b"", True
         while more:
             message = await receive()
@@ -166,6 +166,6 @@ class RecordingGateway(Gateway):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         except UpstreamCut:
-            return  # the server then closes the client's connection, too
+            return  # the server then also closes the client's connection
         finally:
             await response.close()

@@ -273,7 +273,8 @@ class _Chain:
 
     def part(self) -> None:
         """Separate two conversations that look the same: a record with exactly its step's history follows another
-        record than its neighbour. The proven one belongs to the request; without proof, neither is used."""
+        record than its neighbour. The proven one belongs to the request; without proof, neither is used. A session has
+        turns that were asked again: of two that both belong to it, the one that a later turn follows counts."""
         blocks = list(self._blocks())
         if len(blocks) < 2:
             return
@@ -282,6 +283,12 @@ class _Chain:
                 for at in block:
                     if records_of(self.results[at]):
                         self.results[at] = Ambiguous(2)
+        for block in blocks[1:]:
+            step, records = self._steps[block[0] - 1], records_of(self.results[block[0] - 1])
+            following = records_of(self.results[block[0]])
+            is_followed = bool(following) and self._steps[block[0]].lineage in following[0].keys
+            if is_followed and records and not any(shows_name(step, record) for record in records):
+                self.results[block[0] - 1] = Ambiguous(2)
 
     def use_once(self) -> None:
         """Use each record for one turn. Of several steps that show all of it, the one with exactly its history gets it,

@@ -56,7 +56,9 @@ def _of_maker(host: ProviderRow, model: str, format: FormatName) -> Contract | N
 
 
 def _in_chat(found: Contract, host: ProviderRow) -> Contract:
-    """Return the contract with the member in which this server keeps text, if that is known."""
+    """Return the contract with the member in which this server keeps text, and its knobs, as far as they are known."""
+    if host.knobs:
+        found = replace(found, knobs=host.knobs)
     if host.dialect is not None and found.takes == "text":
         found = replace(found, dialect=host.dialect)
     return found if host.has_documented_field else replace(found, follows_answers=True, may_seal=host.may_seal)

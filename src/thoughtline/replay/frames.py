@@ -51,8 +51,11 @@ def scope_of(transcript: Transcript, identity: Identity) -> Scope:
     """Return the scope of a request."""
     frame = frame_digest(_before_the_model(transcript.turns), transcript.references)
     tools = digest(b"".join(map(bytes, transcript.tools))).hex() if transcript.tools else ""
-    start = digest_of(b"" if identity.any_frame else frame.encode(), transcript.user.encode())
-    return Scope(frame, transcript.user, tools, start, any_frame=identity.any_frame)
+    user = transcript.user or identity.user
+    if transcript.user and identity.user:
+        user = digest_of(transcript.user.encode(), identity.user.encode()).hex()
+    start = digest_of(b"" if identity.any_frame else frame.encode(), user.encode())
+    return Scope(frame, user, tools, start, any_frame=identity.any_frame)
 
 
 def frame_digest(prompt: Iterable[Turn], references: Iterable[Raw] = ()) -> str:

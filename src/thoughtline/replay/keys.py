@@ -295,7 +295,7 @@ class Trail:
         self._outline = Outline(start.outline)
         self._texts: list[bytes] = []
 
-    def hear(self, turn: Turn) -> None:
+    def feed(self, turn: Turn) -> None:
         """Add a turn that is not the model's. Consecutive results belong to the calls before them."""
         count = 0
         for item in turn.items:
@@ -365,13 +365,13 @@ class Trail:
         """The same, for a walk that begins there."""
         return Standing(self.here(), self._outline.hashes(len(self._outline.turns)))
 
-    def take(self, positions: Sequence[int], turns: Sequence[Turn]) -> ModelStep:
+    def add_step(self, positions: Sequence[int], turns: Sequence[Turn]) -> ModelStep:
         """Make a step of these turns and add it to the trail."""
         spot, texts_before = self.here(), len(self._texts)
         items, parts = turns[positions[0]].items, []
         if len(positions) > 1:
             inner = Trail(self._identity, Standing(spot, _NOTHING_SAID))
-            parts = [inner.take((position,), turns) for position in positions]
+            parts = [inner.add_step((position,), turns) for position in positions]
             items = tuple(item for part in parts for item in part.items)
         shown = shown_of(items)
         self._add(brief(shown.content))
@@ -514,10 +514,10 @@ def walk(transcript: Transcript, identity: Identity, bound: bytes = b"", start: 
             has_begun = True
             continue
         if run:
-            steps.append(trail.take(run, turns))
+            steps.append(trail.add_step(run, turns))
             run = []
         if turn.role != "system":
-            trail.hear(turn)
+            trail.feed(turn)
             has_begun = True
         elif steps:
             trail.note(turn)
@@ -525,7 +525,7 @@ def walk(transcript: Transcript, identity: Identity, bound: bytes = b"", start: 
             trail.bind(turn)
     if not run:
         return Walk(tuple(steps), trail.end())
-    steps.append(trail.take(run, turns))
+    steps.append(trail.add_step(run, turns))
     return Walk(tuple(steps), replace(trail.end(), goes_on_from=(steps[-1].spot.going_on(),)))
 
 
@@ -535,7 +535,7 @@ def opening(turns: Iterable[Turn], scope: Scope, identity: Identity) -> Standing
     has_begun = False
     for turn in turns:
         if turn.role != "system":
-            trail.hear(turn)
+            trail.feed(turn)
             has_begun = True
         elif has_begun:
             trail.note(turn)

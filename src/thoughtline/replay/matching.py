@@ -1,17 +1,22 @@
-"""Which record is the one of a step: the rule of identity (`docs/identity.md`), one example for each row.
+"""Which record is the one of a step: the rule of identity (`docs/identity.md`), row by row.
 
-    the same in all that is visible, in frame and end user    "Hi" -> "Hello!" for Anna, not for Bert: lineage
-    an id that is one in the world, a seal                    call_9fQ2mZx81LkPq7Rt, whatever the prompt says now: proof
-    the session of one conversation                           x-thoughtline-session: 42, after an edit: proof
-    a long run of turns, in the same frame                    three calls and results as they were, after an opening
-                                                              that was rewritten
-    the model, the tools                                      two evaluations in the same words: they rank
-    another end user                                          never
-    another frame without proof                               never
-    several that fit and differ, or more than are looked at   Ambiguous: settled by the steps around it, or not at all
+In each example a model called `ls` and its thought was stored; then a client sends the step again, without the thought.
 
-A step must also show what the record showed. What is found here is a proposal: `chains.py` makes one chain of it, and
-lets through only what the rule allows.
+    row          the step and the record                example                                        found
+    same         same frame, end user and history       "Be brief." · Look. · ls as call_1, again      by lineage
+    other-user   different end users                    the same for `user` anna, then for bert        never
+    other-frame  another frame, and no proof            "Be brief." became "Be long."; call_1          never
+    unique-id    an id that is unique in the world      the same; call_9fQ2mZx81LkPq7Rt                by its call
+    seal         a signature or ciphertext              the same; the client kept a signature          by the seal
+    session      the session of one conversation        the same; call_1, x-thoughtline-session: 42    by the session
+    long-run     three turns in a row as they were      the opening was rewritten; results of 256      by the chain
+                                                        characters and more stayed
+    ranked       same history, other model or tools     two models, asked in the same words            its own model's
+    several      several fit, and differ                the same answer twice, with two thoughts       none: ambiguous
+    different    the step shows something else          ls became pwd                                  none
+
+What is found here is a proposal: `chains.py` makes one chain of all steps of a request, and lets through only what the
+rule allows. `tests/replay/test_rule_of_identity.py` has one test per row.
 """
 
 from __future__ import annotations
@@ -43,12 +48,9 @@ from thoughtline.values.items import (
     reasoning_of,
 )
 from thoughtline.values.outcome import Evidence
-from thoughtline.values.records import UNKNOWN_PARENT, Key, Record
+from thoughtline.values.records import MAX_PER_KEY, UNKNOWN_PARENT, Key, Record
 
 Rank = tuple[int, ...]
-
-MOST_PER_KEY = 16
-"""Records read per key: as many as a store returns. More records with one key can't be told apart this way."""
 
 _TELLING = 6
 """Minimum length of a part of an id that can identify it."""
@@ -211,7 +213,7 @@ def match_joined(step: ModelStep, found: Found, identity: Identity) -> tuple[Rec
     """Return the records of a turn that a model gave in several answers, each continuing the last, and that the client
     wrote as one: Claude pauses, and is asked to continue."""
     ends = [record for record in found.get(step.spot.going_on(), ()) if _is_of(identity, record)]
-    if not ends or len(ends) >= MOST_PER_KEY:
+    if not ends or len(ends) >= MAX_PER_KEY:
         return ()
     here = {record.id: record for record in (*found.get(step.spot.place(), ()), *ends) if _is_of(identity, record)}
     shown, known = step.visible, list[tuple[Record, ...]]()
@@ -267,9 +269,9 @@ def _looks_of(step: ModelStep, found: Found, identity: Identity) -> list[Look]:
     for one in step.keys:
         evidence, some = evidence_of(one), found.get(one, ())
         # A full page hides other records with this key: weak evidence can't choose among them.
-        if len(some) < MOST_PER_KEY or evidence not in _WEAK:
+        if len(some) < MAX_PER_KEY or evidence not in _WEAK:
             own[one] = evidence
-        for record in some[:MOST_PER_KEY]:
+        for record in some[:MAX_PER_KEY]:
             if _is_of(identity, record) and not scope.is_of_other_user(record):
                 records[record.id] = record
     if not records:
@@ -294,7 +296,7 @@ def is_shared_session(steps: Sequence[ModelStep], found: Found, identity: Identi
     begins differently from the one that has, and one of its turns has a rival in the same frame that names no session
     and follows the same messages."""
     entries = found.get(session_entry(identity), ())
-    if len(entries) >= MOST_PER_KEY or len({_place_of(record) for record in entries}) > 1:
+    if len(entries) >= MAX_PER_KEY or len({_place_of(record) for record in entries}) > 1:
         return True
     if any(_begins(record, steps) for record in entries):
         return False

@@ -112,13 +112,13 @@ def plain(sentence: str) -> str:
 
 
 _STEPS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
-_MOST_NAMED = 64
+_MAX_NAMED = 64
 
 
 def with_names(sentence: str, found: Iterable[FoundSetting]) -> str:
     """Return the sentence with the request's settings by name where it spells them in words."""
     spelled: dict[tuple[str, ...], str] = {}
-    for setting in list(found)[:_MOST_NAMED]:
+    for setting in list(found)[:_MAX_NAMED]:
         for path in (setting.path[-2:], setting.path[-1:]):
             words = [word.lower() for step in path for word in _STEPS.findall(step)]
             if len(words) > 1 and all(word.isalnum() for word in words):

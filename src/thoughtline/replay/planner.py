@@ -162,10 +162,10 @@ class Draft(StepPlans):
         results = chain_of(self._needed, self._found)
         for step, result in zip(self._needed.steps, results, strict=True):
             self._parents[step.positions[-1]] = parent_of_next(result)
-            self.take(step, result)
+            self.restore_step(step, result)
         self._enters_session = enters_session(results[-1] if results else None, self._identity)
 
-    def take(self, step: ModelStep, result: Result) -> None:
+    def restore_step(self, step: ModelStep, result: Result) -> None:
         """Restore one step from its result, or leave it."""
         match result:
             case Match() if step.is_bare or not self._says_more(step, result.record):
@@ -175,7 +175,7 @@ class Draft(StepPlans):
                 return
             case Split():
                 for part, own in zip(step.parts, result.parts, strict=True):
-                    self.take(part, own)
+                    self.restore_step(part, own)
                 return
             case CutOff() if self._contract.takes == "text":
                 self._loose.update(step.positions)
@@ -185,7 +185,7 @@ class Draft(StepPlans):
                 self._find("ambiguous", step.positions[0], result.message)
                 self._notes.lose(step.positions, "ambiguous" if result.records > 1 else "unproven")
             case _:
-                self._tell_strangers(step)
+                self._report_strangers(step)
         for part in step.parts or (step,):
             self._leave(part)
 
@@ -196,7 +196,7 @@ class Draft(StepPlans):
             self._judge(step, record)
         self._unpair(step)
 
-    def _tell_strangers(self, step: ModelStep) -> None:
+    def _report_strangers(self, step: ModelStep) -> None:
         """Report a turn with exactly this text that is stored for another end user or system prompt."""
         stranger = stranger_of(step, self._found, self._identity) if self._has_records else None
         if stranger == "other_user":

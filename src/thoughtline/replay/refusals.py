@@ -64,14 +64,14 @@ def classify(status: int, body: bytes) -> Refusal | None:
     return next(_refusals(status, body), None)
 
 
-MOST_NAMED = 32
+MAX_NAMED = 32
 """Members that one refusal may name; more are not an accident."""
 
 
 def also_named(status: int, body: bytes) -> tuple[Refusal, ...]:
     """Return all members that a response names: strict servers list all of them in one body."""
     named = (one for one in _refusals(status, body) if one.remedy in ("strip_field", "drop_member"))
-    return tuple(itertools.islice(named, MOST_NAMED))
+    return tuple(itertools.islice(named, MAX_NAMED))
 
 
 def _refusals(status: int, body: bytes) -> Iterator[Refusal]:

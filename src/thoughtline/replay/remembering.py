@@ -37,7 +37,7 @@ from thoughtline.values.identity import Identity
 from thoughtline.values.records import Key, Record, RecordId
 from thoughtline.values.turns import SYSTEM_MEMBER, FormatName, ThinkingSwitch, Transcript
 
-MOST_ALIKE = 4
+MAX_ALIKE = 4
 """Cached conversations with the same beginning: branches of one, and copies at other destinations."""
 
 FEW = 12
@@ -47,7 +47,11 @@ that clear old results keep ten."""
 IDLE_SECONDS = 3600.0
 """Agents continue within minutes, people within the hour."""
 
-MOST_NEW_BYTES = 512 * 2**10
+NAMES_SECONDS = 60.0
+"""How often the store is asked again whether a call id still means one record: another replica may have saved one more.
+It takes some milliseconds for 200 steps."""
+
+MAX_NEW_BYTES = 512 * 2**10
 """A short body is processed on the event loop, in a millisecond or two; a longer one is processed in full, in a
 thread."""
 
@@ -132,7 +136,8 @@ def surroundings_of(transcript: Transcript, premises: Premises) -> Surroundings:
 
 
 class KnownConversation(Struct, frozen=True, eq=False, gc=False):
-    """A conversation that was sent. `begun` names it if no client does, `size` is its memory use."""
+    """A conversation that was sent. `begun` names it if no client does, `size` is its memory use. `asked_at` is when
+    the ids of its calls were looked up."""
 
     index: Index
     premises: Premises
@@ -141,6 +146,7 @@ class KnownConversation(Struct, frozen=True, eq=False, gc=False):
     begun: str
     size: int
     names: dict[Key, RecordId] = {}
+    asked_at: float = 0.0
 
     @property
     def samples(self) -> list[Index]:
@@ -217,13 +223,20 @@ class Cut(NamedTuple):
     def looked_up(self) -> list[Lookup]:
         return [one for segment in self.segments for one in segment.looked_up]
 
-    @property
-    def new_names(self) -> list[Lookup]:
-        """Lookups that must still hold before steps are moved that their lineage has settled so far."""
-        if not self.head:
-            return []
-        steps = [segment.movable for segment in self.segments if not segment.looked_up[0].names]
-        return [Lookup(name, (step.record,)) for step in steps if step is not None for name in step.names]
+    def asks_again(self, now: float) -> bool:
+        """Whether the ids of all calls are due to be looked up again."""
+        return bool(self.conversation.names) and not 0 <= now - self.conversation.asked_at < NAMES_SECONDS
+
+    def names_to_ask(self, now: float) -> list[Lookup]:
+        """Lookups that must still hold: for steps to be moved that their lineage has settled so far, and each minute
+        for all that are known by the ids of their calls."""
+        names: list[Lookup] = []
+        if self.asks_again(now):
+            names += [Lookup(name, one.ids) for one in self.looked_up for name in one.names]
+        if self.head:
+            steps = [segment.movable for segment in self.segments if not segment.looked_up[0].names]
+            names += [Lookup(name, (step.record,)) for step in steps if step is not None for name in step.names]
+        return names
 
     def moved(self, transcript: Transcript, identity: Identity) -> tuple[Cut, Transcript] | None:
         """Return the cut with the new opening turns before the removed ones, and the turns after them."""
@@ -354,23 +367,25 @@ class Conversations:
         for old in self._alike.get(new.index, [])[:]:
             if old.premises == new.premises and old.surroundings == new.surroundings:
                 self._go_past(old, old.shared(body, found.end())[0])
-        self._put(new, now)
+        self._put(replace(new, asked_at=now), now)
 
-    def go_on(self, cut: Cut, segments: Sequence[Segment], now: float) -> None:
-        """Replace a conversation by its continuation."""
-        old = cut.conversation
+    def go_on(self, cut: Cut, segments: Sequence[Segment], now: float, begun: str) -> None:
+        """Replace a conversation by its continuation. `begun` names it as it begins now."""
+        old = new = cut.conversation
+        if cut.asks_again(now):
+            new = replace(old, asked_at=now)
         if not segments:
             self.drop(old)
-            self._put(old, now)
+            self._put(new, now)
             return
         if cut.head:
             self._go_past(old, cut.shared)
             together = b"".join([segment.client for segment in cut.segments[:FIRST]])
-            old, known = replace(old, index=index_of(together, 0, *old.index[1::-1])), 0
+            new, known = replace(new, index=index_of(together, 0, *old.index[1::-1]), begun=begun), 0
         else:
             known = len(cut.segments)
             self._go_past(old, known)
-        self._put(old.with_segments((*cut.segments, *segments), known), now)
+        self._put(new.with_segments((*cut.segments, *segments), known), now)
 
     def _go_past(self, old: KnownConversation, shared: int) -> None:
         """Drop a conversation that was continued and is no longer needed. A branch leaves it as it was."""
@@ -385,7 +400,7 @@ class Conversations:
         self._movable.update(dict.fromkeys(new.samples, new))
         self._used_at[new] = now
         self._size += new.size
-        if len(alike) > MOST_ALIKE:
+        if len(alike) > MAX_ALIKE:
             self.drop(alike[0])
         while self._size > self._max_bytes or next(iter(self._used_at.values())) < now - IDLE_SECONDS:
             self.drop(next(iter(self._used_at)))
@@ -421,7 +436,7 @@ def _cut(body: bytes, start: int, conversation: KnownConversation) -> Cut | None
     segments = conversation.segments[:count]
     if not segments or segments[-1].past is None:
         return None
-    if len(body) - (end - start) > MOST_NEW_BYTES:
+    if len(body) - (end - start) > MAX_NEW_BYTES:
         return None
     short = body[:start] + body[end:]
     if not total([segment.weight for segment in segments]).plus(weight_of(short)).is_read:
@@ -441,7 +456,7 @@ def _cut_moved(body: bytes, start: int, place: int, conversation: KnownConversat
         while last < len(all_of_them) and all_of_them[last].movable and body.startswith(all_of_them[last].client, end):
             end += len(all_of_them[last].client)
             last += 1
-        if not start < at < end or len(body) - (end - at) > MOST_NEW_BYTES:
+        if not start < at < end or len(body) - (end - at) > MAX_NEW_BYTES:
             continue
         short, run = body[:at] + body[end:], all_of_them[first:last]
         listed = _listed(short, at, conversation.index[1], start)

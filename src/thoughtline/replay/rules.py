@@ -393,7 +393,7 @@ def _effort(case: Case) -> str | None:
 def door(case: Case) -> Iterator[Finding]:
     """A request that this endpoint refuses, and another endpoint of the provider takes.
 
-    Why: OpenAI's models from GPT-5.4 on think beside function tools in Responses alone.
+    Why: OpenAI's models from GPT-5.4 on think together with function tools only in Responses.
     Example: `tools` and `reasoning_effort` for `gpt-5.4-mini` in Chat Completions.
     Source: OpenAI's "Function tools with reasoning_effort are not supported", recorded.
     """

@@ -165,13 +165,16 @@ _canonical_short = lru_cache(8192)(_canonical)
 
 
 def said_by(turn: Turn) -> bytes:
-    """Return the content of a turn that is not the model's: its text and images; its results count separately."""
-    if len(turn.items) == 1 and isinstance(turn.items[0], Text):
+    """Return the content of a turn that is not the model's: its text and images, and who says it; its results count
+    separately."""
+    if len(turn.items) == 1 and isinstance(turn.items[0], Text) and not turn.speaker:
         return f"{turn.role}-says:{turn.items[0].text.strip()}".encode()
     texts = [item.text for item in turn.items if isinstance(item, Text)]
     parts = [item for item in turn.items if isinstance(item, Unknown) and not is_cache_point(item)]
     others = [without_cache_marks(item.raw) for item in parts]
     text = "\n".join(texts).strip()
+    if turn.speaker:
+        return packed(turn.role, "named", turn.speaker, text, *others)
     return packed(turn.role, text, *others) if others else f"{turn.role}-says:{text}".encode()
 
 

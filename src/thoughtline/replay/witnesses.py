@@ -20,7 +20,6 @@ from thoughtline.replay.keys import (
     said_by_results,
 )
 from thoughtline.replay.matching import (
-    MOST_PER_KEY,
     looks_of,
     match_merged,
     match_step,
@@ -29,7 +28,7 @@ from thoughtline.replay.plans import Found, Match, is_of_other_session
 from thoughtline.replay.visible import result_text, shown_of
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import ToolCall, ToolResult
-from thoughtline.values.records import Key, Record
+from thoughtline.values.records import MAX_PER_KEY, Key, Record
 
 _LONGEST_NOTICE = 300
 _NOTICE = re.compile(
@@ -139,7 +138,7 @@ def _followed(step: ModelStep, following: ModelStep, found: Found, identity: Ide
     has no name: Gemini CLI 0.61.0, resumed, on Kimi; seen on 2026-11-15.
     """
     calls = [call_key(item) for item in step.items if isinstance(item, ToolCall)]
-    records = [record for one in calls for record in found.get(one, ())[:MOST_PER_KEY]]
+    records = [record for one in calls for record in found.get(one, ())[:MAX_PER_KEY]]
     between = said_between(step, following) if records else None
     match = match_step(following, found, identity) if between is not None else None
     if between is None or not isinstance(match, Match):

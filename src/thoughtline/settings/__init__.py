@@ -25,6 +25,7 @@ from thoughtline.settings.overlay import strange_variables as strange_variables
 from thoughtline.settings.structs import CheckpointCount as CheckpointCount
 from thoughtline.settings.structs import ContentTable as ContentTable
 from thoughtline.settings.structs import ContinuitySettings as ContinuitySettings
+from thoughtline.settings.structs import DashboardSettings as DashboardSettings
 from thoughtline.settings.structs import DebugSettings as DebugSettings
 from thoughtline.settings.structs import Flags as Flags
 from thoughtline.settings.structs import ReplaySettings as ReplaySettings

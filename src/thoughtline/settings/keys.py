@@ -26,6 +26,7 @@ from thoughtline.settings.kinds import (
 from thoughtline.settings.structs import (
     ContentTable,
     ContinuitySettings,
+    DashboardSettings,
     DebugSettings,
     FactsSettings,
     ReplaySettings,
@@ -98,6 +99,7 @@ DEFAULTS: dict[str, Struct] = {
     "content": ContentTable(),
     "facts": FactsSettings(),
     "debug": DebugSettings(),
+    "dashboard": DashboardSettings(),
 }
 """The default of each table."""
 TABLES: dict[str, tuple[Key, ...]] = {name: keys_of(type(table)) for name, table in DEFAULTS.items()}

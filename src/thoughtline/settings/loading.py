@@ -22,6 +22,7 @@ from thoughtline.settings.kinds import NAMED, TEXT, URL
 from thoughtline.settings.overlay import lay, lay_environment, spelled
 from thoughtline.settings.structs import (
     ContinuitySettings,
+    DashboardSettings,
     DebugSettings,
     FactsSettings,
     Flags,
@@ -209,6 +210,7 @@ def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
         tags=given(read["tags"], "mode", Settings().tags),
         content=given(read["content"], "mode", Settings().content),
         debug=replace(DebugSettings(), **read["debug"]),
+        dashboard=replace(DashboardSettings(), **read["dashboard"]),
         facts=replace(FactsSettings(), **read["facts"]),
         contracts=read_contracts(table_at(tree, "contracts", problems), problems),
     )

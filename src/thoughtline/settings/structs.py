@@ -226,6 +226,24 @@ class DebugSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=T
     ] = False
 
 
+class DashboardSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """`[dashboard]`."""
+
+    keep_text: Annotated[
+        bool,
+        setting(
+            "store what users wrote and what tools returned, so that sessions can be read as conversations; a model's "
+            "own turns are stored anyway"
+        ),
+    ] = False
+    keep_text_ttl_seconds: Annotated[
+        float, setting("how long such text is kept, whether it is read or not", "duration", key="keep_text_ttl")
+    ] = 7 * 86400.0
+    keep_text_bytes: Annotated[
+        int, setting("how much of it is kept before the oldest is removed", "size", key="keep_text_size")
+    ] = 256 * 2**20
+
+
 class FactsSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """`[facts]`."""
 
@@ -269,6 +287,7 @@ class Settings(Struct, frozen=True):
     tags: TagMode | None = None
     content: ContentWord = "native"
     debug: DebugSettings = DebugSettings()
+    dashboard: DashboardSettings = DashboardSettings()
     facts: FactsSettings = FactsSettings()
     contracts: dict[str, Contract] = {}
     bus_directory: str | None = None

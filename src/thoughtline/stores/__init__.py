@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from thoughtline.stores.base import (
+    MAIN,
     Channel,
     Clock,
     Entry,
@@ -124,14 +125,17 @@ async def open_store(url: str, settings: StoreSettings | None = None, clock: Clo
     return store
 
 
-def durable_store(url: str, settings: StoreSettings, clock: Clock) -> Store:
-    """Return the durable store at an address, not yet open and without memory in front."""
+def durable_store(url: str, settings: StoreSettings, clock: Clock, name: str = MAIN) -> Store:
+    """Return the durable store at an address, not yet open and without memory in front.
+
+    A store of another name stands beside that of the turns.
+    """
     scheme = url.partition(":")[0]
     if scheme not in DURABLE:
         known = ", ".join(("memory", *DURABLE))
         raise StoreRefused(f"a store's address begins with one of {known}, not {scheme[:20]!r}")
     packer = Packer(settings.encryption_key, settings.previous_encryption_key)
-    return cast(Store, _named(DURABLE[scheme], DURABLE[scheme].store)(url, settings, clock, packer))
+    return cast(Store, _named(DURABLE[scheme], DURABLE[scheme].store)(url, settings, clock, packer, name))
 
 
 def _named(engine: DurableEngine, name: str) -> Any:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.values.errors import StoreRefused
+from thoughtline.values.records import MAX_PER_KEY as MAX_PER_KEY
 from thoughtline.values.records import Key, Record
 
 Clock: TypeAlias = Callable[[], float]
@@ -20,9 +21,6 @@ Found: TypeAlias = dict[Key, tuple[Record, ...]]
 
 Generation: TypeAlias = tuple[int, ...]
 """The number of changes, and the number of the period. Only equality has a meaning."""
-
-MAX_PER_KEY = 16
-"""Records returned per key. More than a few can only be told apart by their lineage."""
 
 MAX_PAGE = 200
 """Entries per page, as in the admin API."""
@@ -38,6 +36,10 @@ STALE_SECONDS = 1.0
 
 MAX_CURSOR = 2**63 - 1
 """The maximum of an integer column. Beyond it a database reports an error, which would look like a failure."""
+
+MAIN = "thoughtline"
+"""The store of turns. One of another name at the same address shares nothing with it: it has a file, a schema or a
+prefix of its own."""
 
 DELETION_KEPT_SECONDS = 24 * 3600.0
 """How long deletions are kept to stop slow writers. Retries give up long before that (layered.py)."""
@@ -103,14 +105,19 @@ class Page(Struct, frozen=True):
     cursor: str | None = None
 
 
+SessionPlace: TypeAlias = tuple[str, str]
+"""A tenant, and the name of a session."""
+
+
 class SessionSummary(Struct, frozen=True):
-    """A session, and how much of it is stored."""
+    """A session, and how much of it is stored. `models` are `provider/model`, sorted."""
 
     tenant: str
     session: str
     entries: int
     chars: int
     newest_at: float
+    models: tuple[str, ...] = ()
 
 
 class Share(Struct, frozen=True):
@@ -167,7 +174,7 @@ class Counters:
     def __init__(self) -> None:
         self.hits = self.misses = self.replays = self.unreadable = 0
 
-    def tell(self, restored: int, missed: int) -> None:
+    def add(self, restored: int, missed: int) -> None:
         """Add the results of one request."""
         self.hits += restored
         self.replays += restored
@@ -220,6 +227,9 @@ class Store(Protocol):
 
     async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:
         """Return stored sessions, those with the newest records first."""
+
+    async def openings(self, places: Sequence[SessionPlace]) -> dict[SessionPlace, Record]:
+        """The oldest record of each of these sessions. Looking at it does not make it live longer."""
 
     async def delete(self, where: Filter) -> int:
         """Delete matching records, also those created earlier and written later. Returns the number of deleted
@@ -296,7 +306,8 @@ def sum_sessions(parts: Iterable[SessionSummary], limit: int) -> tuple[SessionSu
             place = part.tenant, part.session
             known = total.get(place, SessionSummary(*place, 0, 0, part.newest_at))
             entries, chars = known.entries + part.entries, known.chars + part.chars
-            total[place] = SessionSummary(*place, entries, chars, max(known.newest_at, part.newest_at))
+            models = tuple(sorted({*known.models, *part.models}))
+            total[place] = SessionSummary(*place, entries, chars, max(known.newest_at, part.newest_at), models)
     return tuple(sorted(total.values(), key=lambda one: (-one.newest_at, one.tenant, one.session))[:limit])
 
 

@@ -26,6 +26,7 @@ from thoughtline.stores.base import (
     Generation,
     Page,
     Saved,
+    SessionPlace,
     SessionSummary,
     Stats,
     Store,
@@ -61,6 +62,9 @@ ms."""
 
 PageRow: TypeAlias = tuple[str, bytes, float, bytes]
 """A record on a page: the cursor for the records after it, its identity, its expiry, its packed bytes."""
+
+OpeningRow: TypeAlias = tuple[SessionPlace, bytes, bytes]
+"""A session, and the identity and the packed bytes of its oldest record."""
 
 
 @contextmanager
@@ -235,6 +239,12 @@ class DurableStore(Store):
     async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:
         return await self._sessions(None if tenant is None else column(tenant), checked_limit(limit))
 
+    async def openings(self, places: Sequence[SessionPlace]) -> dict[SessionPlace, Record]:
+        by_columns = {(column(tenant), column(session)): (tenant, session) for tenant, session in places}
+        rows = await self._openings(list(by_columns)) if by_columns else []
+        records = await self._unpack([(identity, data) for _, identity, data in rows])
+        return {by_columns[place]: one for (place, _, _), one in zip(rows, records, strict=True) if one is not None}
+
     async def delete(self, where: Filter) -> int:
         try:
             return await self._delete(columns(where), self._clock())
@@ -299,6 +309,10 @@ class DurableStore(Store):
 
     @abstractmethod
     async def _sessions(self, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]: ...
+
+    @abstractmethod
+    async def _openings(self, places: list[SessionPlace]) -> list[OpeningRow]:
+        """The oldest live record of each session, as far as there is one."""
 
     @abstractmethod
     async def _delete(self, where: Filter, now: float) -> int:

@@ -32,6 +32,7 @@ from thoughtline.stores.base import (
     Note,
     Page,
     Saved,
+    SessionPlace,
     SessionSummary,
     Stats,
     Store,
@@ -241,6 +242,9 @@ class LayeredStore:
 
     async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:
         return await self._read(lambda store: store.sessions(tenant, limit))
+
+    async def openings(self, places: Sequence[SessionPlace]) -> dict[SessionPlace, Record]:
+        return await self._read(lambda store: store.openings(places))
 
     async def delete(self, where: Filter) -> int:
         """Delete here and in the durable store. Raises if the durable store fails: then only memory has deleted."""

@@ -24,6 +24,7 @@ from thoughtline.stores.base import (
     Note,
     Page,
     Saved,
+    SessionPlace,
     SessionSummary,
     Stats,
     checked_limit,
@@ -91,12 +92,20 @@ class MemoryStore:
         return Page(tuple(Entry(held.record, held.expires_at) for held in page), more)
 
     async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:
-        parts = [
-            SessionSummary(where.tenant, where.session or "", 1, held.chars, held.record.created_at)
-            for held in self.index.held(tenant)
-            for where in [held.record.provenance]
-        ]
+        parts = [_part(held) for held in self.index.held(tenant)]
         return sum_sessions(parts, checked_limit(limit))
+
+    async def openings(self, places: Sequence[SessionPlace]) -> dict[SessionPlace, Record]:
+        found: dict[SessionPlace, Record] = {}
+        wanted, now = set(places), self._clock()
+        for tenant in dict.fromkeys(tenant for tenant, _ in places):
+            for held in self.index.held(tenant):
+                record = held.record
+                place = tenant, record.provenance.session or ""
+                if place in wanted and held.expires_at > now:
+                    known = found.get(place, record)
+                    found[place] = record if record.created_at <= known.created_at else known
+        return found
 
     async def delete(self, where: Filter) -> int:
         now = self._clock()
@@ -335,6 +344,14 @@ class MemoryIndex:
             else:
                 heapreplace(queue, (held.expires_at, arrival, held))
         return None
+
+
+def _part(held: Held) -> SessionSummary:
+    where, record = held.record.provenance, held.record
+    models = (f"{where.provider}/{record.model}",)
+    return SessionSummary(
+        where.tenant, where.session or "", entries=1, chars=held.chars, newest_at=record.created_at, models=models
+    )
 
 
 def _use_several(several: dict[Held, None], now: float, until: float) -> tuple[Record, ...]:

@@ -14,22 +14,24 @@ from functools import partial
 from typing import Any, TypeVar
 
 import asyncpg
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from thoughtline.stores.base import (
     DELETION_KEPT_SECONDS,
+    MAIN,
     MAX_PER_KEY,
     Clock,
     Filter,
     Note,
     Saved,
+    SessionPlace,
     SessionSummary,
     Stats,
     decode_cursor,
 )
-from thoughtline.stores.durable import DurableStore, PageRow, Uses, wrap_failures
+from thoughtline.stores.durable import DurableStore, OpeningRow, PageRow, Uses, wrap_failures
 from thoughtline.stores.packing import Packer
-from thoughtline.stores.postgres_schema import LOCK, migrate
+from thoughtline.stores.postgres_schema import LOCK, connection_of, migrate
 from thoughtline.stores.rows import Hit, Part, Row, call_digest, sum_parts
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.errors import StoreUnavailable
@@ -64,9 +66,15 @@ _FITS = """(scope IN (SELECT id FROM thoughtline.scopes WHERE ($1::text IS NULL 
 _PAGE = f"""SELECT seq, identity, expires_at, data FROM thoughtline.records
     WHERE {_FITS} AND seq < $6 AND expires_at > $7 ORDER BY seq DESC LIMIT $8"""
 
-_SESSIONS = """SELECT tenant, session, count(*), sum(chars), max(created_at) AS newest
+_SESSIONS = """SELECT tenant, session, count(*), sum(chars), max(created_at) AS newest,
+    array_agg(DISTINCT provider || '/' || model) AS models
     FROM thoughtline.records r JOIN thoughtline.scopes s ON s.id = r.scope
     WHERE session <> '' AND ($1::text IS NULL OR tenant = $1) GROUP BY 1, 2 ORDER BY newest DESC, 1, 2 LIMIT $2"""
+
+_OPENINGS = """SELECT DISTINCT ON (s.tenant, s.session) s.tenant, s.session, r.identity, r.data
+    FROM unnest($1::text[], $2::text[]) AS p (tenant, session) JOIN thoughtline.scopes s USING (tenant, session)
+    CROSS JOIN LATERAL (SELECT seq, identity, data FROM thoughtline.records WHERE scope = s.id ORDER BY seq LIMIT 1) r
+    ORDER BY s.tenant, s.session, r.seq"""
 
 _STATS = """SELECT provider, model, count(*), sum(chars), sum(size), min(created_at), max(created_at)
     FROM thoughtline.records r JOIN thoughtline.scopes s ON s.id = r.scope GROUP BY 1, 2"""
@@ -113,9 +121,10 @@ _wrap_failures = partial(wrap_failures, "postgres", FAILURES)
 class PostgresStore(DurableStore):
     """A store in a PostgreSQL database."""
 
-    def __init__(self, url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> None:
+    def __init__(self, url: str, settings: StoreSettings, clock: Clock, packer: Packer, name: str = MAIN) -> None:
         super().__init__(settings, clock, packer)
         self._url = url
+        self._connection_class = asyncpg.Connection if name == MAIN else connection_of(f"{MAIN}_{name}")
         self._pool: asyncpg.Pool | None = None
         self._uses = Uses(packer, settings.ttl_seconds)
 
@@ -125,7 +134,14 @@ class PostgresStore(DurableStore):
         timeout = self._settings.timeout_seconds
         times = {"timeout": timeout, "command_timeout": timeout}
         with _wrap_failures():
-            pool = await asyncpg.create_pool(self._url, min_size=0, max_size=POOL, reset=_keep, **times)
+            pool = await asyncpg.create_pool(
+                self._url,
+                min_size=0,
+                max_size=POOL,
+                reset=_keep,
+                connection_class=self._connection_class,
+                **times,
+            )
         try:
             await self._run_in(migrate, pool)
             await self._run_in(self._check_key, pool)
@@ -172,7 +188,12 @@ class PostgresStore(DurableStore):
         return [(str(seq), *rest) for seq, *rest in rows]
 
     async def _sessions(self, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
-        return tuple(SessionSummary(*row) for row in await self._run("fetch", _SESSIONS, tenant, limit))
+        rows = await self._run("fetch", _SESSIONS, tenant, limit)
+        return tuple(replace(SessionSummary(*row), models=tuple(sorted(row["models"]))) for row in rows)
+
+    async def _openings(self, places: list[SessionPlace]) -> list[OpeningRow]:
+        rows = await self._run("fetch", _OPENINGS, *map(list, zip(*places, strict=True)))
+        return [((tenant, session), identity, data) for tenant, session, identity, data in rows]
 
     async def _delete(self, where: Filter, now: float) -> int:
         newest = await self._run_in(lambda connection: _mark(connection, where, now))
@@ -291,13 +312,13 @@ class PostgresChannel:
         self._connection.add_termination_listener(self._cut)
 
     async def follow(self, topic: str) -> None:
-        await self._say("add_listener", _TOPIC + topic, self._hear)
+        await self._send("add_listener", _TOPIC + topic, self._receive)
 
     async def leave(self, topic: str) -> None:
-        await self._say("remove_listener", _TOPIC + topic, self._hear)
+        await self._send("remove_listener", _TOPIC + topic, self._receive)
 
     async def publish(self, topic: str, message: bytes) -> None:
-        await self._say("execute", "SELECT pg_notify($1, $2)", _TOPIC + topic, b64encode(message).decode())
+        await self._send("execute", "SELECT pg_notify($1, $2)", _TOPIC + topic, b64encode(message).decode())
 
     async def next(self) -> tuple[str, bytes]:
         message = await self._messages.get()
@@ -311,7 +332,7 @@ class PostgresChannel:
             connection.remove_termination_listener(self._cut)
             connection.terminate()
 
-    async def _say(self, method: str, *values: object) -> None:
+    async def _send(self, method: str, *values: object) -> None:
         """Run one command at a time: a connection can't do more."""
         if self._connection is None:
             raise StoreUnavailable("postgres: not open")
@@ -319,7 +340,7 @@ class PostgresChannel:
             async with self._turn:
                 await getattr(self._connection, method)(*values)
 
-    def _hear(self, connection: Any, process: int, channel: str, payload: str) -> None:
+    def _receive(self, connection: Any, process: int, channel: str, payload: str) -> None:
         if self._messages.full():
             self._cut(connection)  # on reconnecting, the reader asks for what it has missed
             return

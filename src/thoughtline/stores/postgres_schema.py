@@ -1,10 +1,13 @@
-"""The PostgreSQL layout and its migrations. Everything is in one schema, `thoughtline`.
+"""The PostgreSQL layout and its migrations. Everything is in one schema, `thoughtline`; a store of another name has a
+schema of its own, and its connections put that name into each statement.
 
 A save takes a shared lock; a deletion takes it exclusively for the moment in which it writes its mark. So a save either
 ends before the mark, and the deletion sees its records, or begins after it and sees the mark.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import asyncpg
 
@@ -181,6 +184,28 @@ async def migrate(connection: asyncpg.Connection, migrations: tuple[Migration, .
             for statement in step.statements:
                 await execute(statement)
             await execute("INSERT INTO thoughtline.migrations VALUES ($1, $2)", step.number, step.name)
+
+
+def connection_of(schema: str) -> type[asyncpg.Connection]:
+    """Connections whose statements mean another schema than `thoughtline`."""
+
+    def named(statement: str) -> str:
+        return statement.replace("thoughtline.", f"{schema}.").replace("EXISTS thoughtline", f"EXISTS {schema}")
+
+    class InSchema(asyncpg.Connection):  # type: ignore[misc]  # the driver has no types
+        async def execute(self, query: str, *values: Any, **more: Any) -> Any:
+            return await super().execute(named(query), *values, **more)
+
+        async def executemany(self, command: str, *values: Any, **more: Any) -> Any:
+            return await super().executemany(named(command), *values, **more)
+
+        async def fetch(self, query: str, *values: Any, **more: Any) -> Any:
+            return await super().fetch(named(query), *values, **more)
+
+        async def fetchval(self, query: str, *values: Any, **more: Any) -> Any:
+            return await super().fetchval(named(query), *values, **more)
+
+    return InSchema
 
 
 async def _version(connection: asyncpg.Connection) -> int:

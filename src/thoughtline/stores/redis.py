@@ -25,6 +25,7 @@ from redis.exceptions import NoScriptError, RedisError
 from thoughtline.stores import redis_scripts as scripts
 from thoughtline.stores.base import (
     DELETION_KEPT_SECONDS,
+    MAIN,
     MAX_PER_KEY,
     RENEW_AFTER,
     Clock,
@@ -32,11 +33,12 @@ from thoughtline.stores.base import (
     Filter,
     Note,
     Saved,
+    SessionPlace,
     SessionSummary,
     Stats,
     sum_sessions,
 )
-from thoughtline.stores.durable import DurableStore, Migration, PageRow, missing, wrap_failures
+from thoughtline.stores.durable import DurableStore, Migration, OpeningRow, PageRow, missing, wrap_failures
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import Hit, Part, Row, call_digest, column, columns, is_barred, sum_parts
 from thoughtline.stores.settings import StoreSettings
@@ -63,12 +65,28 @@ FAILURES = (RedisError, OSError, TimeoutError, RuntimeError)
 
 _wrap_failures = partial(wrap_failures, "redis", FAILURES)
 
-TENANTS = "thoughtline:tenants"
-DELETIONS = "thoughtline:deletions"
-LAYOUT = "thoughtline:layout"
-KEY_CHECK = "thoughtline:key-check"
-CLEANING = "thoughtline:cleaning"
-NOTES = "thoughtline:notes:"
+
+class Names:
+    """What the keys of a store are called; all of them begin with its name."""
+
+    def __init__(self, store: str = MAIN) -> None:
+        self.store = store
+        self.tenants, self.deletions = f"{store}:tenants", f"{store}:deletions"
+        self.layout, self.key_check = f"{store}:layout", f"{store}:key-check"
+        self.cleaning, self.notes = f"{store}:cleaning", f"{store}:notes:"
+
+    def prefix(self, tenant: str) -> str:
+        """How those of a tenant begin, with its hash tag."""
+        tag = named_digest(column(tenant), b"tl tenant").hex()
+        return f"{self.store}:{{{tag}}}:"
+
+    def call(self, script: str, tenant: str, *values: Any) -> Command:
+        prefix = self.prefix(tenant)
+        return "EVALSHA", scripts.sha(script), 1, f"{prefix}m", prefix, *values
+
+
+NAMES = Names()
+"""Of the store of turns."""
 
 _CURSOR = re.compile(r"(\d{1,15}(?:\.\d{1,20})?):((?:[0-9a-f]{2}){1,64})", re.ASCII)
 
@@ -76,8 +94,9 @@ _CURSOR = re.compile(r"(\d{1,15}(?:\.\d{1,20})?):((?:[0-9a-f]{2}){1,64})", re.AS
 class RedisStore(DurableStore):
     """A store in a Redis or Valkey server, or a cluster of them."""
 
-    def __init__(self, url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> None:
+    def __init__(self, url: str, settings: StoreSettings, clock: Clock, packer: Packer, name: str = MAIN) -> None:
         super().__init__(settings, clock, packer)
+        self._names = Names(MAIN if name == MAIN else f"{MAIN}_{name}")
         self._is_cluster = url.startswith("redis-cluster://")
         # One retry, for a connection that was cut while it was idle.
         self._client = _client(RedisCluster if self._is_cluster else Redis, url, settings, tries_again=1)
@@ -107,9 +126,9 @@ class RedisStore(DurableStore):
             groups.setdefault(row.tenant, []).append(row)
         oldest = min(row.created_at for row in rows)
         # In this order: a deletion either finds the tenant in the set, or its mark is found here and applied.
-        commands: list[Command] = [("SADD", TENANTS, *groups)]
+        commands: list[Command] = [("SADD", self._names.tenants, *groups)]
         commands += [self._save_command(tenant, group, now) for tenant, group in groups.items()]
-        commands += [("ZRANGEBYSCORE", DELETIONS, f"({oldest!r}", repr(now))]
+        commands += [("ZRANGEBYSCORE", self._names.deletions, f"({oldest!r}", repr(now))]
         *_, marks = await self._run(commands)
         if marks:
             await self._undo(rows, marks, now)
@@ -122,13 +141,13 @@ class RedisStore(DurableStore):
     async def _find(self, tenant: str, digests: Iterable[bytes], now: float) -> list[Hit]:
         ttl = self._settings.ttl_seconds
         head = (repr(now), repr(ttl), self._ttl_ms, repr(ttl * (1 - RENEW_AFTER)), MAX_PER_KEY)
-        (rows,) = await self._run([_call(scripts.FIND, tenant, *head, b"".join(digests))])
+        (rows,) = await self._run([self._names.call(scripts.FIND, tenant, *head, b"".join(digests))])
         hits = [Hit(row[0], row[1], row[2:]) for row in rows]
         self._repack(tenant, hits)
         return hits
 
     async def _changes(self, tenant: str) -> int:
-        (count,) = await self._run([("GET", f"{_prefix(tenant)}g")])
+        (count,) = await self._run([("GET", f"{self._names.prefix(tenant)}g")])
         return int(count or 0)
 
     async def _page(self, where: Filter, cursor: str | None, limit: int) -> list[PageRow]:
@@ -141,17 +160,29 @@ class RedisStore(DurableStore):
 
     async def _sessions(self, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
         parts = [
-            SessionSummary(name, session, int(scope["e"]), int(scope["c"]), scope["t"])
+            SessionSummary(name, session, int(scope["e"]), int(scope["c"]), scope["t"], models=(f"{provider}/{model}",))
             for name in await self._tenants(tenant)
-            for (session, _, _), scope in (await self._scopes(name)).items()
+            for (session, provider, model), scope in (await self._scopes(name)).items()
         ]
         return sum_sessions(parts, limit)
 
+    async def _openings(self, places: list[SessionPlace]) -> list[OpeningRow]:
+        rows: list[OpeningRow] = []
+        for tenant in dict.fromkeys(tenant for tenant, _ in places):
+            sessions, skip = {session for name, session in places if name == tenant}, 0
+            while skip >= 0 and sessions:
+                wanted = msgspec.json.encode(sorted(sessions))
+                ((found, skip),) = await self._run([self._names.call(scripts.OPENINGS, tenant, wanted, skip, STEP)])
+                for session, identity, data in found:
+                    sessions.discard(session.decode())
+                    rows.append(((tenant, session.decode()), identity, data))
+        return rows
+
     async def _delete(self, where: Filter, now: float) -> int:
         if where.tenant is None:
-            await self._run([("ZADD", DELETIONS, repr(now), msgspec.json.encode(Deletion(where, now)))])
+            await self._run([("ZADD", self._names.deletions, repr(now), msgspec.json.encode(Deletion(where, now)))])
         else:  # cleaning visits the tenants of the set, and has to remove the mark
-            await self._run([("SADD", TENANTS, where.tenant)])
+            await self._run([("SADD", self._names.tenants, where.tenant)])
         gone = 0
         for tenant in await self._tenants(where.tenant):
             gone += await self._delete_tenant(tenant, where, now)
@@ -163,7 +194,7 @@ class RedisStore(DurableStore):
         for tenant in await self._tenants():
             for (_, provider, model), scope in (await self._scopes(tenant)).items():
                 parts.append(Part(provider, model, int(scope["e"]), int(scope["c"]), int(scope["b"])))
-            order = f"{_prefix(tenant)}o"
+            order = f"{self._names.prefix(tenant)}o"
             ends = await self._run([("ZRANGE", order, at, at, "WITHSCORES") for at in (0, -1)])
             made += [_score(end) for end in ends if end]
         return sum_parts(parts, min(made, default=None), max(made, default=None))
@@ -172,56 +203,56 @@ class RedisStore(DurableStore):
         gone = 0
         tenants = await self._tenants()
         for tenant in tenants:
-            step = _call(scripts.CLEAN, tenant, repr(now), repr(now - DELETION_KEPT_SECONDS), STEP)
+            step = self._names.call(scripts.CLEAN, tenant, repr(now), repr(now - DELETION_KEPT_SECONDS), STEP)
             while dropped := int((await self._run([step]))[0]):
                 gone += dropped
-        await self._run([("ZREMRANGEBYSCORE", DELETIONS, "-inf", repr(now - DELETION_KEPT_SECONDS))])
+        await self._run([("ZREMRANGEBYSCORE", self._names.deletions, "-inf", repr(now - DELETION_KEPT_SECONDS))])
         return gone + await self._evict(tenants)
 
     async def _take_turn(self, now: float, seconds: float, *, if_free: bool) -> bool:
         condition = ("NX",) if if_free else ()
-        (taken,) = await self._run([("SET", CLEANING, 1, "PX", _milliseconds(seconds), *condition)])
+        (taken,) = await self._run([("SET", self._names.cleaning, 1, "PX", _milliseconds(seconds), *condition)])
         return taken is not None
 
     async def put_note(self, note: Note) -> None:
-        await self._run([("HSET", NOTES + note.namespace, note.key, msgspec.json.encode(note))])
+        await self._run([("HSET", self._names.notes + note.namespace, note.key, msgspec.json.encode(note))])
 
     async def notes(self, namespace: str) -> tuple[Note, ...]:
         now = self._clock()
         notes = await self._all_notes(namespace)
         expired = [note.key for note in notes if note.expires_at <= now]
         if expired:
-            await self._run([("HDEL", NOTES + namespace, *expired)])
+            await self._run([("HDEL", self._names.notes + namespace, *expired)])
         return tuple(sorted((note for note in notes if note.expires_at > now), key=lambda note: note.key))
 
     async def delete_notes(self, namespace: str, key: str | None = None) -> int:
         keys = [note.key for note in await self._all_notes(namespace) if key in (None, note.key)]
-        return int((await self._run([("HDEL", NOTES + namespace, *keys)]))[0]) if keys else 0
+        return int((await self._run([("HDEL", self._names.notes + namespace, *keys)]))[0]) if keys else 0
 
     async def _all_notes(self, namespace: str) -> list[Note]:
-        (values,) = await self._run([("HVALS", NOTES + namespace)])
+        (values,) = await self._run([("HVALS", self._names.notes + namespace)])
         return [msgspec.json.decode(value, type=Note) for value in values]
 
     def _save_command(self, tenant: str, rows: list[Row], now: float) -> Command:
         """Build the command for one tenant. All rows are one argument: the driver takes some microseconds per
         argument."""
         times = (repr(now), repr(now + self._settings.ttl_seconds), self._ttl_ms)
-        return _call(scripts.SAVE, tenant, *times, b"".join(map(_framed, rows)))
+        return self._names.call(scripts.SAVE, tenant, *times, b"".join(map(_framed, rows)))
 
     async def _undo(self, rows: list[Row], marks: list[bytes], now: float) -> None:
         """Remove rows again that a deletion across tenants matches."""
         kept = [msgspec.json.decode(mark, type=Deletion) for mark in marks]
         deletions = [Deletion(columns(deletion.where), deletion.at) for deletion in kept]
         barred = [row for row in rows if is_barred(row, deletions, now)]
-        await self._run([_call(scripts.DROP, row.tenant, row.identity) for row in barred])
+        await self._run([self._names.call(scripts.DROP, row.tenant, row.identity) for row in barred])
 
     async def _delete_tenant(self, tenant: str, where: Filter, now: float) -> int:
         want = _want(where)
-        (last,) = await self._run([_call(scripts.MARK, tenant, repr(now), *want)])
+        (last,) = await self._run([self._names.call(scripts.MARK, tenant, repr(now), *want)])
         gone, skip = 0, 0
         while skip >= 0:
             values = (last, *want, skip, STEP)
-            ((dropped, skip),) = await self._run([_call(scripts.DELETE, tenant, *values)])
+            ((dropped, skip),) = await self._run([self._names.call(scripts.DELETE, tenant, *values)])
             gone += dropped
         return gone
 
@@ -230,12 +261,14 @@ class RedisStore(DurableStore):
         held = [sum(int(scope["b"]) for scope in (await self._scopes(tenant)).values()) for tenant in tenants]
         excess, gone = sum(held) - self._settings.max_bytes, 0
         while excess > 0:
-            firsts = await self._run([("ZRANGE", f"{_prefix(name)}x", 0, 0, "WITHSCORES") for name in tenants])
+            firsts = await self._run(
+                [("ZRANGE", f"{self._names.prefix(name)}x", 0, 0, "WITHSCORES") for name in tenants]
+            )
             oldest = sorted((_score(first), name) for first, name in zip(firsts, tenants, strict=True) if first)
             if not oldest:
                 break
             bound = repr(oldest[1][0]) if len(oldest) > 1 else "+inf"
-            evict = _call(scripts.EVICT, oldest[0][1], excess, bound, STEP)
+            evict = self._names.call(scripts.EVICT, oldest[0][1], excess, bound, STEP)
             ((dropped, freed),) = await self._run([evict])
             gone, excess = gone + dropped, excess - freed
         return gone
@@ -247,7 +280,7 @@ class RedisStore(DurableStore):
         top, beyond = (repr(start[0]), start[1]) if start else ("+inf", b"")
         while len(rows) < limit:
             values = (repr(self._clock()), *_want(where), limit - len(rows), top, beyond, STEP)
-            ((part, last),) = await self._run([_call(scripts.LIST, tenant, *values)])
+            ((part, last),) = await self._run([self._names.call(scripts.LIST, tenant, *values)])
             rows += [(float(row[1]), row[0], float(row[2]), row[3]) for row in part]
             if not last:
                 break
@@ -258,12 +291,12 @@ class RedisStore(DurableStore):
         """Return the given tenant, or all."""
         if tenant is not None:
             return [tenant]
-        (names,) = await self._run([("SMEMBERS", TENANTS)])
+        (names,) = await self._run([("SMEMBERS", self._names.tenants)])
         return sorted(name.decode() for name in names)
 
     async def _scopes(self, tenant: str) -> dict[tuple[str, str, str], dict[str, float]]:
         """Return counts by session, provider and model: entries, chars, bytes, time of the newest."""
-        (counts,) = await self._run([("HGETALL", f"{_prefix(tenant)}n")])
+        (counts,) = await self._run([("HGETALL", f"{self._names.prefix(tenant)}n")])
         scopes: dict[tuple[str, str, str], dict[str, float]] = {}
         for field, value in counts.items():
             scope = msgspec.json.decode(field[1:], type=tuple[str, str, str])
@@ -273,7 +306,9 @@ class RedisStore(DurableStore):
     def _repack(self, tenant: str, hits: list[Hit]) -> None:
         """Repack records with the previous key in the background."""
         packed = [(hit.identity, self._packer.repack(hit.data, hit.identity)) for hit in hits]
-        commands = [_call(scripts.REPACK, tenant, identity, data) for identity, data in packed if data is not None]
+        commands = [
+            self._names.call(scripts.REPACK, tenant, identity, data) for identity, data in packed if data is not None
+        ]
         if commands:
             task: asyncio.Task[object] = asyncio.create_task(self._run(commands))
             self._repacking.add(task)
@@ -281,16 +316,16 @@ class RedisStore(DurableStore):
 
     async def _migrate(self) -> None:
         newest = MIGRATIONS[-1].number
-        await self._run([("SET", LAYOUT, newest, "NX")])
-        (version,) = await self._run([("GET", LAYOUT)])
+        await self._run([("SET", self._names.layout, newest, "NX")])
+        (version,) = await self._run([("GET", self._names.layout)])
         if missing(MIGRATIONS, int(version)):
-            await self._run([("SET", LAYOUT, newest)])
+            await self._run([("SET", self._names.layout, newest)])
 
     async def _check_key(self) -> None:
-        await self._run([("SET", KEY_CHECK, self._packer.key_check(), "NX")])
-        (kept,) = await self._run([("GET", KEY_CHECK)])
+        await self._run([("SET", self._names.key_check, self._packer.key_check(), "NX")])
+        (kept,) = await self._run([("GET", self._names.key_check)])
         if not self._packer.check(kept):
-            await self._run([("SET", KEY_CHECK, self._packer.key_check())])
+            await self._run([("SET", self._names.key_check, self._packer.key_check())])
 
     async def _run(self, commands: list[Command]) -> list[Any]:
         """Run commands and return their answers in order. If the server has lost its scripts, load them again."""
@@ -382,16 +417,6 @@ def _client(kind: type[Redis] | type[RedisCluster], url: str, settings: StoreSet
 
 def _milliseconds(seconds: float) -> int:
     return max(1, int(seconds * 1000))
-
-
-def _prefix(tenant: str) -> str:
-    tag = named_digest(column(tenant), b"tl tenant").hex()
-    return f"thoughtline:{{{tag}}}:"
-
-
-def _call(script: str, tenant: str, *values: Any) -> Command:
-    prefix = _prefix(tenant)
-    return "EVALSHA", scripts.sha(script), 1, f"{prefix}m", prefix, *values
 
 
 def _framed(row: Row) -> bytes:

@@ -192,6 +192,22 @@ until last or #ids < step * 2
 return {rows, #ids == step * 2 and last}
 """
 
+OPENINGS = """
+local wanted, skip, step = {}, tonumber(ARGV[3]), tonumber(ARGV[4])
+for _, session in ipairs(cjson.decode(ARGV[2])) do wanted[session] = true end
+local ids, found = redis.call('ZRANGE', p .. 'o', skip, skip + step - 1), {}
+for _, id in ipairs(ids) do
+  local packed = redis.call('HGET', p .. 'm', id)
+  local session = packed and cjson.decode(cmsgpack.unpack(packed)[1])[1]
+  local data = session and wanted[session] and redis.call('GET', p .. 'r:' .. id)
+  if data then
+    wanted[session] = nil
+    found[#found + 1] = {session, id, data}
+  end
+end
+return {found, #ids == step and skip + step or -1}
+"""
+
 REPACK = """
 if redis.call('EXISTS', p .. 'r:' .. ARGV[2]) == 1 then
   redis.call('SET', p .. 'r:' .. ARGV[2], ARGV[3], 'KEEPTTL')
@@ -199,7 +215,7 @@ end
 """
 
 
-ALL = (SAVE, FIND, MARK, DELETE, DROP, CLEAN, EVICT, LIST, REPACK)
+ALL = (SAVE, FIND, MARK, DELETE, DROP, CLEAN, EVICT, LIST, OPENINGS, REPACK)
 
 
 def source(script: str) -> str:

@@ -26,15 +26,17 @@ from msgspec.structs import astuple
 from thoughtline.stores import sqlite_work as work
 from thoughtline.stores.background import Periodic
 from thoughtline.stores.base import (
+    MAIN,
     Clock,
     Filter,
     Note,
     Saved,
+    SessionPlace,
     SessionSummary,
     Stats,
     decode_cursor,
 )
-from thoughtline.stores.durable import DurableStore, PageRow, Uses
+from thoughtline.stores.durable import DurableStore, OpeningRow, PageRow, Uses
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import Hit, Row
 from thoughtline.stores.settings import StoreSettings
@@ -77,9 +79,11 @@ class SqliteStore(DurableStore):
 
     STALE_SECONDS = 0.0
 
-    def __init__(self, url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> None:
+    def __init__(self, url: str, settings: StoreSettings, clock: Clock, packer: Packer, name: str = MAIN) -> None:
         super().__init__(settings, clock, packer)
         self._path, self._synchronous = _decode_address(url)
+        if name != MAIN:
+            self._path = self._path.with_name(f"{self._path.name}.{name}")
         self._here: sqlite3.Connection | None = None
         self._writer: SqliteWriter | None = None
         self._uses = Uses(packer, settings.ttl_seconds)
@@ -150,7 +154,7 @@ class SqliteStore(DurableStore):
         self._folding = asyncio.get_running_loop().call_later(seconds, self._folder.wake)
 
     async def _find(self, tenant: str, digests: Iterable[bytes], now: float) -> list[Hit]:
-        self._arrivals.take(await self._read_quickly(self._read_arrivals))
+        self._arrivals.apply(await self._read_quickly(self._read_arrivals))
         if self._arrivals.are_overdue(now):
             await self._fold_now()
         arrived = self._arrivals.find(digests, now)
@@ -183,6 +187,10 @@ class SqliteStore(DurableStore):
     async def _sessions(self, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
         await self._fold_now()
         return await self._read_aside(lambda connection: work.sessions(connection, tenant, limit))
+
+    async def _openings(self, places: list[SessionPlace]) -> list[OpeningRow]:
+        await self._fold_now()
+        return await self._read_aside(lambda connection: work.openings(connection, places))
 
     async def _delete(self, where: Filter, now: float) -> int:
         await self._write(lambda connection: self._mark_deleted(connection, where, now))
@@ -248,12 +256,12 @@ class SqliteStore(DurableStore):
 
     async def _fold(self) -> None:
         self._folding = None
-        self._arrivals.take(await self._read_quickly(self._read_arrivals))
+        self._arrivals.apply(await self._read_quickly(self._read_arrivals))
         if self._arrivals:
             # In steps, so that other processes' writes wait for one step at most.
             while await self._write(lambda connection: self._fold_all(connection, work.STEP)) == work.STEP:
                 pass
-            self._arrivals.take(await self._read_quickly(self._read_arrivals))
+            self._arrivals.apply(await self._read_quickly(self._read_arrivals))
         while self._arrivals.trim():
             await asyncio.sleep(0)
 

@@ -316,8 +316,10 @@ class Arrivals:
         return self.own is not None and len(self.own) >= MANY
 
     def read(self, connection: sqlite3.Connection, files: Files) -> list[Arrival]:
-        """Read what is new, in any thread; `take` it on the event loop. Read it before the tables, or records folded in
-        between are in neither."""
+        """Read what is new, in any thread; `apply` it on the event loop.
+
+        Read it before the tables, or records folded in between are in neither.
+        """
         own, writers = self.own.name if self.own is not None else "", connection.execute(_WRITERS).fetchall()
         files.keep([name for name, _ in writers])
         return [
@@ -325,7 +327,7 @@ class Arrivals:
             for name, folded in writers
         ]
 
-    def take(self, arrivals: list[Arrival]) -> None:
+    def apply(self, arrivals: list[Arrival]) -> None:
         own = self.own.name if self.own is not None else ""
         for gone in self._by_number.keys() - {own, *(name for name, _, _ in arrivals)}:
             self._drop_until(gone, sys.maxsize)
@@ -354,7 +356,7 @@ class Arrivals:
             return None
         if has_others:
             with suppress(sqlite3.Error):
-                self.take(read_others())
+                self.apply(read_others())
                 has_others = False
         is_first = len(rows) == 1 and not (is_known or has_others or rows[0].digests[:DIGEST] in self._by_digest)
         self._add(own.name, number, now, rows)

@@ -11,11 +11,12 @@ from thoughtline.stores.base import (
     MAX_PER_KEY,
     Deletion,
     Filter,
+    SessionPlace,
     SessionSummary,
     Stats,
     sum_sessions,
 )
-from thoughtline.stores.durable import Batch, PageRow
+from thoughtline.stores.durable import Batch, OpeningRow, PageRow
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import DIGEST, Hit, Part, Row, call_digest, is_barred, sum_parts
 
@@ -62,8 +63,11 @@ _LATEST_OF_ONE = """SELECT tenant, session, newest_at FROM scopes
     WHERE tenant = ? AND session != '' AND entries > 0 ORDER BY +newest_at DESC"""
 """The plus prevents SQLite from walking all tenants in time order."""
 
-_SESSION = """SELECT tenant, session, sum(entries), sum(chars), max(newest_at) FROM scopes
+_SESSION = """SELECT tenant, session, entries, chars, newest_at, provider || '/' || model FROM scopes
     WHERE tenant = ? AND session = ? AND entries > 0"""
+
+_OPENING = """SELECT identity, data FROM records WHERE seq = (SELECT min(first) FROM
+    (SELECT (SELECT min(seq) FROM records WHERE scope = id) AS first FROM scopes WHERE tenant = ? AND session = ?))"""
 
 SEEN = "UPDATE writers SET seen_at = ? WHERE name = ?"
 PUT_NOTE = "REPLACE INTO notes VALUES (?, ?, ?, ?)"
@@ -285,8 +289,16 @@ def sessions(connection: sqlite3.Connection, tenant: str | None, limit: int) -> 
         if len(latest) < limit:
             oldest = newest_at
         latest[name, session] = None
-    parts = (SessionSummary(*connection.execute(_SESSION, place).fetchone()) for place in latest)
+    parts = []
+    for place in latest:
+        for tenant_of, session, entries, chars, newest_at, model in connection.execute(_SESSION, place):
+            parts.append(SessionSummary(tenant_of, session, entries, chars, newest_at, models=(model,)))
     return sum_sessions(parts, limit)
+
+
+def openings(connection: sqlite3.Connection, places: list[SessionPlace]) -> list[OpeningRow]:
+    """Of each scope of a session the first record is found at once, and the first of those is meant."""
+    return [(place, *row) for place in places for row in connection.execute(_OPENING, place)]
 
 
 def stats(connection: sqlite3.Connection) -> Stats:

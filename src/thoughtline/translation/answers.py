@@ -90,7 +90,7 @@ class AnswerTranslator:
             return ReasoningDelta(self._choice, opened.position, event.text, opened.is_summary)
         return None
 
-    def take(self, event: TextDelta | ReasoningDelta | CallDelta | ItemDone | Noted | TurnDone) -> list[Event]:
+    def feed(self, event: TextDelta | ReasoningDelta | CallDelta | ItemDone | Noted | TurnDone) -> list[Event]:
         """The events for the client."""
         self._events = []
         match event:
@@ -103,7 +103,7 @@ class AnswerTranslator:
             case ItemDone():
                 self._item(event)
             case Noted():
-                self._notes().hear(event.notes)
+                self._notes().feed(event.notes)
             case TurnDone():
                 self._end(event)
             case _:
@@ -147,7 +147,7 @@ class AnswerTranslator:
             opened.is_summary = event.is_summary
             self._thoughts += 1
         opened.pieces.append(event.text)
-        self._tell(opened, event.text)
+        self._report(opened, event.text)
 
     def _seal_early(self, known: tuple[Item, ...]) -> None:
         """Send an envelope for the reasoning known so far, before the item that follows it."""
@@ -160,7 +160,7 @@ class AnswerTranslator:
         for item in fresh:
             self._seal_alone(replace(item, raw=NO_RAW) if isinstance(item, ToolCall) else item)
 
-    def _tell(self, opened: OpenItem, text: str) -> None:
+    def _report(self, opened: OpenItem, text: str) -> None:
         """Send a piece of thinking. Clients with a single field for all of it get an empty line between two pieces."""
         is_joined = "one_text" in self._to.quirks and self._thoughts > 1 and not opened.is_announced
         opened.is_announced = True
@@ -295,7 +295,7 @@ class AnswerTranslator:
             opened.is_done = True
             if text:
                 self._thoughts += 1
-                self._tell(opened, text)
+                self._report(opened, text)
 
     def _call_done(self, source: int, item: ToolCall) -> None:
         if item.is_custom and not self._to.has_openai_tools:

@@ -20,7 +20,7 @@ from thoughtline.providers import Contract
 from thoughtline.values.items import Item, ToolResult
 from thoughtline.values.turns import Transcript, Turn
 
-MOST_MARKS = 4
+MAX_MARKS = 4
 """Anthropic: "A maximum of 4 blocks with cache_control may be provided"."""
 
 Marks: TypeAlias = dict[tuple[int, int], Raw]
@@ -39,7 +39,7 @@ def has_marks(transcript: Transcript) -> bool:
     return marks is not None and marks.word in transcript.body
 
 
-def marks_of(transcript: Transcript, most: int = MOST_MARKS) -> Marks:
+def marks_of(transcript: Transcript, most: int = MAX_MARKS) -> Marks:
     """The marks in a client's conversation; if there are too many, the first and the last ones."""
     wire = FORMATS[transcript.format]
     place = wire.cache_marks

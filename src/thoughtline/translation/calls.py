@@ -34,7 +34,7 @@ _MADE = "tln_"
 HIDDEN = "tlh_"
 _HIDDEN_BYTES = HIDDEN.encode()
 _NEAR_NAMES, _NEAR_TURNS = 3, (1, -1, 2, -2)
-_MOST_TRIED = 20_000
+_MAX_TRIED = 20_000
 """Digests computed to find ids that are not at their expected position: twice as many take some 40 ms."""
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -246,14 +246,14 @@ class _Names:
 
     A digest depends on the number of the model's turn. A client that keeps its turns sends digests in the order of the
     ids, at the same distances as the turns in the request, so most are found at the first try. If the client has
-    dropped turns or records are gone, all numbers are tried with all ids, up to `_MOST_TRIED`.
+    dropped turns or records are gone, all numbers are tried with all ids, up to `_MAX_TRIED`.
     """
 
     def __init__(self, records: Iterable[Record], ids: CallIds) -> None:
         made = [name for record in sorted(records, key=lambda one: one.created_at) for name in record.call_ids]
         self._made = [name for name in made if ids.hides(name)]
         self._numbers = range(ids.turn + 1)
-        self._left = _MOST_TRIED
+        self._left = _MAX_TRIED
         self._next = 0
         self._shift = 0
 
@@ -282,7 +282,7 @@ class _Names:
         return None
 
     def _anywhere(self, wanted: Set[str]) -> dict[str, str]:
-        names = list(dict.fromkeys(self._made))[: _MOST_TRIED // len(self._numbers)]
+        names = list(dict.fromkeys(self._made))[: _MAX_TRIED // len(self._numbers)]
         tried = ((hidden(name, number), name) for name in names for number in self._numbers)
         return {shown: name for shown, name in tried if shown in wanted}
 

@@ -88,7 +88,7 @@ def stream_reply(reply: Reply, context: ResponseContext) -> Translated:
 
 def _whole(events: Iterable[Event], context: ResponseContext, edits: EditsEvents | None = None) -> Translated:
     translator = ResponseTranslator(context._replace(wants_usage=True))
-    translated = [one for event in events for one in translator.take(event)]
+    translated = [one for event in events for one in translator.feed(event)]
     folded = fold(_all_edited([*translated, *translator.finish()], edits), context.to)
     if "one_text" in FORMATS[context.to].quirks:
         folded = replace(folded, candidates=tuple(_in_one_field(one) for one in folded.candidates))
@@ -144,7 +144,7 @@ class StreamTranslator:
     def findings(self) -> tuple[Finding, ...]:
         return tuple(self._translator.findings)
 
-    def take(self, events: list[Event]) -> Chunk:
+    def feed(self, events: list[Event]) -> Chunk:
         """Translate more of the stream. Nearly always it continues one item and is written at once."""
         if len(events) == 1 and self._edits is None and not self._is_ending and not self._has_failed:
             grown = self._translator.grown(events[0])
@@ -152,14 +152,14 @@ class StreamTranslator:
                 return Chunk(self._encoder.encode(grown), b"")
         translated: list[Event] = []
         for event in events:
-            translated += self._translator.take(event)
+            translated += self._translator.feed(event)
         return self._chunk(translated if self._edits is None else _edited(translated, self._edits))
 
     def end(self, events: Iterable[Event]) -> Chunk:
         """Translate the last events of the upstream."""
         translated: list[Event] = []
         for event in events:
-            translated += self._translator.take(event)
+            translated += self._translator.feed(event)
         translated += self._translator.finish()
         chunk = self._chunk(translated if self._edits is None else _all_edited(translated, self._edits))
         last = b"" if self._has_failed else self._encoder.finish()
@@ -255,7 +255,7 @@ class ResponseTranslator:
         answer = self._answers.get(event.choice)
         return answer.grown(event) if answer is not None else None
 
-    def take(self, event: Event) -> list[Event]:
+    def feed(self, event: Event) -> list[Event]:
         """The client's events for this event. Most events are deltas of the open item: they are checked first."""
         grown = self.grown(event)
         if grown is not None:
@@ -311,7 +311,7 @@ class ResponseTranslator:
             answer = self._answers[event.choice] = AnswerTranslator(event.choice, self._context, self.findings)
         if isinstance(event, TurnDone):
             event = TurnDone(event.choice, finish_for(self._context, event.finish))
-        return answer.take(event)
+        return answer.feed(event)
 
 
 def finish_for(context: ResponseContext, finish: Finish | None) -> Finish | None:

@@ -119,7 +119,7 @@ class NoteBook:
         self._own: list[Notes] = []
         self._marked: set[Citation] = set()
 
-    def hear(self, notes: Notes) -> None:
+    def feed(self, notes: Notes) -> None:
         """Notes of the upstream on the whole answer, with positions in its text."""
         self._upstream_notes = notes
 

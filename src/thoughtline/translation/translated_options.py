@@ -30,7 +30,7 @@ _LONGEST_USER = 64
 DEFAULT_MAX_TOKENS = 32_000
 """Anthropic requires a limit. All models since Claude Opus 4 can write this much."""
 
-_MOST_KEPT, LONGEST_KEPT = 64, 128 * 2**10
+_MAX_KEPT, LONGEST_KEPT = 64, 128 * 2**10
 """Number of cached results, and the longest input that is cached: at most 16 MiB with the results."""
 
 
@@ -66,7 +66,7 @@ class TranslatedOptions(NamedTuple):
         return self._replace(offered=offered, body=body, findings=findings)
 
 
-@lru_cache(maxsize=_MOST_KEPT)
+@lru_cache(maxsize=_MAX_KEPT)
 def translate_options(frame: bytes, format: FormatName, target: TargetModel) -> TranslatedOptions:
     """Translate the members around a conversation. Raises `Untranslatable` if the upstream can't serve them."""
     read = FORMATS[format].options.decode_options(frame)

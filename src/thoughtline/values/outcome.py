@@ -40,13 +40,14 @@ counts_of: Callable[[Counts], tuple[int, ...]] = attrgetter(*COUNTED)
 class Outcome(Counts, frozen=True, gc=False, omit_defaults=True):
     """What was done with the request that a turn answers: for people to look at, not part of the turn.
 
-    `findings` are pairs of a rule and a position. Milliseconds are those spent here and those spent waiting for the
-    provider. For requests to a route: its name, how many targets were tried, who made the turn before if that was
-    another target, how many characters of checkpoints were quoted, and how many tool results were errors. `finish` is
-    the finish reason.
+    `client` is the program that sent it, if it is known. `findings` are pairs of a rule and a position. Milliseconds
+    are those spent here and those spent waiting for the provider. For requests to a route: its name, how many targets
+    were tried, who made the turn before if that was another target, how many characters of checkpoints were quoted, and
+    how many tool results were errors. `finish` is the finish reason.
     """
 
     request: str = ""
+    client: str = ""
     findings: tuple[tuple[str, str], ...] = ()
     upstream_ms: float = 0.0
     own_ms: float = 0.0

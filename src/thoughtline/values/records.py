@@ -33,6 +33,9 @@ Key = NewType("Key", str)
 RecordId = NewType("RecordId", str)
 """The digest of a record's whole content: two writers of the same turn write the same record."""
 
+MAX_PER_KEY = 16
+"""Records that a store returns for one key. More than a few can only be distinguished by their lineage."""
+
 
 def is_lineage(key: Key) -> bool:
     """Whether a key is the strongest kind, over everything visible: a record has at most one, before all others."""

@@ -49,7 +49,7 @@ class Turn(Struct, frozen=True, gc=False):
     `at` is the index of its first element in the wire's list, `spans` the number of its elements there (more than one
     only in Responses, where each item of a model step is an element). `carriers` names the members that hold reasoning,
     in formats that have several for it; `carrier` the one to write it to, if that is not the dialect's. `original` are
-    the items of an edited turn before the edit.
+    the items of an edited turn before the edit. `speaker` is the name that a message gives to who says it.
     """
 
     role: Role
@@ -61,6 +61,7 @@ class Turn(Struct, frozen=True, gc=False):
     moves_reasoning: bool = False
     original: tuple[Item, ...] | None = None
     carrier: str = ""
+    speaker: str = ""
 
     def with_items(self, items: tuple[Item, ...]) -> Turn:
         """This turn with other items: the one way to edit a turn."""
@@ -76,6 +77,7 @@ class Turn(Struct, frozen=True, gc=False):
             moves_reasoning=moves,
             original=original,
             carrier=self.carrier,
+            speaker=self.speaker,
         )
 
     def with_reasoning_moved(self) -> Turn:

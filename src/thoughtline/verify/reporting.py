@@ -13,7 +13,7 @@ from thoughtline.replay.error_bodies import complaints
 from thoughtline.values.destination import Destination
 from thoughtline.verify.checks import ProviderRefusal, Result
 
-MOST_WORDS = 500
+MAX_WORDS = 500
 _SPECIAL = re.compile(r"[<>{}~`…]")
 _LEAST_TEMPLATE = 20
 _RULES = {
@@ -39,7 +39,7 @@ class Verified(NamedTuple):
 def words_of(refused: ProviderRefusal) -> str:
     """What a provider words, on one line, without keys and seals that it may quote."""
     words = " ".join(one.sentence for one in complaints(refused.words) if one.sentence)
-    return masked_words(words or refused.words.decode("utf-8", "replace"), MOST_WORDS)
+    return masked_words(words or refused.words.decode("utf-8", "replace"), MAX_WORDS)
 
 
 def lines(verified: Verified) -> Iterator[tuple[str, str, str, str]]:

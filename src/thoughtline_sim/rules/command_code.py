@@ -36,7 +36,7 @@ _PARTS = (
 _EFFORTS = ("low", "medium", "high", "xhigh", "max")
 _MODES = ("default", "standard", "auto-accept", "plan", "bypass")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_MOST_TOKENS = 200_000
+_MAX_TOKENS = 200_000
 _OLDEST = (1, 0)
 
 
@@ -69,8 +69,8 @@ def params_fit(exchange: SimExchange) -> Iterator[str]:
     if not exchange.model:
         yield 'Invalid input: expected string, received undefined at "params.model"'
     tokens = params.get("max_tokens")
-    if isinstance(tokens, int) and tokens > _MOST_TOKENS:
-        yield f"Too big: expected number to be <={_MOST_TOKENS} at params.max_tokens"
+    if isinstance(tokens, int) and tokens > _MAX_TOKENS:
+        yield f"Too big: expected number to be <={_MAX_TOKENS} at params.max_tokens"
     yield from _one_of(params, "reasoning_effort", _EFFORTS, "params.reasoning_effort")
     if "system" in params and not isinstance(params["system"], list):
         yield from _expected(params["system"], str, "params.system")

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-from thoughtline_sim.exchange import PLAIN_MODELS
+from thoughtline_sim.exchange import PLAIN_MODELS, SimExchange, unless_no_effort
+from thoughtline_sim.reading import as_object
 
 ChatTools = Literal["free", "without effort", "none", "never"]
 _NAME = re.compile(r"^(?:openai/)?gpt-(\d+)(?:\.(\d+))?((?:-[a-z]+)*)")
@@ -31,6 +32,8 @@ class OpenAIModel(NamedTuple):
     takes_old_limits: bool = False
     """Whether chat accepts `stop` and `max_tokens`."""
     has_chat: bool = True
+    thinks_unasked: bool = True
+    """Whether it thinks if a request names no effort. One that does not takes sampling settings until it thinks."""
     preserves: bool = True
     """Whether reasoning with an edited history is dropped."""
 
@@ -38,9 +41,10 @@ class OpenAIModel(NamedTuple):
 _PLAIN = OpenAIModel((), (), "free", reasons=False, takes_sampling=True, takes_old_limits=True, preserves=False)
 _UNKNOWN = _PLAIN._replace(reasons=True)
 _FIVE = _UNKNOWN._replace(efforts=("minimal", *_LOW), chat_efforts=("minimal", *_LOW), takes_sampling=False)
-_FIVE_ONE = _UNKNOWN._replace(efforts=("none", *_LOW), chat_efforts=("none", *_LOW))
-_FIVE_TWO = _UNKNOWN._replace(efforts=_NONE, chat_efforts=_NONE)
+_FIVE_ONE = _UNKNOWN._replace(efforts=("none", *_LOW), chat_efforts=("none", *_LOW), thinks_unasked=False)
+_FIVE_TWO = _FIVE_ONE._replace(efforts=_NONE, chat_efforts=_NONE)
 _FIVE_FOUR = _FIVE_TWO._replace(chat_tools="without effort")
+_FIVE_FIVE = _FIVE_FOUR._replace(thinks_unasked=True, takes_sampling=False)
 _FIVE_SIX = OpenAIModel(("none", *_MAX), _NONE, "none", takes_old_limits=True)
 _VERSIONS: dict[tuple[int, int], OpenAIModel] = {
     (5, 0): _FIVE,
@@ -48,7 +52,7 @@ _VERSIONS: dict[tuple[int, int], OpenAIModel] = {
     (5, 2): _FIVE_TWO,
     (5, 3): _FIVE_TWO,
     (5, 4): _FIVE_FOUR,
-    (5, 5): _FIVE_FOUR,
+    (5, 5): _FIVE_FIVE,
     (5, 6): _FIVE_SIX,
     (6, 0): _FIVE_SIX,
     (6, 1): OpenAIModel(),
@@ -68,5 +72,12 @@ def model_named(name: str) -> OpenAIModel:
     model = _NAMED.get(found[0].removeprefix("openai/")) or _VERSIONS.get((int(found[1]), int(found[2] or 0)))
     words = found[3].split("-")
     if "codex" in words or "pro" in words:
-        return (model or OpenAIModel())._replace(efforts=(), has_chat=False)
+        return (model or OpenAIModel())._replace(efforts=(), has_chat=False, thinks_unasked=True)
     return model or OpenAIModel()
+
+
+def thinks(exchange: SimExchange) -> bool:
+    """Whether a model of OpenAI thinks about this request."""
+    effort = as_object(exchange.body.get("reasoning")).get("effort") or exchange.body.get("reasoning_effort")
+    is_unsaid = effort is None and not model_named(exchange.model).thinks_unasked
+    return not is_unsaid and unless_no_effort(exchange)

@@ -52,7 +52,8 @@ def effort_supported(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 def sampling_supported(exchange: SimExchange) -> Iterator[Rejection]:
-    if not model_named(exchange.model).takes_sampling:
+    model = model_named(exchange.model)
+    if not model.takes_sampling or (exchange.thinks and not model.thinks_unasked):
         yield from (_unsupported(name) for name in ("temperature", "top_p") if exchange.body.get(name) is not None)
 
 

@@ -14,7 +14,7 @@ from thoughtline_sim.wires.generate import is_2_5, is_array
 _OPENAI_NAME = "^[a-zA-Z0-9_-]+$"
 _CLAUDE_NAME = "^[a-zA-Z0-9_-]{1,128}$"
 _GOOGLE_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
-_MOST_CHARS = 64
+_MAX_CHARS = 64
 _STRICT_FORMATS = ("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid")
 _COMBINERS = ("oneOf", "allOf", "anyOf")
 _GOOGLE_LACKS = ("$ref", "$defs", "$schema", "definitions", "const", "patternProperties", "exclusiveMinimum")
@@ -38,9 +38,9 @@ def openai_responses_tools(exchange: SimExchange) -> Iterator[Rejection]:
 def _openai_tool(tool: JsonObject, place: str) -> Iterator[Rejection]:
     name = string(tool.get("name"))
     where = f"{place}.name"
-    if len(name) > _MOST_CHARS:
+    if len(name) > _MAX_CHARS:
         message = (
-            f"Invalid '{where}': string too long. Expected a string with maximum length {_MOST_CHARS}, but got a "
+            f"Invalid '{where}': string too long. Expected a string with maximum length {_MAX_CHARS}, but got a "
             f"string with length {len(name)} instead."
         )
         yield openai_error(message, param=where, code="string_above_max_length")

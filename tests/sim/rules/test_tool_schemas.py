@@ -25,7 +25,7 @@ def error_of(simulator: str, path: str, body: Json) -> Json:
 
 def chat(name: str, schema: Json | None, **members: Any) -> Json:
     function = {"name": name, **members, **({} if schema is None else {"parameters": schema})}
-    body = {"model": "gpt-5.1", "messages": HI, "tools": [{"type": "function", "function": function}]}
+    body = {"model": "gpt-5", "messages": HI, "tools": [{"type": "function", "function": function}]}
     return error_of("openai", "/v1/chat/completions", body)
 
 
@@ -87,7 +87,7 @@ def test_openai_chat(error: Json, sentence: str) -> None:
 @pytest.mark.parametrize("simulator", ["openai", "azure"])
 def test_openai_responses(simulator: str) -> None:
     """The same, by the place that the other API has."""
-    body = {"model": "gpt-5.1", "input": "hi", "tools": [{"type": "function", "name": "a.b", "parameters": EMPTY}]}
+    body = {"model": "gpt-5", "input": "hi", "tools": [{"type": "function", "name": "a.b", "parameters": EMPTY}]}
     assert error_of(simulator, "/v1/responses", body) == {
         "message": f"Invalid 'tools[0].name': {PATTERN}",
         "type": "invalid_request_error",

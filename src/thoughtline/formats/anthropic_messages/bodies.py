@@ -319,7 +319,7 @@ class _Transformation(Struct):
 
 
 _transformations = msgspec.json.Decoder(list[_Transformation])
-_MOST_DROPPED = 64
+_MAX_DROPPED = 64
 
 
 def with_dropped(usage: Usage | None, transformations: Raw) -> Usage | None:
@@ -328,7 +328,7 @@ def with_dropped(usage: Usage | None, transformations: Raw) -> Usage | None:
     """
     listed = read_or_none(_transformations, transformations) if is_given(transformations) else None
     dropped = [f"/{one.path.replace('.', '/')}" for one in listed or () if one.type == "thinking_dropped"]
-    return replace(usage or Usage(), dropped=tuple(dropped[:_MOST_DROPPED])) if dropped else usage
+    return replace(usage or Usage(), dropped=tuple(dropped[:_MAX_DROPPED])) if dropped else usage
 
 
 def together(begun: Raw, ended: Raw) -> Raw:

@@ -156,14 +156,14 @@ class StreamDecoder(PayloadStreamDecoder):
         self._usage = NULL
         self._transformations = NULL
 
-    def _take(self, payload: bytes, events: list[Event]) -> None:
+    def _consume(self, payload: bytes, events: list[Event]) -> None:
         event = _decode_event(payload)
         if event.type == "content_block_delta" and event.delta is not None:
             draft = self._drafts.get(event.index)
             if draft is not None:
                 self._grow(draft, event.index, event.delta, payload, events)
                 return
-        self._take_frame(event, payload, events)
+        self._consume_frame(event, payload, events)
 
     def _grow(self, draft: _Draft, index: int, delta: _Delta, payload: bytes, events: list[Event]) -> None:
         if delta.type == "text_delta" and delta.text is not None:
@@ -185,7 +185,7 @@ class StreamDecoder(PayloadStreamDecoder):
         else:
             events.append(Other(Raw(payload)))
 
-    def _take_frame(self, event: _Event, payload: bytes, events: list[Event]) -> None:
+    def _consume_frame(self, event: _Event, payload: bytes, events: list[Event]) -> None:
         match event.type:
             case "message_start":
                 message = decode(_message_decoder, event.message, "/message") if is_given(event.message) else _Message()

@@ -135,7 +135,7 @@ class StreamDecoder(PayloadStreamDecoder):
         self._is_started = False
         self._is_done = False
 
-    def _take(self, payload: bytes, events: list[Event]) -> None:
+    def _consume(self, payload: bytes, events: list[Event]) -> None:
         event = _decode_event(payload)
         delta = event.content_block_delta
         if delta is not None:

@@ -31,10 +31,10 @@ class StreamDecoder(stream.StreamDecoder):
     def __init__(self, dialect: Dialect = ANTHROPIC) -> None:
         super().__init__(dialect, framing=NamedEvents())
 
-    def _take(self, payload: bytes, events: list[Event]) -> None:
+    def _consume(self, payload: bytes, events: list[Event]) -> None:
         named = _decode_named(payload)
         if named.chunk is not None:
-            super()._take(named.chunk.event, events)
+            super()._consume(named.chunk.event, events)
         elif is_given(named.exception):
             events.append(Failed(named.exception.copy()))
         else:

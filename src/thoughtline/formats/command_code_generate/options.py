@@ -27,7 +27,7 @@ from thoughtline.values.options import (
     WrittenResult,
 )
 
-MOST_TOKENS = 200_000
+MAX_TOKENS = 200_000
 """"Too big: expected number to be <=200000 at params.max_tokens" (OmniRoute's `executors/commandCode.ts`, 2026-11)."""
 
 _PLAIN = (
@@ -89,7 +89,7 @@ def _typed_choice(choice: _Choice) -> ToolChoice:
 def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     """The members of a request; it always streams. If the model may call nothing, no tools are offered."""
     if options.max_tokens is not None:
-        options = replace(options, max_tokens=min(options.max_tokens, MOST_TOKENS))
+        options = replace(options, max_tokens=min(options.max_tokens, MAX_TOKENS))
     writer = OptionWriter(options)
     writer.put("model", "model", options.model)
     writer.put_json("stream", b"true")

@@ -147,7 +147,7 @@ class StreamDecoder(PayloadStreamDecoder):
         self._is_started = False
         self._is_done = False
 
-    def _take(self, payload: bytes, events: list[Event]) -> None:
+    def _consume(self, payload: bytes, events: list[Event]) -> None:
         event = decode_kind(_decoder, Raw(payload), _KNOWN)
         kind = event if isinstance(event, str) else event.type
         if isinstance(event, str) or (not kind and not is_given(event.error)):

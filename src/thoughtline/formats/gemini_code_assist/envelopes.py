@@ -104,8 +104,8 @@ def encode_response(reply: Reply, dialect: Dialect = GEMINI) -> bytes:
 
 
 class StreamDecoder(stream.StreamDecoder):
-    def _take(self, payload: bytes, events: list[Event]) -> None:
-        super()._take(bytes(inside(payload)), events)
+    def _consume(self, payload: bytes, events: list[Event]) -> None:
+        super()._consume(bytes(inside(payload)), events)
 
 
 class StreamEncoder(stream.StreamEncoder):

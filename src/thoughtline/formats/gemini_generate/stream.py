@@ -157,7 +157,7 @@ class StreamDecoder(PayloadStreamDecoder):
         self._usage = NULL
         self._is_started = False
 
-    def _take(self, payload: bytes, events: list[Event]) -> None:
+    def _consume(self, payload: bytes, events: list[Event]) -> None:
         chunk = _decode_chunk(payload)
         if chunk.error is not NULL and is_given(chunk.error):
             events.append(Failed(chunk.error.copy()))

@@ -118,7 +118,7 @@ class StreamDecoder(PayloadStreamDecoder):
         self._is_started = False
         self._is_ended = False
 
-    def _take(self, payload: bytes, events: list[Event]) -> None:
+    def _consume(self, payload: bytes, events: list[Event]) -> None:
         event = _decode_event(payload)
         if event.metadata is not None and is_given(usage := event.metadata.get("usage", NULL)):
             self._usage = usage.copy()

@@ -51,7 +51,7 @@ class StreamDecoder(PayloadStreamDecoder):
         self._is_started = False
         self._is_done = False
 
-    def _take(self, payload: bytes, events: list[Event]) -> None:
+    def _consume(self, payload: bytes, events: list[Event]) -> None:
         line = response_decoder.decode(payload)
         if is_given(line.error):
             events.append(Failed(line.error.copy()))
@@ -109,14 +109,14 @@ class StreamEncoder(EventEncoder):
         self._written: set[int] = set()
 
     def _text(self, event: TextDelta) -> bytes:
-        return self._say(event.choice, event.position, Text(event.text))
+        return self._line_of(event.choice, event.position, Text(event.text))
 
     def _reasoning(self, event: ReasoningDelta) -> bytes:
-        return self._say(event.choice, event.position, ReasoningText(event.text))
+        return self._line_of(event.choice, event.position, ReasoningText(event.text))
 
     def _item_done(self, event: ItemDone) -> bytes:
         encode_message(Turn("assistant", (event.item,)), None, OLLAMA)  # rejects items without a place
-        return b"" if event.position in self._written else self._say(event.choice, event.position, event.item)
+        return b"" if event.position in self._written else self._line_of(event.choice, event.position, event.item)
 
     def _fail(self, error: Raw) -> bytes:
         return one_line(object_of([("error", error)])) + b"\n"
@@ -133,7 +133,7 @@ class StreamEncoder(EventEncoder):
         message = b'{"role":"assistant","content":""}'
         return line_of(self._started.model, message, self._finish, self._usage, self._started.created) + b"\n"
 
-    def _say(self, choice: int, position: int, item: Item) -> bytes:
+    def _line_of(self, choice: int, position: int, item: Item) -> bytes:
         if choice != 0:
             raise EncodeError("an Ollama stream holds one answer")
         self._written.add(position)

@@ -74,6 +74,8 @@ def decode_request(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Transcr
         role = message.role
         if role == "assistant":
             add(Turn("assistant", items, at, carriers=carriers_of(message)))
+        elif role == "user" and message.name:
+            add(Turn("user", items, at, speaker=message.name))
         else:
             add(Turn(role_of(role, "other"), items, at))
     switches = switches_in([(name, getattr(request, name)) for name in SWITCHES])

@@ -46,7 +46,7 @@ from thoughtline.values.items import Item, ReasoningText, Text
 from thoughtline.values.notes import Notes, together
 from thoughtline.values.turns import Finish
 
-_MOST_TELLINGS = 16
+_MAX_TELLINGS = 16
 """How often the reasoning of one answer is reported before its end: each report costs time in
 proportion to its length.
 """
@@ -182,7 +182,7 @@ class MessageDraft(Struct):
             draft = self._text
             if draft is None:
                 if self._has_news:
-                    self._tell_reasoning(events)
+                    self._report_reasoning(events)
                 draft = self._text = _Piecewise("text", next(self._positions))
                 self._contents.append(draft)
             draft.pieces.append(content)
@@ -212,9 +212,9 @@ class MessageDraft(Struct):
                     self._text = None
                     self._give_contents(events)  # at its place between the texts before and after it
 
-    def _tell_reasoning(self, events: list[Event]) -> None:
+    def _report_reasoning(self, events: list[Event]) -> None:
         """When something else begins, report the sealed reasoning known so far, again if it has grown since."""
-        if self._tellings < _MOST_TELLINGS:
+        if self._tellings < _MAX_TELLINGS:
             self._has_news = False
             self._tellings += 1
             known = tuple(field_reasoning(self._fields(), self._dialect))
@@ -234,7 +234,7 @@ class MessageDraft(Struct):
         call.arguments.append(pieces)
         if is_new:
             if self._has_news:
-                self._tell_reasoning(events)
+                self._report_reasoning(events)
             if is_given(call.extra):  # a seal that comes complete with its call: Gemini's
                 sealed = answer_tail(Message(role="assistant", tool_calls=[call.whole()]))
                 events.append(ReasoningDelta(self.choice, self._position_of_reasoning(), "", known=tuple(sealed)))
@@ -387,9 +387,9 @@ class ChunkDecoder(PayloadStreamDecoder):
         self._dialect = dialect
         self.drafts: dict[int, MessageDraft] = {}
 
-    def _take(self, payload: bytes, events: list[Event]) -> None:
+    def _consume(self, payload: bytes, events: list[Event]) -> None:
         chunk = _decode_chunk(payload)
-        for choice in chunk.choices or self._take_rare(chunk, payload, events):
+        for choice in chunk.choices or self._consume_rare(chunk, payload, events):
             draft = self.drafts.get(choice.index)
             if draft is None:
                 draft = self.draft_for(choice.index, chunk, events)
@@ -405,7 +405,7 @@ class ChunkDecoder(PayloadStreamDecoder):
             events.append(UsageReported(USAGE.decode(chunk.usage)))
 
     @abstractmethod
-    def _take_rare(self, chunk: Chunk, payload: bytes, events: list[Event]) -> tuple[()]:
+    def _consume_rare(self, chunk: Chunk, payload: bytes, events: list[Event]) -> tuple[()]:
         """Decode a payload without choices."""
 
     def draft_for(self, index: int, chunk: Chunk, events: list[Event]) -> MessageDraft:

@@ -19,12 +19,12 @@ from thoughtline.values.events import Event, Failed, Other, UsageReported
 class StreamDecoder(ChunkDecoder):
     """Decodes the bytes of a chat stream to events."""
 
-    def _take_rare(self, chunk: Chunk, payload: bytes, events: list[Event]) -> tuple[()]:
+    def _consume_rare(self, chunk: Chunk, payload: bytes, events: list[Event]) -> tuple[()]:
         """A payload without choices: an error, only usage, an event of Cohere, or an unknown one."""
         if is_given(chunk.error):
             events.append(Failed(chunk.error.copy()))
         elif is_cohere_event(chunk.type):
-            take_cohere_event(payload, self.drafts.get(0) or self.draft_for(0, chunk, events), events)
+            consume_cohere_event(payload, self.drafts.get(0) or self.draft_for(0, chunk, events), events)
         elif not is_given(chunk.usage):
             events.append(Other(Raw(payload)))
         return ()
@@ -96,7 +96,7 @@ def is_cohere_event(name: str | None) -> bool:
     return name in _NAMES
 
 
-def take_cohere_event(payload: bytes, draft: MessageDraft, events: list[Event]) -> None:
+def consume_cohere_event(payload: bytes, draft: MessageDraft, events: list[Event]) -> None:
     """Add one event to the draft."""
     event = _event_decoder.decode(payload)
     delta = event.delta or _Delta()

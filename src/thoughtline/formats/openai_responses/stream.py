@@ -116,7 +116,7 @@ class StreamDecoder(PayloadStreamDecoder):
         self._is_started = False
         self._is_ended = False
 
-    def _take(self, payload: bytes, events: list[Event]) -> None:
+    def _consume(self, payload: bytes, events: list[Event]) -> None:
         try:
             event = _decode_event(payload)
         except msgspec.DecodeError as error:
@@ -128,7 +128,7 @@ class StreamDecoder(PayloadStreamDecoder):
         if grows is not None and event.delta is not None:
             self._grow(grows, event, event.delta, events)
         else:
-            self._take_frame(event, payload, events)
+            self._consume_frame(event, payload, events)
 
     def _grow(self, kind: str, event: _Event, delta: str, events: list[Event]) -> None:
         part = event.summary_index if kind == "summary" else event.content_index if kind == "thought" else 0
@@ -149,7 +149,7 @@ class StreamDecoder(PayloadStreamDecoder):
         draft = self._drafts[index] = _Draft(added)
         return draft
 
-    def _take_frame(self, event: _Event, payload: bytes, events: list[Event]) -> None:
+    def _consume_frame(self, event: _Event, payload: bytes, events: list[Event]) -> None:
         match event.type:
             case "response.created":
                 self._start(event.response, events)

@@ -58,12 +58,14 @@ async def follow_link(request: AdminRequest, token: str) -> tuple[tuple[bytes, b
         raise Declined(
             403, "cross_site", "This request comes from another web page.", "Paste the link into the address bar."
         )
-    is_code = bool(state.admin_token) and hmac.compare_digest(secret_digest(token), secret_digest(state.guard.code))
+    is_code = bool(state.admin.token) and hmac.compare_digest(
+        secret_digest(token), secret_digest(state.admin.guard.code)
+    )
     is_right = is_code or is_token_right(state, token)
-    await state.guard.judge(request.peer, is_right=is_right)
+    await state.admin.guard.judge(request.peer, is_right=is_right)
     if not is_right:
         raise unauthorized()
-    if not state.guard.use_link(token):
+    if not state.admin.guard.use_link(token):
         raise Declined(401, "link_used", "This link has been used.", "Log in at / with the admin token.")
     return logged_in(request)
 
@@ -73,7 +75,7 @@ async def log_in(request: AdminRequest, token: str) -> tuple[tuple[bytes, bytes]
     if is_website(request.headers):
         raise Declined(403, "cross_site", "This request comes from another web page.", "Log in at / instead.")
     is_right = is_token_right(request.state, token)
-    await request.state.guard.judge(request.peer, is_right=is_right)
+    await request.state.admin.guard.judge(request.peer, is_right=is_right)
     if not is_right:
         raise unauthorized()
     return logged_in(request)
@@ -86,12 +88,21 @@ def logged_in(request: AdminRequest) -> tuple[tuple[bytes, bytes], ...]:
     return (b"set-cookie", cookie.encode()), (b"location", b"/")
 
 
+def log_out(request: AdminRequest) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the headers that remove the cookie. Other sites can't ask for it."""
+    if is_website(request.headers) or not is_same_origin(request):
+        raise Declined(403, "cross_site", "This request comes from another web page.", "Log out in the dashboard.")
+    secure = "; Secure" if request.scheme == "https" else ""
+    cookie = f"{COOKIE}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict{secure}"
+    return (b"set-cookie", cookie.encode()), (b"location", b"/")
+
+
 def unauthorized() -> Declined:
     return Declined(401, "unauthorized", "Unauthorized.")
 
 
 def is_token_right(state: State, credential: str) -> bool:
-    token = state.admin_token
+    token = state.admin.token
     return bool(token) and hmac.compare_digest(secret_digest(credential), secret_digest(token or ""))
 
 
@@ -102,7 +113,7 @@ def make_cookie(state: State, host: str) -> str:
 
 def is_cookie_valid(state: State, cookie: str, host: str) -> bool:
     ends, _, code = cookie.partition(".")
-    if not state.admin_token or not (ends.isascii() and ends.isdecimal() and len(ends) < 16):
+    if not state.admin.token or not (ends.isascii() and ends.isdecimal() and len(ends) < 16):
         return False
     is_right = hmac.compare_digest(code.encode("utf-8", "replace"), _code(state, int(ends), host).encode())
     return is_right and int(ends) > state.clock()
@@ -138,7 +149,7 @@ async def _require_token(request: AdminRequest, credential: str) -> None:
     state = request.state
     is_right = is_token_right(state, credential)
     is_client_key = not is_right and state.keys.find(credential) is not None
-    await state.guard.judge(request.peer, is_right=is_right or is_client_key)
+    await state.admin.guard.judge(request.peer, is_right=is_right or is_client_key)
     if is_client_key:
         raise Declined(403, "not_admin", "A client key can't manage the gateway.", "Use the admin token.")
     if not is_right:
@@ -154,6 +165,6 @@ def cookie_of(request: AdminRequest) -> str:
 
 
 def _code(state: State, ends: int, host: str) -> str:
-    place = state.envelope_key if state.durable is not None else state.guard.code.encode()
+    place = state.services.envelope_key if state.durable is not None else state.admin.guard.code.encode()
     message = f"cookie {ends} {host.lower()} ".encode("latin-1", "replace") + place
-    return hmac.new(secret_digest(state.admin_token or ""), message, hashlib.sha256).hexdigest()
+    return hmac.new(secret_digest(state.admin.token or ""), message, hashlib.sha256).hexdigest()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Self
+from typing import Literal, Self
 
 from msgspec import Struct
 
@@ -12,6 +12,7 @@ from thoughtline.replay.findings import Finding
 from thoughtline.settings import (
     ContentTable,
     ContinuitySettings,
+    DashboardSettings,
     DebugSettings,
     ReplaySettings,
     ServerSettings,
@@ -165,12 +166,25 @@ class CachePage(AdminAnswer, frozen=True):
 
 
 class SessionRow(AdminAnswer, frozen=True):
-    """A session and how much of it is stored. A name that begins with `~` does not come from a client."""
+    """A session and how much of it is stored. An `id` that begins with `~` was made by the gateway.
+
+    `title` is the name that the client gave the session, or with `[dashboard] keep_text` the user's first words
+    (`titledBy`); where it is null, `clientTitle`, `model` and `startedAt` tell sessions apart. `client` is a name that
+    `/api/connect` lists, or empty; `model` made the first turn, `models` are all, as `provider/model`. `startedAt` is
+    when the oldest turn was made that is still stored.
+    """
 
     id: str
     tenant: str
+    title: str | None
+    titled_by: Literal["client", "words", ""]
+    client: str
+    client_title: str
+    model: str
+    models: list[str]
     entries: int
     chars: int
+    started_at: datetime | None
     newest_entry: datetime
 
 
@@ -180,12 +194,42 @@ class SessionPage(AdminAnswer, frozen=True):
     sessions: list[SessionRow]
 
 
-class SessionView(AdminAnswer, frozen=True):
-    """The turns of a session in their order. `cursor` requests those before the first; it is null if there are none."""
+SayingKind = Literal["user", "result", "thought", "sealed", "answer", "call", "other"]
 
-    id: str
-    tenant: str
-    turns: list[SessionTurn]
+
+class Saying(AdminAnswer, frozen=True):
+    """A piece of a conversation. `text` is the words, the result, or the arguments of a call; `name` the tool.
+
+    `kind`: `user` (what a user wrote), `result` (what a tool returned), `thought` (reasoning that can be read),
+    `sealed` (reasoning that can't; `text` is empty), `answer` (what the model said), `call` (a tool it called), `other`
+    (an image, a file; `name` says which).
+    """
+
+    kind: SayingKind
+    text: str
+    name: str = ""
+    call_id: str = ""
+    chars: int = 0
+
+
+class DialogueTurn(SessionTurn, frozen=True):
+    """A turn as it can be read. `before` is what was said since the turn before it, null where that is not stored;
+    `says` what the model thought, said and called, in order. Texts are cut at 32,768 characters; `chars` is how many
+    there were. `record` of a turn in `/api/requests/{id}` is the `id` of one of these.
+    """
+
+    before: list[Saying] | None
+    says: list[Saying]
+
+
+class SessionView(SessionRow, frozen=True):
+    """The turns of a session in their order. `cursor` asks for those before the first; it is null if there are none.
+
+    `keepsText` says whether `[dashboard] keep_text` is on.
+    """
+
+    keeps_text: bool
+    turns: list[DialogueTurn]
     cursor: str | None
 
 
@@ -261,6 +305,7 @@ class SettingsView(AdminAnswer, frozen=True):
     tags: TagsView
     content: ContentTable
     debug: DebugSettings
+    dashboard: DashboardSettings
     contracts: list[str]
     shared: list[str]
 

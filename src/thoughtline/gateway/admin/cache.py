@@ -9,7 +9,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.gateway.admin import answers
-from thoughtline.gateway.admin.answers import CacheEntry, CachePage, CacheStats, Done, Place, SessionTurn, moment
+from thoughtline.gateway.admin.answers import (
+    CacheEntry,
+    CachePage,
+    CacheStats,
+    DialogueTurn,
+    Done,
+    Place,
+    Saying,
+    SessionTurn,
+    moment,
+)
 from thoughtline.gateway.admin.requests import AdminRequest, Whole, decode_query
 from thoughtline.gateway.bus import StoreCounts
 from thoughtline.gateway.masking import masked_url
@@ -69,7 +79,9 @@ async def forget_entries(request: AdminRequest) -> Whole:
 
 async def forget(state: State, where: Filter) -> int:
     """Delete turns, and return how many there were. If all are deleted, the counts are reset."""
-    gone = await state.store.delete(await as_kept(state.store, where))
+    kept = await as_kept(state.store, where)
+    gone = await state.store.delete(kept)
+    await state.words.forget(kept)
     state.replayer.forget_conversations()
     if where == Filter():
         state.bus.reset_counts()
@@ -125,11 +137,11 @@ def entry_answer(entry: Entry) -> CacheEntry:
     return _turn(CacheEntry, entry, reasoning="\n\n".join(text for text in texts if text))
 
 
-def turn_answer(entry: Entry) -> SessionTurn:
-    return _turn(SessionTurn, entry)
+def dialogue_turn(entry: Entry, *, before: list[Saying] | None, says: list[Saying]) -> DialogueTurn:
+    return _turn(DialogueTurn, entry, before=before, says=says)
 
 
-def _turn(kind: type[Turn], entry: Entry, **more: str) -> Turn:
+def _turn(kind: type[Turn], entry: Entry, **more: object) -> Turn:
     record, outcome = entry.record, entry.record.outcome
     where = record.provenance
     return kind(

@@ -68,7 +68,7 @@ async def serve(state: State, scope: Scope, receive: Receive, send: Send) -> Non
     except ThoughtlineError as error:
         answer = refusal(error)
     except Exception as error:
-        _tell(error)
+        _log_failure(error)
         answer = refusal(Declined(500, "internal", "Something went wrong here.", "The log says where."))
     record(request, scope["path"], answer, is_open=_is_open(scope["path"]))
     if isinstance(answer, Stream):
@@ -194,7 +194,7 @@ async def _send_stream(state: State, answer: Stream, receive: Receive, send: Sen
     tasks = (
         asyncio.ensure_future(_pump(answer.pieces, send)),
         asyncio.ensure_future(_gone(receive)),
-        asyncio.ensure_future(state.signals.stopping.wait()),
+        asyncio.ensure_future(state.admin.signals.stopping.wait()),
     )
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -204,14 +204,14 @@ async def _send_stream(state: State, answer: Stream, receive: Receive, send: Sen
         ended = await asyncio.gather(*tasks, return_exceptions=True)
     for problem in ended:
         if isinstance(problem, Exception):
-            _tell(problem)
-    if state.signals.stopping.is_set():
+            _log_failure(problem)
+    if state.admin.signals.stopping.is_set():
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LAST_WORD_SECONDS):
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def _tell(problem: Exception) -> None:
+def _log_failure(problem: Exception) -> None:
     where = "".join(traceback.format_tb(problem.__traceback__)[-3:])  # its message might quote content
     log.error("a management request failed: %s\n%s", type(problem).__name__, where)
 

@@ -64,7 +64,7 @@ async def add_key(request: AdminRequest) -> Whole:
         replay=body.replay,
         expires_at=None if body.expires is None else state.clock() + _seconds(body.expires),
     )
-    state.signals.wake.set()
+    state.admin.signals.wake.set()
     made = KeyMade((await _views(state, (key,)))[0], secret, _note(state, is_first=is_first))
     return Whole(made, done=f"client key {key.id} made for {key.name}")
 
@@ -76,7 +76,7 @@ async def revoke_key(request: AdminRequest) -> Whole:
     if not gone:
         raise Declined(404, "unknown_key", "No valid key has this id or name.", "GET /api/keys lists all.")
     is_last = not any(key.is_good(state.clock()) for key in keys.listed())
-    state.signals.wake.set()
+    state.admin.signals.wake.set()
     revoked = [msgspec.structs.replace(key, revoked=True) for key in gone]
     answer = KeysRevoked(await _views(state, revoked), _LAST if is_last else "")
     return Whole(answer, done=f"{counted(len(revoked), 'client key')} revoked")

@@ -16,6 +16,8 @@ RequestOutcome = Literal[
     "ok",  # answered, and nothing had to be done
     "restored",  # answered; turns were restored, filled or stripped before it was sent
     "blank",  # answered; a turn was sent with the smallest accepted filler because its reasoning was not found
+    "lost",  # answered; a turn was sent without its reasoning, or the provider ignored some
+    "late",  # answered; the end of the answer did not wait until its turn was saved
     "healed",  # refused because of its reasoning, then corrected and answered
     "refused",  # the provider's 4xx went to the client
     "failed",  # the provider's 5xx, a broken connection, or no answer
@@ -135,7 +137,9 @@ class ContractUsed(AdminAnswer, frozen=True):
 
 
 class AttemptView(AdminAnswer, frozen=True):
-    """One attempt at a target. `startedMs` counts from the beginning of the request; `error` is why it gave no answer.
+    """One attempt at a target. `preparedMs`, when work on its body began, and `startedMs`, when it was sent, count from
+    the beginning of the request; `lookUpMs` of the time between was spent looking for turns in the store. `error` is
+    why it gave no answer.
 
     `endpoint` is without secrets. `isTranslated`: the client speaks another format than `format`.
     """
@@ -148,6 +152,8 @@ class AttemptView(AdminAnswer, frozen=True):
     contract: ContractUsed | None
     status: int
     error: str
+    prepared_ms: float | None
+    look_up_ms: float
     started_ms: float
     upstream_ms: float
     bytes_up: int
@@ -183,9 +189,16 @@ class Bodies(AdminAnswer, frozen=True):
 
 
 class RequestView(RequestRow, frozen=True):
-    """A request explained: its attempts, what was done for each turn, its findings."""
+    """A request explained: its attempts, what was done for each turn, its findings.
+
+    The end of the answer was held back from `endedMs` on for `holdMs`, and `saveMs` of that went into saving the turn;
+    `endedMs` is null if no turn ended.
+    """
 
     tried: list[AttemptView]
+    ended_ms: float | None
+    hold_ms: float
+    save_ms: float
     turns: list[TurnView]
     findings: list[Place]
     bodies: Bodies | None

@@ -68,7 +68,7 @@ def _provider(state: State, name: str) -> ProviderAbout:
     row, built_in = state.settings.providers[name], providers.host_named(name)
     model, wire = example_models().get(name, ""), row.formats[0]
     endpoint = row.bases.get(wire, row.base_url)
-    contract = state.book.contract_for(Destination(name, endpoint, model, wire))
+    contract = state.replayer.contract_for(Destination(name, endpoint, model, wire))
     return ProviderAbout(
         name,
         list(built_in.aliases) if built_in is not None else [],
@@ -87,14 +87,14 @@ def _provider(state: State, name: str) -> ProviderAbout:
 # --- the results of handoffs, from stored records: the same on every worker and replica -------------------------------
 
 
-MOST_TURNS = 2000
+MAX_TURNS = 2000
 """Maximum number of turns read, newest first: ten pages of the store."""
 
 
 async def handoff_report(request: AdminRequest) -> Whole:
     records: list[Record] = []
     cursor: str | None = None
-    while len(records) < MOST_TURNS:
+    while len(records) < MAX_TURNS:
         page = await request.state.store.list_entries(Filter(), MAX_PAGE, cursor)
         records += [entry.record for entry in page.entries]
         cursor = page.cursor

@@ -24,7 +24,7 @@ async def settings_view(request: AdminRequest) -> Whole:
     """Return the settings by the store's current state, which this process may follow with a delay."""
     state = request.state
     shared = await shared_settings.load(state.store)
-    return Whole(_view(shared_settings.merged(state.loaded, shared), shared, has_token=bool(state.admin_token)))
+    return Whole(_view(shared_settings.merged(state.admin.loaded, shared), shared, has_token=bool(state.admin.token)))
 
 
 async def change_settings(request: AdminRequest) -> Whole:
@@ -32,11 +32,11 @@ async def change_settings(request: AdminRequest) -> Whole:
     state, patch = request.state, decode_patch(request.body)
     shared = shared_settings.patched(await shared_settings.load(state.store), patch)
     try:
-        checked(shared_settings.merged(state.loaded, shared), state.keys, state.loaded)
+        checked(shared_settings.merged(state.admin.loaded, shared), state.keys, state.admin.loaded)
     except SettingsError as error:
         raise Declined(400, "bad_setting", str(error), "The settings in force are unchanged.") from None
     await shared_settings.keep(state.store, patch, state.clock())
-    state.signals.wake.set()
+    state.admin.signals.wake.set()
     return (await settings_view(request))._replace(done=request.body.decode("utf-8", "replace"))
 
 
@@ -98,6 +98,7 @@ def _view(settings: Settings, shared: SettingsPatch, *, has_token: bool) -> Sett
         tags=TagsView(settings.tags or ("markers" if settings.continuity.enabled else "off")),
         content=ContentTable(settings.content),
         debug=settings.debug,
+        dashboard=settings.dashboard,
         contracts=sorted(settings.contracts),
         shared=sorted(shared_settings.values_of(shared)),
     )

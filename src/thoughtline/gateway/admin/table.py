@@ -16,6 +16,7 @@ from thoughtline.gateway.admin import (
     events,
     keys,
     openapi,
+    previews,
     recent,
     request_answers,
     routes,
@@ -63,6 +64,10 @@ async def _login(request: AdminRequest) -> Whole:
 async def _log_in(request: AdminRequest) -> Whole:
     token = decode_query(request.body.decode("latin-1"), LoginForm).token
     return Whole(b"", 303, "text/plain", headers=await access.log_in(request, token))
+
+
+async def _log_out(request: AdminRequest) -> Whole:
+    return Whole(b"", 303, "text/plain", headers=access.log_out(request))
 
 
 async def _metrics(request: AdminRequest) -> Whole:
@@ -172,6 +177,26 @@ TABLE: tuple[Row, ...] = (
     ),
     Row("GET", "/api/series", recent.series_view, "Figures of the last 24 hours.", status_answers.Series),
     Row("GET", "/api/handoffs", routes.handoff_report, "How handoffs went, by route.", answers.HandoffReport),
+    Row(
+        "GET",
+        "/api/continuity/preview",
+        previews.preview,
+        "What continuity would quote of a session to another model.",
+        previews.ContinuityPreview,
+        query=previews.PreviewQuery,
+        refusals=(404,),
+    ),
+    Row(
+        "POST",
+        "/logout",
+        _log_out,
+        "Logs a browser out: removes the cookie.",
+        None,
+        access="open",
+        content_type="text/plain",
+        status=303,
+        refusals=(403,),
+    ),
     Row("GET", _SETTINGS, settings.settings_view, "The settings in force, without secrets.", answers.SettingsView),
     Row(
         "PATCH",

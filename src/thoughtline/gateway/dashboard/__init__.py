@@ -1,7 +1,7 @@
-"""The dashboard: static files that read the admin API, in the browser of whoever has the admin's cookie.
+"""The dashboard: static files that read the admin API, in a browser with the admin's cookie.
 
-Views are addresses of their own (`/memory`, `/requests/ID`), all answered with one page; files are under `/assets/`.
-The page has nothing secret in it: what it shows it asks of the API. `vendor/lock.json` says where `vendor/` came from.
+Views have their own addresses (`/memory`, `/requests/ID`), all answered with one page; files are under `/assets/`. The
+page contains no secrets: it gets its data from the API. `vendor/lock.json` says where `vendor/` came from.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _POLICY = (
 
 
 class Asset(NamedTuple):
-    """A file and its kind."""
+    """A file and its content type."""
 
     content: bytes
     content_type: str
 
 
 def is_view(scope: Mapping[str, Any], providers: Container[str]) -> bool:
-    """Whether it is a view that is read here. What programs ask at such an address may be meant for a default provider,
-    and a provider of that name comes first."""
+    """Whether it is a view for a browser. A program's request to such an address may be for a default provider, and a
+    provider of that name takes precedence."""
     first = scope["path"].lstrip("/").partition("/")[0]
     if first not in VIEWS or canonical_name(first) in providers:
         return False
@@ -50,7 +50,7 @@ def is_for_people(request: AdminRequest) -> bool:
 
 
 async def page(request: AdminRequest) -> Whole:
-    """The one page. Who is not logged in yet gets it with a mark, so that it need not ask the API to find out."""
+    """Return the page. Without a login it has a mark, so that it need not ask the API to find out."""
     text = _page()
     if not is_cookie_valid(request.state, cookie_of(request), request.header(b"host")):
         text = text.replace(b"<body>", b"<body data-logged-out>")
@@ -65,7 +65,7 @@ async def asset(request: AdminRequest) -> Whole:
 
 
 async def icon(request: AdminRequest) -> Whole:
-    """What browsers ask for beside any address, such as one of the API."""
+    """Return the icon that browsers request next to any address, such as one of the API."""
     found = _assets()[_ICON]
     return Whole(found.content, content_type=found.content_type)
 
@@ -77,7 +77,7 @@ def _page() -> bytes:
 
 @cache
 def _assets() -> dict[str, Asset]:
-    """All files by name; there are few, and nobody can ask for another one."""
+    """Return all files by name; there are few, and no other can be requested."""
     folders = (files(__name__), files(__name__) / "vendor")
     return {
         file.name: Asset(file.read_bytes(), _TYPES[kind])

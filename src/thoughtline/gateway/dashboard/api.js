@@ -47,6 +47,12 @@ export async function logIn(token) {
   throw new Problem(response.status, answer?.error ?? unexpected(response.status));
 }
 
+// The cookie goes: this browser has to log in again.
+export async function logOut() {
+  const response = await fetch("/logout", { method: "POST", redirect: "manual" });
+  if (response.type !== "opaqueredirect" && !response.ok) throw new Problem(response.status, unexpected(response.status));
+}
+
 export function address(path, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== "" && value !== null && value !== undefined);
   const text = new URLSearchParams(given).toString();

@@ -1,17 +1,18 @@
 // The shell: which address is which view, the keys, dark and light, and the page to log in at.
 
 import { html, render, useEffect, useErrorBoundary, useState } from "./preact.js";
-import { onLoggedOut, useData } from "./api.js";
+import { logOut, onLoggedOut, useData } from "./api.js";
 import { Audit } from "./audit.js";
 import { Connect } from "./connect.js";
 import { Contracts } from "./contracts.js";
+import { Session } from "./dialogue.js";
 import { Health } from "./health.js";
 import { Help, moveFocus } from "./keyboard.js";
 import { Live } from "./live.js";
 import { Login } from "./login.js";
 import { Memory } from "./memory.js";
 import { Request } from "./request.js";
-import { Session, Sessions } from "./sessions.js";
+import { Sessions } from "./sessions.js";
 import { Settings } from "./settings.js";
 import { current, go, onMove } from "./places.js";
 import { Trouble } from "./parts.js";
@@ -69,9 +70,10 @@ function App() {
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
   }, []);
+  const leave = () => logOut().then(() => setOut(true), (problem) => console.warn(problem.message));
   if (isOut) return html`<${Login} place=${place} onDone=${() => setOut(false)} />`;
   return html`<div class="shell">
-    <${Side} place=${place} onHelp=${() => setHelping(true)} />
+    <${Side} place=${place} onHelp=${() => setHelping(true)} onLeave=${leave} />
     <main><${Guarded} place=${place} key=${place.parts[0]} /></main>
     ${isHelping && html`<${Help} views=${VIEWS} onClose=${() => setHelping(false)} />`}
   </div>`;
@@ -87,7 +89,7 @@ function Guarded({ place }) {
   return viewOf(place);
 }
 
-function Side({ place, onHelp }) {
+function Side({ place, onHelp, onLeave }) {
   const here = place.parts[0] === "requests" ? "live" : (place.parts[0] ?? "live");
   useEffect(() => { document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); }, [here]);
   return html`<header class="side">
@@ -101,6 +103,7 @@ function Side({ place, onHelp }) {
       <div class="tools">
         <${Theme} />
         <button class="plain help" title="Keyboard shortcuts" onClick=${onHelp}>Shortcuts <kbd>?</kbd></button>
+        <button class="plain" onClick=${onLeave}>Log out</button>
       </div>
     </div>
   </header>`;
@@ -110,8 +113,8 @@ function StoreState() {
   const ready = useData("/readyz", { seconds: 5 });
   const state = ready.problem ? "bad" : ready.data?.store;
   const kind = { ok: "good", slow: "slow", degraded: "bad", bad: "bad" }[state] ?? "";
-  const words = ready.problem ? ready.problem.message : { ok: "Store OK", slow: "Store is slow", degraded: "Store is down" }[state];
-  return html`<a class="state cut soft" href="/health" title=${ready.data?.detail}
+  const words = ready.problem ? "Gateway is down" : { ok: "Store OK", slow: "Store is slow", degraded: "Store is down" }[state];
+  return html`<a class="state cut soft" href="/health" title=${ready.problem ? ready.problem.message : ready.data?.detail}
     ><span class=${`dot ${kind}`}></span> ${words ?? "…"}</a>`;
 }
 

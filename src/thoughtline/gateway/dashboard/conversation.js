@@ -1,7 +1,8 @@
 // A conversation in any format, message by message: what the client sent beside what went up.
 
 import { html } from "./preact.js";
-import { Tag, wordsOf } from "./parts.js";
+import { aligned, changes } from "./difference.js";
+import { count, many, Tag, wordsOf } from "./parts.js";
 
 const LISTS = ["messages", "input", "contents"];
 
@@ -20,25 +21,49 @@ export function Beside({ request }) {
   const [left, right] = [messagesOf(client ?? ""), messagesOf(upstream ?? client ?? "")];
   if (!left || !right) return html`<div class="beside"><${Plain} text=${client} /><${Plain} text=${upstream} /></div>`;
   const turns = new Map(request.turns.map((turn) => [turn.at, turn]));
-  const isSame = left.length === right.length;
-  const isChanged = (index) => !isSame || JSON.stringify(left[index]) !== JSON.stringify(right[index]);
-  const rows = Array.from({ length: Math.max(left.length, right.length) }, (_, index) => index);
-  return html`<div class="beside">
+  const rows = aligned(left, right).map(([at, to]) => ({ at, to, what: JSON.stringify(left[at]) === JSON.stringify(right[to]) ? [] : changes(left[at], right[to]) }));
+  const same = rows.filter((row) => row.what.length === 0).length;
+  return html`<p class="differs">${many(rows.length - same, "message")} changed, ${count(same)} as the client sent ${same === 1 ? "it" : "them"}.</p>
+  <div class="beside">
     <div class="side-head">the client sent</div><div class="side-head">went up</div>
-    ${rows.map((index) => html`
-      <${Message} message=${left[index]} at=${index} side="sent" />
-      <${Message} message=${right[index]} at=${index} side="went up" turn=${turns.get(index)} kind=${isChanged(index) ? "changed" : "same"} />`)}
+    ${rows.map(({ at, to, what }) => html`
+      <${Message} message=${left[at]} at=${at} side="sent" />
+      <${Message} message=${right[to]} at=${to} side="went up" turn=${turns.get(to)} kind=${what.length ? "changed" : "same"} what=${what} />`)}
   </div>
   ${isCut && html`<p class="notice">One of the bodies is longer than the limit; its end is not shown.</p>`}`;
 }
 
 const Plain = ({ text }) => html`<div class="cell"><pre>${text ?? "not known"}</pre></div>`;
 
-function Message({ message, at, side, turn, kind = "" }) {
+// What was put in and taken out, where the bodies are not kept: by what is known of each turn.
+export function Differences({ request, chars }) {
+  const changed = request.turns.filter((turn) => turn.treatment !== "kept");
+  if (changed.length === 0) return html`<p class="faint">No message was changed for its reasoning.</p>`;
+  return html`<ul class="differences">${changed.map((turn) => html`<li><code>${turn.place}</code> <${Tag} kind=${turn.treatment} />
+    <span>${wordsFor(turn, chars.get(turn.record))}</span></li>`)}</ul>
+    ${request.checkpoints > 0 && html`<p>${many(request.checkpoints, "checkpoint")} quoted into the system prompt.</p>`}`;
+}
+
+function wordsFor(turn, chars) {
+  switch (turn.treatment) {
+    case "restored":
+    case "inherited":
+      return chars === undefined ? "reasoning added" : `${many(chars, "character")} of reasoning added`;
+    case "blank":
+      return "the least that the provider accepts added";
+    case "stripped":
+      return "reasoning taken out";
+    default:
+      return "nothing added: its reasoning was not found";
+  }
+}
+
+function Message({ message, at, side, turn, kind = "", what = [] }) {
   if (message === undefined) return html`<div class="cell faint">–</div>`;
   return html`<div class=${`cell ${kind}`}>
     <div class="bar"><span class="faint">${at}<span class="only-phone"> ${side}</span></span> <b>${message.role ?? message.type ?? "message"}</b>
       ${turn && html`<${Tag} kind=${turn.treatment} /><span class="soft">${wordsOf(turn)}</span>`}</div>
+    ${what.map((words) => html`<p class="delta">${words}</p>`)}
     ${pieces(message).map(([kind, text]) => html`<div class=${`piece ${kind}`}><pre>${text}</pre></div>`)}
   </div>`;
 }

@@ -27,9 +27,21 @@ export function Health() {
   const series = useData("/api/series", { seconds: 15 });
   return html`<${View} title="Health" about="The last 24 hours. Figures are kept in memory, so they begin at the last start." json="/api/series">
     <${Store} series=${series.data} />
-    <${Loaded} from=${series}>${(data) => html`<div class="plots">${PLOTS.map((plot) => html`<${Plot} key=${plot.name} plot=${plot} data=${data} />`)}</div>`}<//>
+    <${Loaded} from=${series}>${(data) => html`<${Plots} data=${sinceStart(data)} />`}<//>
     <${Routes} />
   <//>`;
+}
+
+const Plots = ({ data }) => html`<p class="soft">From ${hour(data.times[0])} to ${hour(data.times.at(-1))}:</p>
+  <div class="plots">${PLOTS.map((plot) => html`<${Plot} key=${plot.name} plot=${plot} data=${data} />`)}</div>`;
+
+const LEAST_STEPS = 15;
+
+// Of the day what there is: a gateway that began an hour ago has plots of that hour, not a line at the right edge.
+function sinceStart(data) {
+  const began = data.times.findIndex((at, index) => data.requests[index] > 0 || at + data.stepSeconds > data.startedAt);
+  const first = Math.max(0, Math.min(data.times.length - LEAST_STEPS, began < 0 ? Infinity : began));
+  return Object.fromEntries(Object.entries(data).map(([name, value]) => [name, Array.isArray(value) ? value.slice(first) : value]));
 }
 
 function Plot({ plot, data }) {

@@ -2,6 +2,7 @@
 
 import { html, useEffect, useRef, useState } from "./preact.js";
 import { address, ask, listen, useData } from "./api.js";
+import { Legend } from "./legend.js";
 import { go } from "./places.js";
 import { RequestDetail } from "./request.js";
 import { Ago, clock, count, Counts, Empty, Json, many, ms, Tag, Trouble, Words } from "./parts.js";
@@ -86,6 +87,7 @@ export function Live({ id, place }) {
       <div class="top">
         <div class="head"><h1>Live</h1><${Connection} state=${state} /><${Json} path=${found.path} /></div>
         <${Strip} />
+        <${Legend} />
         <input data-filter type="search" class="filter" placeholder="provider:deepseek status:4xx outcome:healed, or any words" aria-label="Filter"
           value=${line} onInput=${type} />
         <${Trouble} problem=${found.problem} />

@@ -2,9 +2,10 @@
 
 import { html, useEffect } from "./preact.js";
 import { address, useData } from "./api.js";
-import { Beside } from "./conversation.js";
+import { Beside, Differences } from "./conversation.js";
 import { requestPlace, sessionPlace } from "./places.js";
 import { bytes, clock, Copy, count, Counts, Empty, Facts, Json, Loaded, many, ms, Panel, short, Tag, Words, wordsOf } from "./parts.js";
+import { Attempts, Waterfall } from "./waterfall.js";
 
 export function Request({ id }) {
   useEffect(() => { document.title = `Request ${short(id)} · thoughtline`; }, [id]);
@@ -43,6 +44,7 @@ function Explained({ request, isWhole }) {
       <a class="button" href=${address("/audit", { request: request.id })}>Audit this</a>
       <${Counts} of=${request} also=${["kept"]} />
     </div>
+    <${Panel} title="Where the time went" side=${html`<span class="faint">${ms(request.totalMs)} in all</span>`}><${Waterfall} request=${request} /><${Attempts} tried=${request.tried} /><//>
     <${Panel} title="Timeline" flush><div class="body"><${Timeline} request=${request} /></div><//>
     <${Panel} title="Model turns" flush side=${html`<span class="faint">what was done about the reasoning of each</span>`}>
       <${Turns} request=${request} />
@@ -153,12 +155,15 @@ function Turns({ request }) {
 const recordPlace = (request, turn) => address("/memory", { session: request.session, tenant: request.tenant, entry: turn.record });
 
 function Conversation({ request }) {
+  const known = useData(request.bodies === null && request.turns.some((turn) => turn.record) ? address(`/api/sessions/${encodeURIComponent(request.session)}`, { tenant: request.tenant }) : "");
   if (request.bodies === null && request.tried.every((attempt) => attempt.sends === 0)) {
     return html`<p class="faint">This request did not go to a provider, so there are no bodies to compare.</p>`;
   }
   if (request.bodies === null) {
-    return html`<p class="faint">Bodies are not kept. With <code>keep_bodies = true</code> under <code>[debug]</code> in the settings, those of the last
-      requests stand here, as the client sent them and as they went up.</p>`;
+    const chars = new Map((known.data?.turns ?? []).map((turn) => [turn.id, turn.charCount]));
+    return html`<${Panel} title="What was changed, by message"><${Differences} request=${request} chars=${chars} />
+      <p class="faint">Bodies are not kept. With <code>keep_bodies = true</code> under <code>[debug]</code> in the settings, those of the last
+      requests stand here, as the client sent them and as they went up.</p><//>`;
   }
   return html`<${Panel} title="The conversation, as the client sent it and as it went up" flush><${Beside} request=${request} /><//>`;
 }

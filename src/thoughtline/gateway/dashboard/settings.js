@@ -2,6 +2,7 @@
 
 import { html, useState } from "./preact.js";
 import { address, useData } from "./api.js";
+import { Continuity, Origin } from "./continuity.js";
 import { Ago, Copy, Empty, Facts, Loaded, Panel, span, Tag, Trouble, Twice, Until, useDoing, View, Words } from "./parts.js";
 
 export function Settings() {
@@ -23,43 +24,6 @@ export function Settings() {
     </div>
     <${Keys} />
     <${InForce} data=${data} />`}<//>
-  <//>`;
-}
-
-// Whether a setting stands over the file, and the way back.
-function Origin({ name, data, set, saved }) {
-  const [table, member] = name.split(".");
-  if (!data.shared.includes(name)) return html`<span class="faint">from settings file</span>`;
-  return html`<span class="faint">${saved === name ? "saved" : "set here"}</span>
-    <button class="plain" onClick=${() => set(table, member, null)}>use the file's</button>`;
-}
-
-const SUMMARY_WORDS = {
-  agent: "session and agent must be given",
-  session: "a session is enough",
-};
-
-function Continuity({ data, set, saved }) {
-  const { enabled, count, mode, afterCompaction, afterCompactionBy } = data.continuity;
-  const [typed, setTyped] = useState(null);
-  const origin = (name) => html`<${Origin} name=${name} data=${data} set=${set} saved=${saved} />`;
-  const type = (event) => {
-    setTyped(null);
-    set("continuity", "count", Number(event.target.value));
-  };
-  return html`<${Panel} title="Continuity" side=${html`<${Tag} kind=${enabled ? "good" : "kept"}>${enabled ? "on" : "off"}<//>`}>
-    <p class="soft">When another model takes over, it is told what the last one thought: the newest checkpoints are quoted into its system prompt.</p>
-    <div class="bar"><label class="bar"><input type="checkbox" name="enabled" checked=${enabled} onChange=${(event) => set("continuity", "enabled", event.target.checked)} />
-      <span>quote checkpoints at handoffs</span></label><span class="push">${origin("continuity.enabled")}</span></div>
-    <div class="bar"><label>how many, 1 to 100<input type="number" name="count" min="1" max="100" value=${typed ?? count}
-      onInput=${(event) => setTyped(event.target.value)} onChange=${type} /></label><span class="push">${origin("continuity.count")}</span></div>
-    <div class="bar"><label>when<select name="mode" value=${mode} onChange=${(event) => set("continuity", "mode", event.target.value)}>
-      <option value="handoff" selected=${mode === "handoff"}>handoff: what native replay can't carry</option><option value="always" selected=${mode === "always"}>always</option></select></label>
-      <span class="push">${origin("continuity.mode")}</span></div>
-    <p class="soft">A client that sums up its history leaves no turn to go by. ${afterCompaction ? "Its last thoughts are then quoted all the same, by the session and agent that it sends. Claude Code's main line sends no agent: a session is then enough, under the same system prompt." : html`The settings file switches this off (<code>after_compaction</code>).`}</p>
-    <div class="bar"><label>after a summary<select name="after_compaction_by" value=${afterCompactionBy} disabled=${!afterCompaction} onChange=${(event) => set("continuity", "after_compaction_by", event.target.value)}>
-      ${Object.entries(SUMMARY_WORDS).map(([word, words]) => html`<option value=${word} selected=${word === afterCompactionBy}>${word}: ${words}</option>`)}</select></label>
-      <span class="push">${origin("continuity.after_compaction_by")}</span></div>
   <//>`;
 }
 

@@ -6,7 +6,7 @@ import pytest
 
 from thoughtline.destinations.addresses import address
 from thoughtline.destinations.catalogue import PROVIDERS
-from thoughtline.destinations.outgoing import Server, server_of
+from thoughtline.destinations.request_url import Server, server_of
 from thoughtline.engine import AskedAddress, provider_of, read_address
 from thoughtline.values.turns import FormatName
 
