@@ -47,11 +47,11 @@ SAMPLE = 160
 """Bytes by which a passage is found that did not follow a known one."""
 
 _PASSAGE_BYTES = 1024
-"""What a passage takes beside its bytes, about."""
+"""What a passage takes besides its bytes, roughly."""
 
 _BEHIND = re.compile(rb"[ \t\n\r]*,[ \t\n\r]*(?=\{)")
 _NOT_ALONE = (b'"additional_tools"', b"tool_search", b'"phase"', b'"defer_loading"')
-"""Tools in a conversation, and what is told once for a request."""
+"""Tools in a conversation, and what is reported once for a request."""
 
 _AGENTS = b'"agent_message"'
 """Messages of other agents divide a step of the model."""
@@ -107,7 +107,7 @@ class Passage(Struct, eq=False):
         return len(self.client) + len(self.sent) + _PASSAGE_BYTES
 
 
-class Run(NamedTuple):
+class KnownRun(NamedTuple):
     """Known passages, and where they stood in the short body."""
 
     at: int
@@ -148,7 +148,7 @@ class Shortened(NamedTuple):
     direction: Direction
     body: bytes
     short: bytes
-    runs: tuple[Run, ...] = ()
+    runs: tuple[KnownRun, ...] = ()
     are_kept: bool = True
 
     @property
@@ -194,7 +194,7 @@ class Passages:
         listed = LISTS[direction.client].search(body) if samples else None
         if not samples or listed is None:
             return Shortened(direction, body, body, are_kept=self._max_bytes > 0)
-        runs: list[Run] = []
+        runs: list[KnownRun] = []
         pieces: list[bytes] = []
         copied = removed = 0
         for begin, end, passage in self._known(body, listed.end(), samples, _MARKERS[direction.client]):
@@ -202,7 +202,7 @@ class Passages:
                 runs[-1].passages.append(passage)
             else:
                 pieces.append(body[copied:begin])
-                runs.append(Run(begin - removed, [passage]))
+                runs.append(KnownRun(begin - removed, [passage]))
             copied, removed = end, removed + end - begin
         return (
             Shortened(direction, body, b"".join([*pieces, body[copied:]]), tuple(runs))
@@ -213,7 +213,7 @@ class Passages:
     def _known(
         self, body: bytes, at: int, samples: dict[bytes, Passage], marker: re.Pattern[bytes]
     ) -> Iterator[tuple[int, int, Passage]]:
-        """The known passages of a body, but for the last one: where each begins, and where the next element does."""
+        """The known passages of a body except the last one: where each begins, and where the next element does."""
         last: Passage | None = None
         misses = 0
         while misses < _MOST_MISSES:
@@ -329,8 +329,8 @@ def _divided(shortened: Shortened, transcript: Transcript, request: TranslatedRe
         passages.append(
             Passage(
                 direction,
-                client,
-                there,
+                client=client,
+                sent=there,
                 form=form,
                 ids=ids,
                 elements=behind - start,
@@ -341,7 +341,7 @@ def _divided(shortened: Shortened, transcript: Transcript, request: TranslatedRe
                 sample_at=found.start() if found is not None else 0,
             )
         )
-    return _Divided(came, sent, starts, sent_starts, form, [*passages, None])
+    return _Divided(came, sent, starts, sent_starts, form=form, passages=[*passages, None])
 
 
 def _firsts(turns: Sequence[Turn]) -> list[int]:
@@ -415,7 +415,7 @@ def _joined(
     looks_at_all = b'"defer_loading"' in shortened.short
     if looks_at_all or turns > MAX_TURNS or not weight.is_read:
         return None
-    if not _has_own_ids(transcript.turns) or not _is_same_beside(final, parts, direction):
+    if not _has_own_ids(transcript.turns) or not _fits_next_to_known(final, parts, direction):
         return None
     ids = [name for passage in known for name in passage.ids] + list(request.call_ids.used)
     used = frozenset(ids)
@@ -457,8 +457,8 @@ def _has_own_ids(turns: Sequence[Turn]) -> bool:
     return None not in names and len(names) == len(calls) and set(calls).issuperset(_answered(turns))
 
 
-def _is_same_beside(final: Transcript, parts: _Divided, direction: Direction) -> bool:
-    """Whether what was translated now is the same beside what is known."""
+def _fits_next_to_known(final: Transcript, parts: _Divided, direction: Direction) -> bool:
+    """Whether what was translated now is the same next to what is known."""
     if HIDDEN.encode() in final.body:
         return False
     if "tools_needed" in FORMATS[direction.to].quirks and not _count_calls(final):
