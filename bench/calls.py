@@ -1,7 +1,7 @@
 """How many Python functions one exchange calls, by file: `python -m bench.calls [--functions] [--turns N]`.
 
 `--chunks N` is an answer that is streamed. `--history KIND` is a conversation of so many turns that grew, with what a
-client did to it: `bench.remembered` has the kinds.
+client did to it: `bench.remembered` has the kinds. `lost` and `kept` are translated, its thinking lost or sent back.
 
 Counts, no times: they are the same on a busy machine. `tests/gateway/test_calls.py` holds the gateway to them.
 """
@@ -15,6 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 from bench.load.bodies import LAST_ANSWER, Conversation, answer_body, request, stream_events
+from bench.load.sessions import Kept, Session
 from bench.remembered import KINDS
 from tests.gateway.call_counts import Calls, Client, MadeUp, with_gateway
 
@@ -63,14 +64,32 @@ def counted_grown(kind: str, turns: int) -> Calls:
     return with_gateway(provider, use)
 
 
+def counted_translated(turns: int, *, keeps_thinking: bool) -> Calls:
+    """The last exchange of a session of so many turns whose client speaks Messages, and whose provider speaks chat."""
+    session, provider = Kept("a session", keeps_thinking=keeps_thinking), MadeUp([LAST_ANSWER])
+
+    async def use(client: Client) -> Calls:
+        for number in range(turns):
+            provider.pieces = [Session("a session", is_chat=True).answer(number)]
+            session.hear(await client.ask(session.request()))
+        return await client.counted(session.request())
+
+    return with_gateway(provider, use, "/deepseek/v1/messages", formats=("openai_chat",))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=0, help="turns to restore")
     parser.add_argument("--chunks", type=int, default=0, help="answer with a stream of so many")
-    parser.add_argument("--history", default="", choices=["", *KINDS], help="a conversation that grew to so many turns")
+    parser.add_argument(
+        "--history", default="", choices=["", "lost", "kept", *KINDS], help="a conversation that grew to so many turns"
+    )
     parser.add_argument("--functions", action="store_true", help="by function")
     asked = parser.parse_args()
-    calls = counted_grown(asked.history, asked.turns) if asked.history else counted(asked.turns, asked.chunks)
+    if asked.history in ("lost", "kept"):
+        calls = counted_translated(asked.turns, keeps_thinking=asked.history == "kept")
+    else:
+        calls = counted_grown(asked.history, asked.turns) if asked.history else counted(asked.turns, asked.chunks)
     rows: Counter[str] = Counter()
     for (file, function), count in calls.items():
         name = file

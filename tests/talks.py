@@ -30,6 +30,7 @@ from thoughtline.stores import Clock, Filter, Store, open_store
 from thoughtline.stores.memory import MemoryStore
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.translation import Sealer, TranslatedRequest, translate_reply, translate_request
+from thoughtline.translation.passages import Direction, Made
 from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningText, Seal, Text, ToolCall, ToolResult
@@ -153,7 +154,8 @@ class World:
     restored: int = 0
     replicas: list[Replica] = field(init=False)
     talks: list[Talk] = field(default_factory=lambda: [Talk("one")])
-    _request: TranslatedRequest = field(init=False)
+    joined: int = 0
+    _made: list[Made] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.replicas = [self._opened() for _ in range(REPLICAS if self.shared else 1)]
@@ -191,12 +193,18 @@ class World:
         contract = self.book.contract_for(model.destination)
         who = Identity(tenant, talk.session)
         if self.spoken(model) == model.format:
+            self._made = []
             body = written(talk.turns, model, habit, contract)
             both = [one.prepare(body, model.destination, who) for one in (self.remembering, self.forgetting)]
         else:
             both = self._translated(talk, model, habit, who)
         other, one = map(run, reversed(both))
         assert other.whole is None
+        if self._made:
+            made, whole = self._made
+            assert made.call_ids == whole.call_ids
+            assert made.written.read() == whole.written.read()
+            self._made = self._made[:1]
         if one.whole is not None or not self.shared:  # what others have just saved may be found by the second look only
             assert one.body == other.body
             assert told(one) == told(other)
@@ -207,20 +215,23 @@ class World:
     def _translated(self, talk: Talk, model: Model, habit: Habit, who: Identity) -> list[Coroutine[Any, Any, Prepared]]:
         own, contract = FORMATS[self.spoken(model)], self.book.contract_for(model.destination)
         body = written(talk.turns, model._replace(format=own.name), habit, replace(contract, dialect=own.dialect))
-        request = translate_request(
-            own.bodies.decode_request(body, own.dialect),
-            model.format,
-            contract,
-            model=model.name,
-            identity=who,
-            sealer=Sealer(b"a key", who.tenant),
-        )
-        self._request = request
-        carried = Carried(request.records, request.findings, request.call_ids)
-        return [
-            one.prepare_translated(request.transcript, model.destination, who, contract=contract, carried=carried)
-            for one in (self.remembering, self.forgetting)
-        ]
+        direction = Direction(who.tenant, own.name, model.format, contract, model.name)
+
+        def translate(transcript: Transcript) -> TranslatedRequest:
+            sealer = Sealer(b"a key", who.tenant)
+            return translate_request(transcript, model.format, contract, model.name, identity=who, sealer=sealer)
+
+        async def prepare(one: Replayer) -> Prepared:
+            made = await one.translated(body, direction, translate)
+            self.joined += made.written.is_joined
+            self._made.append(made)
+            carried = Carried((), made.findings, made.call_ids, opened=made.records)
+            return await one.prepare_translated(
+                made.written, model.destination, who, contract=contract, carried=carried
+            )
+
+        self._made = []
+        return [prepare(one) for one in (self.remembering, self.forgetting)]
 
     def answer(
         self, talk: Talk, model: Model, prepared: Prepared, saying: Saying, is_kept: bool = True
@@ -248,7 +259,7 @@ class World:
     def _heard(self, model: Model, prepared: Prepared, reply: Reply) -> list[Turn]:
         """What the client gets to hear, its envelopes included."""
         made = provenance_of(prepared)
-        client = ClientFormat(self.spoken(model), False, call_ids=self._request.call_ids)
+        client = ClientFormat(self.spoken(model), False, call_ids=self._made[0].call_ids)
         way = way_back(prepared, client, Sealer(b"a key", made.tenant), made, self.now)
         own = FORMATS[client.format]
         heard = own.bodies.decode_response(translate_reply(reply, way).body, own.dialect)

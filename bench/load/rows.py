@@ -9,13 +9,16 @@ from __future__ import annotations
 import asyncio
 import statistics
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
-from bench.load.bodies import CONVERSATIONS, MODEL, Conversation, reasoning_in, request
+import msgspec
+
+from bench.load.bodies import CONVERSATIONS, MODEL, Conversation, reasoning_in, request, tools
 from bench.load.client import HEADERS, Answer, ask_many, ask_once, connect, get, open_many, post
 from bench.load.contenders import CHAT_PATH, MESSAGES_PATH, Kind, Process
 from bench.load.messages import messages_template
-from bench.load.sessions import MESSAGES, Session, thoughts_in
+from bench.load.sessions import MESSAGES, Edit, Kept, Session, thoughts_in
 from bench.load.tables import Size
 from bench.load.usage import cpu_seconds, resident_bytes
 
@@ -26,6 +29,14 @@ _STEPS = 10
 """Requests of a session that are measured when it has its length."""
 _SESSIONS = 5
 """Sessions side by side, where each waits for eleven seconds between two requests."""
+
+TOOLS = 400
+EDITS: dict[Edit, str] = {
+    "cleared": "old results cleared",
+    "clock": "a clock in the first message",
+    "window": "a sliding window",
+    "edited": "one turn edited",
+}
 
 Make = Callable[[int], bytes]
 
@@ -101,6 +112,18 @@ class Load:
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
+    async def many_tools(self, one: Contender) -> float:
+        """CPU µs of a request that offers many tools."""
+        few, many = (_offered(one.kind, count) for count in (1, TOOLS))
+        make = self.maker(one.kind, PLAIN)
+        count = max(20, int(self.size.requests * one.share * 0.25))
+        await self.set("mode/whole")
+        asked = [_with_body(make(number), few, many) for number in range(count + 20)]
+        await ask_many(one.process.port, lambda number: asked[number], 20, 1)
+        before = cpu_seconds(one.process.pid)
+        await ask_many(one.process.port, lambda number: asked[number + 20], count, 1)
+        return (cpu_seconds(one.process.pid) - before) / count * 1e6
+
     async def requests(self, one: Contender, conversation: Conversation, connections: int) -> float:
         """CPU µs of a request."""
         weight = 0.25 if conversation == LONG or connections == 1 else 1.0
@@ -144,9 +167,30 @@ class Load:
             connection.close()
         return grown / count / 1000
 
-    async def session(self, one: Contender, *, is_chat: bool) -> float:
+    async def translated(self, one: Contender, *, keeps_thinking: bool) -> float:
+        """The same of a session whose client and provider have different formats."""
+        self._sessions += 1
+        session = Kept(f"session {self._sessions}", keeps_thinking=keeps_thinking)
+        await self.set("mode/session")
+        connection = await connect(one.process.port)
+        spent = 0.0
+        try:
+            while session.turns < MESSAGES // 2 + _STEPS:
+                asked = post(session.request(), MESSAGES_PATH)
+                before = cpu_seconds(one.process.pid)
+                answer = await connection.ask(asked)
+                spent += cpu_seconds(one.process.pid) - before if session.turns >= MESSAGES // 2 else 0.0
+                session.hear(answer.body)
+        finally:
+            connection.close()
+        kept = thoughts_in((await self.set("last")).body)
+        if one.kind is not None and one.kind.translates and not all(kept):
+            raise SystemExit(f"{one.name} did not restore a translated session of {MESSAGES} messages")
+        return spent / _STEPS * 1e6
+
+    async def session(self, one: Contender, *, is_chat: bool, edit: Edit = "") -> float:
         """CPU µs of a request of a session that has grown to its length, and grows on."""
-        session, turns = await self._grown(one, is_chat=is_chat)
+        session, turns = await self._grown(one, is_chat=is_chat, edit=edit)
         return await self._go_on(one, session, range(turns, turns + _STEPS)) / _STEPS * 1e6
 
     async def open_sessions(self, one: Contender) -> None:
@@ -161,12 +205,14 @@ class Load:
             self._open[one.name][at] = (session, turns + 1)
         return spent / _SESSIONS * 1e6
 
-    async def _grown(self, one: Contender, *, is_chat: bool) -> tuple[Session, int]:
+    async def _grown(self, one: Contender, *, is_chat: bool, edit: Edit = "") -> tuple[Session, int]:
         self._sessions += 1
-        session, turns = Session(f"session {self._sessions}", is_chat), MESSAGES // 2
+        session, turns = Session(f"session {self._sessions}", is_chat, edit), MESSAGES // 2
         await self._go_on(one, session, range(turns))
         kept = thoughts_in((await self.set("last")).body)
-        wanted = [session.thought(number) for number in range(turns - 1)]
+        wanted = [session.thought(number) for number in range(turns - 1)][-len(kept) :]
+        if edit == "edited":
+            kept[1] = wanted[1]  # it no longer shows what the model said
         if one.kind is not None and one.kind.restores and kept != wanted:
             raise SystemExit(f"{one.name} did not restore a session of {MESSAGES} messages")
         return session, turns
@@ -186,6 +232,20 @@ class Load:
         finally:
             connection.close()
         return spent
+
+
+def _offered(kind: Kind | None, count: int) -> bytes:
+    """So many tools, as a client of this contender offers them; one is as in the usual request."""
+    made = [{**tool, "name": f"{tool['name']}{at or ''}"} for at in range(count) for tool in tools()]
+    if kind is None or kind.is_chat:
+        return msgspec.json.encode([{"type": "function", "function": tool} for tool in made])
+    return msgspec.json.encode([{"name": tool["name"], "input_schema": tool["parameters"]} for tool in made])
+
+
+def _with_body(request: bytes, few: bytes, many: bytes) -> bytes:
+    head, _, body = request.partition(b"\r\n\r\n")
+    body = body.replace(few, many)
+    return b"%b\r\ncontent-length: %d\r\n\r\n%b" % (head.rpartition(b"\r\ncontent-length")[0], len(body), body)
 
 
 class Row(NamedTuple):
@@ -247,6 +307,23 @@ ROWS: tuple[Row, ...] = (
         f"Messages, {MESSAGES} messages, nothing lost, the cache mark moves",
         lambda load, one: load.session(one, is_chat=False),
     ),
+    *(
+        Row(edit, _REQUEST, f"chat, {MESSAGES} messages, {what}", partial(Load.session, is_chat=True, edit=edit))
+        for edit, what in EDITS.items()
+    ),
+    Row(
+        "translated",
+        _REQUEST,
+        f"Messages to chat, {MESSAGES} messages, thinking lost",
+        partial(Load.translated, keeps_thinking=False),
+    ),
+    Row(
+        "translated-kept",
+        _REQUEST,
+        f"Messages to chat, {MESSAGES} messages, thinking sent back",
+        partial(Load.translated, keeps_thinking=True),
+    ),
+    Row("tools", _REQUEST, f"4 kB and {TOOLS} tools, 1 connection", Load.many_tools),
     Row("chunk", "CPU µs per chunk", "chunk of 215 bytes, 5 ms apart", Load.chunks),
     _first("first-byte", PLAIN),
     _first("first-byte-turns", TURNS),

@@ -1,13 +1,14 @@
 """A coding agent's session: every request has all before it and two messages more.
 
-A chat client keeps no reasoning. A Messages client keeps everything, and marks the end of what it sends for the cache,
-as Claude Code does: with each request the mark moves. The upstream knows a session by its name, in the system prompt.
+A chat client keeps no reasoning, and may edit its history. A Messages client keeps everything, and marks the end of
+what it sends for the cache, as Claude Code does: with each request the mark moves. The upstream knows a session by its
+name, in the system prompt, and the turn by the number at the head of the last result.
 """
 
 from __future__ import annotations
 
 import hashlib
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -15,15 +16,20 @@ from bench.load.bodies import MODEL, Json, answer_body, tools
 from bench.load.messages import message
 
 MESSAGES = 400
+KEPT = 10
+"""Results that a client keeps which clears the others."""
+
+Edit: TypeAlias = Literal["", "cleared", "clock", "window", "edited"]
 _CLAUDE = "claude-opus-4-8"
 _LINE = "def load(path):\n    return path.read_bytes()\n"
 
 
 class Session(NamedTuple):
-    """`name` tells sessions apart; `is_chat`, or else Messages."""
+    """`name` tells sessions apart; `is_chat`, or else Messages. `edit` is what a chat client does to its history."""
 
     name: str
     is_chat: bool
+    edit: Edit = ""
 
     def thought(self, number: int) -> str:
         return f"{self.name}, turn {number}: the loader is next. " + "It may be slow, so I look at it first. " * 6
@@ -46,7 +52,23 @@ class Session(NamedTuple):
                 {"role": "tool", "tool_call_id": self._id(number), "content": _result(number)},
             ]
         offered = [{"type": "function", "function": tool} for tool in tools()]
-        return msgspec.json.encode({"model": MODEL, "messages": said, "tools": offered, "stream": False})
+        return msgspec.json.encode({"model": MODEL, "messages": self._shown(said), "tools": offered, "stream": False})
+
+    def _shown(self, said: list[Json]) -> list[Json]:
+        match self.edit:
+            case "cleared":
+                old = [one for one in said if one["role"] == "tool"][:-KEPT]
+                for one in old:
+                    one["content"] = "[Old tool result content cleared]"
+            case "clock":
+                said[1]["content"] += f" It is {len(said)} minutes past noon."
+            case "window":
+                said[2:] = said[2:][-MESSAGES + 100 :]
+            case "edited" if len(said) > 4:
+                said[4]["content"] = "I read it."
+            case _:
+                pass
+        return said
 
     def _chat_turn(self, number: int) -> Json:
         function = {"name": "read", "arguments": msgspec.json.encode({"n": number}).decode()}
@@ -86,7 +108,32 @@ def session_asked_for(body: bytes) -> tuple[Session, int]:
     said = request["messages"]
     is_chat = "system" not in request
     name = said[0]["content"] if is_chat else request["system"]
-    return Session(name, is_chat), sum(1 for one in said if one["role"] == "assistant")
+    last = said[-1]["content"] if is_chat else said[-1]["content"][-1].get("content", "")
+    number = last.partition("\n")[0]
+    return Session(name, is_chat), int(number) + 1 if number.isdecimal() else 0
+
+
+class Kept:
+    """A session whose client speaks Messages to a provider of chat: it has what the gateway answered, with its thinking
+    or without."""
+
+    def __init__(self, name: str, *, keeps_thinking: bool) -> None:
+        self._name = name
+        self._keeps_thinking = keeps_thinking
+        self._said: list[Json] = [{"role": "user", "content": [{"type": "text", "text": f"Look at it, for {name}."}]}]
+        self.turns = 0
+
+    def request(self) -> bytes:
+        offered = [{"name": tool["name"], "input_schema": tool["parameters"]} for tool in tools()]
+        body = {"model": MODEL, "max_tokens": 4096, "system": self._name, "messages": self._said, "tools": offered}
+        return msgspec.json.encode({**body, "thinking": {"type": "enabled", "budget_tokens": 2048}, "stream": False})
+
+    def hear(self, answer: bytes) -> None:
+        blocks = msgspec.json.decode(answer)["content"]
+        kept = [block for block in blocks if self._keeps_thinking or block["type"] != "thinking"]
+        result = {"type": "tool_result", "tool_use_id": blocks[-1]["id"], "content": _result(self.turns)}
+        self._said += [{"role": "assistant", "content": kept}, {"role": "user", "content": [result]}]
+        self.turns += 1
 
 
 def thoughts_in(body: bytes) -> list[str | None]:

@@ -27,6 +27,7 @@ from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.state import State, make_state
 from thoughtline.settings import ReplaySettings, Settings
 from thoughtline.stores import open_store
+from thoughtline.values.turns import FormatName
 
 Result = TypeVar("Result")
 Calls = Counter[tuple[str, str]]
@@ -170,11 +171,12 @@ def with_gateway(
     path: str = "/deepseek/v1/chat/completions",
     *,
     replay: ReplaySettings = REPLAY,
+    formats: tuple[FormatName, ...] = (),
 ) -> Result:
-    """Run a function with a gateway that stores in memory and uses this provider."""
-    settings = replace(
-        Settings(), replay=replay, providers={**PROVIDERS, "deepseek": moved("deepseek", "http://127.0.0.1:9/v1")}
-    )
+    """Run a function with a gateway that stores in memory and uses this provider, which speaks only `formats`."""
+    deepseek = moved("deepseek", "http://127.0.0.1:9/v1")
+    deepseek = replace(deepseek, formats=formats) if formats else deepseek
+    settings = replace(Settings(), replay=replay, providers={**PROVIDERS, "deepseek": deepseek})
 
     async def opened() -> State:
         store = await open_store("memory://", settings.store)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.calls import counted, counted_grown
+from bench.calls import counted, counted_grown, counted_translated
 
 
 def test_a_request_with_nothing_to_restore() -> None:
@@ -31,3 +31,9 @@ def test_a_piece_of_a_stream() -> None:
 def test_a_conversation_that_grew(kind: str, most: int) -> None:
     """With two hundred turns, one of them new, whatever its client did to the others."""
     assert counted_grown(kind, 200).total() <= most
+
+
+@pytest.mark.parametrize(("keeps_thinking", "most"), [(False, 1750), (True, 2300)])
+def test_a_translated_conversation_that_grew(keeps_thinking: bool, most: int) -> None:
+    """Only what is new of it is translated, whether its client has lost the thinking or sends it back."""
+    assert counted_translated(200, keeps_thinking=keeps_thinking).total() <= most

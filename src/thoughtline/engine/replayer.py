@@ -47,6 +47,7 @@ from thoughtline.replay.plans import Found
 from thoughtline.replay.refusals import Correction, Evidence, Refusal
 from thoughtline.replay.remembering import Conversations, Cut, premises_of, still_holds
 from thoughtline.stores import Clock, Saved, Store
+from thoughtline.translation.passages import Direction, Made, Passages, Translates, Written
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError, LimitExceeded, StoreError
 from thoughtline.values.identity import Identity
@@ -59,6 +60,9 @@ MAX_SETTLED = 4
 
 REMEMBERED_BYTES = 64 * 2**20
 """Memory budget for recent conversations."""
+
+PASSAGES_SHARE = 4
+"""Translated passages may use this fraction of the budget in addition."""
 
 _KEYS_AT_ONCE = 500
 """Keys per lookup: a store that answers on the event loop needs a few milliseconds for this many."""
@@ -103,6 +107,7 @@ class Replayer:
         self._clock = clock
         self._work = work
         self._conversations = Conversations(remembered_bytes)
+        self._passages = Passages(remembered_bytes // PASSAGES_SHARE)
         self._any_frame = any_frame
 
     def _who_asks(self, identity: Identity, destination: Destination) -> Identity:
@@ -137,9 +142,19 @@ class Replayer:
         cut = self.cut_for(cuts, destination, identity) if cuts else None
         return await self._going_on(original, whole, cut)
 
+    async def translated(self, body: bytes, direction: Direction, translate: Translates) -> Made:
+        """Translate a request. Only what is new of its conversation is translated."""
+        shortened = self._passages.shortened(body, direction)
+        made = await self.work_for(shortened.short)(partial(shortened.translated, translate))
+        if made is None:
+            made = await self.work_for(body)(partial(shortened.whole.translated, translate))
+        assert made is not None
+        self._passages.keep(made)
+        return made
+
     async def prepare_translated(
         self,
-        transcript: Transcript,
+        written: Written,
         destination: Destination,
         identity: Identity,
         *,
@@ -148,16 +163,21 @@ class Replayer:
         recall: Recalls | None = None,
     ) -> Prepared:
         """Return what to send for a request that came in another format. `carried` is what its client sent along."""
-        identity = self._who_asks(identity, destination)
-        whole = partial(
-            self.prepare_decoded, transcript, destination, identity, contract=contract, carried=carried, recall=recall
-        )
-        if recall is not None or not self._conversations.are_kept or carried.renames(transcript):
+        identity, work = self._who_asks(identity, destination), self.work_for(written.body)
+
+        async def whole() -> Prepared:
+            transcript = await work(written.read)
+            opened = await work(carried.all_opened)
+            return await self.prepare_decoded(
+                transcript, destination, identity, contract=contract, carried=opened, recall=recall
+            )
+
+        if recall is not None or not self._conversations.are_kept:
             return await whole()
-        original = Original(
-            transcript.whole, destination, identity, model="", edits=(), carried=carried, user=transcript.user
-        )
-        cuts = self.cuts(original.body, transcript.format, identity.tenant)
+        if not written.is_joined and carried.renames(written.read()):
+            return await whole()
+        original = Original(written.body, destination, identity, model="", edits=(), carried=carried, user=written.user)
+        cuts = self.cuts(original.body, written.format, identity.tenant)
         cut = self._cut_by(cuts, destination, identity, contract) if cuts else None
         return await self._going_on(original, whole, cut)
 
@@ -191,12 +211,13 @@ class Replayer:
 
     @property
     def remembered_size(self) -> int:
-        """Memory used by recent conversations, in bytes."""
-        return self._conversations.size
+        """Memory used by recent conversations and translated passages, in bytes."""
+        return self._conversations.size + self._passages.size
 
     def forget_conversations(self) -> None:
         """Drop the cached conversations after a deletion, so that deleted content does not stay in memory."""
         self._conversations.clear()
+        self._passages.clear()
 
     def cuts(self, body: bytes, format: FormatName, tenant: str) -> tuple[Cut, ...]:
         """Return cuts of a body that begins like recent requests, the longest first."""
@@ -234,7 +255,8 @@ class Replayer:
             self._conversations.drop(cut.conversation)
             return None
         needed, found = await self._rest(needed, found, work)
-        if original.carried.adds_to(found):
+        carried = original.carried
+        if carried.adds_to(found) or (carried.opened is not None and not _knows_all(cut, needed, found)):
             return None
         done = await work(partial(gone_on, replace(prepared, needed=needed, found=found), cut, original.body))
         if done is None:
@@ -446,6 +468,12 @@ def _read(body: bytes, format: FormatName, contract: Contract) -> tuple[Contract
     if contract.when_split is not None:
         contract = as_asked(contract, body)
     return contract, decode_bounded(body, format, contract.dialect)
+
+
+def _knows_all(cut: Cut, needed: Needs, found: Found) -> bool:
+    """Whether a store has a record of every step, found by its lineage: then no envelope adds to it."""
+    unknown = [one for one in cut.looked_up if one.names or not one.ids]
+    return not unknown and all(step.lineage is not None and found.get(step.lineage) for step in needed.steps)
 
 
 def _last_step(transcript: Transcript, identity: Identity) -> Needs:

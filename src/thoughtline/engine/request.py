@@ -73,12 +73,18 @@ class HandsOver(Protocol):
 class Carried(Struct, frozen=True, gc=False):
     """What a client sent along that a store need not have: records in envelopes, and findings of the translation.
 
-    `call_ids` maps ids of another format; None if the client speaks the provider's own.
+    `call_ids` maps ids of another format; None if the client speaks the provider's own. `opened` decodes envelopes that
+    have not been opened yet.
     """
 
     records: tuple[Record, ...] = ()
     findings: tuple[Finding, ...] = ()
     call_ids: MapsCallIds | None = None
+    opened: Callable[[], tuple[Record, ...]] | None = None
+
+    def all_opened(self) -> Carried:
+        """Return this with the records in all envelopes."""
+        return self if self.opened is None else replace(self, records=(*self.records, *self.opened()), opened=None)
 
     def adds_to(self, found: Found) -> bool:
         """Whether it has a turn that a store did not find."""

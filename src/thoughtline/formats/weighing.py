@@ -7,6 +7,7 @@ Light bodies are processed at once; others go to a thread, where they block no o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import add
 from typing import NamedTuple
 
@@ -79,6 +80,11 @@ class Weight(NamedTuple):
     def is_read(self) -> bool:
         """Whether a body of this weight is decoded, whatever its strings contain."""
         return self.containers <= MAX_CONTAINERS and self.values <= MAX_VALUES and self.escapes <= MAX_ESCAPES
+
+
+def total(weights: Sequence[Weight]) -> Weight:
+    """The weight of several parts of a body, of which there is at least one."""
+    return Weight(*map(sum, zip(*weights, strict=True)))
 
 
 def weight_of(body: bytes) -> Weight:

@@ -48,9 +48,10 @@ from thoughtline.providers import Dialect
 from thoughtline.replay.findings import Finding
 from thoughtline.settings import Settings
 from thoughtline.stores import Store
-from thoughtline.translation import Sealer, translate_request
+from thoughtline.translation import Sealer, TranslatedRequest, translate_request
 from thoughtline.translation.compactions import may_compact, read_compactions
 from thoughtline.translation.own_format import Adapted, adapt
+from thoughtline.translation.passages import Direction, Written
 from thoughtline.values.errors import ThoughtlineError
 from thoughtline.values.options import ALL_TOOLS, FUNCTIONS_ONLY
 from thoughtline.values.turns import Transcript
@@ -216,37 +217,42 @@ async def translate(request: Outgoing, use: Services) -> Outgoing:
     work, body, terms = replayer.work_for(request.body), request.body, use.settings.translation
     if own.in_lists is not None:
         body = await work(partial(own.in_lists, body))
-    transcript = await work(partial(decode_bounded, body, own.name, own.dialect))
-    streams = client.is_streaming or transcript.is_streaming
-    translated = await work(
-        partial(
-            translate_request,
+    asks_to_think = terms.think and ask.replay == "on"
+    rules = (terms.missing_tools, terms.cache_marks, asks_to_think)
+    direction = Direction(identity.tenant, own.name, destination.format, contract, model=destination.model, rules=rules)
+
+    def translate_it(transcript: Transcript) -> TranslatedRequest:
+        return translate_request(
             transcript,
             destination.format,
             contract,
             model=destination.model,
             identity=identity,
             sealer=Sealer(use.envelope_key, identity.tenant),
-            is_streaming=streams or ask.target.streams_only,
+            is_streaming=client.is_streaming or transcript.is_streaming or ask.target.streams_only,
             missing_tools=terms.missing_tools,
             marks_prompts=terms.cache_marks,
-            asks_to_think=terms.think and ask.replay == "on",
+            asks_to_think=asks_to_think,
         )
-    )
-    carried = Carried(translated.records, (*request.findings, *translated.findings), translated.call_ids)
-    final, observed = translated.transcript, None
-    if ask.target.provider.is_located:
-        final = _with_members(final, request.member_edits, contract.dialect)
+
+    translated = await replayer.translated(body, direction, translate_it)
+    streams = client.is_streaming or translated.is_streaming
+    findings = (*request.findings, *translated.findings)
+    carried = Carried((), findings, translated.call_ids, opened=translated.records)
+    written, observed = translated.written, None
+    if ask.target.provider.is_located and request.member_edits:
+        written = Written.of(_with_members(written.read(), request.member_edits, contract.dialect))
     if ask.replay == "off":
+        final = written.read()
         sent = FORMATS[destination.format].bodies.encode_request(final, contract.dialect)
         prepared = _unplanned(replayer, _original(request, carried), sent, final)
     else:
         recall = _recall(request, use.memory)
         prepared = await replayer.prepare_translated(
-            final, destination, identity, contract=contract, carried=carried, recall=recall
+            written, destination, identity, contract=contract, carried=carried, recall=recall
         )
         if ask.replay == "observe":
-            sent = FORMATS[destination.format].bodies.encode_request(final, contract.dialect)
+            sent = FORMATS[destination.format].bodies.encode_request(written.read(), contract.dialect)
             prepared, observed = _observed(prepared, sent)
         elif prepared.counts.restored and request.asks_template:
             await use.templates.learn(ask, replayer, use.settings.replay)  # for the requests that follow
@@ -256,9 +262,9 @@ async def translate(request: Outgoing, use: Services) -> Outgoing:
         client=replace(
             client,
             is_streaming=streams,
-            wants_usage=translated.options.wants_usage,
+            wants_usage=translated.short.options.wants_usage,
             call_ids=translated.call_ids,
-            tools=translated.tools,
+            tools=translated.short.tools,
         ),
         is_streaming=streams,
         is_rewritten=True,

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import element_spans, member_spans, span_at
-from thoughtline.formats.weighing import MAX_TURNS, Weight, weight_of
+from thoughtline.formats.weighing import MAX_TURNS, Weight, total, weight_of
 from thoughtline.providers import Contract, Rung
 from thoughtline.replay.bounds import bound_of
 from thoughtline.replay.frames import Scope, scope_of
@@ -182,7 +182,7 @@ def premises_of(destination: Destination, identity: Identity, contract: Contract
 
 def found_list(body: bytes, format: FormatName) -> Span | None:
     """Return where the conversation's list is; None if it could not be found again without reading the whole body."""
-    listed, found = list_span(body, format), _LISTS[format].search(body)
+    listed, found = list_span(body, format), LISTS[format].search(body)
     return listed if listed is not None and found is not None and found.end() == listed[0] else None
 
 
@@ -318,7 +318,7 @@ def list_span(body: bytes, format: FormatName) -> Span | None:
     return outer[0] + lists[0].value_start + 1, outer[0] + lists[0].end
 
 
-_LISTS = {name: re.compile(rb'"%b"\s*:\s*\[' % wire.list_member.encode()) for name, wire in FORMATS.items()}
+LISTS = {name: re.compile(rb'"%b"\s*:\s*\[' % wire.list_member.encode()) for name, wire in FORMATS.items()}
 _ROLES = {name: b'"%b"' % wire.message.role.encode() for name, wire in FORMATS.items()}
 
 
@@ -347,7 +347,7 @@ class Conversations:
 
     def cuts(self, body: bytes, format: FormatName, tenant: str) -> tuple[Cut, ...]:
         """Return cuts of a body that begins like cached conversations, longest first."""
-        found = _LISTS[format].search(body) if self._used_at else None
+        found = LISTS[format].search(body) if self._used_at else None
         if found is None:
             return ()
         start = found.end()
@@ -362,7 +362,7 @@ class Conversations:
 
     def begin(self, new: KnownConversation, body: bytes, now: float) -> None:
         """Add a conversation that was processed in full."""
-        found = _LISTS[new.premises.destination.format].search(body)
+        found = LISTS[new.premises.destination.format].search(body)
         assert found is not None
         for old in self._alike.get(new.index, [])[:]:
             if old.premises == new.premises and old.surroundings == new.surroundings:
@@ -431,10 +431,6 @@ class Conversations:
             del self._alike[conversation.index]
 
 
-def total(some: Sequence[Segment]) -> Weight:
-    return Weight(*map(sum, zip(*[segment.weight for segment in some], strict=True)))
-
-
 def _cut(body: bytes, start: int, conversation: KnownConversation) -> Cut | None:
     count, end = conversation.shared(body, start)
     segments = conversation.segments[:count]
@@ -443,7 +439,7 @@ def _cut(body: bytes, start: int, conversation: KnownConversation) -> Cut | None
     if len(body) - (end - start) > MAX_NEW_BYTES:
         return None
     short = body[:start] + body[end:]
-    if not total(segments).plus(weight_of(short)).is_read:
+    if not total([segment.weight for segment in segments]).plus(weight_of(short)).is_read:
         return None
     listed = _listed(short, start, conversation.index[1])
     return Cut(conversation, segments, short, listed) if listed is not None else None
@@ -464,7 +460,7 @@ def _cut_moved(body: bytes, start: int, place: int, conversation: KnownConversat
             continue
         short, run = body[:at] + body[end:], all_of_them[first:last]
         listed = _listed(short, at, conversation.index[1], start)
-        if listed is None or not total(run).plus(weight_of(short)).is_read:
+        if listed is None or not total([segment.weight for segment in run]).plus(weight_of(short)).is_read:
             return None
         return Cut(conversation, run, short, listed, body[start:at], shared=last)
     return None

@@ -133,8 +133,8 @@ class ReplaySettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=
     remembered_bytes: Annotated[
         int,
         setting(
-            "memory for recent conversations, so that only what is new in a request is worked through; `0` remembers "
-            "none",
+            "memory for recent conversations, and a quarter as much for translated ones, so that only what is new in a "
+            "request is worked through; `0` remembers none",
             "size_or_zero",
             key="remembered_size",
         ),

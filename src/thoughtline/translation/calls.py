@@ -31,8 +31,8 @@ from thoughtline.values.turns import FormatName, Transcript, Turn
 
 _WRAPPED = re.compile(r"tlx[0-9a-f]+_([A-Za-z0-9_-]+)\Z")
 _MADE = "tln_"
-_HIDDEN = "tlh_"
-_HIDDEN_BYTES = _HIDDEN.encode()
+HIDDEN = "tlh_"
+_HIDDEN_BYTES = HIDDEN.encode()
 _NEAR_NAMES, _NEAR_TURNS = 3, (1, -1, 2, -2)
 _MAX_TRIED = 20_000
 """Digests computed to find ids that are not at their expected position: twice as many take some 40 ms."""
@@ -67,12 +67,12 @@ def fitted(name: str, rule: IdRule) -> str:
             number, rest = divmod(number, 62)
             letters.append(_ALPHABET[rest])
         return "".join(letters)
-    return _HIDDEN + _digest("fitted", name)[:32]
+    return HIDDEN + _digest("fitted", name)[:32]
 
 
 def hidden(name: str, turn: int) -> str:
     """The client's id for one that is too long for it, in this turn of the model."""
-    return _HIDDEN + _digest("outward", str(turn), name)[:32]
+    return HIDDEN + _digest("outward", str(turn), name)[:32]
 
 
 def unwrapped(name: str) -> str | None:
@@ -126,7 +126,7 @@ class OutgoingIds(Struct):
         if own is not None:
             name = fitted(own, self._rule)
             if self._rule.is_unique and name in self._used:
-                name = fitted(_HIDDEN + _digest("again", str(self._count), own)[:32], self._rule)
+                name = fitted(HIDDEN + _digest("again", str(self._count), own)[:32], self._rule)
             self._used.add(name)
         self._waiting.append((self._count, replace(call, id=name)))
         self._shown.append(call.id)
@@ -185,7 +185,7 @@ class CallIds(NamedTuple):
         """Whether a client may know this id only by a digest. The wrapper grows with the turn number: an id that fits
         now also fitted before.
         """
-        return (self.for_client(name, "", "") or "").startswith(_HIDDEN)
+        return (self.for_client(name, "", "") or "").startswith(HIDDEN)
 
     def shown(self, items: Iterable[Item], choice: int) -> tuple[Item, ...]:
         """An answer with the ids that the client gets for calls without one: they identify the answer later."""
@@ -236,7 +236,7 @@ def _digests_in(transcript: Transcript) -> dict[str, int]:
         number += turn.role == "assistant"
         for item in turn.items:
             name = item.id if isinstance(item, ToolCall) else item.call_id if isinstance(item, ToolResult) else None
-            if name is not None and name.startswith(_HIDDEN):
+            if name is not None and name.startswith(HIDDEN):
                 digests.setdefault(name, max(number, 0))
     return digests
 
