@@ -41,7 +41,7 @@ LIMITS: Mapping[str, float] = {
     "files over 700 lines": 0,
     "median line length": 44,
     "names that say nothing of the thing": 0,
-    "words of the old voice": 5,
+    "words of the old voice": 3,
     "working classes of more than 20 attributes": 6,
     "class names with several meanings": 15,
     "file names with several meanings": 18,

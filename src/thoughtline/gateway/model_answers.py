@@ -37,7 +37,7 @@ async def models_answer(state: State, incoming: Incoming, attempts: list[Attempt
     name = route.provider or settings.default_provider
     if name is not None and route.provider is not None:
         return await _list_of(settings.providers[name], state, incoming, attempts)
-    listed = await state.models.listed(settings, state.upstreams, without=name)
+    listed = await state.caches.models.listed(settings, state.upstreams, without=name)
     if name is None:
         names = listed.names or _suggested(state, incoming)
         return ModelsAnswer(200, client.models.encode(names), listed.silent)

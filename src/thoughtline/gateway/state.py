@@ -74,9 +74,10 @@ class Signals(NamedTuple):
 
 
 class Caches:
-    """What settings make of raw values: other settings begin with empty ones."""
+    """Values that follow from the settings: other settings begin with empty ones."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self.models = ModelLists(clock)
         self.routes: BoundedCache[tuple[str, bytes], Route] = BoundedCache()
         self.visitors: BoundedCache[Head, Visitor] = BoundedCache()
         self.choices: BoundedCache[ChoiceKey, Choices] = BoundedCache()
@@ -123,7 +124,6 @@ class State(NamedTuple):
     admin: Admin
     metrics: Metrics
     bus: Bus | Fleet
-    models: ModelLists
     health: TargetHealth
     background: Background
     recent: Recent
@@ -153,7 +153,7 @@ def make_state(
     login_code: str = "",
 ) -> State:
     """All of it, from settings and an open store. Without a token the management addresses are closed."""
-    lessons, work, caches = Lessons(store, clock), FairThreads(), Caches()
+    lessons, work, caches = Lessons(store, clock), FairThreads(), Caches(clock)
     replayer = _replayer(settings, store, lessons, clock=clock, work=work)
     upstreams = Upstreams(InFlight(journal.say))
     journal.follow((metrics := Metrics()).count)
@@ -183,7 +183,6 @@ def make_state(
         ),
         metrics=metrics,
         bus=bus,
-        models=ModelLists(clock),
         health=health,
         background=Background(work, LateSaves(), Abandoned()),
         recent=Recent(settings, bus.name, _history(settings, clock)),
@@ -246,7 +245,7 @@ def with_shared(state: State, shared: SettingsPatch) -> State:
     settings = merged(state.admin.loaded, shared)
     replayer, caches = (
         _replayer(settings, state.store, state.lessons, clock=state.clock, work=state.background.work),
-        Caches(),
+        Caches(state.clock),
     )
     return state._replace(
         settings=settings,
