@@ -486,7 +486,9 @@ def main(arguments: list[str]) -> int:
     for (name, part), text in PARTS.items():
         texts[name] = _with_part(texts.get(name) or (DOCS / name).read_text(), part, text())
     stale = [name for name, text in texts.items() if not _is_current(name, text)]
-    if "--check" in arguments:
+    if "--check" not in arguments:
+        stale = sorted({*stale, *(name for name, _ in PARTS if (DOCS / name).read_text() != texts[name])})
+    else:
         for name in stale:
             print(f"docs/{name} is not what the code says: run `make docs`", file=sys.stderr)
         return 1 if stale else 0
