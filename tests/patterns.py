@@ -167,6 +167,7 @@ def _tables() -> dict[tuple[str, str], list[str]]:
         ("thoughtline.commands.handoff_eval", "check.matches"): [],
         ("thoughtline.commands.handoff_eval", "check.recalls"): [],
         ("thoughtline.commands.handoff_eval", "f'(?<!\\\\w){re.escape(known)}(?!\\\\w)'"): [],
+        ("thoughtline.gateway.masking", 'f\'"(?:content|text|input)"\\\\s*:\\\\s*"{re.escape(quoted)}"\''): [],
         ("thoughtline_sim.model", "piece.recalls"): [],
         ("thoughtline_sim.simulation", "api.path"): [api.path for row in SIMULATORS.values() for api in row.apis],
     }

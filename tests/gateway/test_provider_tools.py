@@ -57,7 +57,7 @@ class Face(NamedTuple):
 def responses_body(opening: str) -> Json:
     tools = [{"type": "function", "name": "bash", "parameters": NOTHING}, {"type": "web_search"}]
     asked = {"include": ["reasoning.encrypted_content"], "store": False}
-    return {"model": "gpt-5.4", "input": [{"role": "user", "content": opening}], "tools": tools, **asked}
+    return {"model": "gpt-5.5", "input": [{"role": "user", "content": opening}], "tools": tools, **asked}
 
 
 def claude_body(opening: str) -> Json:
@@ -219,7 +219,7 @@ say: Still three.
 think: Done.
 say: Good bye.
 """
-BOUND = {"openai": "gpt-5.4", "azure": "gpt-5-mini", "copilot": "gpt-5.3-codex"}
+BOUND = {"openai": "gpt-5.5", "azure": "gpt-5-mini", "copilot": "gpt-5.3-codex"}
 TOOLS = ("web_search", "file_search", "code_interpreter", "image_generation", "mcp", "computer")
 ROWS = [(provider, "web_search") for provider in BOUND] + [("openai", tool) for tool in TOOLS[1:]]
 
@@ -287,7 +287,7 @@ def test_a_dropped_result_is_refused() -> None:
     assert refused.json()["error"]["message"] == "Missing required parameter: 'input[2].id'."
 
 
-MODELS = {"responses": "gpt-5.4", "messages": "claude-sonnet-4-5", "generate": "gemini-3-pro-preview"}
+MODELS = {"responses": "gpt-5.5", "messages": "claude-sonnet-4-5", "generate": "gemini-3-pro-preview"}
 
 
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])

@@ -344,6 +344,8 @@ MANAGEMENT_PATHS = (
     "/api/hello",
     "/api/routes",
     "/api/series",
+    "/api/numbers",
+    "/api/people",
     "/api/audit",
     "/api/keys",
     "/api/cache/reasoning",
