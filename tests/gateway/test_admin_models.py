@@ -113,7 +113,7 @@ def test_each_provider_is_asked_with_its_own_key_and_once() -> None:
             gateway.anyone.get("/v1/models", headers={"authorization": "Bearer the-caller"})
         asked = dict(lists.asked)
         answered = [path for path, _ in lists.asked if not path.startswith(("/broken", "/silent"))]
-        clock = gateway.gateway.state.models
+        clock = gateway.gateway.state.caches.models
         clock._clock = lambda: 1e12
         gateway.anyone.get("/v1/models")
         again = [path for path, _ in lists.asked if not path.startswith(("/broken", "/silent"))]
