@@ -17,7 +17,7 @@ from tests.gateway.upstreams import Got, Out, Upstream, upstream
 from tests.sim.served_simulators import served
 from thoughtline.destinations.catalogue import PROVIDERS, Provider
 from thoughtline.providers import host_named
-from thoughtline.settings import Settings
+from thoughtline.settings import RouteSettings, Settings
 from thoughtline.values.turns import FormatName
 
 Body = dict[str, Any]
@@ -180,6 +180,30 @@ def test_the_first_refusal_is_passed_on_if_the_other_endpoint_refuses_too() -> N
         refused = post(gateway, "acme", "novel-9", tools=TOOLS)
     assert (refused.status_code, refused.json()["error"]["message"]) == (400, O1)
     assert paths(up) == ["chat/completions", "responses"]
+
+
+def test_the_next_target_is_asked_if_the_other_endpoint_is_overloaded() -> None:
+    """The first endpoint's refusal is not passed on: the next target answers."""
+    overloaded = {"error": {"message": "Overloaded", "type": "overloaded_error", "code": "overloaded"}}
+
+    async def answer(got: Got, out: Out) -> None:
+        if got.target.endswith("/responses"):
+            await out.whole(200, json.dumps(overloaded).encode())
+        else:
+            await refusing(O1, 400)(got, out)
+
+    with upstream(answer) as first, upstream(both) as second:
+        rows = {
+            name: replace(Provider(name, "", BOTH), base_url=f"{up.url}/v1")
+            for name, up in (("acme", first), ("other", second))
+        }
+        route = RouteSettings("best", ("acme/novel-9", "other/novel-9"))
+        with running({}, Settings(providers=rows, routes={"best": route})) as gateway:
+            body = {"model": "best", "messages": [{"role": "user", "content": "List the files."}], "tools": TOOLS}
+            answered = httpx.post(f"{gateway.url}/v1/chat/completions", json=body)
+    assert answered.status_code == 200, answered.text
+    assert paths(first) == ["chat/completions", "responses"]
+    assert paths(second) == ["chat/completions"]
 
 
 @pytest.mark.parametrize("model", ["MiniMax-M3", "MiniMax-M3.1", "MiniMax-M4", "MiniMax-M12"])

@@ -1,8 +1,8 @@
 """Reads a copy of a response: its content so far, the end of a turn, and the records of its turns.
 
-A watch never raises and never delays anything: if it can't read a response, or it exceeds a limit, it stops reading and
-reports that. Records can be taken whenever a turn has ended, and once more at the end of the response, for truncated
-turns.
+A watch never delays anything. If it can't read a response, or it exceeds a limit, it stops reading and reports that:
+`read` and `end` raise, for the gateway; `feed` and `finish`, for programs, never do. Records can be taken whenever a
+turn has ended, and once more at the end of the response, for truncated turns.
 """
 
 from __future__ import annotations

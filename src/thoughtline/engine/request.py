@@ -126,7 +126,8 @@ class Original(NamedTuple):
 
 
 class Prepared(Struct, frozen=True, gc=False):
-    """A request on its way. Without a `transcript` its body could not be read, and it is forwarded unchanged.
+    """A request on its way. Without a `transcript` (unreadable, or replay is off) it is forwarded unchanged, and its
+    response is not captured.
 
     `healings` is how often it was corrected after a refusal, `settled` how often of these only in its settings. If its
     beginning was cached, `transcript` is the end of it, `begun` names the session if the client does not, and `whole`

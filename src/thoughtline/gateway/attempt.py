@@ -107,7 +107,7 @@ class AttemptLog(Struct):
     bodies: KeptBodies | None = None
 
     def note(self, prepared: Prepared, observed: Observed | None) -> None:
-        """What is sent from now on."""
+        """Note what is sent from now on."""
         done, contract, plan = prepared.outcome, prepared.contract, prepared.plan
         self.outcome, self.contract, self.problem = done, contract, prepared.problem
         self.corrections, self.was_healed = prepared.corrections, prepared.healings > 0
@@ -123,8 +123,8 @@ class AttemptLog(Struct):
 class Attempt:
     """A target asked with a key. `has_choice`: another target or key may do better; `is_last`: none of them is left.
 
-    `request` is what goes up, and `log` what explains it. `refusal` is the first error that could not be healed;
-    `elsewhere` is the same target in another format, if a refusal names that endpoint.
+    `request` is what goes up, and `log` explains it. `refusal` is the error that the client gets unless a retry
+    succeeds: the first one. `elsewhere` is the same target in another format, if a refusal names that endpoint.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Attempt:
         self._first_byte_due = 0.0
 
     async def prepare(self) -> None:
-        """Make of the request what this target takes. Raises where that can't be done."""
+        """Pass the request through the stages for this target. Raises if its format can't carry it."""
         self.log.prepared_from = time.perf_counter()
         timing.set(self.log)
         request = self.request = await prepare(self.request, self.state.services)
@@ -150,12 +150,12 @@ class Attempt:
             self.log.note(request.prepared, request.observed)
 
     def send_instead(self, prepared: Prepared) -> None:
-        """What is sent from now on."""
+        """Replace the request that is sent from now on."""
         self.request = replace(self.request, prepared=prepared)
         self.log.note(prepared, self.request.observed)
 
     def let_go(self) -> None:
-        """No other target will be asked: the request need not stay for as long as its answer takes."""
+        """Free the request: no other target will be asked, and its answer may take long."""
         self.request = replace(self.request, came=NOTHING, body=b"", cuts=None, prepared=None, body_to_count=None)
 
     def answers_at_once(self, *, is_stream: bool) -> bool:
@@ -163,7 +163,7 @@ class Attempt:
         return not self.request.is_rewritten or (is_stream and self.request.client.is_streaming)
 
     def estimate(self) -> bytes | None:
-        """A count, where a refusal is that of a provider which counts no tokens."""
+        """Return an estimate if the refusal is that of a provider that counts no tokens, or else None."""
         refusal, prepared = self.refusal, self.request.prepared
         if refusal is None or prepared is None or self.incoming.route.action != "count_tokens":
             return None
@@ -171,12 +171,12 @@ class Attempt:
         return self.estimated(prepared.body) if is_ours else None
 
     def estimated(self, body: bytes) -> bytes:
-        """A count for the client, by what is known of how this model counts."""
+        """Return an estimate for the client, corrected by earlier counts of this model."""
         tokens = self.state.caches.ratios.corrected(self.ask.target.health_name, estimate_tokens(body))
         return count_body(tokens, self.request.client.format)
 
     async def count(self) -> bytes | None:
-        """The tokens of a translated request, by the provider's own counter; None where it has none, or fails."""
+        """Return the provider's own token count of a translated request; None if it has no counter, or that fails."""
         target, prepared = self.ask.target, self.request.prepared
         wire = FORMATS[target.format]
         if prepared is None or wire.count_body is None or wire.name not in target.provider.counts:
@@ -195,7 +195,11 @@ class Attempt:
         return count_of(ErrorResponse(response, body, is_whole).plain, wire, self.request.client.format)
 
     async def get_answer(self) -> UpstreamResponse:
-        """Send it, and heal what is refused. An error that can't be healed is in `refusal`, the first one."""
+        """Send the request, heal what is refused, and send it again.
+
+        Returns the last response. If it is an error, `refusal` has the first error, which is the one to report: later
+        ones may be caused by our corrections, which are no longer counted (`healings=0`).
+        """
         response = await self._send()
         while response.status >= 400:
             healed = await self._refused(response)
@@ -212,7 +216,7 @@ class Attempt:
         return response
 
     def _named_door(self) -> Target | None:
-        """The target at the endpoint that a refusal names, if it may be asked there."""
+        """Return the target at the endpoint that a refusal names, if it may be asked there."""
         settings, refusal, prepared = self.state.settings.replay, self.refusal, self.request.prepared
         if refusal is None or prepared is None or not settings.heal or self.ask.is_signed:
             return None
@@ -222,7 +226,7 @@ class Attempt:
         return None if doors is None else door_named(self.ask.target, *doors)
 
     async def failure(self, response: UpstreamResponse) -> TargetFailure | None:
-        """What an answer says against this target; None if it is one, or about the request."""
+        """Return what speaks against this target; None if it answered, or if the problem is the request's."""
         if self.refusal is not None:
             return failure_of(response.status, self.refusal.plain, response.header("retry-after"))
         if not self.has_choice or response.status != 200:
@@ -362,7 +366,7 @@ class Attempt:
         return await self.state.replayer.heal(prepared, response.status, refusal.plain)
 
     def _noted(self, status: int, body: bytes) -> RefusalNote:
-        """What is remembered of an error to explain it, without the keys that it may quote."""
+        """Note an error, to explain it, without the keys that it may quote."""
         error = read_error(status, body)
         words = error.message[:MOST_WORDS]
         for secret in filter(None, (self.ask.key, self.ask.credential)):

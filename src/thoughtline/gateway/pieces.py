@@ -21,9 +21,9 @@ class Piece(Struct, gc=False):
     """Some bytes of an answer.
 
     `data` is sent to the client at once. `ending`, which shows the client that its turn is over, is sent when that turn
-    is saved: `ends_turn` says that there is one to save. `plain` is what the provider sent, without compression;
-    `problem` is why it can't be decompressed. `events`, or in a whole answer its `reply`, are the decoded content; None
-    if it could not be read.
+    is saved: `ends_turn` says that one may have to be; the watch knows. `plain` is what the provider sent, without
+    compression; `problem` is why it can't be decompressed. `events`, or in a whole answer its `reply`, are the decoded
+    content; None if it could not be read.
     """
 
     data: bytes

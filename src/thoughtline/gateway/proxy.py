@@ -2,7 +2,7 @@
 
     admit → read → choose → Attempt (prepare, ask, heal) ⟲ the next one → Relay → journal
 
-`answer_stages.py` lists the stages in between.
+`request_stages.py` lists the stages of preparing, `answer_stages.py` those of the answer.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Exchange:
                 self._early.stop()
             if self._holds_stream and incoming.caller.key is not None:
                 self._state.limits.end_stream(incoming.caller.key)
-            self._leave()
+            self._record_end()
 
     async def _converse(self, send: Send) -> None:
         """Ask the targets one after the other until one answers; the last one's answer is passed on in any case."""
@@ -164,35 +164,37 @@ class Exchange:
         except Declined as error:
             return self._declined(attempt, error)
         try:
-            if attempt.elsewhere is not None and await self._opens(attempt, attempt.elsewhere, send):
-                return True
-            return await self._is_passed(attempt, response, send)
+            has_answer = None
+            if attempt.elsewhere is not None:
+                has_answer = await self._ask_elsewhere(attempt, attempt.elsewhere, send)
+            return await self._pass_on(attempt, response, send) if has_answer is None else has_answer
         finally:
             await response.close()
 
-    async def _opens(self, attempt: Attempt, target: Target, send: Send) -> bool:
-        """Ask at the endpoint that a refusal names, and return whether the client has its answer."""
+    async def _ask_elsewhere(self, attempt: Attempt, target: Target, send: Send) -> bool | None:
+        """Ask at the endpoint that a refusal names, and return whether the client has its answer; None if that endpoint
+        refuses too: the client's own request got the first one's answer."""
         other = elsewhere(attempt, target)
         other.log.refusals = attempt.log.refusals
         try:
             await other.prepare()
             response = await other.get_answer()
         except ThoughtlineError:
-            return False  # the client's own request got the first endpoint's answer
+            return None
         try:
             if other.refusal is not None:
-                return False
+                return None
             self.attempts[-1], other.log.was_healed = other, True
             other.log.outcome = replace(other.log.outcome, healed=1)
             if self._state.settings.replay.learn:
                 tools = has_tools(self.incoming.body)
                 await self._state.replayer.learn_door(attempt.ask.destination, target.format, with_tools=tools)
-            return await self._is_passed(other, response, send)
+            return await self._pass_on(other, response, send)
         finally:
             await response.close()
 
-    async def _is_passed(self, attempt: Attempt, response: UpstreamResponse, send: Send) -> bool:
-        """Whether the client has this answer, or an error that no other target would avoid; otherwise the next is
+    async def _pass_on(self, attempt: Attempt, response: UpstreamResponse, send: Send) -> bool:
+        """Pass this answer on, or an error that no other target would avoid. Returns False if the next is to be
         asked."""
         health, target, conversation = self._state.health, attempt.ask.target, self.incoming.conversation.name
         failure = await attempt.failure(response) if attempt.has_choice or attempt.refusal is not None else None
@@ -490,7 +492,7 @@ class Exchange:
         """Send the progress to all listeners."""
         self._state.journal.publish(row_of(served_of(self)))
 
-    def _leave(self) -> None:
+    def _record_end(self) -> None:
         """Record the exchange in the journal and in the recent requests."""
         if self.verdict is None and self.relay is not None and self.relay.problem == CUT:
             self.verdict = cut(self.attempts[-1].ask.target.provider.name)

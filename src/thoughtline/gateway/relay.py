@@ -212,7 +212,7 @@ class Relay(Struct):
             await self._send(send, b"")
 
     async def _save(self, save: Save) -> None:
-        """Save what has ended. A save that takes too long continues in the background."""
+        """Save what has ended. If that takes too long, the client no longer waits for it; the exchange does."""
         began = time.perf_counter()
         loop = asyncio.get_running_loop()
         over = loop.create_future()
