@@ -152,7 +152,7 @@ ALLOWED = {
     "values/turns.py": "the names themselves",
     "clients/row.py": "what each client speaks, as its rows say it",
     "clients/session_files.py": "what a client keeps is in the format that it speaks",
-    "litellm.py": "LiteLLM's own names of providers, two of which read like ours of formats",
+    "library/litellm.py": "LiteLLM's own names of providers, two of which read like ours of formats",
     "settings/example.py": "a file for people, which quotes names",
 }
 

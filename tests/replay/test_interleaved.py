@@ -8,6 +8,7 @@ import pytest
 
 from bench.made_up import row
 from tests.replay.interleaved_conversations import EDITS_OF_HISTORY, KINDS, NAMINGS, PLAYED, Counts, play
+from tests.written_exchanges import SPEAKERS
 from thoughtline import Line
 
 KEEP_EVERY_TURN = frozenset(
@@ -46,6 +47,12 @@ def test_whose_thought_a_turn_gets(line: Line, name: str, record_property: Calla
     assert not counts.equal + counts.misplaced or kind.loses_records
     if name in KEEP_EVERY_TURN:
         assert counts.not_restored == 0
+
+
+def test_other_results_are_of_another_conversation(line: Line) -> None:
+    """Two conversations differ in one result, two turns back; merged turns and lost records leave nothing else to
+    tell them apart."""
+    assert play(KINDS["mixed 5"], SPEAKERS["openai_chat"], seed=1, line=line).wrong == 0
 
 
 def test_names_of_kinds() -> None:

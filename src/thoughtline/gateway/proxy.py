@@ -119,7 +119,9 @@ class Exchange:
         if len(targets) > 1:
             targets = choices.ordered(incoming.conversation, state.health, state.clock())
         pulse_seconds = state.settings.translation.pulse_seconds
-        if pulse_seconds and all(target.format != incoming.route.format for target in targets):
+        came_in = incoming.route.format
+        is_own = len(targets) == 1 and targets[0].format == came_in
+        if pulse_seconds and not is_own and all(target.format != came_in for target in targets):
             send = self._early = EarlySend(send, pulse_seconds)
         for number, target in enumerate(targets):
             try:

@@ -369,9 +369,11 @@ def supported(
     proven = {at for at, leaf in enumerate(leaves) if _is_proven(leaf, identity, is_first=at == 0)}
     barred = _barred(leaves, proven, found, identity)
     allowed = set(proven)
+    has_unique_id = False
     for at, leaf in enumerate(leaves):
-        if at not in barred and _has_same_history(leaf, leaves[at - 1] if at else None, identity):
+        if at not in barred and _has_same_history(leaf, identity, has_unique_id=has_unique_id):
             allowed.add(at)
+        has_unique_id = has_unique_id or bool(unique_forms(leaf.step.items))
     allowed.update(at for run in _runs(leaves, barred) if _is_long([leaves[at] for at in run]) for at in run)
     links = _links(leaves)
     waiting = list(allowed)
@@ -398,9 +400,10 @@ def _is_proven(leaf: Leaf, identity: Identity, *, is_first: bool) -> bool:
     return False
 
 
-def _has_same_history(leaf: Leaf, before: Leaf | None, identity: Identity) -> bool:
+def _has_same_history(leaf: Leaf, identity: Identity, *, has_unique_id: bool) -> bool:
     """Whether everything visible before a step is the same as before its record, in the same frame and for the same end
-    user. Cleared results don't count, nor does text that a client dropped from turns with calls."""
+    user. Where results were cleared or text was dropped, the rest is only enough with a unique call id in it: without
+    one it would also fit a conversation with other results, and only `_links` carry the proof on from step to step."""
     step, records = leaf.step, leaf.records
     if not records:
         return False
@@ -409,11 +412,7 @@ def _has_same_history(leaf: Leaf, before: Leaf | None, identity: Identity) -> bo
     if step.spot.place() in records[0].keys and not is_of_other_session(records[0], identity):
         return True
     is_outlined = isinstance(leaf.result, Match) and leaf.result.evidence == "outline"
-    if not is_outlined or not step.spot.scope.has(records[0]):
-        return False
-    parent = records[0].parent
-    is_after_other = before is not None and bool(before.records) and parent != before.records[-1].id
-    return not is_after_other or parent in (UNKNOWN_PARENT, NO_PARENT, UNCERTAIN_PARENT)
+    return is_outlined and has_unique_id and step.spot.scope.has(records[0])
 
 
 def _barred(leaves: Sequence[Leaf], proven: AbstractSet[int], found: Found, identity: Identity) -> set[int]:
