@@ -108,7 +108,7 @@ def test_a_session_shows_what_was_thought(page: Page, gateway: World) -> None:
     chat.ask("deepseek", "deepseek-v4-pro")
     chat.ask("kimi", "kimi-k3")
     gateway.log_in(page, "/sessions")
-    page.get_by_role("link", name="story").click()
+    page.get_by_role("link", name="story", exact=True).click()
     expect(page.locator(".dialogue")).to_contain_text("deepseek/deepseek-v4-pro → kimi/kimi-k3")
     expect(page.locator(".thought").first).to_contain_text("I should call bash before I answer.")
 
@@ -212,6 +212,6 @@ def test_a_gateway_that_is_gone_has_no_good_store(page: Page, watched: Watched, 
     page.goto(f"{gateway.url}/{view}")
     expect(page.locator(".state")).to_contain_text("Store OK")
     page.route("**/*", lambda route: route.abort())
-    expect(page.locator(".state")).to_contain_text("does not answer", timeout=15_000)  # asked every five seconds
+    expect(page.locator(".state")).to_contain_text("Gateway is down", timeout=15_000)  # asked every five seconds
     expect(page.get_by_text("The store is OK")).to_have_count(0)
     page.unroute("**/*")
