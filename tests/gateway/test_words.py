@@ -137,7 +137,7 @@ def test_words_without_a_key_are_in_their_own_file(tmp_path: Path, url: str) -> 
         assert path.stat().st_mode & 0o077 == 0, path
 
 
-@pytest.mark.parametrize("by", ["session", "tenant", "everything"])
+@pytest.mark.parametrize("by", ["session", "tenant", "person", "everything"])
 def test_words_go_with_what_is_deleted(tmp_path: Path, url: str, by: str) -> None:
     """A session, or a person: nothing of them is in any file afterwards. Others keep theirs."""
     mine, theirs = "mauve teapot on a shelf", "ochre lantern by a lake"
@@ -147,8 +147,11 @@ def test_words_go_with_what_is_deleted(tmp_path: Path, url: str, by: str) -> Non
         talk(gateway, "s-2", "other", theirs)
         assert before(gateway, "s-1")
         assert before(gateway, "s-2")
-        query = {"session": {"session": "s-1"}, "tenant": {"tenant": tenant}, "everything": {}}[by]
-        assert gateway.admin.delete(CACHE, params=query).json()["deleted"] == (4 if by == "everything" else 2)
+        if by == "person":
+            assert gateway.admin.delete(f"/api/people/{tenant}").json()["turns"] == 2
+        else:
+            query = {"session": {"session": "s-1"}, "tenant": {"tenant": tenant}, "everything": {}}[by]
+            assert gateway.admin.delete(CACHE, params=query).json()["deleted"] == (4 if by == "everything" else 2)
         assert [one["id"] for one in sessions(gateway)] == ([] if by == "everything" else ["s-2"])
     kept = bytes_of(tmp_path)
     assert mine.encode() not in kept
